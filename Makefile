@@ -1,0 +1,33 @@
+# Everything starts here: `make help`. Builds are cached outside the clone, keyed by content.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+export BALANCED_SOURCE_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/balanced-source
+PYTHON ?= python3
+PY := .venv/bin/python
+RUN := $(PY) -m
+
+help: ## List the targets
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
+
+.venv/.ready: .ci/locks/dev-spark42.txt .ci/locks/uv.txt .ci/venv pyproject.toml
+	@.ci/venv .venv dev-spark42 --editable
+	@touch $@
+
+install: .venv/.ready ## Create .venv with everything pinned by hash (PySpark 4.2)
+
+lock: ## Resolve the lock files anew
+	@UV="$$(.ci/venv --uv)" .ci/locks/compile
+
+format: install ## Format the code
+	@$(RUN) ruff format -q . && $(RUN) ruff check -q --fix .
+
+lint: install ## ruff, mypy --strict, import contracts
+	@$(RUN) ruff format --check .
+	@$(RUN) ruff check .
+	@$(RUN) mypy
+	@.venv/bin/lint-imports
+
+test-unit: install ## Only the unit tests (no I/O, under a minute)
+	@$(RUN) pytest -q tests/unit
+
+.PHONY: help install lock format lint test-unit

@@ -1,0 +1,1 @@
+"""The Kubernetes operator: kopf handlers, the controller that decides, the runtime that does."""
