@@ -87,7 +87,7 @@ class CoordinatorState(Generic[SplitT]):
     """What the coordinator itself decides on.
 
     Attributes:
-        lineage: grows when the state was lost or restored from an older copy: what hosts reported before counts no more.
+        lineage: grows when the state was lost or restored from an older copy: earlier reports count no more.
         epoch: last decided epoch.
         parallelism: number of readers in it.
         hosts: by name.
