@@ -1,0 +1,214 @@
+"""Programs built from source through Go's module proxy.
+
+Kubernetes and spark-operator refuse `go install …@version` because of the replace directives in
+their go.mod. So each family has a wrapper module of its own under `go/`, with committed go.mod and
+go.sum; a build may not change them (`-mod=readonly`), and therefore is the same on every machine.
+"""
+
+import json
+import platform
+import shutil
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from testbed import versions
+from testbed.cache import Cache, content_key
+from testbed.commands import nice, run
+from testbed.errors import BuildError, CommandError
+from testbed.golang import environment, find_go
+from testbed.progress import Progress
+
+_SPARK_OPERATOR_MODULE = "github.com/kubeflow/spark-operator/v2"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Family:
+    """A wrapper module: programs that are built from one set of locked dependencies.
+
+    Attributes:
+        name: its folder under `go/`.
+        version: of the programs, for messages.
+        packages: program name and the Go package that it is built from.
+        tags: build tags.
+        stamps: linker variables to set, such as the version that the program reports.
+    """
+
+    name: str
+    version: str
+    packages: Mapping[str, str]
+    tags: tuple[str, ...] = ()
+    stamps: Mapping[str, str]
+
+    @property
+    def folder(self) -> Path:
+        """Where the wrapper module is."""
+        return versions.TESTBED / "go" / self.name
+
+    @property
+    def flags(self) -> list[str]:
+        """Flags of `go build`."""
+        linker = ["-s", "-w", *(f"-X={name}={value}" for name, value in self.stamps.items())]
+        tags = ["-tags", ",".join(self.tags)] if self.tags else []
+        return ["-trimpath", *tags, "-ldflags", " ".join(linker)]
+
+    def key(self, program: str) -> str:
+        """The cache key of one program: everything that decides what the build makes."""
+        sources = sorted(path for path in self.folder.iterdir() if path.suffix in {".go", ".mod", ".sum"})
+        return content_key(platform.machine(), self.packages[program], *self.flags, *sources)
+
+
+def _kubernetes_stamps() -> dict[str, str]:
+    # kubectl and Helm misjudge a server that reports no version
+    major, minor, _ = versions.KUBERNETES.split(".")
+    values = {
+        "gitVersion": f"v{versions.KUBERNETES}",
+        "gitMajor": major,
+        "gitMinor": minor,
+        "gitTreeState": "clean",
+        "gitCommit": "0" * 40,
+        "buildDate": "2026-01-01T00:00:00Z",
+    }
+    packages = ("k8s.io/component-base/version", "k8s.io/client-go/pkg/version")
+    return {f"{package}.{name}": value for package in packages for name, value in values.items()}
+
+
+_KUBERNETES_PROGRAMS = (
+    "kube-apiserver",
+    "kube-controller-manager",
+    "kubectl",
+    "kubelet",
+    "kube-proxy",
+    "kube-scheduler",
+)
+
+FAMILIES = (
+    Family(
+        name="etcd",
+        version=versions.ETCD,
+        packages={"etcd": "go.etcd.io/etcd/server/v3"},
+        stamps={},
+    ),
+    Family(
+        name="k8s",
+        version=versions.KUBERNETES,
+        packages={name: f"k8s.io/kubernetes/cmd/{name}" for name in _KUBERNETES_PROGRAMS},
+        tags=("selinux", "notest", "grpcnotrace"),
+        stamps=_kubernetes_stamps(),
+    ),
+    Family(
+        name="spark-operator",
+        version=versions.SPARK_OPERATOR,
+        packages={"spark-operator": f"{_SPARK_OPERATOR_MODULE}/cmd/operator"},
+        stamps={"k8s.io/component-base/version.gitVersion": f"v{versions.SPARK_OPERATOR}"},
+    ),
+    Family(
+        name="helm",
+        version=versions.HELM,
+        packages={"helm": "helm.sh/helm/v3/cmd/helm"},
+        stamps={"helm.sh/helm/v3/internal/version.version": f"v{versions.HELM}"},
+    ),
+    Family(
+        name="coredns",
+        version=versions.COREDNS,
+        packages={"coredns": "."},
+        stamps={},
+    ),
+)
+
+SPARK_OPERATOR_FILES = "spark-operator-files"
+"""Not a program: the CRDs (`crds/`) and the chart (`chart/`) of the spark-operator module."""
+
+DEFAULT = (
+    "etcd",
+    "kube-apiserver",
+    "kube-controller-manager",
+    "kubectl",
+    "spark-operator",
+    SPARK_OPERATOR_FILES,
+)
+"""What the demo and the tests need."""
+
+NAMES = (*(program for family in FAMILIES for program in family.packages), SPARK_OPERATOR_FILES)
+"""Everything that can be built."""
+
+
+class Builder:
+    """Builds programs into the cache, only what is asked for and only once."""
+
+    def __init__(self, cache: Cache | None = None, progress: Progress | None = None) -> None:
+        self._cache = cache or Cache()
+        self._progress = progress or Progress()
+
+    def ensure(self, *names: str) -> dict[str, Path]:
+        """Build what is missing.
+
+        Args:
+            names: from `NAMES`.
+
+        Returns:
+            Name and path: a program, or the folder of `SPARK_OPERATOR_FILES`.
+
+        Raises:
+            BuildError: a build failed, or a name is unknown.
+        """
+        unknown = set(names) - set(NAMES)
+        if unknown:
+            raise BuildError(f"cannot build {sorted(unknown)}; known: {', '.join(NAMES)}")
+        return {name: self._ensure_one(name) for name in dict.fromkeys(names)}
+
+    def missing(self, names: Iterable[str]) -> list[str]:
+        """The names that are not in the cache yet."""
+        return [name for name in names if self._cache.find(name, _key(name)) is None]
+
+    def _ensure_one(self, name: str) -> Path:
+        family = _family_of(name)
+        make = self._copy_files if name == SPARK_OPERATOR_FILES else self._compiler(family, name)
+
+        def build(target: Path) -> None:
+            with self._progress.step(f"build {name} {family.version}"):
+                make(target)
+
+        folder = self._cache.artefact(name, _key(name), build)
+        return folder if name == SPARK_OPERATOR_FILES else folder / name
+
+    def _compiler(self, family: Family, program: str) -> Callable[[Path], None]:
+        def compile_program(target: Path) -> None:
+            self._go(
+                family,
+                "build",
+                *family.flags,
+                "-o",
+                str(target / program),
+                family.packages[program],
+            )
+
+        return compile_program
+
+    def _copy_files(self, target: Path) -> None:
+        family = _family_of(SPARK_OPERATOR_FILES)
+        told = json.loads(self._go(family, "mod", "download", "-json", _SPARK_OPERATOR_MODULE))
+        module = Path(told["Dir"])
+        shutil.copytree(module / "config" / "crd" / "bases", target / "crds")
+        shutil.copytree(module / "charts" / "spark-operator-chart", target / "chart")
+
+    def _go(self, family: Family, *arguments: str) -> str:
+        try:
+            return run(
+                nice([find_go(self._cache), *arguments]),
+                cwd=family.folder,
+                env=environment(self._cache),
+            )
+        except CommandError as error:
+            raise BuildError(f"go {arguments[0]} in {family.name}: {error.stderr[-3000:]}") from error
+
+
+def _family_of(name: str) -> Family:
+    if name == SPARK_OPERATOR_FILES:
+        name = "spark-operator"
+    return next(family for family in FAMILIES if name in family.packages)
+
+
+def _key(name: str) -> str:
+    family = _family_of(name)
+    return family.key("spark-operator" if name == SPARK_OPERATOR_FILES else name)

@@ -1,0 +1,46 @@
+"""The Java run-time environment that Kafka and Spark need."""
+
+import os
+import re
+import shutil
+import subprocess
+from functools import cache
+from pathlib import Path
+
+from testbed.errors import MissingPrerequisiteError
+from testbed.versions import MINIMUM_JAVA
+
+_INSTALL = (
+    f"Install Java {MINIMUM_JAVA} or 21 (Debian and Ubuntu: `apt-get install "
+    "openjdk-17-jre-headless`) and put it on PATH, or set JAVA_HOME."
+)
+
+
+@cache
+def java_home() -> Path:
+    """The folder of a Java that is new enough: `$JAVA_HOME`, else that of `java` on PATH.
+
+    Raises:
+        MissingPrerequisiteError: there is none, or it is too old.
+    """
+    own = os.environ.get("JAVA_HOME")
+    program = shutil.which("java", path=f"{own}/bin" if own else None)
+    if program is None:
+        raise MissingPrerequisiteError(f"Java is missing. {_INSTALL}")
+    version = _version(program)
+    if version < MINIMUM_JAVA:
+        raise MissingPrerequisiteError(f"{program} is Java {version}, too old. {_INSTALL}")
+    return Path(program).resolve().parent.parent
+
+
+def java() -> Path:
+    """The `java` program."""
+    return java_home() / "bin" / "java"
+
+
+def _version(program: str) -> int:
+    told = subprocess.run(  # noqa: S603 - found on PATH or in JAVA_HOME
+        [program, "-version"], capture_output=True, text=True, check=False
+    ).stderr
+    found = re.search(r'version "(?:1\.)?(\d+)', told)
+    return int(found[1]) if found else 0

@@ -1,0 +1,23 @@
+"""The versions of everything that the testbed runs, in one place.
+
+Modules and jars are pinned by the lock files beside them (`go/*/go.mod`, `jars/*/pom.xml`); the
+constants here name what those files pin, and a unit test keeps the two in step.
+"""
+
+from pathlib import Path
+
+KUBERNETES = "1.35.4"
+ETCD = "3.6.14"
+SPARK_OPERATOR = "2.5.2"
+HELM = "3.20.2"
+COREDNS = "1.14.3"
+KAFKA = "4.3.1"
+SPARK_KAFKA_CONNECTOR = "4.2.0"
+SPARK = ("4.2.0", "4.3.0")
+"""PySpark versions with a process image; the first is that of the development environment."""
+
+MINIMUM_GO = (1, 26)
+MINIMUM_JAVA = 17
+
+TESTBED = Path(__file__).resolve().parent
+CHECKOUT = TESTBED.parent.parent

@@ -1,0 +1,47 @@
+import re
+from pathlib import Path
+
+import pytest
+
+from testbed import builds, versions
+from testbed.cache import Cache
+from testbed.errors import BuildError
+
+MODULES = {
+    "etcd": ("go.etcd.io/etcd/server/v3", versions.ETCD),
+    "k8s": ("k8s.io/kubernetes", versions.KUBERNETES),
+    "spark-operator": ("github.com/kubeflow/spark-operator/v2", versions.SPARK_OPERATOR),
+    "helm": ("helm.sh/helm/v3", versions.HELM),
+    "coredns": ("github.com/coredns/coredns", versions.COREDNS),
+}
+
+
+@pytest.mark.parametrize("family", builds.FAMILIES, ids=lambda family: family.name)
+def test_the_lock_files_pin_the_version_that_the_code_names(family: builds.Family) -> None:
+    module, version = MODULES[family.name]
+    assert family.version == version
+    required = re.findall(rf"{re.escape(module)} v(\S+)", (family.folder / "go.mod").read_text())
+    assert set(required) == {version}
+    assert f"{module} v{version} h1:" in (family.folder / "go.sum").read_text()
+
+
+def test_every_program_has_a_key_of_its_own() -> None:
+    keys = [family.key(name) for family in builds.FAMILIES for name in family.packages]
+    assert len(set(keys)) == len(keys)
+
+
+def test_a_stamp_changes_the_key() -> None:
+    family = builds.FAMILIES[0]
+    other = builds.Family(name=family.name, version="0", packages=family.packages, stamps={"a.b": "1"})
+    assert family.key("etcd") != other.key("etcd")
+
+
+def test_what_is_not_known_is_refused_before_anything_is_built(tmp_path: Path) -> None:
+    builder = builds.Builder(Cache(tmp_path / "cache"))
+    with pytest.raises(BuildError, match="minikube"):
+        builder.ensure("etcd", "minikube")
+    assert not (tmp_path / "cache").exists()
+
+
+def test_everything_is_missing_from_an_empty_cache(tmp_path: Path) -> None:
+    assert builds.Builder(Cache(tmp_path)).missing(builds.DEFAULT) == list(builds.DEFAULT)

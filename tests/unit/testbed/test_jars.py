@@ -1,0 +1,41 @@
+import hashlib
+import re
+from pathlib import Path
+
+import pytest
+
+from testbed import jars, versions
+from testbed.errors import BuildError
+
+
+def test_the_poms_name_the_versions_of_the_code() -> None:
+    kafka = (versions.TESTBED / "jars" / "kafka" / "pom.xml").read_text()
+    assert re.findall(r"kafka[_-]\S+</artifactId>\s*<version>([^<]+)<", kafka) == [
+        versions.KAFKA,
+        versions.KAFKA,
+    ]
+    spark = jars.read_pins(versions.TESTBED / "jars" / "spark-kafka" / "sha256.txt")
+    assert f"spark-sql-kafka-0-10_2.13-{versions.SPARK_KAFKA_CONNECTOR}.jar" in spark
+
+
+def pins(**jars_by_name: bytes) -> dict[str, str]:
+    return {f"{name}.jar": hashlib.sha256(data).hexdigest() for name, data in jars_by_name.items()}
+
+
+def test_pinned_jars_pass(tmp_path: Path) -> None:
+    (tmp_path / "a.jar").write_bytes(b"a")
+    jars.verify(tmp_path, pins(a=b"a"))
+
+
+@pytest.mark.parametrize(
+    ("wanted", "told"),
+    [
+        (pins(a=b"other"), "changed: a.jar"),
+        (pins(a=b"a", b=b"b"), "missing: b.jar"),
+        (pins(), "not pinned: a.jar"),
+    ],
+)
+def test_any_difference_from_the_pins_is_refused(tmp_path: Path, wanted: dict[str, str], told: str) -> None:
+    (tmp_path / "a.jar").write_bytes(b"a")
+    with pytest.raises(BuildError, match=told):
+        jars.verify(tmp_path, wanted)
