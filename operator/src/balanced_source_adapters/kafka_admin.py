@@ -1,10 +1,17 @@
 """Answers the Kafka connector's calls with a real client. Blocking: the runtime calls it in a worker thread."""
 
+import logging
 import threading
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from confluent_kafka import KafkaError, KafkaException, TopicCollection, TopicPartition
+from confluent_kafka import (
+    IsolationLevel,
+    KafkaError,
+    KafkaException,
+    TopicCollection,
+    TopicPartition,
+)
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from balanced_source.api import SplitId
@@ -31,6 +38,12 @@ _REFUSALS: Final[Mapping[int, tuple[str, str]]] = {
     KafkaError.CLUSTER_AUTHORIZATION_FAILED: ("NotAuthorized", "the user needs Describe on the cluster"),
 }
 """Errors that somebody has to mend: code → reason of the condition, and what to do."""
+
+
+_SILENT: Final = logging.getLogger("balanced_source.librdkafka")
+_SILENT.addHandler(logging.NullHandler())
+_SILENT.propagate = False
+"""librdkafka repeats itself every second while a broker is down; what it says is in our own errors."""
 
 
 class KafkaAdmin:
@@ -65,7 +78,9 @@ class KafkaAdmin:
             for s, offset in offsets.items()
         )
 
-    def ends(self, cluster: KafkaCluster, split_ids: Iterable[SplitId], *, is_read_committed: bool) -> dict[SplitId, int]:
+    def ends(
+        self, cluster: KafkaCluster, split_ids: Iterable[SplitId], *, is_read_committed: bool
+    ) -> dict[SplitId, int]:
         """End of each partition: where reading everything that is there now would stop.
 
         Raises:
@@ -103,8 +118,10 @@ class _Client:
     def __init__(self, cluster: str, config: Mapping[str, Any]) -> None:
         self._cluster = cluster
         self._last_error: KafkaError | None = None
+        self._admin: Any = None
         try:
-            self._admin = AdminClient({**config, "error_cb": self._on_error, "logger": _SILENT})
+            settings: dict[str, Any] = {**config, "error_cb": self._on_error, "logger": _SILENT}
+            self._admin = AdminClient(settings)
         except KafkaException as error:
             raise self._translated(error) from error
 
@@ -133,11 +150,12 @@ class _Client:
     ) -> dict[SplitId, int]:
         """Offsets of one end of the partitions; those that do not exist any more are left out."""
         spec = OffsetSpec.earliest() if anchor is Anchor.EARLIEST else OffsetSpec.latest()
+        isolation = IsolationLevel.READ_COMMITTED if is_read_committed else IsolationLevel.READ_UNCOMMITTED
         wanted = {TopicPartition(str(s[1]), int(s[2])): s for s in split_ids}
         if not wanted:
             return {}
         futures = self._admin.list_offsets(
-            dict.fromkeys(wanted, spec), isolation_level=_isolation(is_read_committed), request_timeout=REQUEST_TIMEOUT
+            dict.fromkeys(wanted, spec), isolation_level=isolation, request_timeout=REQUEST_TIMEOUT
         )
         offsets: dict[SplitId, int] = {}
         for partition, future in futures.items():
@@ -155,6 +173,8 @@ class _Client:
     def _translated(self, raised: KafkaException) -> DiscoveryError:
         """The error that says most: a request only times out, while the connection knows why."""
         error: KafkaError = raised.args[0]
+        if self._admin is not None:
+            self._admin.poll(0)  # delivers what the connections complained about
         for candidate in (error, self._last_error):
             if candidate is not None and (refusal := _REFUSALS.get(candidate.code())) is not None:
                 reason, advice = refusal
