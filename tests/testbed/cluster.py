@@ -122,15 +122,15 @@ class ProcessCluster:
     def __enter__(self) -> Self:
         try:
             self.start()
-        except BaseException:
-            self.stop(keep_logs=True)
+        except BaseException as error:
+            self.stop(keep_logs=self._logs_matter(error))
             raise
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.stop(keep_logs=self._keep_logs or error is not None)
+        self.stop(keep_logs=self._logs_matter(error))
 
     def start(self) -> None:
         """Build what is missing and start everything; 10 s once all is built."""
@@ -231,6 +231,9 @@ class ProcessCluster:
             os.kill(pid, signal.SIGKILL)
         return pid
 
+    def _logs_matter(self, error: BaseException | None) -> bool:
+        return self._keep_logs or isinstance(error, Exception)
+
     def _start_spark_operator(self) -> None:
         submitting = ensure_venv(self.spark_versions[0], self._cache, self._progress)
         self.spark_operator = SparkOperator(
@@ -246,6 +249,7 @@ class ProcessCluster:
     def _write_manifest(self) -> None:
         facts = {
             "kubeconfig": str(self.control_plane.kubeconfig()),
+            "kubectl": str(self._builder.ensure("kubectl")["kubectl"]),
             "server": self.control_plane.server,
             "kafka": {name: cluster.bootstrap for name, cluster in self._kafka.items()},
             "images": [images.spark_image_name(version) for version in self.spark_versions],
