@@ -34,6 +34,7 @@ from testbed.venvs import ensure_venv, spark_home
 from testbed.versions import SPARK
 
 _MANIFEST = "testbed.json"
+_BROKER_GRACE = 3.0  # seconds
 
 
 class Cluster(Protocol):
@@ -157,6 +158,7 @@ class ProcessCluster:
 
     def stop(self, *, keep_logs: bool = False) -> None:
         """End everything that was started, as far as it got; does not raise for a part that is gone."""
+        self._kafka.clear()  # ends the helpers' connections
         stop_recorded(self._supervisor)
         self._ports.close()
         clean(self.run_dir, keep_logs=keep_logs)
@@ -258,6 +260,10 @@ class ProcessCluster:
         (self.run_dir / _MANIFEST).write_text(json.dumps(facts, indent=2) + "\n")
 
 
+_KINDS: tuple[type[Cluster], ...] = (ProcessCluster,)
+"""All kinds of clusters; the type checker compares them with the interface."""
+
+
 def read_manifest(run_dir: Path) -> dict[str, Any]:
     """What a running cluster wrote about itself.
 
@@ -277,7 +283,8 @@ def stop_recorded(supervisor: Supervisor) -> None:
     brokers = [child for child in supervisor.children if child.name.startswith("kafka-")]
     for child in reversed([child for child in supervisor.children if child not in brokers]):
         supervisor.stop(child)
-    supervisor.stop_together(brokers)
+    # their data go too: nobody needs them to end in good order
+    supervisor.stop_together(brokers, grace=_BROKER_GRACE)
 
 
 def clean(run_dir: Path, *, keep_logs: bool) -> None:

@@ -74,7 +74,8 @@ def operator_image(cache: Cache, progress: Progress) -> ProcessImage:
     venv = ensure_venv(SPARK[0], cache, progress)
     return ProcessImage(
         env={"PYTHONPATH": os.pathsep.join(str(path) for path in _SOURCES)},
-        entrypoint=(str(venv / "bin" / "python"), "-m", "balanced_source_operator"),
+        # the command `balanced-source`, which only an installed distribution has
+        entrypoint=(str(venv / "bin" / "python"), "-c", "from balanced_source_operator.cli import app; app()"),
         path=(str(venv / "bin"),),
         visible=_visible(venv, cache),
     )

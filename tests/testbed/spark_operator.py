@@ -21,7 +21,7 @@ from testbed.errors import MissingPrerequisiteError
 from testbed.java import java_home
 from testbed.ports import LOOPBACK, PortPool
 from testbed.process_node import sandbox
-from testbed.process_node.launcher import can_make_mount_namespaces
+from testbed.process_node.namespaces import mount_namespace_command
 from testbed.processes import Child
 
 CRDS = (
@@ -124,7 +124,8 @@ class SparkOperator:
         for name in ("home", "submissions", "root"):
             (self._folder / name).mkdir(parents=True, exist_ok=True)
         argv = [str(program), *self._flags()]
-        if not can_make_mount_namespaces():
+        unshare = mount_namespace_command()
+        if unshare is None:
             _check_submission_folder()
             return argv
         spec = {
@@ -136,8 +137,7 @@ class SparkOperator:
         }
         file = self._folder / "sandbox.json"
         file.write_text(json.dumps(spec))
-        user = ["--map-root-user"] if os.getuid() else []
-        return ["unshare", "--mount", *user, sys.executable, "-I", "-S", str(sandbox.__file__), str(file)]
+        return [*unshare, sys.executable, "-I", "-S", str(sandbox.__file__), str(file)]
 
     def _environment(self) -> dict[str, str]:
         return {

@@ -16,7 +16,7 @@ from testbed.images import HOST
 from testbed.node_process import NodeProcess
 from testbed.ports import PortPool
 from testbed.process_node.images import ProcessImage
-from testbed.process_node.launcher import can_make_mount_namespaces
+from testbed.process_node.namespaces import mount_namespace_command
 from testbed.waiting import wait_until
 
 pytestmark = pytest.mark.integration
@@ -70,8 +70,8 @@ class Bed:
 
 @pytest.fixture(scope="module", params=[True, False], ids=["own-root", "rewritten"])
 def bed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bed]:
-    if request.param and not can_make_mount_namespaces():
-        pytest.skip("this machine does not allow `unshare --map-root-user --mount`")
+    if request.param and mount_namespace_command() is None:
+        pytest.skip("this machine does not allow mount namespaces (`unshare --mount --map-root-user`)")
     folder = tmp_path_factory.mktemp("node")
     package = folder / "package"
     package.mkdir()
@@ -185,7 +185,8 @@ def test_deletion_asks_first_and_then_kills_the_whole_group(bed: Bed) -> None:
 
     bed.api.kubectl("delete", "pod", "stubborn", "--grace-period=1")
     wait_until(lambda: not any(runs(process.pid) for process in family), TIMEOUT, "the group to be gone")
-    assert not list((bed.node.folder / "pods").glob("default_stubborn_*"))
+    pods = bed.node.folder / "pods"
+    wait_until(lambda: not list(pods.glob("default_stubborn_*")), TIMEOUT, "its folder to be gone")
 
 
 def test_init_containers_come_first_and_a_crash_is_started_again(bed: Bed) -> None:

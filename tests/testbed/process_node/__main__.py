@@ -8,8 +8,8 @@ from pathlib import Path
 
 from testbed.process_node.api import Api
 from testbed.process_node.config import NodeConfig
-from testbed.process_node.launcher import can_make_mount_namespaces
 from testbed.process_node.log_server import serve_logs
+from testbed.process_node.namespaces import mount_namespace_command
 from testbed.process_node.node import Node
 from testbed.process_node.pods import NodeServices
 from testbed.process_node.registration import keep_registered
@@ -21,7 +21,7 @@ async def serve(config: NodeConfig) -> None:
     """Be a node until a signal asks to end; then all pods' processes are killed."""
     namespaces = config.mount_namespaces
     if namespaces is None:
-        namespaces = can_make_mount_namespaces()
+        namespaces = mount_namespace_command() is not None
     end = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, end.set)

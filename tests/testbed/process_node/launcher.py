@@ -3,10 +3,8 @@
 import asyncio
 import json
 import os
-import shutil
-import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +15,7 @@ from testbed.process_node.config import NodeConfig
 from testbed.process_node.environment import container_environment
 from testbed.process_node.fields import PodFacts, expand
 from testbed.process_node.images import ProcessImage, find_image
+from testbed.process_node.namespaces import mount_namespace_command
 from testbed.process_node.objects import Objects
 from testbed.process_node.paths import PathMap
 from testbed.process_node.volumes import Volumes
@@ -24,15 +23,6 @@ from testbed.process_node.volumes import Volumes
 _SANDBOX = Path(__file__).with_name("sandbox.py")
 _ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
 _PRIVATE_TMP = "/tmp"  # noqa: S108 - the folder that each pod has for itself
-
-
-def can_make_mount_namespaces() -> bool:
-    """Whether this user may have mount namespaces; many containers and some systems forbid them."""
-    unshare = shutil.which("unshare")
-    if unshare is None:
-        return False
-    tried = subprocess.run([unshare, "-r", "-m", "true"], capture_output=True, check=False)  # noqa: S603
-    return tried.returncode == 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,9 +144,7 @@ class Launcher:
     ) -> asyncio.subprocess.Process:
         file = self.folder / f"{name}.sandbox.json"
         write_private(file, json.dumps(spec))
-        unshare: Sequence[str] = ()
-        if self.namespaces:
-            unshare = ("unshare", "--mount", *(["--map-root-user"] if os.getuid() else []))
+        unshare = (mount_namespace_command() or ()) if self.namespaces else ()
         log.parent.mkdir(parents=True, exist_ok=True)
         with log.open("ab") as output:
             return await asyncio.create_subprocess_exec(

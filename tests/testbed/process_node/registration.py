@@ -3,6 +3,7 @@
 import asyncio
 import datetime as dt
 import logging
+import platform
 from http import HTTPStatus
 from typing import Any
 
@@ -26,6 +27,7 @@ _INFO = (
     "operatingSystem",
     "architecture",
 )
+_ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 _log = logging.getLogger(__name__)
 
 
@@ -69,7 +71,7 @@ def _node(config: NodeConfig) -> dict[str, Any]:
     labels = {
         "kubernetes.io/hostname": config.name,
         "kubernetes.io/os": "linux",
-        "kubernetes.io/arch": "amd64",
+        "kubernetes.io/arch": _ARCHITECTURES.get(platform.machine(), platform.machine()),
     }
     return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": config.name, "labels": labels}}
 

@@ -1,10 +1,10 @@
 """The last step before a container's program: an own root, then exec.
 
-Run as `unshare --mount [--map-root-user] python -I -S sandbox.py SPEC.json`; on its own only the
-standard library is imported, so it costs some 20 ms. With `binds` in the spec, the process gets a new
-root: a memory file system that shows the entries of the host's root, with the binds mounted over it.
-Without, it only changes the working directory. Either way the process dies with the node: drivers
-that outlive it would write beside their successors.
+Run as `unshare --mount … python -I -S sandbox.py SPEC.json`; only the standard library is imported, so
+it costs some 20 ms. With `binds` in the spec, the process gets a new root: a memory file system that
+shows the entries of the host's root, with the binds mounted over it. Without, it only changes the
+working directory. Either way the process dies with the one that started it: drivers that outlive the
+node would write beside their successors.
 
 The spec has `argv`, `cwd`, `parent` (the starting process's pid, or null to outlive it) and, for an
 own root, `root` (an empty folder) and `binds` (path and the host's path).
