@@ -68,6 +68,9 @@ class Cluster(Protocol):
     def logs(self, pod: str, namespace: str = ..., container: str = ...) -> str:
         """What a pod has written so far."""
 
+    def all_logs(self, pod: str, namespace: str = ...) -> str:
+        """What all pods of a name have ever written, oldest run first, also those that are gone."""
+
     def kill_pod_process(self, pod: str, namespace: str = ..., container: str = ...) -> int:
         """Let a container crash (SIGKILL); returns the process id that it had."""
 
@@ -209,6 +212,13 @@ class ProcessCluster:
         """What a pod has written so far, by the API."""
         choice = ["-c", container] if container else []
         return self.control_plane.kubectl("logs", pod, "-n", namespace, *choice)
+
+    def all_logs(self, pod: str, namespace: str = "default") -> str:
+        """What all pods of a name have ever written, oldest run first, also those that are gone."""
+        files = (self.node.folder / "logs").glob(f"{namespace}_{pod}_*/*.log")
+        # a run ends before the next one of its name begins, so the last writes are in the runs' order
+        by_age = sorted(files, key=lambda file: file.stat().st_mtime_ns)
+        return "".join(file.read_text(errors="replace") for file in by_age)
 
     def kill_pod_process(self, pod: str, namespace: str = "default", container: str = "") -> int:
         """Let a container crash (SIGKILL); returns the process id that it had.

@@ -72,6 +72,13 @@ def wait_state(cluster: ProcessCluster, name: str, *wanted: str) -> None:
     assert application["status"]["applicationState"]["state"] in wanted, application["status"]
 
 
+def test_an_application_completes_with_rewritten_paths(tmp_path: Path) -> None:
+    with ProcessCluster(tmp_path / "run", mount_namespaces=False, keep_logs=True) as cluster:
+        submit(cluster, "pi", SPARK[0], 2)
+        wait_state(cluster, "pi", "COMPLETED")
+        assert "Pi is roughly 3.1" in cluster.logs("pi-driver")
+
+
 @pytest.mark.parametrize("version", SPARK)
 def test_an_application_completes(cluster: ProcessCluster, version: str) -> None:
     name = f"pi-{version.replace('.', '')}"
@@ -101,6 +108,13 @@ def test_killed_processes_are_replaced(cluster: ProcessCluster) -> None:
         victim = running(role)[0]["metadata"]
         cluster.kill_pod_process(victim["name"])
         wait_until(lambda role=role, uid=victim["uid"]: replaced(role, uid), 90, f"another {role}", interval=0.3)
+    wait_until(
+        # the log of the killed driver is still there, before that of its successor
+        lambda: cluster.all_logs("long-driver").count("Running Spark version") == 2,
+        60,
+        "the logs of both drivers",
+        interval=0.3,
+    )
     cluster.control_plane.kubectl("delete", APPLICATIONS, "long")
     wait_until(lambda: cluster.pods("spark-role") == [], 60, "the pods to be gone")
 
