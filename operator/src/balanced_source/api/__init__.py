@@ -1,0 +1,39 @@
+"""The contracts of FLIP-27: what a connector implements and what it may rely on."""
+
+from balanced_source.api.enumerator import (
+    AsyncCall,
+    Boundedness,
+    CallFailure,
+    CompletionHandler,
+    ReaderInfo,
+    RebalanceCause,
+    Source,
+    SplitEnumerator,
+    SplitEnumeratorContext,
+    SplitsAssignment,
+    SupportsSplitReassignmentOnRecovery,
+)
+from balanced_source.api.events import SourceEvent
+from balanced_source.api.serializer import VersionedSerializer
+from balanced_source.api.splits import BoundedSplit, Json, Position, SourceSplit, SplitId
+
+__all__ = [
+    "AsyncCall",
+    "BoundedSplit",
+    "Boundedness",
+    "CallFailure",
+    "CompletionHandler",
+    "Json",
+    "Position",
+    "ReaderInfo",
+    "RebalanceCause",
+    "Source",
+    "SourceEvent",
+    "SourceSplit",
+    "SplitEnumerator",
+    "SplitEnumeratorContext",
+    "SplitId",
+    "SplitsAssignment",
+    "SupportsSplitReassignmentOnRecovery",
+    "VersionedSerializer",
+]

@@ -1,0 +1,319 @@
+"""The enumerator's side of FLIP-27, with FLIP-537's reports and the extensions of this project.
+
+Threading: there is none. Every method is called by the coordinator, one after another, and must return at
+once; whatever waits for the outside world goes through `SplitEnumeratorContext.call_async` as a value that
+somebody else executes. Time is what `SplitEnumeratorContext.now` says.
+
+Extensions of the FLIP, each needed because parallelism and the source change here without a restart: `rebalance`,
+`handle_source_change`, `handle_revoked`, `handle_finished` and, on the context, `current_assignments`,
+`revoke_splits`, `forget_splits`, `now`.
+"""
+
+import copy
+import enum
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, Self, TypeVar
+
+from balanced_source.api.events import SourceEvent
+from balanced_source.api.splits import Position, SourceSplit, SplitId
+from balanced_source.errors import ContractViolationError
+
+SplitT = TypeVar("SplitT", bound=SourceSplit)
+StateT = TypeVar("StateT")
+
+
+class Boundedness(enum.Enum):
+    """Whether the source ends (FLIP-27)."""
+
+    BOUNDED = "Bounded"
+    CONTINUOUS_UNBOUNDED = "ContinuousUnbounded"
+
+
+class RebalanceCause(enum.Enum):
+    """Why splits may move now; nothing moves for any other reason."""
+
+    RESCALE = "Rescale"
+    RECOVERY = "Recovery"
+    REQUESTED = "Requested"
+    DRIFT = "Drift"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReaderInfo(Generic[SplitT]):
+    """A registered reader.
+
+    Attributes:
+        subtask_id: 0 … parallelism − 1.
+        location: host name, for locality; empty when unknown.
+        reported_splits: splits that the reader holds in its Spark checkpoint, read or retained, with their positions,
+            as reported on registration (FLIP-537). Empty for a fresh reader.
+    """
+
+    subtask_id: int
+    location: str = ""
+    reported_splits: tuple[SplitT, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SplitsAssignment(Generic[SplitT]):
+    """Incremental assignment: subtask → splits that it gets in addition."""
+
+    assignment: Mapping[int, Sequence[SplitT]] = field(default_factory=dict)
+
+
+class AsyncCall:
+    """Base of the values that describe work outside (a discovery, a look-up of offsets).
+
+    Subclasses are frozen dataclasses; the runtime knows how to execute each class. A call must not depend on
+    anything but its fields, changes nothing inside the coordinator, and may be executed twice.
+    """
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CallFailure:
+    """What a completion handler gets instead of a result."""
+
+    error: Exception
+
+
+CompletionHandler = Callable[[Any, Any], None]
+"""A method of the enumerator. Called with the call and its result, or with the call and a `CallFailure`."""
+
+
+class SplitEnumeratorContext(ABC, Generic[SplitT]):
+    """What the coordinator offers to its enumerator (FLIP-27 ``SplitEnumeratorContext``)."""
+
+    @abstractmethod
+    def now(self) -> float:
+        """Time of the event being handled, in seconds since the epoch; it does not move within one method."""
+
+    @abstractmethod
+    def current_parallelism(self) -> int:
+        """Number of readers wanted now. Ask each time: it changes without a restart."""
+
+    @abstractmethod
+    def registered_readers(self) -> Mapping[int, ReaderInfo[SplitT]]:
+        """Readers that may be given splits now, by subtask id. Readers behind the recovery gate are not in it."""
+
+    @abstractmethod
+    def current_assignments(self) -> Mapping[SplitId, int]:
+        """Owner of every assigned split: the whole picture, where `SplitsAssignment` is an increment."""
+
+    @abstractmethod
+    def assigned_split(self, split_id: SplitId) -> SplitT:
+        """An assigned split at its newest known position.
+
+        Raises:
+            KeyError: it has no owner.
+        """
+
+    @abstractmethod
+    def assign_splits(self, new_assignments: SplitsAssignment[SplitT]) -> None:
+        """Give splits to registered readers. A split that has another owner moves.
+
+        Several calls within one method of the enumerator make one epoch.
+
+        Raises:
+            ContractViolationError: a reader is not registered, or a split is given to two readers.
+        """
+
+    @abstractmethod
+    def revoke_splits(self, split_ids: Iterable[SplitId], *, retain: bool = False) -> None:
+        """Take splits away from their owners; `SplitEnumerator.handle_revoked` tells when that is done.
+
+        With `retain` the reader host keeps their positions until they are assigned again or `forget_splits`, so that a
+        return continues there. Ids without an owner are ignored.
+        """
+
+    @abstractmethod
+    def is_revoking(self, split_id: SplitId) -> bool:
+        """Whether a host may still hold a split that was revoked."""
+
+    @abstractmethod
+    def forget_splits(self, split_ids: Iterable[SplitId]) -> None:
+        """End the retention of splits that have no owner: the reader hosts drop their positions.
+
+        The coordinator retains by itself what a reader reported and what came back by `add_splits_back`, so an
+        enumerator that decides against such a split says so here.
+        """
+
+    @abstractmethod
+    def signal_no_more_splits(self, subtask_id: int) -> None:
+        """Tell a reader that it gets no further split; once per registration is enough, more is harmless."""
+
+    @abstractmethod
+    def send_event_to_reader(self, subtask_id: int, event: SourceEvent) -> None:
+        """Queue an event for a registered reader; delivered once, in order."""
+
+    @abstractmethod
+    def call_async(
+        self,
+        call: AsyncCall,
+        handler: CompletionHandler,
+        *,
+        initial_delay: float = 0.0,
+        period: float | None = None,
+    ) -> None:
+        """Have `call` executed outside, then `handler` called with its result.
+
+        Calls are not part of the state: a restored enumerator issues them anew in `start`.
+
+        Args:
+            call: the work, as a value.
+            handler: a bound method of this enumerator; gets the call back, so that it needs no closure.
+            initial_delay: seconds before the first execution.
+            period: seconds from one completion to the next execution; None executes once.
+        """
+
+    @abstractmethod
+    def report(self, reason: str, message: str, *, warning: bool = False) -> None:
+        """State a fact for people: it becomes a log line and an event on the resource, not a decision."""
+
+
+class SplitEnumerator(ABC, Generic[SplitT, StateT]):
+    """Discovers splits and assigns them to readers (FLIP-27 ``SplitEnumerator``)."""
+
+    def __init__(self, context: SplitEnumeratorContext[SplitT]) -> None:
+        self.context = context
+
+    @abstractmethod
+    def start(self) -> None:
+        """Called once, before any other method, for a fresh and for a restored enumerator alike.
+
+        Readers may be registered already when state was restored. On return, discovery is under way.
+        """
+
+    @abstractmethod
+    def add_reader(self, subtask_id: int) -> None:
+        """Called when a reader has registered and the recovery gate is open for it.
+
+        Its `ReaderInfo` is in `registered_readers`. Splits that it reported, and that it still owns, are assigned
+        to it already; the enumerator decides about the others that it reported.
+        """
+
+    @abstractmethod
+    def add_splits_back(self, splits: Sequence[SplitT], subtask_id: int) -> None:
+        """Called with exactly the splits that a lost reader had been given and cannot know of.
+
+        They have no owner any more. The reader is not registered during the call.
+        """
+
+    def handle_split_request(self, subtask_id: int, requester_hostname: str | None) -> None:
+        """Called when a reader asks for work (pull-based sources). Push-based sources ignore it."""
+
+    def handle_source_event(self, subtask_id: int, event: SourceEvent) -> None:
+        """Called for each event that a registered reader sent, once and in order."""
+
+    def handle_revoked(self, splits: Sequence[SplitT]) -> None:
+        """Called when hosts have let go of splits that were revoked, with their final positions.
+
+        Only now may such a split be given out again as something else (a topic that was deleted and created anew).
+        """
+
+    def handle_finished(self, split_ids: Sequence[SplitId]) -> None:
+        """Called once for owned splits that have reached their stopping position. They stay assigned, without work."""
+
+    def rebalance(self, cause: RebalanceCause) -> None:
+        """Called when splits may move. On return every split that the enumerator deals with has the owner it wants.
+
+        For `RESCALE`, splits of readers that are no more have come by `add_splits_back` before.
+        Without an override nothing moves, which is right for sources whose readers pull.
+        """
+
+    def handle_source_change(self, source: "Source[SplitT, StateT]") -> None:
+        """Called when the user changed the source while it runs; `source` replaces the one before.
+
+        Raises:
+            ContractViolationError: this source cannot change while it runs (the default).
+        """
+        raise ContractViolationError(f"{type(self).__name__} cannot change while it runs")
+
+    @abstractmethod
+    def snapshot_state(self) -> StateT:
+        """Called before anything that this enumerator decided takes effect. Returns an immutable value.
+
+        Everything that must survive the process is in it; calls under way are not, `start` issues them anew.
+        """
+
+    def problems(self) -> Mapping[str, Exception]:
+        """Called after each event. What keeps parts of the source from being read now, by scope; for people."""
+        return {}
+
+    def pending_splits(self) -> int:
+        """Called after each event. How many splits are known and wait for an owner; for people."""
+        return 0
+
+    def is_finished(self) -> bool:
+        """Called after each event. True when everything that there will ever be has been read (bounded sources)."""
+        return False
+
+    def notify_checkpoint_complete(self, checkpoint_id: int) -> None:
+        """Called when all registered readers hold epoch `checkpoint_id` in their Spark checkpoint."""
+
+    def close(self) -> None:
+        """Called last; frees nothing by itself, because an enumerator owns nothing outside."""
+
+    def fork(self, context: SplitEnumeratorContext[SplitT]) -> Self:
+        """A copy that goes its own way, bound to another context: for dry runs and for exhaustive exploration.
+
+        Override it where the state is immutable: a deep copy is correct, and slow.
+        """
+        return copy.deepcopy(self, {id(self.context): context})
+
+
+class Source(ABC, Generic[SplitT, StateT]):
+    """What to read: the factory of enumerators, and how its splits and state are written (FLIP-27 ``Source``)."""
+
+    @property
+    @abstractmethod
+    def boundedness(self) -> Boundedness:
+        """Whether readers may ever be told that there are no more splits."""
+
+    @abstractmethod
+    def create_enumerator(self, context: SplitEnumeratorContext[SplitT]) -> SplitEnumerator[SplitT, StateT]:
+        """A fresh enumerator."""
+
+    @abstractmethod
+    def restore_enumerator(
+        self, context: SplitEnumeratorContext[SplitT], state: StateT
+    ) -> SplitEnumerator[SplitT, StateT]:
+        """An enumerator that goes on from a snapshot."""
+
+    @abstractmethod
+    def create_split(self, split_id: SplitId, position: Position, attributes: Mapping[str, Any]) -> SplitT:
+        """The split that `SourceSplit.split_id`, `position` and `attributes` describe: their inverse."""
+
+    @abstractmethod
+    def encode_state(self, state: StateT) -> Any:
+        """The enumerator's state as JSON, in the version `state_version`."""
+
+    @abstractmethod
+    def decode_state(self, version: int, data: Any) -> StateT:
+        """Read the JSON of any version up to `state_version`.
+
+        Raises:
+            IncompatibleVersionError: written by a newer version.
+            CorruptDocumentError: not what that version writes.
+        """
+
+    @property
+    @abstractmethod
+    def state_version(self) -> int:
+        """Version that `encode_state` writes."""
+
+    def reader_settings(self) -> Mapping[str, Any]:
+        """What readers must know to connect, as JSON without secrets; travels with the assignment."""
+        return {}
+
+
+class SupportsSplitReassignmentOnRecovery:
+    """Marker on a `Source`: after a full recovery splits may be dealt anew over all readers (FLIP-537).
+
+    Without it every reader gets back exactly what it reported.
+    """
+
+    __slots__ = ()

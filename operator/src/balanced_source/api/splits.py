@@ -1,0 +1,62 @@
+"""Splits: the unit of assigned work.
+
+FLIP-27's ``SourceSplit`` carries its own position; whoever holds the split knows where to go on. Here the
+position is part of the contract, because Spark's stream offset is where a reader's state lives: the reader
+host writes the positions of its splits there, and reports them from there after a restart (FLIP-537).
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, Self, TypeAlias
+
+SplitId: TypeAlias = tuple[str | int, ...]
+"""Identity of a split: a tuple such as (cluster, topic, partition), never a joined string.
+
+All ids of one source have the same length and the same type at each place, so that they sort.
+"""
+
+Position: TypeAlias = int | None
+"""Where to go on reading: a number that only grows while the split is read (Kafka: the next offset).
+
+That it grows is relied upon: of two positions of one split the larger is the newer. None where it has no meaning.
+"""
+
+Json: TypeAlias = Any
+"""A JSON value: None, bool, int, float, str, list or dict of them."""
+
+
+class SourceSplit(ABC):
+    """A part of the source that one reader reads at a time. Immutable; hashable by its id and position."""
+
+    @property
+    @abstractmethod
+    def split_id(self) -> SplitId:
+        """Identity, the same for the whole life of the split and in every process."""
+
+    @property
+    @abstractmethod
+    def position(self) -> Position:
+        """Where reading starts or goes on."""
+
+    @abstractmethod
+    def at(self, position: Position) -> Self:
+        """The same split, to be read from `position` on."""
+
+    def attributes(self) -> Mapping[str, Json]:
+        """What a reader must know besides the position (e.g. where to stop); small, JSON, nothing secret."""
+        return {}
+
+
+class BoundedSplit(SourceSplit):
+    """A split that may have an end."""
+
+    @property
+    @abstractmethod
+    def stopping_position(self) -> Position:
+        """First position that is not read any more; None if the split has no end."""
+
+    @property
+    def is_finished(self) -> bool:
+        """True when all up to the stopping position has been read."""
+        stop, position = self.stopping_position, self.position
+        return stop is not None and position is not None and position >= stop

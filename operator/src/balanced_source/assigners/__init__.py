@@ -1,0 +1,28 @@
+"""Owner policies. A new strategy is one module here, one line in `STRATEGIES`, and its name in the CRD's enum.
+
+A policy sees the whole picture (every split, every owner) and nothing else: no clock, no state of its own.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+from balanced_source.assigners._contract import Placement, SplitAssigner, place
+from balanced_source.assigners._hash import HashAssigner, hash_owner, java_string_hash
+from balanced_source.assigners._round_robin import RoundRobinAssigner
+
+STRATEGIES: Final[dict[str, Callable[[], SplitAssigner]]] = {
+    "RoundRobin": RoundRobinAssigner,
+    "Hash": HashAssigner,
+}
+"""Strategies by the name that a user writes in ``spec.assignment.strategy``."""
+
+__all__ = [
+    "STRATEGIES",
+    "HashAssigner",
+    "Placement",
+    "RoundRobinAssigner",
+    "SplitAssigner",
+    "hash_owner",
+    "java_string_hash",
+    "place",
+]

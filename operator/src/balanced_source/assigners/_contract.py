@@ -1,0 +1,85 @@
+"""What an owner policy is asked, what it answers, and the check of the answer."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+from balanced_source.api import SplitId
+from balanced_source.errors import ContractViolationError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placement:
+    """One question to a policy.
+
+    Attributes:
+        parallelism: number of readers; owners are 0 … parallelism − 1.
+        owners: splits that have an owner below `parallelism`.
+        pending: splits that need one. Disjoint from `owners`.
+        may_move: whether splits in `owners` may get another one.
+        weights: load per split (any unit, ≥ 0) for policies that look at it; a missing split counts as average.
+    """
+
+    parallelism: int
+    owners: Mapping[SplitId, int] = field(default_factory=dict)
+    pending: Collection[SplitId] = ()
+    may_move: bool = False
+    weights: Mapping[SplitId, float] = field(default_factory=dict)
+
+
+class SplitAssigner(ABC):
+    """A policy that picks owners.
+
+    Stateless and deterministic: equal questions get equal answers in any process, whatever the order of the input
+    (never the builtin ``hash``). Subclasses are frozen dataclasses: equal settings compare equal.
+    """
+
+    @abstractmethod
+    def place(self, placement: Placement) -> dict[SplitId, int]:
+        """Owners that change: one for every pending split, others only where `may_move` allows it.
+
+        Call `place` of this package rather than this method: it checks question and answer.
+        """
+
+    def warning(self, parallelism: int) -> str | None:
+        """What a user should know about this policy at this parallelism, in a sentence; None if nothing."""
+        del parallelism
+        return None
+
+
+def place(assigner: SplitAssigner, placement: Placement) -> dict[SplitId, int]:
+    """Ask `assigner` and check its answer.
+
+    Raises:
+        ContractViolationError: the question is malformed (parallelism < 1, an owner that is no reader, a split
+            both owned and pending), or the answer breaks the contract. Names the split.
+    """
+    _check_question(placement)
+    changes = assigner.place(placement)
+    _check_answer(assigner, placement, changes)
+    return changes
+
+
+def _check_question(placement: Placement) -> None:
+    n = placement.parallelism
+    if n < 1:
+        raise ContractViolationError(f"parallelism must be at least 1, not {n}")
+    if placement.owners and not 0 <= min(placement.owners.values()) <= max(placement.owners.values()) < n:
+        split_id, owner = next((s, o) for s, o in placement.owners.items() if not 0 <= o < n)
+        raise ContractViolationError(f"split {split_id} is owned by {owner}, outside [0, {n})")
+    for split_id in placement.pending:
+        if split_id in placement.owners:
+            raise ContractViolationError(f"split {split_id} is pending and owned at once")
+
+
+def _check_answer(assigner: SplitAssigner, placement: Placement, changes: Mapping[SplitId, int]) -> None:
+    name, n = type(assigner).__name__, placement.parallelism
+    for split_id in placement.pending:
+        if split_id not in changes:
+            raise ContractViolationError(f"{name} left split {split_id} without an owner")
+    moved = len(changes) - len(placement.pending)
+    for split_id, owner in changes.items():
+        if not 0 <= owner < n:
+            raise ContractViolationError(f"{name} gave split {split_id} to {owner}, outside [0, {n})")
+        if moved and split_id in placement.owners and not placement.may_move:
+            raise ContractViolationError(f"{name} moved split {split_id} although nothing may move")

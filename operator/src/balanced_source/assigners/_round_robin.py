@@ -1,0 +1,75 @@
+"""The global count-balanced policy: max − min ≤ 1 over all splits of all topics and clusters, with fewest moves.
+
+Upstream's global mode derives the next owner from a count (``known mod n``), which drifts away from balance after
+any removal (FLINK-39012's own example ends at a difference of 3). Here a split always goes to the reader that has
+the fewest, so a hole is filled before anything piles up.
+"""
+
+import heapq
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from balanced_source.api import SplitId
+from balanced_source.assigners._contract import Placement, SplitAssigner
+
+
+@dataclass(frozen=True)
+class RoundRobinAssigner(SplitAssigner):
+    """Deal splits, in order of their ids, to the reader with the fewest; ties go to the lowest subtask."""
+
+    def place(self, placement: Placement) -> dict[SplitId, int]:
+        """Least loaded reader for each pending split; when splits may move, the fewest move that reach balance."""
+        counts = Counter(placement.owners.values())
+        loads = [counts[subtask] for subtask in range(placement.parallelism)]
+        homeless = sorted(placement.pending)
+        if placement.may_move:
+            quotas = balanced_quotas(loads, len(homeless))
+            surplus = {i: load - quota for i, (load, quota) in enumerate(zip(loads, quotas, strict=True))}
+            moving = _pick_surplus(placement.owners.items(), surplus)
+            homeless = sorted([*homeless, *moving])
+            loads = [min(load, quota) for load, quota in zip(loads, quotas, strict=True)]
+        return deal(homeless, loads)
+
+
+def balanced_quotas(loads: Sequence[int], pending: int) -> list[int]:
+    """Number of splits each reader shall have: all equal within one, the larger share to those that have most.
+
+    Giving the larger shares to the fullest readers is what makes the number of moves minimal: a reader gives away
+    only what exceeds its quota, and no other choice of quotas lets the readers keep more.
+    """
+    base, extra = divmod(sum(loads) + pending, len(loads))
+    fullest = sorted(range(len(loads)), key=lambda i: (-loads[i], i))[:extra]
+    quotas = [base] * len(loads)
+    for subtask in fullest:
+        quotas[subtask] += 1
+    return quotas
+
+
+def deal(split_ids: Iterable[SplitId], loads: Sequence[int]) -> dict[SplitId, int]:
+    """Hand out splits one by one to the least loaded reader."""
+    heap = [(load, subtask) for subtask, load in enumerate(loads)]
+    heapq.heapify(heap)
+    owners = {}
+    for split_id in split_ids:
+        load, subtask = heap[0]
+        owners[split_id] = subtask
+        heapq.heapreplace(heap, (load + 1, subtask))
+    return owners
+
+
+def _pick_surplus(owners: Iterable[tuple[SplitId, int]], surplus: dict[int, int]) -> list[SplitId]:
+    """Choose which splits leave the overfull readers: evenly spaced over their sorted ids.
+
+    Even spacing keeps every topic spread; taking the last ones would strip a reader of whole topics.
+    """
+    giving: dict[int, list[SplitId]] = defaultdict(list)
+    for split_id, owner in owners:
+        if surplus[owner] > 0:
+            giving[owner].append(split_id)
+    moving: list[SplitId] = []
+    for owner, split_ids in giving.items():
+        split_ids.sort()
+        count, size = surplus[owner], len(split_ids)
+        moving.extend(split_ids[(2 * i + 1) * size // (2 * count)] for i in range(count))
+    return moving

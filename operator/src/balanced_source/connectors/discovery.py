@@ -1,0 +1,548 @@
+"""An enumerator for sources that list their splits: partitions of topics, shards of streams.
+
+It is complete but for the two questions that only a connector can answer, both asked as values (`AsyncCall`) and
+executed elsewhere: which splits are there (`DiscoveringSource.discover`), and where does reading of new ones start
+(`DiscoveringSource.initialize`).
+
+A source consists of *scopes* (Kafka: clusters) that are discovered independently, so that one that is down never
+blocks the others. Life of a split here:
+
+    discovered ──► in flight ──► unassigned ⇄ assigned ──► finished
+                                    ▲            │ not subscribed any more, confirmed
+                                    └─ returns ──┴──► retained ──► dropped (deadline)
+
+Upstream's defects that shaped it: a second discovery during initialisation gave a partition two owners
+(FLINK-40615): ids in flight are skipped; a restored bounded source never ended (FLINK-31006): completion is looked
+at after every result; a removed topic was read on (FLINK-34089): what is not listed is dropped, but only when
+confirmed, because a broker that is briefly blind must not erase progress (FLINK-7195).
+"""
+
+from abc import abstractmethod
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Generic, Self, TypeVar
+
+from balanced_source import assigners
+from balanced_source.api import (
+    AsyncCall,
+    CallFailure,
+    ReaderInfo,
+    RebalanceCause,
+    Source,
+    SourceSplit,
+    SplitEnumerator,
+    SplitEnumeratorContext,
+    SplitId,
+    SplitsAssignment,
+)
+from balanced_source.documents import columns
+from balanced_source.documents.splits import decode_splits, encode_splits
+from balanced_source.errors import DiscoveryError, IncompatibleVersionError
+
+SplitT = TypeVar("SplitT", bound=SourceSplit)
+
+CONFIRMATIONS: Final = 2
+"""Successive discoveries that must miss a split before it counts as removed."""
+
+CONFIRMATION_DELAY: Final = 5.0
+"""Seconds until a missing split is looked for again, instead of a whole discovery interval."""
+
+STATE_VERSION: Final = 1
+"""Version of `DiscoveryState` as JSON."""
+
+MAX_BACKOFF: Final = 60.0
+"""Seconds between attempts at a scope that keeps failing, at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Alarm(AsyncCall):
+    """Nothing to do but to come back later."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retained(Generic[SplitT]):
+    """A split that is not subscribed any more; until `until` (seconds since the epoch) a return goes on there."""
+
+    split: SplitT
+    until: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiscoveryState(Generic[SplitT]):
+    """What must survive the process. Assigned splits are not here: the coordinator has them.
+
+    Attributes:
+        unassigned: splits that wait for an owner, at the position where reading starts or goes on.
+        finished: assigned splits that have been read to their end.
+        preferred: unassigned split → the reader that had it; it gets it back if it can.
+        retained: see `Retained`.
+        discovered: scopes whose first discovery is complete, with all start positions resolved. Splits found later in
+            such a scope are new, and start at their beginning whatever the start option says (FLINK-32019).
+        rebalance_due: splits may move as soon as everything is known.
+    """
+
+    unassigned: Mapping[SplitId, SplitT] = field(default_factory=dict)
+    finished: frozenset[SplitId] = frozenset()
+    retained: Mapping[SplitId, Retained[SplitT]] = field(default_factory=dict)
+    preferred: Mapping[SplitId, int] = field(default_factory=dict)
+    discovered: frozenset[str] = frozenset()
+    rebalance_due: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Life:
+    """What a restart may forget.
+
+    Attributes:
+        answered: scopes that were asked in this process and answered, or failed.
+        in_flight: splits whose start position is being resolved.
+        missing: split → successive discoveries that did not list it.
+        failures: scope → successive failures.
+        problems: scope → what keeps it from being read.
+        rounds: scope → number of its newest discovery; answers of older ones are ignored.
+    """
+
+    answered: frozenset[str] = frozenset()
+    in_flight: frozenset[SplitId] = frozenset()
+    missing: Mapping[SplitId, int] = field(default_factory=dict)
+    failures: Mapping[str, int] = field(default_factory=dict)
+    problems: Mapping[str, Exception] = field(default_factory=dict)
+    rounds: Mapping[str, int] = field(default_factory=dict)
+
+
+class Discover(AsyncCall):
+    """Base of a connector's discovery calls; the result is a `Discovered`."""
+
+    __slots__ = ()
+    scope: str
+    round: int
+
+
+class Initialize(AsyncCall):
+    """Base of a connector's look-ups of start positions; the result is a sequence of splits.
+
+    A split of the question that is missing in the answer vanished meanwhile; it is found again if it comes back.
+    """
+
+    __slots__ = ()
+    scope: str
+    split_ids: tuple[SplitId, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Discovered:
+    """Answer to a `Discover`.
+
+    Attributes:
+        split_ids: all splits of the scope that are subscribed and exist.
+        problem: what the user should know although the discovery succeeded, e.g. a topic that does not exist.
+    """
+
+    split_ids: frozenset[SplitId]
+    problem: DiscoveryError | None = None
+
+
+class DiscoveringSource(Source[SplitT, DiscoveryState[SplitT]], Generic[SplitT]):
+    """What a connector adds to become a complete source."""
+
+    assigner: assigners.SplitAssigner
+    discovery_interval: float | None
+    """Seconds between discoveries of a scope; None discovers once."""
+    retention: float
+    """Seconds for which positions of removed splits are kept."""
+
+    @abstractmethod
+    def scopes(self) -> tuple[str, ...]:
+        """Parts of the source that are discovered independently."""
+
+    @abstractmethod
+    def scope_of(self, split_id: SplitId) -> str:
+        """The scope that a split belongs to."""
+
+    @abstractmethod
+    def subscribes(self, split_id: SplitId) -> bool:
+        """Whether the user still wants this split; False removes it without waiting for confirmation."""
+
+    @abstractmethod
+    def discover(self, scope: str, round_number: int) -> Discover:
+        """The call that lists the splits of a scope."""
+
+    @abstractmethod
+    def initialize(self, scope: str, split_ids: Collection[SplitId], *, is_first: bool) -> Initialize:
+        """The call that resolves start (and stop) positions.
+
+        `is_first` tells the first discovery of the scope, when the user's start option applies.
+        """
+
+    @property
+    def state_version(self) -> int:
+        return STATE_VERSION
+
+    def encode_state(self, state: DiscoveryState[SplitT]) -> Any:
+        return {
+            "unassigned": encode_splits(state.unassigned),
+            "preferred": columns.encode_map(state.preferred),
+            "finished": columns.encode_ids(state.finished),
+            "retained": encode_splits({s: entry.split for s, entry in state.retained.items()}),
+            "retainedUntil": columns.encode_map({s: entry.until for s, entry in state.retained.items()}),
+            "discovered": sorted(state.discovered),
+            "rebalanceDue": state.rebalance_due,
+        }
+
+    def decode_state(self, version: int, data: Any) -> DiscoveryState[SplitT]:
+        if version > STATE_VERSION:
+            raise IncompatibleVersionError("state of the enumerator", found=version, supported=STATE_VERSION)
+        until = columns.decode_map(data["retainedUntil"])
+        retained = decode_splits(data["retained"], self)
+        return DiscoveryState(
+            unassigned=decode_splits(data["unassigned"], self),
+            preferred=columns.decode_map(data["preferred"]),
+            finished=columns.decode_ids(data["finished"]),
+            retained={s: Retained(split=split, until=float(until[s])) for s, split in retained.items()},
+            discovered=frozenset(data["discovered"]),
+            rebalance_due=bool(data["rebalanceDue"]),
+        )
+
+    def create_enumerator(self, context: SplitEnumeratorContext[SplitT]) -> "DiscoveringSplitEnumerator[SplitT]":
+        return DiscoveringSplitEnumerator(context, self, DiscoveryState())
+
+    def restore_enumerator(
+        self, context: SplitEnumeratorContext[SplitT], state: DiscoveryState[SplitT]
+    ) -> "DiscoveringSplitEnumerator[SplitT]":
+        return DiscoveringSplitEnumerator(context, self, state)
+
+
+class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]], Generic[SplitT]):
+    """See the module."""
+
+    def __init__(
+        self,
+        context: SplitEnumeratorContext[SplitT],
+        source: DiscoveringSource[SplitT],
+        state: DiscoveryState[SplitT],
+    ) -> None:
+        super().__init__(context)
+        self.source = source
+        self.state = state
+        self.life = Life()
+
+    # --- life cycle ---------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        for scope in self.source.scopes():
+            self._ask(scope, delay=0.0)
+        if self.state.retained:
+            self._set_retention_alarm()
+
+    def snapshot_state(self) -> DiscoveryState[SplitT]:
+        return self.state
+
+    def fork(self, context: SplitEnumeratorContext[SplitT]) -> Self:
+        copy = type(self)(context, self.source, self.state)
+        copy.life = self.life
+        return copy
+
+    def problems(self) -> Mapping[str, Exception]:
+        return self.life.problems
+
+    def pending_splits(self) -> int:
+        return len(self.state.unassigned) + len(self.life.in_flight)
+
+    def is_finished(self) -> bool:
+        owned = self.context.current_assignments()
+        return self._is_complete() and not self.state.unassigned and self.state.finished >= owned.keys()
+
+    # --- readers ------------------------------------------------------------------------------------------------
+
+    def add_reader(self, subtask_id: int) -> None:
+        reader = self.context.registered_readers()[subtask_id]
+        self._take_reported(reader)
+        self._assign()
+
+    def add_splits_back(self, splits: Sequence[SplitT], subtask_id: int) -> None:
+        wanted = {s.split_id: s for s in splits if self.source.subscribes(s.split_id)}
+        if len(wanted) < len(splits):
+            dropped = sorted(s.split_id for s in splits if s.split_id not in wanted)
+            self.context.report(
+                "SplitsDropped",
+                f"{len(dropped)} splits of reader {subtask_id} are not subscribed: {_some(dropped)}",
+            )
+        self.state = replace(
+            self.state,
+            unassigned={**self.state.unassigned, **wanted},
+            preferred={**self.state.preferred, **dict.fromkeys(wanted, subtask_id)},
+            finished=self.state.finished.difference(s.split_id for s in splits),
+        )
+
+    def rebalance(self, cause: RebalanceCause) -> None:
+        self.state = replace(self.state, rebalance_due=True)
+        self._assign()
+
+    def handle_revoked(self, splits: Sequence[SplitT]) -> None:
+        retained, unassigned = dict(self.state.retained), dict(self.state.unassigned)
+        for split in splits:
+            if (entry := retained.get(split.split_id)) is not None:
+                retained[split.split_id] = replace(entry, split=split)
+            elif split.split_id in unassigned:
+                unassigned[split.split_id] = split
+            else:
+                # It may exist again as something else, which waited for this: look now, not in minutes.
+                self._ask(self.source.scope_of(split.split_id), delay=0.0)
+        self.state = replace(self.state, retained=retained, unassigned=unassigned)
+
+    def handle_finished(self, split_ids: Sequence[SplitId]) -> None:
+        fresh = [s for s in split_ids if s not in self.state.finished]
+        if fresh:
+            self.state = replace(self.state, finished=self.state.finished.union(fresh))
+
+    def handle_source_change(self, source: Source[SplitT, DiscoveryState[SplitT]]) -> None:
+        if not isinstance(source, DiscoveringSource):
+            super().handle_source_change(source)
+            return
+        before, self.source = self.source, source
+        known = {*self.context.current_assignments(), *self.state.unassigned}
+        self._remove({s for s in known if not source.subscribes(s)}, "not subscribed any more")
+        self._keep_scopes(frozenset(source.scopes()))
+        for scope in source.scopes():
+            self._ask(scope, delay=0.0)
+        if source.assigner != before.assigner:
+            self.state = replace(self.state, rebalance_due=True)
+        self._assign()
+
+    def _keep_scopes(self, scopes: frozenset[str]) -> None:
+        """Forget what is known about scopes that are no more; if one returns, it starts like a new one."""
+        life = self.life
+        self.life = replace(
+            life,
+            answered=life.answered & scopes,
+            failures={s: n for s, n in life.failures.items() if s in scopes},
+            problems={s: p for s, p in life.problems.items() if s in scopes},
+        )
+        self.state = replace(self.state, discovered=self.state.discovered & scopes)
+
+    # --- discovery ----------------------------------------------------------------------------------------------
+
+    def handle_discovery(self, call: Discover, result: Discovered | CallFailure) -> None:
+        """Completion of a `Discover`."""
+        scope = call.scope
+        if self.life.rounds.get(scope) != call.round or scope not in self.source.scopes():
+            return
+        if isinstance(result, CallFailure):
+            self._scope_failed(scope, result.error)
+        else:
+            self._scope_listed(scope, result)
+        self._assign()
+
+    def handle_initialized(self, call: Initialize, result: Iterable[SplitT] | CallFailure) -> None:
+        """Completion of an `Initialize`."""
+        in_flight = self.life.in_flight.difference(call.split_ids)
+        self.life = replace(self.life, in_flight=in_flight)
+        if isinstance(result, CallFailure):
+            self._scope_failed(call.scope, result.error)
+        else:
+            fresh = {s.split_id: s for s in result if self.source.subscribes(s.split_id)}
+            self.state = replace(self.state, unassigned={**self.state.unassigned, **fresh})
+            self._mark_discovered(call.scope)
+        self._assign()
+
+    def handle_alarm(self, _call: Alarm, _result: Any) -> None:
+        """A retention deadline may have passed."""
+        now = self.context.now()
+        over = [s for s, entry in self.state.retained.items() if entry.until <= now]
+        if over:
+            self.state = replace(self.state, retained={s: e for s, e in self.state.retained.items() if s not in over})
+            self.context.forget_splits(over)
+            self.context.report("RetentionEnded", f"positions of {len(over)} removed splits dropped: {_some(over)}")
+        if self.state.retained:
+            self._set_retention_alarm()
+
+    def _ask(self, scope: str, *, delay: float) -> None:
+        number = self.life.rounds.get(scope, 0) + 1
+        self.life = replace(self.life, rounds={**self.life.rounds, scope: number})
+        self.context.call_async(self.source.discover(scope, number), self.handle_discovery, initial_delay=delay)
+
+    def _scope_failed(self, scope: str, error: Exception) -> None:
+        failures = self.life.failures.get(scope, 0) + 1
+        self.life = replace(
+            self.life,
+            failures={**self.life.failures, scope: failures},
+            problems={**self.life.problems, scope: error},
+            answered=self.life.answered | {scope},
+        )
+        self._ask(scope, delay=min(2.0 ** (failures - 1), MAX_BACKOFF))
+
+    def _scope_listed(self, scope: str, result: Discovered) -> None:
+        problems = {s: p for s, p in self.life.problems.items() if s != scope}
+        if result.problem is not None:
+            problems[scope] = result.problem
+        self.life = replace(
+            self.life,
+            failures={s: n for s, n in self.life.failures.items() if s != scope},
+            problems=problems,
+            answered=self.life.answered | {scope},
+        )
+        unsure = self._find_removed(scope, result.split_ids)
+        self._find_new(scope, result.split_ids)
+        self._ask_again(scope, unsure=unsure, has_problem=result.problem is not None)
+
+    def _ask_again(self, scope: str, *, unsure: bool, has_problem: bool) -> None:
+        interval = self.source.discovery_interval
+        if unsure or has_problem:
+            self._ask(scope, delay=min(interval or CONFIRMATION_DELAY, CONFIRMATION_DELAY))
+        elif interval is not None:
+            self._ask(scope, delay=interval)
+
+    def _find_removed(self, scope: str, listed: frozenset[SplitId]) -> bool:
+        """Count known splits that are not listed; True if some are missing but not yet confirmed as removed."""
+        known = {*self.context.current_assignments(), *self.state.unassigned}
+        absent = {s for s in known if self.source.scope_of(s) == scope} - listed
+        others = {s: n for s, n in self.life.missing.items() if self.source.scope_of(s) != scope}
+        counts = {s: self.life.missing.get(s, 0) + 1 for s in absent}
+        removed = {s for s, count in counts.items() if count >= CONFIRMATIONS}
+        self.life = replace(self.life, missing={**others, **{s: n for s, n in counts.items() if s not in removed}})
+        self._remove(removed, "not listed any more")
+        return len(removed) < len(absent)
+
+    def _find_new(self, scope: str, listed: frozenset[SplitId]) -> None:
+        owned, state = self.context.current_assignments(), self.state
+        unknown = {
+            s
+            for s in listed
+            if s not in owned
+            and s not in state.unassigned
+            and s not in self.life.in_flight
+            and not (self.context.is_revoking(s) and s not in state.retained)
+        }
+        returning = {s: state.retained[s].split for s in unknown if s in state.retained}
+        if returning:
+            rest = {s: e for s, e in state.retained.items() if s not in returning}
+            self.state = replace(state, retained=rest, unassigned={**state.unassigned, **returning})
+            self.context.report("SplitsReturned", f"{len(returning)} splits go on: {_some(sorted(returning))}")
+        fresh = tuple(sorted(unknown - returning.keys()))
+        if fresh:
+            is_first = scope not in self.state.discovered
+            self.life = replace(self.life, in_flight=self.life.in_flight.union(fresh))
+            self.context.call_async(self.source.initialize(scope, fresh, is_first=is_first), self.handle_initialized)
+        elif not any(self.source.scope_of(s) == scope for s in self.life.in_flight):
+            self._mark_discovered(scope)
+
+    def _mark_discovered(self, scope: str) -> None:
+        if scope not in self.state.discovered:
+            self.state = replace(self.state, discovered=self.state.discovered | {scope})
+
+    # --- assignment ---------------------------------------------------------------------------------------------
+
+    def _take_reported(self, reader: ReaderInfo[SplitT]) -> None:
+        """What a reader reported beyond what it owns goes back to it, once a discovery tells that it still exists.
+
+        Nothing that was reported before is erased: a reader that registers again with an empty report has lost its
+        Spark checkpoint, and the positions known here are all that is left.
+        """
+        owned, state = self.context.current_assignments(), self.state
+        unassigned, preferred = dict(state.unassigned), dict(state.preferred)
+        retained, unwanted = dict(state.retained), []
+        for split in reader.reported_splits:
+            split_id = split.split_id
+            if split_id in retained:
+                retained[split_id] = replace(retained[split_id], split=split)
+            elif split_id not in owned and self.source.subscribes(split_id):
+                unassigned[split_id] = split
+                preferred[split_id] = reader.subtask_id
+            elif split_id not in owned:
+                unwanted.append(split_id)
+        self.context.forget_splits(unwanted)
+        # Whoever holds splits of a scope has seen its first discovery: what is found there now is new.
+        scopes = {self.source.scope_of(split.split_id) for split in reader.reported_splits}
+        discovered = state.discovered.union(scopes.intersection(self.source.scopes()))
+        self.state = replace(
+            state, unassigned=unassigned, preferred=preferred, retained=retained, discovered=discovered
+        )
+
+    def _assign(self) -> None:
+        """Give owners to all that may have one, then tell readers if that was all."""
+        may_move = self.state.rebalance_due and self.life.answered.issuperset(self.source.scopes())
+        pending = {s for s in self.state.unassigned if self._is_confirmed(s)}
+        if pending or may_move:
+            self._place(pending, may_move=may_move)
+        if self._is_complete():
+            for subtask in self.context.registered_readers():
+                self.context.signal_no_more_splits(subtask)
+
+    def _is_confirmed(self, split_id: SplitId) -> bool:
+        """Nothing is assigned before its scope was asked in this process, nor while it seems to be gone."""
+        return split_id not in self.life.missing and self.source.scope_of(split_id) in self.life.answered
+
+    def _place(self, pending: Collection[SplitId], *, may_move: bool) -> None:
+        state, n = self.state, self.context.current_parallelism()
+        owners = {s: o for s, o in self.context.current_assignments().items() if s not in state.finished}
+        kept = {s: o for s in pending if (o := state.preferred.get(s, n)) < n}
+        changes = assigners.place(
+            self.source.assigner,
+            assigners.Placement(
+                parallelism=n,
+                owners={**owners, **kept},
+                pending=[s for s in pending if s not in kept],
+                may_move=may_move,
+            ),
+        )
+        wanted = {**kept, **changes}
+        readers = self.context.registered_readers()
+        self._give({s: o for s, o in wanted.items() if o in readers})
+        is_done = all(o in readers for o in wanted.values())
+        self.state = replace(self.state, rebalance_due=state.rebalance_due and not (may_move and is_done))
+
+    def _give(self, owners: Mapping[SplitId, int]) -> None:
+        given: dict[int, list[SplitT]] = {}
+        for split_id, subtask in sorted(owners.items()):
+            split = self.state.unassigned.get(split_id) or self.context.assigned_split(split_id)
+            given.setdefault(subtask, []).append(split)
+        self.state = replace(
+            self.state,
+            unassigned={s: x for s, x in self.state.unassigned.items() if s not in owners},
+            preferred={s: o for s, o in self.state.preferred.items() if s not in owners},
+        )
+        self.context.assign_splits(SplitsAssignment(assignment=given))
+
+    def _remove(self, removed: Collection[SplitId], why: str) -> None:
+        """Take splits out; their positions are retained for a return."""
+        if not removed:
+            return
+        gone, keep = frozenset(removed), self.source.retention > 0
+        owned = self.context.current_assignments()
+        last = {s: self.context.assigned_split(s) for s in gone if s in owned}
+        last |= {s: x for s, x in self.state.unassigned.items() if s in gone}
+        self.context.revoke_splits(gone, retain=keep)
+        if not keep:
+            self.context.forget_splits(gone)
+        until = self.context.now() + self.source.retention
+        retained = {s: Retained(split=x, until=until) for s, x in last.items()} if keep else {}
+        self.state = replace(
+            self.state,
+            unassigned={s: x for s, x in self.state.unassigned.items() if s not in gone},
+            preferred={s: o for s, o in self.state.preferred.items() if s not in gone},
+            finished=self.state.finished - gone,
+            retained={**self.state.retained, **retained},
+        )
+        self.context.report("SplitsRemoved", f"{len(gone)} splits {why}: {_some(sorted(gone))}")
+        if retained:
+            self._set_retention_alarm()
+
+    def _set_retention_alarm(self) -> None:
+        first = min(entry.until for entry in self.state.retained.values())
+        delay = max(0.0, first - self.context.now())
+        self.context.call_async(Alarm(), self.handle_alarm, initial_delay=delay)
+
+    def _is_complete(self) -> bool:
+        """Whether no further split can appear: discovery runs once, and has told everything."""
+        state, life = self.state, self.life
+        return (
+            self.source.discovery_interval is None
+            and state.discovered.issuperset(self.source.scopes())
+            and life.answered.issuperset(self.source.scopes())
+            and not (life.in_flight or life.missing or life.failures or state.unassigned)
+        )
+
+
+def _some(split_ids: Sequence[SplitId], limit: int = 3) -> str:
+    shown = ", ".join("/".join(map(str, split_id)) for split_id in split_ids[:limit])
+    return shown + (", …" if len(split_ids) > limit else "")

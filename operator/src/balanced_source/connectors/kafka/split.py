@@ -1,0 +1,61 @@
+"""A partition of a topic on a cluster, as a split."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Self
+
+from balanced_source.api import BoundedSplit, Json, Position, SplitId
+from balanced_source.errors import ContractViolationError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KafkaPartitionSplit(BoundedSplit):
+    """One partition, read from `offset` on.
+
+    Attributes:
+        cluster: name of the cluster in the spec.
+        topic: name of the topic.
+        partition: number of the partition.
+        offset: next record to read; always a real offset, resolved when the split was discovered.
+        stopping_offset: first record that is not read any more; None reads on for ever.
+    """
+
+    cluster: str
+    topic: str
+    partition: int
+    offset: int
+    stopping_offset: int | None = None
+
+    @property
+    def split_id(self) -> SplitId:
+        return (self.cluster, self.topic, self.partition)
+
+    @property
+    def position(self) -> int:
+        return self.offset
+
+    @property
+    def stopping_position(self) -> int | None:
+        return self.stopping_offset
+
+    def at(self, position: Position) -> Self:
+        if not isinstance(position, int):
+            raise ContractViolationError(f"split {self.split_id}: {position!r} is no offset")
+        return self if position == self.offset else replace(self, offset=position)
+
+    def attributes(self) -> Mapping[str, Json]:
+        return {} if self.stopping_offset is None else {"stop": self.stopping_offset}
+
+
+def split_of(split_id: SplitId, offset: Position, attributes: Mapping[str, Json]) -> KafkaPartitionSplit:
+    """The split that id, offset and attributes describe."""
+    cluster, topic, partition = split_id
+    if not isinstance(partition, int) or not isinstance(offset, int):
+        raise ContractViolationError(f"{split_id} at {offset!r} is no partition of a topic")
+    return KafkaPartitionSplit(
+        cluster=str(cluster),
+        topic=str(topic),
+        partition=partition,
+        offset=offset,
+        stopping_offset=attributes.get("stop"),
+    )

@@ -1,0 +1,115 @@
+"""Which partitions are read: FLIP-27's ``KafkaSubscriber``, decided purely over what a cluster lists."""
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from balanced_source.connectors.discovery import Discovered
+from balanced_source.errors import RefusedDiscoveryError
+
+INTERNAL_TOPICS: Final = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
+"""Never matched by a pattern."""
+
+_SHOWN: Final = 5
+
+
+class KafkaSubscriber(ABC):
+    """A choice of partitions. Values: equal choices compare equal."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def topics(self) -> tuple[str, ...] | None:
+        """Topics to ask the cluster for; None asks for all of them."""
+
+    @abstractmethod
+    def subscribes(self, topic: str, partition: int) -> bool:
+        """Whether the user wants this partition, should it exist."""
+
+    @abstractmethod
+    def select(self, cluster: str, partitions: Mapping[str, frozenset[int]]) -> Discovered:
+        """Splits of the cluster, given the partitions of each existing topic."""
+
+
+@dataclass(frozen=True, slots=True)
+class TopicList(KafkaSubscriber):
+    """All partitions of the named topics."""
+
+    names: tuple[str, ...]
+
+    @property
+    def topics(self) -> tuple[str, ...]:
+        return self.names
+
+    def subscribes(self, topic: str, partition: int) -> bool:
+        return topic in self.names
+
+    def select(self, cluster: str, partitions: Mapping[str, frozenset[int]]) -> Discovered:
+        missing = sorted(set(self.names) - partitions.keys())
+        return Discovered(
+            split_ids=frozenset((cluster, t, p) for t in self.names if t in partitions for p in partitions[t]),
+            problem=_missing(cluster, "topic", missing),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class TopicPattern(KafkaSubscriber):
+    """All partitions of the topics whose whole name matches."""
+
+    pattern: str
+
+    @property
+    def topics(self) -> None:
+        return None
+
+    def subscribes(self, topic: str, partition: int) -> bool:
+        return topic not in INTERNAL_TOPICS and re.fullmatch(self.pattern, topic) is not None
+
+    def select(self, cluster: str, partitions: Mapping[str, frozenset[int]]) -> Discovered:
+        found = frozenset((cluster, t, p) for t, ps in partitions.items() for p in ps if self.subscribes(t, p))
+        problem = None
+        if not found:
+            problem = RefusedDiscoveryError(
+                f"no topic on cluster {cluster} matches topicPattern {self.pattern!r} (the whole name must match): "
+                "create a topic or change the pattern; looking again",
+                scope=cluster,
+                reason="NoTopicMatches",
+            )
+        return Discovered(split_ids=found, problem=problem)
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionSet(KafkaSubscriber):
+    """Exactly the named partitions."""
+
+    partitions: frozenset[tuple[str, int]]
+
+    @property
+    def topics(self) -> tuple[str, ...]:
+        return tuple(sorted({topic for topic, _ in self.partitions}))
+
+    def subscribes(self, topic: str, partition: int) -> bool:
+        return (topic, partition) in self.partitions
+
+    def select(self, cluster: str, partitions: Mapping[str, frozenset[int]]) -> Discovered:
+        existing = {(t, p) for t, p in self.partitions if p in partitions.get(t, ())}
+        missing = [f"{t}/{p}" for t, p in sorted(self.partitions - existing)]
+        return Discovered(
+            split_ids=frozenset((cluster, t, p) for t, p in existing),
+            problem=_missing(cluster, "partition", missing),
+        )
+
+
+def _missing(cluster: str, what: str, names: list[str]) -> RefusedDiscoveryError | None:
+    if not names:
+        return None
+    shown = ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
+    return RefusedDiscoveryError(
+        f"{what} {shown} does not exist on cluster {cluster}: create it or correct spec.source.kafka.subscription; "
+        "looking again",
+        scope=cluster,
+        reason="UnknownTopic",
+    )

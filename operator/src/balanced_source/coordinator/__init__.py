@@ -1,0 +1,42 @@
+"""The source coordinator: drives one enumerator, tracks reader hosts, decides epochs. Sans-IO."""
+
+from balanced_source.coordinator.coordinator import SourceCoordinator
+from balanced_source.coordinator.effects import (
+    Effect,
+    ExecuteCall,
+    PersistState,
+    PublishAssignment,
+    ReportFact,
+)
+from balanced_source.coordinator.events import (
+    CallCompleted,
+    Event,
+    HostLost,
+    ParallelismChanged,
+    RebalanceRequested,
+    ReportReceived,
+    SourceChanged,
+)
+from balanced_source.coordinator.state import Checkpoint, CoordinatorState, HostPhase, HostState
+from balanced_source.coordinator.tracker import SplitAssignmentTracker
+
+__all__ = [
+    "CallCompleted",
+    "Checkpoint",
+    "CoordinatorState",
+    "Effect",
+    "Event",
+    "ExecuteCall",
+    "HostLost",
+    "HostPhase",
+    "HostState",
+    "ParallelismChanged",
+    "PersistState",
+    "PublishAssignment",
+    "RebalanceRequested",
+    "ReportFact",
+    "ReportReceived",
+    "SourceChanged",
+    "SourceCoordinator",
+    "SplitAssignmentTracker",
+]

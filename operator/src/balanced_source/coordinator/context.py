@@ -1,0 +1,189 @@
+"""The coordinator's side of `SplitEnumeratorContext`: turns an enumerator's wishes into state and effects."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Generic
+
+from balanced_source.api import (
+    AsyncCall,
+    CompletionHandler,
+    ReaderInfo,
+    SourceEvent,
+    SplitEnumeratorContext,
+    SplitId,
+    SplitsAssignment,
+)
+from balanced_source.coordinator.effects import Effect, ExecuteCall, ReportFact
+from balanced_source.coordinator.state import CoordinatorState, HostPhase, Revocation, SplitT
+from balanced_source.documents.assignment import NumberedEvent
+from balanced_source.errors import ContractViolationError
+
+
+@dataclass(frozen=True, slots=True)
+class PendingCall:
+    """A call under way; the handler is kept by name, so that a copy of the coordinator calls its own enumerator."""
+
+    call: AsyncCall
+    handler: str
+    period: float | None
+
+
+@dataclass(slots=True)
+class Turn:
+    """What one turn (the handling of one event) has produced so far."""
+
+    now: float = 0.0
+    is_changed: bool = False
+    effects: list[Effect] = field(default_factory=list)
+
+
+class CoordinatorContext(SplitEnumeratorContext[SplitT], Generic[SplitT]):
+    """Holds the coordinator's state; the coordinator reads and replaces it between calls of the enumerator."""
+
+    def __init__(self, state: CoordinatorState[SplitT]) -> None:
+        self.state = state
+        self.readers: Mapping[int, ReaderInfo[SplitT]] = {}
+        self.calls: Mapping[int, PendingCall] = {}
+        self.last_call = 0
+        self.turn = Turn()
+
+    def fork(self) -> "CoordinatorContext[SplitT]":
+        """A copy that goes its own way; every part is immutable but the turn, which starts anew."""
+        copy = CoordinatorContext(self.state)
+        copy.readers, copy.calls, copy.last_call = self.readers, self.calls, self.last_call
+        copy.turn = Turn(now=self.turn.now)
+        return copy
+
+    def now(self) -> float:
+        return self.turn.now
+
+    def current_parallelism(self) -> int:
+        return self.state.parallelism
+
+    def registered_readers(self) -> Mapping[int, ReaderInfo[SplitT]]:
+        return self.readers
+
+    def current_assignments(self) -> Mapping[SplitId, int]:
+        return self.state.owners
+
+    def assigned_split(self, split_id: SplitId) -> SplitT:
+        return self.state.split(split_id)
+
+    def is_revoking(self, split_id: SplitId) -> bool:
+        return split_id in self.state.revoking
+
+    def assign_splits(self, new_assignments: SplitsAssignment[SplitT]) -> None:
+        splits, owners = self._checked(new_assignments)
+        state = self.state
+        revoking, uncovered = dict(state.revoking), {}
+        for split_id, subtask_id in owners.items():
+            host, holder = state.host_of(subtask_id), self._holder(split_id)
+            if holder == host:
+                revocation = revoking.pop(split_id, None)
+                if revocation is not None and revocation.epoch <= state.epoch:
+                    # An epoch without the split is out: the host may acknowledge it without ever having held the
+                    # split, so that acknowledgement must not count as cover. Where it did, its own position wins.
+                    uncovered[split_id] = subtask_id
+            elif holder is None:
+                uncovered[split_id] = subtask_id
+            elif split_id not in revoking:
+                revoking[split_id] = self._revocation(split_id, holder)
+        self.state = replace(
+            state,
+            owners={**state.owners, **owners},
+            splits={**state.splits, **splits},
+            revoking=revoking,
+            tracker=state.tracker.record(uncovered),
+            retained=state.retained - owners.keys(),
+        )
+        self.turn.is_changed |= bool(owners)
+
+    def revoke_splits(self, split_ids: Iterable[SplitId], *, retain: bool = False) -> None:
+        state = self.state
+        gone = [split_id for split_id in split_ids if split_id in state.owners]
+        if not gone:
+            return
+        revoking = dict(state.revoking)
+        for split_id in gone:
+            holder = self._holder(split_id)
+            if holder is not None and split_id not in revoking:
+                revoking[split_id] = self._revocation(split_id, holder)
+        dropped = frozenset(gone)
+        self.state = replace(
+            state,
+            owners={s: o for s, o in state.owners.items() if s not in dropped},
+            splits={s: x for s, x in state.splits.items() if s not in dropped},
+            revoking=revoking,
+            tracker=state.tracker.forget(s for s in gone if s not in revoking),
+            retained=state.retained | dropped if retain else state.retained,
+        )
+        self.turn.is_changed = True
+
+    def forget_splits(self, split_ids: Iterable[SplitId]) -> None:
+        rest = self.state.retained.difference(split_ids)
+        self.turn.is_changed |= rest != self.state.retained
+        self.state = replace(self.state, retained=rest)
+
+    def signal_no_more_splits(self, subtask_id: int) -> None:
+        if subtask_id not in self.readers:
+            raise ContractViolationError(f"reader {subtask_id} is not registered")
+        if subtask_id not in self.state.no_more_splits:
+            self.state = replace(self.state, no_more_splits=self.state.no_more_splits | {subtask_id})
+            self.turn.is_changed = True
+
+    def send_event_to_reader(self, subtask_id: int, event: SourceEvent) -> None:
+        if subtask_id not in self.readers:
+            raise ContractViolationError(f"reader {subtask_id} is not registered")
+        number = self.state.events_sent + 1
+        queued = NumberedEvent(number=number, subtask_id=subtask_id, event=event)
+        self.state = replace(self.state, outbox=(*self.state.outbox, queued), events_sent=number)
+        self.turn.is_changed = True
+
+    def call_async(
+        self,
+        call: AsyncCall,
+        handler: CompletionHandler,
+        *,
+        initial_delay: float = 0.0,
+        period: float | None = None,
+    ) -> None:
+        self.issue(PendingCall(call, handler.__name__, period), initial_delay)
+
+    def report(self, reason: str, message: str, *, warning: bool = False) -> None:
+        self.turn.effects.append(ReportFact(reason, message, warning))
+
+    def issue(self, pending: PendingCall, delay: float) -> None:
+        """Have a call executed in `delay` seconds."""
+        self.last_call += 1
+        self.calls = {**self.calls, self.last_call: pending}
+        self.turn.effects.append(ExecuteCall(self.last_call, pending.call, delay))
+
+    def _checked(self, new_assignments: SplitsAssignment[SplitT]) -> tuple[dict[SplitId, SplitT], dict[SplitId, int]]:
+        splits: dict[SplitId, SplitT] = {}
+        owners: dict[SplitId, int] = {}
+        for subtask_id, given in new_assignments.assignment.items():
+            if subtask_id not in self.readers:
+                raise ContractViolationError(
+                    f"reader {subtask_id} is not registered; registered are {sorted(self.readers)}"
+                )
+            for split in given:
+                if owners.setdefault(split.split_id, subtask_id) != subtask_id:
+                    raise ContractViolationError(
+                        f"split {split.split_id} is given to readers {owners[split.split_id]} and {subtask_id}"
+                    )
+                splits[split.split_id] = split
+        changed = {s: o for s, o in owners.items() if self.state.owners.get(s) != o}
+        return {s: splits[s] for s in changed}, changed
+
+    def _holder(self, split_id: SplitId) -> str | None:
+        """The host that holds a split, or may hold it: it was told so, and has not let go yet."""
+        if (revocation := self.state.revoking.get(split_id)) is not None:
+            return revocation.host
+        owner = self.state.owners.get(split_id)
+        if owner is None:
+            return None
+        host = self.state.host_of(owner)
+        return None if self.state.hosts[host].phase is HostPhase.EXPECTED else host
+
+    def _revocation(self, split_id: SplitId, holder: str) -> Revocation[SplitT]:
+        return Revocation(host=holder, epoch=self.state.epoch + 1, split=self.state.split(split_id))

@@ -1,0 +1,439 @@
+"""The source coordinator: events in, effects out. No I/O, no clock, no threads (sans-IO, like h11).
+
+One turn is the handling of one event. It ends with at most one new epoch, however many splits were touched, and
+with effects in write-ahead order: the state first, then the assignment that it implies, then everything else.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Generic, Self, assert_never
+
+from balanced_source.api import (
+    Boundedness,
+    BoundedSplit,
+    CallFailure,
+    ReaderInfo,
+    RebalanceCause,
+    Source,
+    SplitEnumerator,
+    SplitId,
+    SupportsSplitReassignmentOnRecovery,
+)
+from balanced_source.coordinator import recovery
+from balanced_source.coordinator.context import CoordinatorContext, PendingCall, Turn
+from balanced_source.coordinator.effects import Effect, PersistState, PublishAssignment
+from balanced_source.coordinator.events import (
+    CallCompleted,
+    Event,
+    HostLost,
+    ParallelismChanged,
+    RebalanceRequested,
+    ReportReceived,
+    SourceChanged,
+)
+from balanced_source.coordinator.state import (
+    Checkpoint,
+    CoordinatorState,
+    HostPhase,
+    HostState,
+    SplitT,
+    StateT,
+    reported_position,
+)
+from balanced_source.coordinator.view import assignment_of
+from balanced_source.documents.assignment import Assignment
+from balanced_source.documents.report import HostReport
+from balanced_source.errors import ContractViolationError
+
+
+class SourceCoordinator(Generic[SplitT, StateT]):
+    """Drives one enumerator and tracks the reader hosts of one source.
+
+    After an exception from `start` or `handle` a coordinator must not be used any more: build a new one from the
+    stored checkpoint.
+    """
+
+    def __init__(
+        self,
+        source: Source[SplitT, StateT],
+        *,
+        parallelism: int = 1,
+        hosts: Sequence[str] = ("0",),
+        lineage: int = 1,
+        restored: Checkpoint[SplitT, StateT] | None = None,
+    ) -> None:
+        """A coordinator for `source`; fresh, or going on from `restored` (then `parallelism` and `hosts` are there).
+
+        Args:
+            source: what is read.
+            parallelism: number of readers.
+            hosts: names of the reader hosts.
+            lineage: 1 for a new source; higher than any before for one whose state was lost. Hosts report anew when
+                they see it, so that nothing is decided on what an older report says.
+            restored: the stored checkpoint, if there is one.
+
+        Raises:
+            ContractViolationError: parallelism or the number of hosts is below 1.
+        """
+        if restored is None:
+            _check_positive(parallelism, hosts)
+            state: CoordinatorState[SplitT] = CoordinatorState(
+                lineage=lineage, parallelism=parallelism, hosts={name: HostState() for name in hosts}
+            )
+        else:
+            state = restored.coordinator
+        self.source = source
+        self._is_restored = restored is not None
+        self._context: CoordinatorContext[SplitT] = CoordinatorContext(state)
+        self.enumerator: SplitEnumerator[SplitT, StateT] = (
+            source.create_enumerator(self._context)
+            if restored is None
+            else source.restore_enumerator(self._context, restored.enumerator)
+        )
+        self._must_persist = False
+
+    @property
+    def state(self) -> CoordinatorState[SplitT]:
+        """What is decided now."""
+        return self._context.state
+
+    @property
+    def assignment(self) -> Assignment:
+        """The document of the current epoch."""
+        return assignment_of(self.state, self.source.reader_settings())
+
+    @property
+    def waiting_for(self) -> tuple[str, ...]:
+        """Hosts that a recovery waits for."""
+        return recovery.waiting_for(self.state)
+
+    def checkpoint(self) -> Checkpoint[SplitT, StateT]:
+        """The state to store."""
+        return Checkpoint(coordinator=self.state, enumerator=self.enumerator.snapshot_state())
+
+    def fork(self) -> Self:
+        """A copy that goes its own way: for dry runs and for exhaustive exploration."""
+        copy = object.__new__(type(self))
+        copy.source, copy._is_restored = self.source, self._is_restored
+        copy._must_persist = self._must_persist
+        copy._context = self._context.fork()
+        copy.enumerator = self.enumerator.fork(copy._context)
+        return copy
+
+    def start(self, *, now: float) -> list[Effect]:
+        """Begin: called once, before `handle`.
+
+        A restored coordinator publishes its epoch again, because its predecessor may have died between storing the
+        state and publishing.
+        """
+        self._context.turn = Turn(now=now)
+        state = self.state
+        self._context.readers = {
+            subtask: ReaderInfo(subtask_id=subtask)
+            for subtask in range(state.parallelism)
+            if state.hosts[state.host_of(subtask)].is_assignable
+        }
+        self.enumerator.start()
+        if not self._is_restored:
+            for subtask in range(state.parallelism):
+                self.enumerator.add_reader(subtask)
+        self._context.turn.is_changed |= not self._is_restored and state.lineage > 1
+        self._open_gate()
+        effects = self._settle()
+        if self._is_restored and state.epoch and self.state.epoch == state.epoch:
+            effects.insert(0, PublishAssignment(self.assignment))
+        return effects
+
+    def handle(self, event: Event, *, now: float) -> list[Effect]:
+        """Take one event.
+
+        Raises:
+            ContractViolationError: the enumerator, an assigner or a host broke its contract.
+        """
+        self._context.turn = Turn(now=now)
+        before = self.enumerator.snapshot_state()
+        match event:
+            case ReportReceived():
+                self._on_report(event.report)
+            case HostLost():
+                self._on_host_lost(event)
+            case ParallelismChanged():
+                self._on_parallelism(event.parallelism)
+            case SourceChanged():
+                self._on_source(event.source)
+            case RebalanceRequested():
+                self.enumerator.rebalance(event.cause)
+            case CallCompleted():
+                self._on_call(event)
+            case _:
+                assert_never(event)
+        self._must_persist |= self.enumerator.snapshot_state() is not before
+        return self._settle()
+
+    # --- reader hosts -------------------------------------------------------------------------------------------
+
+    def _on_report(self, report: HostReport) -> None:
+        if report.lineage > self.state.lineage or self._is_ahead(report):
+            self._start_over(report)
+        host = self.state.hosts.get(report.host)
+        if host is None or report.lineage < self.state.lineage or report.incarnation < max(1, host.incarnation):
+            return
+        if report.incarnation > host.incarnation:
+            self._register(report)
+        elif host.report is None or report.sequence > host.report.sequence:
+            self._progress(host, report)
+
+    def _is_ahead(self, report: HostReport) -> bool:
+        """Whether a host holds an epoch of ours that we do not know: then our state is an older copy."""
+        host = self.state.hosts.get(report.host)
+        is_known = host is not None and 0 < report.incarnation == host.incarnation
+        return is_known and report.lineage == self.state.lineage and report.epoch > self.state.epoch
+
+    def _start_over(self, report: HostReport) -> None:
+        """What is known about hosts is not true any more: all of them register again, in a new lineage."""
+        lineage = max(self.state.lineage, report.lineage) + 1
+        epoch = max(self.state.epoch, report.epoch)
+        hosts = dict.fromkeys(self.state.hosts, HostState())
+        self._context.state = replace(self.state, lineage=lineage, epoch=epoch, hosts=hosts)
+        self._context.turn.is_changed = True
+        self._context.report(
+            "StateOutdated", "the stored enumerator state is older than what readers hold: asking them", warning=True
+        )
+
+    def _register(self, report: HostReport) -> None:
+        """A new incarnation: nobody of the old one is served any more, and the report waits behind the gate."""
+        self._absorb_positions(report.host)
+        # Should the enumerator state have been lost, the host's checkpoint still knows how far epochs had come.
+        self._context.state = replace(self.state, epoch=max(self.state.epoch, report.epoch))
+        self._set_host(
+            report.host,
+            HostState(incarnation=report.incarnation, phase=HostPhase.RECOVERING, report=report),
+        )
+        self._drop_readers(report.host)
+        self._must_persist = True
+        self._open_gate()
+
+    def _absorb_positions(self, name: str) -> None:
+        """What the predecessor reported stays known, should the new incarnation have lost its Spark checkpoint."""
+        state = self.state
+        report = state.hosts[name].report
+        if report is None:
+            return
+        known = {
+            s: state.splits[s].at(p)
+            for s, p in report.positions.items()
+            if s in state.owners and state.host_of(state.owners[s]) == name
+        }
+        self._context.state = replace(state, splits={**state.splits, **known})
+        if state.hosts[name].phase is HostPhase.RECOVERING:
+            self._keep_unclaimed(report)
+
+    def _keep_unclaimed(self, report: HostReport) -> None:
+        """A report that never passed the gate named splits that nobody owns: the enumerator keeps their positions."""
+        subtasks = self.state.subtasks_of(report.host)
+        for subtask in subtasks:
+            unknown = [
+                self.source.create_split(s, report.positions[s], {})
+                for s, owner in sorted(report.owners.items())
+                if s not in self.state.owners and subtasks[owner % len(subtasks)] == subtask
+            ]
+            if unknown:
+                self.enumerator.add_splits_back(unknown, subtask)
+
+    def _open_gate(self) -> None:
+        done = recovery.recover(self.state, self.source)
+        if done is None:
+            return
+        context = self._context
+        context.state = done.state
+        context.turn.is_changed = True
+        if done.released:
+            self.enumerator.handle_revoked(done.released)
+        for subtask, splits in done.back.items():
+            self.enumerator.add_splits_back(splits, subtask)
+        context.readers = {**context.readers, **done.readers}
+        may_deal_anew = isinstance(self.source, SupportsSplitReassignmentOnRecovery)
+        if not may_deal_anew:
+            self._keep_reported(done.readers)
+        for subtask in done.readers:
+            self.enumerator.add_reader(subtask)
+        if done.is_full and may_deal_anew:
+            self.enumerator.rebalance(RebalanceCause.RECOVERY)
+
+    def _keep_reported(self, readers: Mapping[int, ReaderInfo[SplitT]]) -> None:
+        """Without the opt-in of FLIP-537 a reader keeps what it reported, unless somebody else has it now."""
+        state = self.state
+        kept = {
+            split.split_id: (subtask, split)
+            for subtask, reader in readers.items()
+            for split in reader.reported_splits
+            if split.split_id not in state.owners
+        }
+        self._context.state = replace(
+            state,
+            owners={**state.owners, **{s: subtask for s, (subtask, _) in kept.items()}},
+            splits={**state.splits, **{s: split for s, (_, split) in kept.items()}},
+        )
+
+    def _progress(self, host: HostState, report: HostReport) -> None:
+        self._set_host(report.host, replace(host, report=report))
+        if host.phase is HostPhase.RECOVERING:
+            self._must_persist = True
+            return
+        if host.phase is HostPhase.LOST:
+            self._set_host(report.host, replace(host, report=report, phase=HostPhase.ACTIVE))
+            self._restore_readers(report.host)
+        self._acknowledge(report.host, before=host.acknowledged_epoch)
+        self._take_events(report)
+        self._find_finished(report)
+
+    def _acknowledge(self, name: str, *, before: int) -> None:
+        state = self.state
+        epoch = state.hosts[name].acknowledged_epoch
+        if epoch <= before:
+            return
+        mine = frozenset(state.subtasks_of(name))
+        tracker = state.tracker.on_checkpoint_complete(epoch, of=lambda subtask: subtask in mine)
+        self._context.state = replace(state, tracker=tracker)
+        self._release(name, epoch)
+        active = [h.acknowledged_epoch for h in self.state.hosts.values() if h.phase is HostPhase.ACTIVE]
+        if min(active) == epoch:
+            self.enumerator.notify_checkpoint_complete(epoch)
+
+    def _release(self, name: str, epoch: int) -> None:
+        """The host holds an epoch without these splits: others may have them now, at their final positions."""
+        state = self.state
+        report = state.hosts[name].report
+        done = {s: r for s, r in state.revoking.items() if r.host == name and r.epoch <= epoch}
+        if not done or report is None:
+            return
+        final = {s: r.split.at(reported_position(report, s, r.split.position)) for s, r in done.items()}
+        moving = {s: state.owners[s] for s in done if s in state.owners}
+        self._context.state = replace(
+            state,
+            revoking={s: r for s, r in state.revoking.items() if s not in done},
+            splits={**state.splits, **{s: final[s] for s in moving}},
+            tracker=state.tracker.forget(done).record(moving),
+        )
+        self._must_persist = True
+        self._context.turn.is_changed |= bool(moving)
+        if released := [final[s] for s in sorted(done) if s not in moving]:
+            self.enumerator.handle_revoked(released)
+
+    def _take_events(self, report: HostReport) -> None:
+        host = self.state.hosts[report.host]
+        fresh = [e for e in report.events if e.number > host.events_seen]
+        for numbered in fresh:
+            self.enumerator.handle_source_event(numbered.subtask_id, numbered.event)
+        if fresh:
+            self._set_host(report.host, replace(self.state.hosts[report.host], events_seen=fresh[-1].number))
+            self._context.turn.is_changed = True
+        mine = frozenset(self.state.subtasks_of(report.host))
+        seen = report.events_seen
+        outbox = tuple(e for e in self.state.outbox if e.number > seen or e.subtask_id not in mine)
+        self._context.state = replace(self.state, outbox=outbox)
+
+    def _find_finished(self, report: HostReport) -> None:
+        if self.source.boundedness is Boundedness.CONTINUOUS_UNBOUNDED:
+            return
+        state = self.state
+        finished = [s for s in report.positions if s in state.splits and _is_finished(state.split(s))]
+        if finished:
+            self.enumerator.handle_finished(sorted(finished))
+
+    def _on_host_lost(self, event: HostLost) -> None:
+        host = self.state.hosts.get(event.host)
+        if host is None or host.incarnation != event.incarnation or host.phase is not HostPhase.ACTIVE:
+            return
+        self._set_host(event.host, replace(host, phase=HostPhase.LOST))
+        self._drop_readers(event.host)
+        self._must_persist = True
+
+    # --- what the user wants ------------------------------------------------------------------------------------
+
+    def _on_parallelism(self, parallelism: int) -> None:
+        _check_positive(parallelism, tuple(self.state.hosts))
+        before = self.state.parallelism
+        if parallelism == before:
+            return
+        context = self._context
+        context.turn.is_changed = True
+        orphans: dict[int, list[SplitT]] = {}
+        for split_id, owner in self.state.owners.items():
+            if owner >= parallelism:
+                orphans.setdefault(owner, []).append(self.state.split(split_id))
+        context.revoke_splits([split.split_id for splits in orphans.values() for split in splits], retain=True)
+        told = frozenset(s for s in self.state.no_more_splits if s < parallelism)
+        context.state = replace(self.state, parallelism=parallelism, no_more_splits=told)
+        context.readers = {s: reader for s, reader in context.readers.items() if s < parallelism}
+        for subtask in sorted(orphans):
+            self.enumerator.add_splits_back(orphans[subtask], subtask)
+        self._add_readers(range(before, parallelism))
+        self.enumerator.rebalance(RebalanceCause.RESCALE)
+
+    def _on_source(self, source: Source[SplitT, StateT]) -> None:
+        is_changed = source.reader_settings() != self.source.reader_settings()
+        self.source = source
+        self.enumerator.handle_source_change(source)
+        self._context.turn.is_changed |= is_changed
+        self._must_persist = True
+
+    # --- outside ------------------------------------------------------------------------------------------------
+
+    def _on_call(self, event: CallCompleted) -> None:
+        context = self._context
+        pending = context.calls.get(event.call_id)
+        if pending is None:
+            return
+        context.calls = {n: call for n, call in context.calls.items() if n != event.call_id}
+        getattr(self.enumerator, pending.handler)(pending.call, event.result)
+        if pending.period is not None:
+            context.issue(PendingCall(pending.call, pending.handler, pending.period), pending.period)
+
+    # --- bookkeeping --------------------------------------------------------------------------------------------
+
+    def _settle(self) -> list[Effect]:
+        context = self._context
+        turn = context.turn
+        effects: list[Effect] = []
+        if turn.is_changed:
+            epoch = self.state.epoch + 1
+            tracker = self.state.tracker.on_checkpoint(epoch)
+            context.state = replace(self.state, epoch=epoch, tracker=tracker)
+            effects = [PersistState(self.checkpoint()), PublishAssignment(self.assignment)]
+        elif self._must_persist:
+            effects = [PersistState(self.checkpoint())]
+        self._must_persist = False
+        effects += turn.effects
+        context.turn = Turn(now=turn.now)
+        return effects
+
+    def _set_host(self, name: str, host: HostState) -> None:
+        self._context.state = replace(self.state, hosts={**self.state.hosts, name: host})
+
+    def _drop_readers(self, name: str) -> None:
+        gone = frozenset(self.state.subtasks_of(name))
+        self._context.readers = {s: r for s, r in self._context.readers.items() if s not in gone}
+
+    def _restore_readers(self, name: str) -> None:
+        self._add_readers(self.state.subtasks_of(name))
+
+    def _add_readers(self, subtasks: range) -> None:
+        state = self.state
+        fresh = [s for s in subtasks if state.hosts[state.host_of(s)].is_assignable]
+        added: dict[int, ReaderInfo[SplitT]] = {subtask: ReaderInfo(subtask_id=subtask) for subtask in fresh}
+        self._context.readers = {**self._context.readers, **added}
+        for subtask in fresh:
+            self.enumerator.add_reader(subtask)
+
+
+def _check_positive(parallelism: int, hosts: Sequence[str]) -> None:
+    if parallelism < 1 or not hosts:
+        raise ContractViolationError(f"parallelism {parallelism} with {len(hosts)} hosts: both must be at least 1")
+
+
+def _is_finished(split: Any) -> bool:
+    return isinstance(split, BoundedSplit) and split.is_finished
+
+
+__all__ = ["CallFailure", "SourceCoordinator", "SplitId"]

@@ -1,0 +1,54 @@
+"""What can happen to a coordinator. Every event may come late, twice, or not at all where that is possible outside."""
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from balanced_source.api import RebalanceCause, Source
+from balanced_source.documents.report import HostReport
+
+
+@dataclass(frozen=True, slots=True)
+class ReportReceived:
+    """A reader host's report was seen: its registration, its acknowledgement, its progress."""
+
+    report: HostReport
+
+
+@dataclass(frozen=True, slots=True)
+class HostLost:
+    """The pods of a host's incarnation are known to be gone. Its splits wait for the next incarnation."""
+
+    host: str
+    incarnation: int
+
+
+@dataclass(frozen=True, slots=True)
+class ParallelismChanged:
+    """The user, or an autoscaler, wants another number of readers."""
+
+    parallelism: int
+
+
+@dataclass(frozen=True, slots=True)
+class SourceChanged:
+    """The user changed what is read or how splits are assigned."""
+
+    source: Source[Any, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class RebalanceRequested:
+    """Splits may move now, although neither parallelism nor the split set changed."""
+
+    cause: RebalanceCause = RebalanceCause.REQUESTED
+
+
+@dataclass(frozen=True, slots=True)
+class CallCompleted:
+    """The runtime executed a call. `result` is a `CallFailure` where it failed."""
+
+    call_id: int
+    result: Any
+
+
+Event: TypeAlias = ReportReceived | HostLost | ParallelismChanged | SourceChanged | RebalanceRequested | CallCompleted

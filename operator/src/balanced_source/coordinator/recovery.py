@@ -1,0 +1,199 @@
+"""Registration of reader hosts, and the gate that a recovery must pass (FLIP-537).
+
+A host that registers anew has read its Spark checkpoint and reports what it holds. What happens then depends on
+whether anybody else is running:
+
+* *full recovery*: no host is active. Nothing is assigned until all hosts have registered; then splits may be dealt
+  anew over all readers.
+* *partial recovery*: other hosts go on. The one that came back gets exactly what it owns now, whatever its report
+  says about ownership (FLINK-40710: an old report beside moved splits gave two owners); the others see nothing.
+
+In both, positions come from the reports; splits that the host owns but does not report come back to the enumerator.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Generic
+
+from balanced_source.api import Position, ReaderInfo, Source, SplitId
+from balanced_source.coordinator.state import (
+    CoordinatorState,
+    HostPhase,
+    SplitT,
+    StateT,
+    reported_position,
+)
+from balanced_source.documents.report import HostReport
+from balanced_source.errors import ContractViolationError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recovery(Generic[SplitT]):
+    """What a recovery changes; the coordinator applies it.
+
+    Attributes:
+        state: with the hosts active, and without the splits that come back.
+        is_full: see the module.
+        readers: the hosts' readers with the splits that they reported.
+        back: subtask → splits that it owned and cannot know of.
+        released: revoked splits that the hosts have let go of, at their final positions.
+    """
+
+    state: CoordinatorState[SplitT]
+    is_full: bool
+    readers: Mapping[int, ReaderInfo[SplitT]]
+    back: Mapping[int, list[SplitT]]
+    released: list[SplitT]
+
+
+def waiting_for(state: CoordinatorState[SplitT]) -> tuple[str, ...]:
+    """Hosts that keep the gate closed for those that have registered; empty when nobody waits."""
+    phases = {name: host.phase for name, host in state.hosts.items()}
+    if HostPhase.RECOVERING not in phases.values() or HostPhase.ACTIVE in phases.values():
+        return ()
+    return tuple(name for name, phase in phases.items() if phase is not HostPhase.RECOVERING)
+
+
+def recover(state: CoordinatorState[SplitT], source: Source[SplitT, StateT]) -> Recovery[SplitT] | None:
+    """Let the registered hosts through the gate; None if nobody waits, or the gate must stay closed.
+
+    Raises:
+        ContractViolationError: two hosts report the same split. Names both.
+    """
+    reports = {
+        name: host.report
+        for name, host in state.hosts.items()
+        if host.phase is HostPhase.RECOVERING and host.report is not None
+    }
+    if not reports or waiting_for(state):
+        return None
+    positions = _merge_positions(reports)
+    state, released = _release(state, reports)
+    state = _apply_positions(state, reports, positions)
+    back = _uncovered(state, reports)
+    gone = {split.split_id for splits in back.values() for split in splits}
+    state = _activate(_without(state, gone), reports)
+    # Until somebody decides about a split that has no owner, the hosts keep its position.
+    state = replace(state, retained=state.retained.union(s for s in positions if s not in state.owners))
+    readers = _readers(state, source, reports)
+    is_full = len(reports) == len(state.hosts)
+    return Recovery(state=state, is_full=is_full, readers=readers, back=back, released=released)
+
+
+def _merge_positions(reports: Mapping[str, HostReport]) -> dict[SplitId, Position]:
+    holder: dict[SplitId, str] = {}
+    merged: dict[SplitId, Position] = {}
+    for name, report in reports.items():
+        for split_id, position in report.positions.items():
+            if holder.setdefault(split_id, name) != name:
+                raise ContractViolationError(
+                    f"split {split_id} is reported by host {holder[split_id]} and by host {name}: one of their Spark "
+                    "checkpoints was restored from an older copy, or is used by two applications"
+                )
+            merged[split_id] = position
+    for report in reports.values():
+        for split_id, position in report.retained.items():
+            merged.setdefault(split_id, position)
+    return merged
+
+
+def _release(
+    state: CoordinatorState[SplitT], reports: Mapping[str, HostReport]
+) -> tuple[CoordinatorState[SplitT], list[SplitT]]:
+    """A host that starts anew holds nothing until it is assigned something: its revocations are done."""
+    done = {s: r for s, r in state.revoking.items() if r.host in reports}
+    released, splits = [], dict(state.splits)
+    for split_id, revocation in done.items():
+        position = reported_position(reports[revocation.host], split_id, revocation.split.position)
+        final = revocation.split.at(position)
+        if split_id in state.owners:
+            splits[split_id] = final
+        else:
+            released.append(final)
+    rest = {s: r for s, r in state.revoking.items() if s not in done}
+    return replace(state, revoking=rest, splits=splits), released
+
+
+def _apply_positions(
+    state: CoordinatorState[SplitT],
+    reports: Mapping[str, HostReport],
+    positions: Mapping[SplitId, Position],
+) -> CoordinatorState[SplitT]:
+    """Take over reported positions for splits of the recovering hosts; others' ownership is not touched."""
+    moved = {
+        split_id: state.splits[split_id].at(position)
+        for split_id, position in positions.items()
+        if split_id in state.owners and state.host_of(state.owners[split_id]) in reports
+    }
+    return replace(state, splits={**state.splits, **moved})
+
+
+def _uncovered(state: CoordinatorState[SplitT], reports: Mapping[str, HostReport]) -> dict[int, list[SplitT]]:
+    """Splits that recovering hosts own but do not hold: assigned after their checkpoint, or lost by them."""
+    back: dict[int, list[SplitT]] = {}
+    for split_id, owner in state.owners.items():
+        report = reports.get(state.host_of(owner))
+        if report is not None and split_id not in report.positions:
+            position = reported_position(report, split_id, state.splits[split_id].position)
+            back.setdefault(owner, []).append(state.splits[split_id].at(position))
+    return dict(sorted(back.items()))
+
+
+def _without(state: CoordinatorState[SplitT], gone: Iterable[SplitId]) -> CoordinatorState[SplitT]:
+    dropped = frozenset(gone)
+    if not dropped:
+        return state
+    return replace(
+        state,
+        owners={s: o for s, o in state.owners.items() if s not in dropped},
+        splits={s: x for s, x in state.splits.items() if s not in dropped},
+        tracker=state.tracker.forget(dropped),
+    )
+
+
+def _activate(state: CoordinatorState[SplitT], reports: Mapping[str, HostReport]) -> CoordinatorState[SplitT]:
+    hosts = {
+        name: replace(host, phase=HostPhase.ACTIVE, addressed_epoch=state.epoch + 1) if name in reports else host
+        for name, host in state.hosts.items()
+    }
+    mine = {subtask for name in reports for subtask in state.subtasks_of(name)}
+    owned = [s for s, o in state.owners.items() if state.host_of(o) in reports]
+    return replace(
+        state,
+        hosts=hosts,
+        tracker=state.tracker.forget(owned),
+        no_more_splits=state.no_more_splits - mine,
+        outbox=tuple(e for e in state.outbox if e.subtask_id not in mine),
+    )
+
+
+def _readers(
+    state: CoordinatorState[SplitT],
+    source: Source[SplitT, StateT],
+    reports: Mapping[str, HostReport],
+) -> dict[int, ReaderInfo[SplitT]]:
+    readers: dict[int, ReaderInfo[SplitT]] = {}
+    for name, report in reports.items():
+        subtasks = state.subtasks_of(name)
+        held: dict[int, list[SplitT]] = {subtask: [] for subtask in subtasks}
+        for split_id, position in sorted({**report.retained, **report.positions}.items()):
+            subtask = _reporting_subtask(state, report, split_id, subtasks)
+            if subtask is not None:
+                known = state.splits.get(split_id)
+                split = known.at(position) if known else source.create_split(split_id, position, {})
+                held[subtask].append(split)
+        for subtask in subtasks:
+            readers[subtask] = ReaderInfo(
+                subtask_id=subtask, location=report.location, reported_splits=tuple(held[subtask])
+            )
+    return readers
+
+
+def _reporting_subtask(
+    state: CoordinatorState[SplitT], report: HostReport, split_id: SplitId, subtasks: range
+) -> int | None:
+    """The reader that a reported split is attributed to: its owner now, else the one that had it, else any."""
+    for candidate in (state.owners.get(split_id), report.owners.get(split_id)):
+        if candidate is not None and candidate in subtasks:
+            return candidate
+    return subtasks[0] if subtasks else None

@@ -1,0 +1,143 @@
+"""Everything a coordinator knows, as immutable values: cheap to copy, to compare and to store.
+
+Life of a host (one reader host is one running SparkApplication attempt):
+
+    EXPECTED ──registers──► RECOVERING ──gate opens──► ACTIVE ──pods gone──► LOST
+                                ▲                        │                    │
+                                └────── registers anew ──┴────────────────────┘
+"""
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from balanced_source.api import Position, SourceSplit, SplitId
+from balanced_source.coordinator.tracker import SplitAssignmentTracker
+from balanced_source.documents.assignment import NumberedEvent
+from balanced_source.documents.report import HostReport
+
+SplitT = TypeVar("SplitT", bound=SourceSplit)
+StateT = TypeVar("StateT")
+
+
+class HostPhase(enum.Enum):
+    """Where a host stands. EXPECTED: never seen; its readers may be given splits, which it takes when it comes."""
+
+    EXPECTED = "Expected"
+    RECOVERING = "Recovering"
+    ACTIVE = "Active"
+    LOST = "Lost"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostState:
+    """One reader host.
+
+    Attributes:
+        incarnation: newest that has registered; reports of older ones are refused. 0 before the first.
+        phase: see `HostPhase`.
+        report: newest report of that incarnation. While RECOVERING it waits for the gate, and is part of every
+            snapshot (Flink lost partitions there: FLINK-40469).
+        addressed_epoch: first epoch that is meant for this incarnation; an acknowledgement is at least that.
+        events_seen: number of the last custom event taken from it.
+    """
+
+    incarnation: int = 0
+    phase: HostPhase = HostPhase.EXPECTED
+    report: HostReport | None = None
+    addressed_epoch: int = 0
+    events_seen: int = 0
+
+    @property
+    def acknowledged_epoch(self) -> int:
+        """Newest epoch that this incarnation has adopted durably; 0 if none yet."""
+        if self.report is None or self.phase is not HostPhase.ACTIVE:
+            return 0
+        return self.report.epoch if self.report.epoch >= self.addressed_epoch > 0 else 0
+
+    @property
+    def is_assignable(self) -> bool:
+        """Whether readers of this host may be given splits."""
+        return self.phase in (HostPhase.ACTIVE, HostPhase.EXPECTED)
+
+
+def reported_position(report: HostReport, split_id: SplitId, default: Position) -> Position:
+    """Position that a host holds for a split, active or retained."""
+    return report.positions.get(split_id, report.retained.get(split_id, default))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Revocation(Generic[SplitT]):
+    """A split that `host` must let go of. No other host may have it before `host` has acknowledged `epoch`.
+
+    Attributes:
+        host: the holder.
+        epoch: first published epoch without the split.
+        split: as last known; its final position comes with the acknowledgement.
+    """
+
+    host: str
+    epoch: int
+    split: SplitT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CoordinatorState(Generic[SplitT]):
+    """What the coordinator itself decides on.
+
+    Attributes:
+        lineage: grows when the state was lost or restored from an older copy: earlier reports count no more.
+        epoch: last decided epoch.
+        parallelism: number of readers in it.
+        hosts: by name.
+        owners: split → subtask, as decided.
+        splits: the owned splits, at their position when assigned or restored; newer ones are in the hosts' reports.
+        tracker: which assignments their host has not adopted yet.
+        revoking: splits on their way out of a host.
+        retained: splits without an owner whose positions the hosts keep.
+        no_more_splits: readers that were told so.
+        outbox: custom events to readers, until acknowledged.
+        events_sent: number of the newest of them.
+    """
+
+    lineage: int = 1
+    epoch: int = 0
+    parallelism: int = 1
+    hosts: Mapping[str, HostState] = field(default_factory=dict)
+    owners: Mapping[SplitId, int] = field(default_factory=dict)
+    splits: Mapping[SplitId, SplitT] = field(default_factory=dict)
+    tracker: SplitAssignmentTracker = field(default_factory=SplitAssignmentTracker)
+    revoking: Mapping[SplitId, Revocation[SplitT]] = field(default_factory=dict)
+    retained: frozenset[SplitId] = frozenset()
+    no_more_splits: frozenset[int] = frozenset()
+    outbox: tuple[NumberedEvent, ...] = ()
+    events_sent: int = 0
+
+    def host_of(self, subtask_id: int) -> str:
+        """The host that runs a reader; it does not depend on parallelism, so a rescale moves no reader."""
+        names = tuple(self.hosts)
+        return names[subtask_id % len(names)]
+
+    def subtasks_of(self, host: str) -> range:
+        """Readers that a host runs now."""
+        names = tuple(self.hosts)
+        return range(names.index(host), self.parallelism, len(names))
+
+    def position(self, split_id: SplitId) -> Position:
+        """Newest known position of an owned split: the host's report beats what was remembered."""
+        report = self.hosts[self.host_of(self.owners[split_id])].report
+        remembered = self.splits[split_id].position
+        return remembered if report is None else reported_position(report, split_id, remembered)
+
+    def split(self, split_id: SplitId) -> SplitT:
+        """An owned split at its newest known position."""
+        return self.splits[split_id].at(self.position(split_id))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checkpoint(Generic[SplitT, StateT]):
+    """What is persisted: the coordinator's and the enumerator's state at one moment."""
+
+    coordinator: CoordinatorState[SplitT]
+    enumerator: StateT

@@ -1,0 +1,116 @@
+"""The enumerator state as a document: what the operator stores before anything takes effect."""
+
+from typing import Any, Final
+
+from balanced_source.api import Json, Source, SplitId
+from balanced_source.coordinator.state import (
+    Checkpoint,
+    CoordinatorState,
+    HostPhase,
+    HostState,
+    Revocation,
+    SplitT,
+    StateT,
+)
+from balanced_source.coordinator.tracker import SplitAssignmentTracker
+from balanced_source.documents import columns, envelope, report
+from balanced_source.documents.assignment import decode_events, encode_events
+from balanced_source.documents.splits import decode_splits, encode_splits
+
+KIND: Final = envelope.Kind(name="EnumeratorState", version=1, upgrades={})
+
+
+def encode(checkpoint: Checkpoint[SplitT, StateT], source: Source[SplitT, StateT], *, uid: str) -> str:
+    """The document of a checkpoint of `source`, for the BalancedSource with that uid."""
+    body = {
+        "coordinator": _coordinator_to_json(checkpoint.coordinator),
+        "enumerator": {"version": source.state_version, "state": source.encode_state(checkpoint.enumerator)},
+    }
+    return envelope.encode(KIND, uid, body)
+
+
+def decode(text: str, source: Source[SplitT, StateT], *, uid: str | None = None) -> Checkpoint[SplitT, StateT]:
+    """Read a checkpoint of any version.
+
+    Raises:
+        CorruptDocumentError, IncompatibleVersionError: see `envelope.decode`.
+    """
+    body = envelope.decode(KIND, text, source=uid)
+
+    def build(content: dict[str, Any]) -> Checkpoint[SplitT, StateT]:
+        enumerator = content["enumerator"]
+        return Checkpoint(
+            coordinator=_coordinator_from_json(content["coordinator"], source),
+            enumerator=source.decode_state(int(enumerator["version"]), enumerator["state"]),
+        )
+
+    return envelope.parse_body(KIND, body, build)
+
+
+def _coordinator_to_json(state: CoordinatorState[SplitT]) -> Json:
+    return {
+        "lineage": state.lineage,
+        "epoch": state.epoch,
+        "parallelism": state.parallelism,
+        "hosts": [[name, _host_to_json(host)] for name, host in state.hosts.items()],
+        "owners": columns.encode_map(state.owners),
+        "splits": encode_splits({split_id: state.split(split_id) for split_id in state.owners}),
+        "uncovered": [
+            [epoch, columns.encode_map(owned)] for epoch, owned in sorted(state.tracker.by_checkpoint.items())
+        ],
+        "revoking": {
+            "holders": columns.encode_map({s: [r.host, r.epoch] for s, r in state.revoking.items()}),
+            "splits": encode_splits({s: r.split for s, r in state.revoking.items()}),
+        },
+        "retained": columns.encode_ids(state.retained),
+        "noMoreSplits": sorted(state.no_more_splits),
+        "outbox": encode_events(state.outbox),
+        "eventsSent": state.events_sent,
+    }
+
+
+def _coordinator_from_json(data: Any, source: Source[SplitT, StateT]) -> CoordinatorState[SplitT]:
+    return CoordinatorState(
+        lineage=int(data["lineage"]),
+        epoch=int(data["epoch"]),
+        parallelism=int(data["parallelism"]),
+        hosts={name: _host_from_json(host) for name, host in data["hosts"]},
+        owners=columns.decode_map(data["owners"]),
+        splits=decode_splits(data["splits"], source),
+        tracker=SplitAssignmentTracker(
+            by_checkpoint={int(epoch): columns.decode_map(owned) for epoch, owned in data["uncovered"]}
+        ),
+        revoking=_revoking_from_json(data["revoking"], source),
+        retained=columns.decode_ids(data["retained"]),
+        no_more_splits=frozenset(data["noMoreSplits"]),
+        outbox=decode_events(data["outbox"]),
+        events_sent=int(data["eventsSent"]),
+    )
+
+
+def _revoking_from_json(data: Any, source: Source[SplitT, StateT]) -> dict[SplitId, Revocation[SplitT]]:
+    splits = decode_splits(data["splits"], source)
+    holders = columns.decode_map(data["holders"])
+    return {s: Revocation(host=host, epoch=int(epoch), split=splits[s]) for s, (host, epoch) in holders.items()}
+
+
+def _host_to_json(host: HostState) -> Json:
+    """A report that waits behind the gate is part of the state; one of an active host is stored by its writer."""
+    waits = host.phase is HostPhase.RECOVERING and host.report is not None
+    return {
+        "incarnation": host.incarnation,
+        "phase": host.phase.value,
+        "report": report.to_json(host.report) if waits and host.report is not None else None,
+        "addressedEpoch": host.addressed_epoch,
+        "eventsSeen": host.events_seen,
+    }
+
+
+def _host_from_json(data: Any) -> HostState:
+    return HostState(
+        incarnation=int(data["incarnation"]),
+        phase=HostPhase(data["phase"]),
+        report=report.from_json(data["report"]) if data["report"] is not None else None,
+        addressed_epoch=int(data["addressedEpoch"]),
+        events_seen=int(data["eventsSeen"]),
+    )

@@ -1,0 +1,69 @@
+"""Which assignments are not yet covered by a checkpoint (FLIP-27 ``SplitAssignmentTracker``).
+
+A checkpoint, here, is an epoch that a reader host has adopted durably: from then on the splits of that epoch are in
+its Spark checkpoint, and it reports them itself after a restart. What was assigned in later epochs is *uncovered*:
+nobody but the coordinator knows of it, so exactly that must come back when the host is lost.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Self
+
+from balanced_source.api import SplitId
+
+Owned = Mapping[SplitId, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SplitAssignmentTracker:
+    """Immutable; each method that records something returns a new tracker.
+
+    Attributes:
+        uncheckpointed: split → subtask, assigned since the last checkpoint was taken.
+        by_checkpoint: checkpoint id → what was assigned in the interval that it closed, until it completes.
+    """
+
+    uncheckpointed: Owned = field(default_factory=dict)
+    by_checkpoint: Mapping[int, Owned] = field(default_factory=dict)
+
+    def record(self, assigned: Owned) -> Self:
+        """Splits were given to subtasks; an earlier record of the same split is replaced."""
+        cleared = self.forget(assigned)
+        return replace(cleared, uncheckpointed={**cleared.uncheckpointed, **assigned})
+
+    def on_checkpoint(self, checkpoint_id: int) -> Self:
+        """A checkpoint was taken: all that was recorded so far belongs to it."""
+        if not self.uncheckpointed:
+            return self
+        closed = {**self.by_checkpoint.get(checkpoint_id, {}), **self.uncheckpointed}
+        return replace(self, uncheckpointed={}, by_checkpoint={**self.by_checkpoint, checkpoint_id: closed})
+
+    def on_checkpoint_complete(self, checkpoint_id: int, *, of: Callable[[int], bool] = lambda _: True) -> Self:
+        """The subtasks for which `of` holds have checkpoint `checkpoint_id`, hence every earlier one too."""
+        kept: dict[int, Owned] = {}
+        for taken, owned in self.by_checkpoint.items():
+            rest = owned if taken > checkpoint_id else {s: o for s, o in owned.items() if not of(o)}
+            if rest:
+                kept[taken] = rest
+        return self if kept == self.by_checkpoint else replace(self, by_checkpoint=kept)
+
+    def uncovered_since(self, checkpoint_id: int, *, of: Callable[[int], bool] = lambda _: True) -> Owned:
+        """What subtasks that were restored from `checkpoint_id` cannot know of, with its owner."""
+        later = [owned for taken, owned in self.by_checkpoint.items() if taken > checkpoint_id]
+        return {s: o for owned in (*later, self.uncheckpointed) for s, o in owned.items() if of(o)}
+
+    def forget(self, split_ids: Iterable[SplitId]) -> Self:
+        """The splits have no owner any more, or get another one."""
+        gone = frozenset(split_ids)
+        if not gone or not (self.uncheckpointed or self.by_checkpoint):
+            return self
+
+        def without(owned: Owned) -> Owned:
+            return owned if gone.isdisjoint(owned) else {s: o for s, o in owned.items() if s not in gone}
+
+        rest = {taken: without(owned) for taken, owned in self.by_checkpoint.items()}
+        return replace(
+            self,
+            uncheckpointed=without(self.uncheckpointed),
+            by_checkpoint={taken: owned for taken, owned in rest.items() if owned},
+        )

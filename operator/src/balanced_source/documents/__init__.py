@@ -1,0 +1,1 @@
+"""What operator and driver exchange: versioned, with a reader for every older version."""

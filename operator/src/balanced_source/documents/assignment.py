@@ -1,0 +1,116 @@
+"""The assignment: what the operator decided, for the reader hosts. One writer: the operator.
+
+It is the whole picture, not an increment: a host that missed ten epochs reads the eleventh and is right.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from balanced_source.api import Json, Position, SourceEvent, SplitId
+from balanced_source.documents import columns, envelope
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NumberedEvent:
+    """A custom event on its way; `number` grows by one per direction and host, and is acknowledged cumulatively."""
+
+    number: int
+    subtask_id: int
+    event: SourceEvent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assignment:
+    """Who owns what from `epoch` on.
+
+    Attributes:
+        lineage: grows when the enumerator state was lost; a host that sees a new one reports again before it adopts
+            anything, and takes nothing of an older one any more.
+        epoch: grows by one at each published change.
+        parallelism: number of readers, of all hosts together.
+        incarnations: host → the incarnation that this is for; any other incarnation must not use it.
+        owners: split → subtask. A split that is not here is pending, or not ours.
+        starts: position of the splits that their host may not hold yet; see `balanced_source.host.adopt`.
+        attributes: what readers must know of a split besides its position; only where there is anything.
+        retained: splits without an owner whose positions the hosts keep: for a return, and so that the stream offset
+            alone could restore everything.
+        no_more_splits: readers that get no further split.
+        events: custom events for readers that their host has not acknowledged yet.
+        events_seen: host → number of the last custom event that was received from it.
+        settings: how readers connect; without secrets.
+    """
+
+    lineage: int = 1
+    epoch: int
+    parallelism: int
+    incarnations: Mapping[str, int] = field(default_factory=dict)
+    owners: Mapping[SplitId, int] = field(default_factory=dict)
+    starts: Mapping[SplitId, Position] = field(default_factory=dict)
+    attributes: Mapping[SplitId, Mapping[str, Json]] = field(default_factory=dict)
+    retained: frozenset[SplitId] = frozenset()
+    no_more_splits: frozenset[int] = frozenset()
+    events: tuple[NumberedEvent, ...] = ()
+    events_seen: Mapping[str, int] = field(default_factory=dict)
+    settings: Mapping[str, Json] = field(default_factory=dict)
+
+
+KIND: Final = envelope.Kind(name="Assignment", version=1, upgrades={})
+
+
+def encode(assignment: Assignment, *, source: str) -> str:
+    """The document of an assignment."""
+    body = {
+        "lineage": assignment.lineage,
+        "epoch": assignment.epoch,
+        "parallelism": assignment.parallelism,
+        "incarnations": dict(assignment.incarnations),
+        "owners": columns.encode_map(assignment.owners),
+        "starts": columns.encode_map(assignment.starts),
+        "attributes": columns.encode_map(assignment.attributes),
+        "retained": columns.encode_ids(assignment.retained),
+        "noMoreSplits": sorted(assignment.no_more_splits),
+        "events": encode_events(assignment.events),
+        "eventsSeen": dict(assignment.events_seen),
+        "settings": dict(assignment.settings),
+    }
+    return envelope.encode(KIND, source, body)
+
+
+def decode(text: str, *, source: str | None = None) -> Assignment:
+    """Read an assignment of any version.
+
+    Raises:
+        CorruptDocumentError, IncompatibleVersionError: see `envelope.decode`.
+    """
+    return envelope.parse_body(KIND, envelope.decode(KIND, text, source=source), _build)
+
+
+def _build(body: dict[str, Any]) -> Assignment:
+    return Assignment(
+        lineage=int(body["lineage"]),
+        epoch=int(body["epoch"]),
+        parallelism=int(body["parallelism"]),
+        incarnations=dict(body["incarnations"]),
+        owners=columns.decode_map(body["owners"]),
+        starts=columns.decode_map(body["starts"]),
+        attributes=columns.decode_map(body["attributes"]),
+        retained=columns.decode_ids(body["retained"]),
+        no_more_splits=frozenset(body["noMoreSplits"]),
+        events=decode_events(body["events"]),
+        events_seen=dict(body["eventsSeen"]),
+        settings=dict(body["settings"]),
+    )
+
+
+def encode_events(events: tuple[NumberedEvent, ...]) -> list[Json]:
+    """Events as JSON rows."""
+    return [[e.number, e.subtask_id, e.event.name, e.event.payload] for e in events]
+
+
+def decode_events(rows: list[Any]) -> tuple[NumberedEvent, ...]:
+    """Inverse of `encode_events`."""
+    return tuple(
+        NumberedEvent(number=number, subtask_id=subtask, event=SourceEvent(name=name, payload=payload))
+        for number, subtask, name, payload in rows
+    )

@@ -1,0 +1,96 @@
+"""What every stored document has in common: kind, version, whose it is, and a digest.
+
+The digest does not keep secrets or enemies out; it tells a document that was edited by hand, or torn, from one
+that this software wrote, so that nothing is silently trusted.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+
+from balanced_source.api import Json
+from balanced_source.errors import CorruptDocumentError, IncompatibleVersionError
+
+T = TypeVar("T")
+
+MEMBERS: Final = frozenset({"kind", "version", "source", "digest", "body"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """A kind of document.
+
+    Attributes:
+        name: written into the document, and checked.
+        version: version written now; every older one has a reader.
+        upgrades: readers of old bodies: version → function that turns its body into the next version's.
+    """
+
+    name: str
+    version: int
+    upgrades: Mapping[int, Callable[[Json], Json]]
+
+
+def encode(kind: Kind, source: str, body: Json) -> str:
+    """The document as one line of JSON.
+
+    Args:
+        kind: what it is.
+        source: uid of the BalancedSource that it belongs to; a document of another one is refused.
+        body: JSON without secrets.
+    """
+    content = {"kind": kind.name, "version": kind.version, "source": source, "body": body}
+    return canonical({**content, "digest": _digest(content)})
+
+
+def decode(kind: Kind, text: str, *, source: str | None = None) -> Json:
+    """The body of a document, upgraded to the current version.
+
+    Raises:
+        CorruptDocumentError: no JSON, another kind, another source, or changed since it was written.
+        IncompatibleVersionError: written by newer software.
+    """
+    content = _parse(kind, text)
+    digest = content.pop("digest")
+    version = content["version"]
+    if not isinstance(version, int) or version < 1:
+        raise CorruptDocumentError(f"{kind.name}: {version!r} is no version")
+    if version > kind.version:
+        raise IncompatibleVersionError(kind.name, found=version, supported=kind.version)
+    if digest != _digest(content):
+        raise CorruptDocumentError(f"{kind.name}: changed by somebody else since it was written (digest differs)")
+    if source is not None and content["source"] != source:
+        raise CorruptDocumentError(f"{kind.name}: belongs to source {content['source']}, not to {source}")
+    body = content["body"]
+    for older in range(version, kind.version):
+        body = kind.upgrades[older](body)
+    return body
+
+
+def parse_body(kind: Kind, body: Json, build: Callable[[Any], T]) -> T:
+    """Build a value from a body; whatever does not fit is a corrupt document, never a stray KeyError."""
+    try:
+        return build(body)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise CorruptDocumentError(f"{kind.name}: malformed body: {error!r}") from error
+
+
+def canonical(value: Json) -> str:
+    """JSON with sorted keys and no spaces: equal values give equal text."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def _digest(content: Mapping[str, Json]) -> str:
+    return hashlib.sha256(canonical(content).encode()).hexdigest()[:32]
+
+
+def _parse(kind: Kind, text: str) -> dict[str, Any]:
+    try:
+        content = json.loads(text)
+    except ValueError as error:
+        raise CorruptDocumentError(f"{kind.name}: not JSON: {error}") from error
+    if not isinstance(content, dict) or set(content) != MEMBERS or content["kind"] != kind.name:
+        raise CorruptDocumentError(f"{kind.name}: not a document of this kind")
+    return content

@@ -1,0 +1,112 @@
+"""The report: what a reader host holds and how far it is. One writer: the host's driver."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from balanced_source.api import Json, Position, SplitId
+from balanced_source.documents import columns, envelope
+from balanced_source.documents.assignment import NumberedEvent, decode_events, encode_events
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostReport:
+    """State of one reader host, complete at any time: registration, acknowledgement and progress in one.
+
+    Attributes:
+        host: which of the source's hosts; "0" when there is one.
+        incarnation: number of this driver attempt; taken once, one more than any seen before.
+        instance: random id of the attempt, to tell two that took the same number at once.
+        lineage: newest that the host has seen in an assignment; from then on it adopts nothing of an older one.
+        sequence: grows with each report of this incarnation; older ones are ignored.
+        epoch: epoch that the host's stream offset holds, durably. Before the first adoption of this incarnation it is
+            the epoch restored from the Spark checkpoint (0: none); afterwards it is the acknowledgement.
+        parallelism: number of readers in that epoch.
+        owners: split → subtask as adopted.
+        positions: split → committed position, for every split that the host holds.
+        retained: split → position of revoked splits that the host keeps for a return.
+        lag: records not yet read, of all splits; None while unknown.
+        heartbeat: seconds since the epoch when this was written.
+        location: host name of the driver.
+        events: custom events to the enumerator that are not acknowledged yet.
+        events_seen: number of the last custom event received from the enumerator.
+        metrics: further numbers for people (per split lag, rates); JSON.
+    """
+
+    host: str = "0"
+    incarnation: int
+    instance: str = ""
+    lineage: int = 1
+    sequence: int = 0
+    epoch: int = 0
+    parallelism: int = 0
+    owners: Mapping[SplitId, int] = field(default_factory=dict)
+    positions: Mapping[SplitId, Position] = field(default_factory=dict)
+    retained: Mapping[SplitId, Position] = field(default_factory=dict)
+    lag: int | None = None
+    heartbeat: float = 0.0
+    location: str = ""
+    events: tuple[NumberedEvent, ...] = ()
+    events_seen: int = 0
+    metrics: Mapping[str, Json] = field(default_factory=dict)
+
+
+KIND: Final = envelope.Kind(name="HostReport", version=1, upgrades={})
+
+
+def encode(report: HostReport, *, source: str) -> str:
+    """The document of a report."""
+    return envelope.encode(KIND, source, to_json(report))
+
+
+def decode(text: str, *, source: str | None = None) -> HostReport:
+    """Read a report of any version.
+
+    Raises:
+        CorruptDocumentError, IncompatibleVersionError: see `envelope.decode`.
+    """
+    return envelope.parse_body(KIND, envelope.decode(KIND, text, source=source), from_json)
+
+
+def to_json(report: HostReport) -> dict[str, Json]:
+    """The report as JSON; also part of the enumerator's state while a report waits behind the recovery gate."""
+    return {
+        "host": report.host,
+        "incarnation": report.incarnation,
+        "instance": report.instance,
+        "lineage": report.lineage,
+        "sequence": report.sequence,
+        "epoch": report.epoch,
+        "parallelism": report.parallelism,
+        "owners": columns.encode_map(report.owners),
+        "positions": columns.encode_map(report.positions),
+        "retained": columns.encode_map(report.retained),
+        "lag": report.lag,
+        "heartbeat": report.heartbeat,
+        "location": report.location,
+        "events": encode_events(report.events),
+        "eventsSeen": report.events_seen,
+        "metrics": dict(report.metrics),
+    }
+
+
+def from_json(body: dict[str, Any]) -> HostReport:
+    """Inverse of `to_json`."""
+    return HostReport(
+        host=str(body["host"]),
+        incarnation=int(body["incarnation"]),
+        instance=str(body["instance"]),
+        lineage=int(body["lineage"]),
+        sequence=int(body["sequence"]),
+        epoch=int(body["epoch"]),
+        parallelism=int(body["parallelism"]),
+        owners=columns.decode_map(body["owners"]),
+        positions=columns.decode_map(body["positions"]),
+        retained=columns.decode_map(body["retained"]),
+        lag=body["lag"],
+        heartbeat=float(body["heartbeat"]),
+        location=str(body["location"]),
+        events=decode_events(body["events"]),
+        events_seen=int(body["eventsSeen"]),
+        metrics=dict(body["metrics"]),
+    )

@@ -1,0 +1,29 @@
+"""Splits inside documents: two tables, positions of all and attributes of those that have any."""
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from balanced_source.api import Json, Source, SourceSplit, SplitId
+from balanced_source.documents import columns
+
+SplitT = TypeVar("SplitT", bound=SourceSplit)
+
+
+def encode_splits(splits: Mapping[SplitId, SplitT]) -> Json:
+    """Splits as JSON."""
+    attributes = {split_id: dict(a) for split_id, split in splits.items() if (a := split.attributes())}
+    return {
+        "positions": columns.encode_map({split_id: split.position for split_id, split in splits.items()}),
+        "attributes": columns.encode_map(attributes),
+    }
+
+
+def decode_splits(data: Any, source: Source[SplitT, Any]) -> dict[SplitId, SplitT]:
+    """Inverse of `encode_splits`.
+
+    Raises:
+        CorruptDocumentError: not of that form.
+    """
+    attributes = columns.decode_map(data["attributes"])
+    positions = columns.decode_map(data["positions"])
+    return {s: source.create_split(s, position, attributes.get(s, {})) for s, position in positions.items()}

@@ -1,0 +1,86 @@
+"""How a document becomes named blobs of limited size, and back: what ConfigMaps and folders have in common.
+
+Small documents stay readable (``kubectl get configmap orders-assignment -o yaml``); larger ones are compressed.
+"""
+
+import base64
+import gzip
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from balanced_source.errors import CorruptDocumentError, StateError
+
+PLAIN_KEY: Final = "document.json"
+PACKED_KEY: Final = "document.json.gz"
+
+PLAIN_LIMIT: Final = 64 * 1024
+"""Bytes up to which a document is stored as plain text."""
+
+BLOB_LIMIT: Final = 1_000_000
+"""Bytes that fit into one ConfigMap, with room for its metadata below the limit of 1 MiB."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Names:
+    """Names of a source's documents; each has one writer.
+
+    Attributes:
+        state: enumerator state; written by the operator.
+        assignment: written by the operator, read by drivers.
+        readers: report; written by the driver, read by the operator.
+    """
+
+    state: str
+    assignment: str
+    readers: str
+
+    @classmethod
+    def of(cls, source: str) -> "Names":
+        """Names for the BalancedSource called `source`."""
+        return cls(state=f"{source}-enumerator", assignment=f"{source}-assignment", readers=f"{source}-readers")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Blob:
+    """Content of one ConfigMap.
+
+    Attributes:
+        data: text by key.
+        binary: bytes by key, in base64.
+    """
+
+    data: Mapping[str, str] = field(default_factory=dict)
+    binary: Mapping[str, str] = field(default_factory=dict)
+
+
+def pack(document: str) -> Blob:
+    """Content that holds a document.
+
+    Raises:
+        StateError: it does not fit, even compressed.
+    """
+    raw = document.encode()
+    if len(raw) <= PLAIN_LIMIT:
+        return Blob(data={PLAIN_KEY: document})
+    packed = gzip.compress(raw, mtime=0)
+    if len(packed) > BLOB_LIMIT:
+        raise StateError(f"a document of {len(packed)} bytes (compressed) does not fit: {BLOB_LIMIT} is the limit")
+    return Blob(binary={PACKED_KEY: base64.b64encode(packed).decode()})
+
+
+def unpack(blob: Blob) -> str:
+    """The document in a blob.
+
+    Raises:
+        CorruptDocumentError: there is none, or it does not decompress.
+    """
+    if (text := blob.data.get(PLAIN_KEY)) is not None:
+        return text
+    packed = blob.binary.get(PACKED_KEY)
+    if packed is None:
+        raise CorruptDocumentError(f"neither {PLAIN_KEY} nor {PACKED_KEY} is there")
+    try:
+        return gzip.decompress(base64.b64decode(packed)).decode()
+    except (OSError, EOFError, ValueError) as error:
+        raise CorruptDocumentError(f"{PACKED_KEY} does not decompress: {error}") from error

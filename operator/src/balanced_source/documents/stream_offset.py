@@ -1,0 +1,79 @@
+"""The stream offset: what Spark writes into its offset log for each micro-batch.
+
+Planning a micro-batch depends on its start and end offset alone, so that a replay after a crash reads exactly the
+same ranges with the same owners, whatever was assigned meanwhile. Hence owners, parallelism and epoch are in it, and
+the start of every split that this micro-batch reads for the first time.
+
+It is no stored document of ours (Spark stores it, and compares it as text), so it has a version but no digest.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from balanced_source.api import Json, Position, SplitId
+from balanced_source.documents import columns
+from balanced_source.errors import CorruptDocumentError, IncompatibleVersionError
+
+VERSION: Final = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamOffset:
+    """Positions of all splits that a reader host holds, and who reads them.
+
+    Attributes:
+        epoch: of the assignment in effect; 0 before the first.
+        parallelism: number of readers in that epoch, of all hosts together.
+        readers: the ones that run on this host; each micro-batch has a task for each of them.
+        owners: split → subtask.
+        positions: split → first record that is not read yet.
+        starts: splits that were not held before this micro-batch → where it starts to read them.
+        retained: revoked splits → position to go on from if they return.
+    """
+
+    epoch: int = 0
+    parallelism: int = 0
+    readers: tuple[int, ...] = ()
+    owners: Mapping[SplitId, int] = field(default_factory=dict)
+    positions: Mapping[SplitId, Position] = field(default_factory=dict)
+    starts: Mapping[SplitId, Position] = field(default_factory=dict)
+    retained: Mapping[SplitId, Position] = field(default_factory=dict)
+
+
+def to_json(offset: StreamOffset) -> dict[str, Json]:
+    """For Spark; equal offsets give equal text."""
+    return {
+        "version": VERSION,
+        "epoch": offset.epoch,
+        "parallelism": offset.parallelism,
+        "readers": list(offset.readers),
+        "positions": columns.encode_map(offset.positions),
+        "owners": columns.encode_map(offset.owners),
+        "starts": columns.encode_map(offset.starts),
+        "retained": columns.encode_map(offset.retained),
+    }
+
+
+def from_json(data: Mapping[str, Any]) -> StreamOffset:
+    """Read an offset of any version.
+
+    Raises:
+        IncompatibleVersionError: the checkpoint was written by newer software.
+        CorruptDocumentError: no stream offset of ours.
+    """
+    try:
+        version = int(data["version"])
+        if version > VERSION:
+            raise IncompatibleVersionError("the stream offset", found=version, supported=VERSION)
+        return StreamOffset(
+            epoch=int(data["epoch"]),
+            parallelism=int(data["parallelism"]),
+            readers=tuple(data["readers"]),
+            owners=columns.decode_map(data["owners"]),
+            positions=columns.decode_map(data["positions"]),
+            starts=columns.decode_map(data["starts"]),
+            retained=columns.decode_map(data["retained"]),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise CorruptDocumentError(f"no stream offset of this source: {error!r}") from error

@@ -1,0 +1,92 @@
+"""All errors of Balanced Source, one tree.
+
+    BalancedSourceError
+    ├── ContractViolationError       a connector, an assigner or we ourselves broke a contract: a bug
+    ├── InvalidSpecError             the user asked for something that cannot be; names the field
+    ├── StateError                   what is stored cannot be used as it is
+    │   ├── CorruptDocumentError     edited by hand or torn: the digest does not match
+    │   ├── IncompatibleVersionError written by a newer version; names both versions
+    │   └── StateConflictError       somebody else wrote in between: reload, never overwrite
+    ├── DiscoveryError               the outside world did not tell which splits there are
+    │   ├── TransientDiscoveryError  try again: unreachable, timed out, leader moving
+    │   └── RefusedDiscoveryError    trying again does not help until somebody acts: credentials, no such topic
+    └── FencedError                  a newer incarnation has taken over: stop, quietly
+
+Adapters raise these *from* the client library's error, which never leaks: it may be replaced one day.
+Messages end with what the reader of the message can do. They never hold a secret.
+"""
+
+
+class BalancedSourceError(Exception):
+    """Root of everything that this project raises on purpose."""
+
+
+class ContractViolationError(BalancedSourceError):
+    """A contract of the source framework was broken by code: not the user's fault, not the network's."""
+
+
+class InvalidSpecError(BalancedSourceError):
+    """The user's spec cannot be honoured.
+
+    Attributes:
+        field: path of the offending field, e.g. ``spec.source.kafka.clusters[0].properties``.
+    """
+
+    def __init__(self, message: str, *, field: str = "spec") -> None:
+        super().__init__(f"{field}: {message}")
+        self.field = field
+
+
+class StateError(BalancedSourceError):
+    """Stored state or a document cannot be used as it is."""
+
+
+class CorruptDocumentError(StateError):
+    """The content does not match its digest, or is not what its kind says."""
+
+
+class IncompatibleVersionError(StateError):
+    """Written by a newer version of this software.
+
+    Attributes:
+        found: version found in the bytes.
+        supported: highest version that this software reads.
+    """
+
+    def __init__(self, what: str, *, found: int, supported: int) -> None:
+        super().__init__(
+            f"{what} has version {found}, this software reads versions up to {supported}: "
+            "upgrade it, or restore an older copy"
+        )
+        self.found = found
+        self.supported = supported
+
+
+class StateConflictError(StateError):
+    """Compare-and-swap failed: the stored revision is not the one that was read."""
+
+
+class DiscoveryError(BalancedSourceError):
+    """Listing splits, or resolving their positions, failed.
+
+    Attributes:
+        scope: the part of the source that failed, e.g. the name of a cluster.
+        reason: CamelCase word for a condition, stable over releases.
+    """
+
+    def __init__(self, message: str, *, scope: str = "", reason: str = "DiscoveryFailed") -> None:
+        super().__init__(message)
+        self.scope = scope
+        self.reason = reason
+
+
+class TransientDiscoveryError(DiscoveryError):
+    """Worth trying again without anybody acting."""
+
+
+class RefusedDiscoveryError(DiscoveryError):
+    """Somebody has to act first (credentials, a missing topic); retried slowly all the same."""
+
+
+class FencedError(BalancedSourceError):
+    """A newer incarnation of this reader host, or another leader, has taken over."""

@@ -1,0 +1,7 @@
+"""The pure part of a reader host: adopting assignments, planning micro-batches, reporting."""
+
+from balanced_source.host.adoption import adopt, go_on
+from balanced_source.host.machine import Phase, ReaderHost
+from balanced_source.host.planning import ReaderPlan, SplitRange, plan
+
+__all__ = ["Phase", "ReaderHost", "ReaderPlan", "SplitRange", "adopt", "go_on", "plan"]

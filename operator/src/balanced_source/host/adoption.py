@@ -1,0 +1,59 @@
+"""How a reader host takes an assignment into its stream offset."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from balanced_source.api import Position, SplitId
+from balanced_source.documents.assignment import Assignment
+from balanced_source.documents.stream_offset import StreamOffset
+from balanced_source.errors import ContractViolationError
+
+
+def adopt(offset: StreamOffset, assignment: Assignment, *, host: str) -> StreamOffset:
+    """The offset from which the first micro-batch of the new epoch goes on.
+
+    Positions come from the reader: what the host holds goes on where it is. A split that the host does not hold
+    starts at the newer of the assignment's position and the one that the host retained, if it did: the operator may
+    not have heard of the last progress before a revocation, and the host may not have heard who read on since.
+
+    Raises:
+        ContractViolationError: a split has no position anywhere; adopting would lose or repeat records.
+    """
+    mine = owned_by(assignment, host)
+    fresh = {s: _start(offset, assignment, s) for s in mine if s not in offset.positions}
+    held = {**offset.retained, **offset.positions}
+    return StreamOffset(
+        epoch=assignment.epoch,
+        parallelism=assignment.parallelism,
+        readers=tuple(readers_on(assignment, host)),
+        owners=mine,
+        positions={s: fresh[s] if s in fresh else offset.positions[s] for s in mine},
+        starts=fresh,
+        retained={s: held[s] for s in assignment.retained if s in held and s not in mine},
+    )
+
+
+def go_on(offset: StreamOffset) -> StreamOffset:
+    """The offset from which a further micro-batch of the same epoch goes on."""
+    return replace(offset, starts={}) if offset.starts else offset
+
+
+def readers_on(assignment: Assignment, host: str) -> range:
+    """Readers that run on `host`: reader i runs on host i mod (number of hosts)."""
+    names = tuple(assignment.incarnations)
+    return range(names.index(host), assignment.parallelism, len(names))
+
+
+def owned_by(assignment: Assignment, host: str) -> Mapping[SplitId, int]:
+    """Splits of the readers that run on `host`."""
+    if len(assignment.incarnations) == 1:
+        return assignment.owners
+    mine = frozenset(readers_on(assignment, host))
+    return {s: o for s, o in assignment.owners.items() if o in mine}
+
+
+def _start(offset: StreamOffset, assignment: Assignment, split_id: SplitId) -> Position:
+    known = [table[split_id] for table in (offset.retained, assignment.starts) if split_id in table]
+    if not known:
+        raise ContractViolationError(f"epoch {assignment.epoch} assigns split {split_id} without a position")
+    return max((position for position in known if position is not None), default=None)

@@ -1,0 +1,122 @@
+"""A reader host as a pure state machine: what a driver knows, and what it reports.
+
+The driver's data source wraps it: it feeds assignments as they are seen and stream offsets as Spark passes them, and
+writes the reports. Life of a host, from its own point of view:
+
+    STARTING ──Spark tells the offset──► REGISTERED ──assignment for it──► READING
+                                             │                               │
+                                             └───────── newer incarnation ───┴──► FENCED
+"""
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Self
+
+from balanced_source.api import Json, Position, SplitId
+from balanced_source.documents.assignment import Assignment
+from balanced_source.documents.report import HostReport
+from balanced_source.documents.stream_offset import StreamOffset
+from balanced_source.host.adoption import adopt, go_on
+
+
+class Phase(enum.Enum):
+    """See the module. STARTING: the Spark checkpoint has not been seen yet, so nothing can be reported."""
+
+    STARTING = "Starting"
+    REGISTERED = "Registered"
+    READING = "Reading"
+    FENCED = "Fenced"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReaderHost:
+    """Immutable; each method returns the host after it.
+
+    Attributes:
+        name: of the host within its source.
+        incarnation: number of this attempt.
+        phase: see `Phase`.
+        lineage: newest seen in an assignment; when it grows, `report` must be written before anything is adopted.
+        durable: newest stream offset that is in Spark's offset log; its epoch is what is acknowledged.
+        committed: positions whose records have been delivered.
+        assignment: newest one for this incarnation.
+    """
+
+    name: str = "0"
+    incarnation: int
+    phase: Phase = Phase.STARTING
+    lineage: int = 1
+    durable: StreamOffset = field(default_factory=StreamOffset)
+    committed: Mapping[SplitId, Position] = field(default_factory=dict)
+    assignment: Assignment | None = None
+
+    def on_assignment(self, assignment: Assignment) -> Self:
+        """A document was seen. Older lineages and epochs, and those for another incarnation, change nothing."""
+        addressed = assignment.incarnations.get(self.name)
+        if addressed is None or assignment.lineage < self.lineage or self.phase is Phase.FENCED:
+            return self
+        if assignment.lineage > self.lineage:
+            return replace(self, lineage=assignment.lineage, assignment=None).on_assignment(assignment)
+        if addressed > self.incarnation:
+            return replace(self, phase=Phase.FENCED)
+        is_old = self.assignment is not None and assignment.epoch <= self.assignment.epoch
+        return self if is_old or addressed < self.incarnation else replace(self, assignment=assignment)
+
+    def on_fenced(self) -> Self:
+        """Another incarnation has written the report document."""
+        return replace(self, phase=Phase.FENCED)
+
+    def on_planned(self, end: StreamOffset) -> Self:
+        """Spark has logged `end` and asks for its partitions: from now on a restart replays it."""
+        if self.phase is Phase.STARTING:
+            return self  # a replay; what it commits is reported when it has
+        return replace(self, durable=end)
+
+    def on_committed(self, offset: StreamOffset) -> Self:
+        """All records up to `offset` are delivered; it is where the next micro-batch starts."""
+        phase = Phase.REGISTERED if self.phase is Phase.STARTING else self.phase
+        return replace(self, phase=phase, durable=offset, committed=offset.positions)
+
+    def base(self) -> tuple[Self, StreamOffset | None]:
+        """Where the next micro-batch goes on, with the newest assignment adopted; None while nothing may be read.
+
+        Raises:
+            ContractViolationError: the assignment gives a split without a position.
+        """
+        if self.phase in (Phase.STARTING, Phase.FENCED):
+            return self, None
+        if self.assignment is not None and self.assignment.epoch > self.durable.epoch:
+            return replace(self, phase=Phase.READING), adopt(self.durable, self.assignment, host=self.name)
+        return self, go_on(self.durable) if self.phase is Phase.READING else None
+
+    def report(
+        self,
+        *,
+        sequence: int,
+        instance: str = "",
+        heartbeat: float = 0.0,
+        location: str = "",
+        lag: int | None = None,
+        metrics: Mapping[str, Json] | None = None,
+    ) -> HostReport | None:
+        """What to write; None while there is nothing to say, or it is not ours to say any more."""
+        if self.phase in (Phase.STARTING, Phase.FENCED):
+            return None
+        durable = self.durable
+        return HostReport(
+            host=self.name,
+            incarnation=self.incarnation,
+            instance=instance,
+            lineage=self.lineage,
+            sequence=sequence,
+            epoch=durable.epoch,
+            parallelism=durable.parallelism,
+            owners=durable.owners,
+            positions={s: self.committed.get(s, durable.starts.get(s)) for s in durable.positions},
+            retained=durable.retained,
+            lag=lag,
+            heartbeat=heartbeat,
+            location=location,
+            metrics=metrics or {},
+        )

@@ -1,0 +1,51 @@
+"""From two stream offsets to what each reader reads: a pure function, the same at every replay."""
+
+from dataclasses import dataclass
+
+from balanced_source.api import Position, SplitId
+from balanced_source.documents.stream_offset import StreamOffset
+from balanced_source.errors import ContractViolationError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SplitRange:
+    """Part of a split that one micro-batch reads: from `start`, up to but without `end`."""
+
+    split_id: SplitId
+    start: Position
+    end: Position
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReaderPlan:
+    """What one reader reads in one micro-batch; ranges sorted by split id, none empty."""
+
+    subtask_id: int
+    ranges: tuple[SplitRange, ...]
+
+
+def plan(start: StreamOffset, end: StreamOffset) -> tuple[ReaderPlan, ...]:
+    """One plan per reader of `end`, or none at all if there is nothing to read.
+
+    Raises:
+        ContractViolationError: a split of `end` has no start in either offset.
+    """
+    ranges: dict[int, list[SplitRange]] = {}
+    for split_id, to in end.positions.items():
+        begin = _begin(start, end, split_id)
+        if begin != to:
+            ranges.setdefault(end.owners[split_id], []).append(SplitRange(split_id=split_id, start=begin, end=to))
+    if not ranges:
+        return ()
+    return tuple(
+        ReaderPlan(subtask_id=reader, ranges=tuple(sorted(ranges.get(reader, ()), key=lambda r: r.split_id)))
+        for reader in end.readers
+    )
+
+
+def _begin(start: StreamOffset, end: StreamOffset, split_id: SplitId) -> Position:
+    if split_id in start.positions:
+        return start.positions[split_id]
+    if split_id in end.starts:
+        return end.starts[split_id]
+    raise ContractViolationError(f"split {split_id} of epoch {end.epoch} has no start: offset log was tampered with?")

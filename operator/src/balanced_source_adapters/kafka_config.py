@@ -1,0 +1,43 @@
+"""From a cluster in the spec to a librdkafka configuration."""
+
+from collections.abc import Mapping
+from typing import Any, Final, Protocol
+
+from balanced_source.connectors.kafka import KafkaCluster
+
+SESSION_TIMEOUTS: Final[Mapping[str, Any]] = {
+    "socket.timeout.ms": 10_000,
+    "socket.connection.setup.timeout.ms": 5_000,
+    "socket.keepalive.enable": True,
+    "reconnect.backoff.ms": 100,
+    "reconnect.backoff.max.ms": 2_000,
+}
+"""Shorter than librdkafka's defaults, so that a dead broker is noticed in seconds; users may override them."""
+
+
+class SecretReader(Protocol):
+    """Resolves the Secrets that a cluster names."""
+
+    def read(self, name: str) -> Mapping[str, str]:
+        """Properties in the Secret.
+
+        Raises:
+            RefusedDiscoveryError: there is no such Secret, or it may not be read.
+        """
+        ...
+
+
+class NoSecrets:
+    """For clusters that name none."""
+
+    def read(self, name: str) -> Mapping[str, str]:
+        """See `SecretReader`."""
+        raise LookupError(f"secret {name}: no place to read secrets from was configured")
+
+
+def client_config(cluster: KafkaCluster, secrets: SecretReader, *, client_id: str) -> dict[str, Any]:
+    """Configuration of any client of the cluster. Holds secrets: never log it, never store it."""
+    config: dict[str, Any] = {**SESSION_TIMEOUTS, **cluster.properties}
+    for name in cluster.secrets:
+        config.update(secrets.read(name))
+    return {**config, "bootstrap.servers": cluster.bootstrap_servers, "client.id": client_id}

@@ -1,0 +1,1 @@
+"""How a driver and whoever assigns splits exchange their documents."""

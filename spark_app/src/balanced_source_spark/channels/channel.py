@@ -1,0 +1,41 @@
+"""The port between a driver and whoever assigns splits."""
+
+from collections.abc import Callable
+from typing import Protocol
+
+from balanced_source.documents.assignment import Assignment
+from balanced_source.documents.report import HostReport
+
+AssignmentListener = Callable[[Assignment], None]
+"""Called from a thread of the channel for each assignment seen, in any order, possibly repeatedly."""
+
+
+class AssignmentChannel(Protocol):
+    """Documents in both directions. Thread-safe; all methods may be called from any thread."""
+
+    def start(self, listener: AssignmentListener) -> None:
+        """Begin to follow the assignment. Faults that pass are retried for ever, in the background."""
+        ...
+
+    def claim(self, host: str) -> int:
+        """An incarnation number that nobody had before: one more than any in the documents.
+
+        The first `write` with it makes it ours, or is refused because somebody was quicker.
+
+        Raises:
+            ChannelError: the documents cannot be read now; try again.
+        """
+        ...
+
+    def write(self, report: HostReport) -> None:
+        """Store the report.
+
+        Raises:
+            FencedError: a newer incarnation has written since.
+            ChannelError: not now; try again.
+        """
+        ...
+
+    def close(self) -> None:
+        """Stop following."""
+        ...

@@ -1,0 +1,7 @@
+"""What can go wrong between a driver and its documents."""
+
+from balanced_source.errors import BalancedSourceError
+
+
+class ChannelError(BalancedSourceError):
+    """The documents cannot be reached now. The query goes on; the channel tries again."""

@@ -1,0 +1,184 @@
+"""Documents as ConfigMaps. The driver may read its assignment and write its report, and nothing else."""
+
+import os
+import threading
+from pathlib import Path
+from typing import Final
+
+import httpx2
+import structlog
+from lightkube import ApiError, Client, KubeConfig
+from lightkube.core.exceptions import ConfigError
+from lightkube.resources.core_v1 import ConfigMap
+
+from balanced_source.documents import assignment as assignment_document
+from balanced_source.documents import report as report_document
+from balanced_source.documents.assignment import Assignment
+from balanced_source.documents.report import HostReport
+from balanced_source.documents.storage import Blob, Names, pack, unpack
+from balanced_source.errors import FencedError, StateError
+from balanced_source_spark.channels.channel import AssignmentListener
+from balanced_source_spark.channels.errors import ChannelError
+
+REQUEST_TIMEOUT: Final = 10.0
+"""Seconds for one request to the API server."""
+
+WATCH_TIMEOUT: Final = 240
+"""Seconds after which a watch is begun anew; a silent connection is noticed at the latest then."""
+
+_RETRY_FIRST: Final = 0.2
+_RETRY_MAX: Final = 5.0
+_NOT_FOUND: Final = 404
+_CONFLICT: Final = 409
+
+# ValueError: lightkube parses the body of an error as JSON, and a proxy's 503 is none.
+_FAULTS: Final = (ApiError, ConfigError, httpx2.HTTPError, OSError, ValueError)
+
+log = structlog.get_logger(__name__)
+
+
+def in_cluster_config() -> KubeConfig:
+    """Who the driver is: KUBECONFIG if set, else the pod's service account.
+
+    Raises:
+        ChannelError: neither is there.
+    """
+    try:
+        if path := os.environ.get("KUBECONFIG"):
+            return KubeConfig.from_file(path)
+        if token := os.environ.get("KUBERNETES_AUTH_SERVICEACCOUNT_TOKEN"):
+            return KubeConfig.from_service_account(str(Path(token).parent))
+        return KubeConfig.from_service_account()
+    except (ConfigError, OSError, KeyError) as error:
+        raise ChannelError(f"no access to the API server is configured: {error}") from error
+
+
+class KubernetesChannel:
+    """See `AssignmentChannel`."""
+
+    def __init__(self, client: Client, *, namespace: str, source: str, uid: str) -> None:
+        """A channel for the BalancedSource `source` with that uid."""
+        self._client = client
+        self._namespace = namespace
+        self._names = Names.of(source)
+        self._uid = uid
+        self._stop = threading.Event()
+        self._mine: HostReport | None = None
+        self._revision: str | None = None
+
+    def start(self, listener: AssignmentListener) -> None:
+        threading.Thread(target=self._follow, args=(listener,), name="bsrc-watch", daemon=True).start()
+
+    def claim(self, host: str) -> int:
+        seen = [0]
+        if (report := self._report_in(self._get(self._names.readers))) is not None:
+            seen.append(report.incarnation)
+        if (assignment := self._assignment_in(self._get(self._names.assignment))) is not None:
+            seen.append(assignment.incarnations.get(host, 0))
+        self._mine = None
+        return max(seen) + 1
+
+    def write(self, report: HostReport) -> None:
+        document = report_document.encode(report, source=self._uid)
+        if self._mine is None:
+            self._check_not_fenced(report)
+        try:
+            self._replace(document)
+        except ApiError as error:
+            if error.status.code != _CONFLICT:
+                raise ChannelError(f"cannot write {self._names.readers}: {error}") from error
+            self._check_not_fenced(report)
+            self._replace_again(document)
+        except _FAULTS as error:
+            raise ChannelError(f"cannot write {self._names.readers}: {error}") from error
+        self._mine = report
+
+    def close(self) -> None:
+        self._stop.set()
+
+    def _check_not_fenced(self, report: HostReport) -> None:
+        """Look who wrote last; anything but a newer incarnation, or a twin, is overwritten."""
+        stored = self._report_in(self._get(self._names.readers))
+        if stored is None or stored.incarnation < report.incarnation:
+            return
+        if stored.incarnation > report.incarnation or stored.instance != report.instance:
+            raise FencedError(f"incarnation {stored.incarnation} of host {report.host} has taken over")
+
+    def _get(self, name: str) -> ConfigMap:
+        try:
+            found = self._client.get(ConfigMap, name, namespace=self._namespace)
+        except _FAULTS as error:
+            raise ChannelError(f"cannot read ConfigMap {name}: {error}") from error
+        if name == self._names.readers:
+            self._revision = found.metadata.resourceVersion if found.metadata else None
+        return found
+
+    def _replace(self, document: str) -> None:
+        blob = pack(document)
+        body = {
+            "metadata": {"name": self._names.readers, "namespace": self._namespace},
+            "data": dict(blob.data) or None,
+            "binaryData": dict(blob.binary) or None,
+        }
+        changed = self._client.patch(
+            ConfigMap,
+            self._names.readers,
+            {**body, "metadata": {"resourceVersion": self._revision}},
+            namespace=self._namespace,
+        )
+        self._revision = changed.metadata.resourceVersion if changed.metadata else None
+
+    def _replace_again(self, document: str) -> None:
+        try:
+            self._replace(document)
+        except _FAULTS as error:
+            raise ChannelError(f"cannot write {self._names.readers}: {error}") from error
+
+    def _follow(self, listener: AssignmentListener) -> None:
+        delay = _RETRY_FIRST
+        while not self._stop.is_set():
+            try:
+                current = self._get(self._names.assignment)
+                self._tell(current, listener)
+                delay = _RETRY_FIRST
+                self._watch(current, listener)
+            except (ChannelError, *_FAULTS) as error:
+                log.warning("cannot follow the assignment now; the query goes on", error=str(error), retry_in=delay)
+                self._stop.wait(delay)
+                delay = min(2 * delay, _RETRY_MAX)
+
+    def _watch(self, current: ConfigMap, listener: AssignmentListener) -> None:
+        revision = current.metadata.resourceVersion if current.metadata else None
+        events = self._client.watch(
+            ConfigMap,
+            namespace=self._namespace,
+            fields={"metadata.name": self._names.assignment},
+            resource_version=revision,
+            server_timeout=WATCH_TIMEOUT,
+        )
+        for kind, found in events:
+            if self._stop.is_set():
+                return
+            if kind in ("ADDED", "MODIFIED"):
+                self._tell(found, listener)
+
+    def _tell(self, found: ConfigMap, listener: AssignmentListener) -> None:
+        if (assignment := self._assignment_in(found)) is not None:
+            listener(assignment)
+
+    def _assignment_in(self, found: ConfigMap) -> Assignment | None:
+        try:
+            return assignment_document.decode(unpack(_blob(found)), source=self._uid)
+        except StateError as error:
+            log.warning("assignment refused", error=str(error))
+            return None
+
+    def _report_in(self, found: ConfigMap) -> HostReport | None:
+        try:
+            return report_document.decode(unpack(_blob(found)), source=self._uid)
+        except StateError:
+            return None  # empty as the operator made it, or edited: ours to write
+
+
+def _blob(found: ConfigMap) -> Blob:
+    return Blob(data=found.data or {}, binary=found.binaryData or {})

@@ -1,0 +1,30 @@
+"""``format("balanced")``: the entry point that Spark knows."""
+
+from typing import Any
+
+from pyspark.sql import SparkSession
+from pyspark.sql.datasource import DataSource
+from pyspark.sql.types import StructType
+
+from balanced_source_spark.options import parse_options
+from balanced_source_spark.schema import spark_schema
+from balanced_source_spark.stream_reader import BalancedStreamReader
+
+
+class BalancedDataSource(DataSource):
+    """A streaming source whose splits stay evenly spread over its readers."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "balanced"
+
+    def schema(self) -> StructType:
+        return spark_schema(include_headers=parse_options(self.options).include_headers)
+
+    def streamReader(self, schema: StructType) -> Any:
+        return BalancedStreamReader(parse_options(self.options))
+
+
+def register(spark: SparkSession) -> None:
+    """Make ``format("balanced")`` known to a session."""
+    spark.dataSource.register(BalancedDataSource)

@@ -1,0 +1,65 @@
+"""How far each split could be read now: what the brokers say, asked often but never waited for in vain."""
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from typing import Final
+
+import structlog
+
+from balanced_source.api import SplitId
+from balanced_source.errors import DiscoveryError
+
+FRESH: Final = 0.02
+"""Seconds for which an answer is good enough: an idle query with trigger 0 asks a hundred times a second."""
+
+PATIENCE: Final = 2.0
+"""Seconds to wait for a cluster that answered last time; one that did not is not waited for."""
+
+log = structlog.get_logger(__name__)
+
+EndsOfScope = Callable[[str, Iterable[SplitId]], Mapping[SplitId, int]]
+"""Asks one cluster; blocking. Raises DiscoveryError."""
+
+
+class Ends:
+    """Last known ends of all splits, per cluster. Used by one thread."""
+
+    def __init__(self, ask: EndsOfScope) -> None:
+        self._ask = ask
+        self._pool = ThreadPoolExecutor(thread_name_prefix="bsrc-ends")
+        self._pending: dict[str, Future[Mapping[SplitId, int]]] = {}
+        self._answered: dict[str, float] = {}
+        self._known: dict[SplitId, int] = {}
+
+    def get(self, split_ids: Iterable[SplitId]) -> Mapping[SplitId, int]:
+        """Ends as known now, for the splits for which any is known."""
+        scopes: dict[str, list[SplitId]] = {}
+        for split_id in split_ids:
+            scopes.setdefault(str(split_id[0]), []).append(split_id)
+        now = time.monotonic()
+        fresh = []
+        for scope, members in scopes.items():
+            is_covered = all(s in self._known for s in members)
+            if scope in self._pending or (is_covered and now - self._answered.get(scope, -FRESH) < FRESH):
+                continue
+            self._pending[scope] = self._pool.submit(self._ask, scope, members)
+            fresh.append(self._pending[scope])
+        wait(fresh, timeout=PATIENCE)
+        self._collect()
+        return self._known
+
+    def close(self) -> None:
+        """End the worker threads."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def _collect(self) -> None:
+        for scope, future in list(self._pending.items()):
+            if not future.done():
+                continue
+            del self._pending[scope]
+            try:
+                self._known.update(future.result())
+                self._answered[scope] = time.monotonic()
+            except DiscoveryError as error:
+                log.warning("ends unknown for now; other clusters go on", cluster=scope, error=str(error))

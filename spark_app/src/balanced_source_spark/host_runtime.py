@@ -1,0 +1,239 @@
+"""The impure part of a reader host: holds the state machine, follows the assignment, writes reports.
+
+It lives in the one Python process beside the driver JVM in which Spark plans micro-batches. Spark's calls are
+single-threaded; the channel's thread and the reporter's thread touch the state machine too, hence the lock. Nothing
+here may raise into Spark for a fault that passes: any exception there ends the query.
+"""
+
+import socket
+import threading
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import structlog
+
+from balanced_source.documents.assignment import Assignment
+from balanced_source.documents.stream_offset import StreamOffset
+from balanced_source.errors import ContractViolationError, FencedError
+from balanced_source.host import ReaderHost
+from balanced_source_spark.channels.channel import AssignmentChannel
+from balanced_source_spark.channels.errors import ChannelError
+
+log = structlog.get_logger(__name__)
+
+REPORT_INTERVAL: Final = 2.0
+"""Seconds between reports when nothing but positions changed."""
+
+HEARTBEAT_INTERVAL: Final = 10.0
+"""Seconds between reports when nothing changed at all."""
+
+_RETRY_FIRST: Final = 0.2
+_RETRY_MAX: Final = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """Numbers for people that go with a report."""
+
+    lag: int | None = None
+    metrics: Mapping[str, Any] | None = None
+
+
+class HostRuntime:
+    """One reader host, from its first stream offset on."""
+
+    def __init__(self, channel: AssignmentChannel, *, host: str = "0", clock: Callable[[], float] = time.time) -> None:
+        self._channel = channel
+        self._name = host
+        self._clock = clock
+        self._instance = uuid.uuid4().hex[:8]
+        self._location = socket.gethostname()
+        self._lock = threading.Condition()
+        self._host: ReaderHost | None = None
+        self._first: StreamOffset | None = None
+        self._newest: Assignment | None = None
+        self._progress = Progress()
+        self._is_urgent = False
+        self._is_closed = False
+        channel.start(self._on_assignment)
+        threading.Thread(target=self._keep_reporting, name="bsrc-reporter", daemon=True).start()
+
+    # --- called by Spark's planning thread ----------------------------------------------------------------------
+
+    def committed(self, offset: StreamOffset) -> None:
+        """All up to `offset` is delivered. The first call registers the host, in the background."""
+        with self._lock:
+            if self._host is not None:
+                self._host = self._host.on_committed(offset)
+            elif self._first is None:
+                self._first = offset
+                self._lock.notify_all()
+            else:
+                self._first = offset
+
+    def base(self) -> StreamOffset | None:
+        """Where the next micro-batch goes on; None while nothing may be read."""
+        with self._lock:
+            if self._host is None:
+                return None
+            try:
+                self._host, base = self._host.base()
+            except ContractViolationError as error:
+                log.error("assignment refused", error=str(error))
+                return None
+            return base
+
+    def planned(self, end: StreamOffset) -> None:
+        """Spark has logged `end`: its epoch is acknowledged at once."""
+        with self._lock:
+            if self._host is not None:
+                is_new = end.epoch != self._host.durable.epoch
+                self._host = self._host.on_planned(end)
+                self._wake(urgent=is_new)
+
+    def settings(self, *, timeout: float) -> Mapping[str, Any]:
+        """How readers connect, from the newest assignment that was seen, for whichever incarnation.
+
+        Raises:
+            ChannelError: none was seen within `timeout` seconds.
+        """
+        assignment = self.newest_assignment(timeout=timeout)
+        if assignment is None:
+            raise ChannelError(f"no assignment was seen within {timeout:.0f} s: is the operator running?")
+        return assignment.settings
+
+    def newest_assignment(self, *, timeout: float) -> Assignment | None:
+        """The newest assignment that was seen, for whichever incarnation; waits for the first one."""
+        with self._lock:
+            self._lock.wait_for(lambda: self._newest is not None, timeout)
+            return self._newest
+
+    def wait_until_assigned(self, *, timeout: float) -> bool:
+        """Wait until this incarnation has an assignment (AvailableNow must not end before it began)."""
+        with self._lock:
+            return self._lock.wait_for(lambda: self._host is not None and self._host.assignment is not None, timeout)
+
+    def note_progress(self, progress: Progress) -> None:
+        """Numbers for the next report."""
+        with self._lock:
+            self._progress = progress
+
+    def close(self) -> None:
+        """Write what is left to say, then stop."""
+        with self._lock:
+            self._is_closed = True
+            self._lock.notify_all()
+        self._channel.close()
+
+    # --- called by the channel's thread -------------------------------------------------------------------------
+
+    def _on_assignment(self, assignment: Assignment) -> None:
+        with self._lock:
+            seen = self._newest
+            if seen is None or (assignment.lineage, assignment.epoch) > (seen.lineage, seen.epoch):
+                self._newest = assignment
+            if self._host is not None:
+                before, self._host = self._host, self._host.on_assignment(assignment)
+                self._wake(urgent=self._host.lineage != before.lineage)
+            self._lock.notify_all()
+
+    # --- the reporter's thread ----------------------------------------------------------------------------------
+
+    def _keep_reporting(self) -> None:
+        with self._lock:
+            self._lock.wait_for(lambda: self._first is not None or self._is_closed)
+        if not self._is_closed:
+            self._register()
+        sequence, written, last = 1, None, self._clock()
+        while not self._is_closed:
+            self._await_occasion(last, written)
+            with self._lock:
+                host, progress, self._is_urgent = self._host, self._progress, False
+            if host is None or self._is_closed:
+                continue
+            sequence += 1
+            if self._write(host, sequence, progress):
+                written, last = host.durable, self._clock()
+
+    def _register(self) -> None:
+        """Take an incarnation and say what this host holds; nothing is read before that."""
+        delay = _RETRY_FIRST
+        while not self._is_closed:
+            try:
+                incarnation = self._channel.claim(self._name)
+                with self._lock:
+                    first = self._first or StreamOffset()
+                    host = ReaderHost(name=self._name, incarnation=incarnation)
+                    if self._newest is not None:
+                        host = replace(host, lineage=self._newest.lineage)
+                    host = host.on_committed(first)
+                self._send(host, 1, Progress())
+            except (ChannelError, FencedError) as error:
+                log.warning("cannot register yet", error=str(error), retry_in=delay)
+                time.sleep(delay)
+                delay = min(2 * delay, _RETRY_MAX)
+                continue
+            self._registered(host)
+            return
+
+    def _registered(self, host: ReaderHost) -> None:
+        log.info("registered", host=self._name, incarnation=host.incarnation, splits=len(host.durable.positions))
+        with self._lock:
+            if self._first is not None:
+                host = host.on_committed(self._first)
+            sent = host.lineage
+            if self._newest is not None:
+                host = host.on_assignment(self._newest)
+            self._host = host
+            self._wake(urgent=host.lineage != sent)
+            self._lock.notify_all()
+
+    def _await_occasion(self, last: float, written: StreamOffset | None) -> None:
+        """Sleep until there is something to say: an acknowledgement now, progress and heartbeats in their intervals."""
+
+        def due() -> float:
+            changed = self._host is not None and self._host.durable != written
+            return last + (REPORT_INTERVAL if changed else HEARTBEAT_INTERVAL)
+
+        with self._lock:
+            while not (self._is_urgent or self._is_closed):
+                left = due() - self._clock()
+                if left <= 0:
+                    return
+                self._lock.wait(min(left, REPORT_INTERVAL))
+
+    def _write(self, host: ReaderHost, sequence: int, progress: Progress) -> bool:
+        try:
+            self._send(host, sequence, progress)
+        except FencedError as error:
+            log.error("fenced: reading stops", error=str(error))
+            with self._lock:
+                self._host = host.on_fenced()
+            return True
+        except ChannelError as error:
+            log.warning("cannot report now; the query goes on", error=str(error))
+            with self._lock:
+                self._is_urgent = True
+                self._lock.wait(REPORT_INTERVAL)
+            return False
+        return True
+
+    def _send(self, host: ReaderHost, sequence: int, progress: Progress) -> None:
+        report = host.report(
+            sequence=sequence,
+            instance=self._instance,
+            heartbeat=self._clock(),
+            location=self._location,
+            lag=progress.lag,
+            metrics=progress.metrics,
+        )
+        if report is not None:
+            self._channel.write(report)
+
+    def _wake(self, *, urgent: bool) -> None:
+        self._is_urgent |= urgent
+        if urgent:
+            self._lock.notify_all()

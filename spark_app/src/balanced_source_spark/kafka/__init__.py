@@ -1,0 +1,1 @@
+"""Kafka readers for Spark tasks."""

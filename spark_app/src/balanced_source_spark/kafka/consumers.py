@@ -1,0 +1,65 @@
+"""Consumers that outlive a micro-batch: Spark reuses its Python workers, so a module global survives.
+
+A consumer holds no position of ours: each use assigns partitions with explicit offsets. (One that was kept *with*
+its position lost 3–7 % of the rows silently, because messages past a batch's end had already been taken.)
+"""
+
+import json
+import os
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final
+
+from confluent_kafka import Consumer
+
+from balanced_source.connectors.kafka import KafkaCluster
+from balanced_source_adapters.kafka_config import SecretReader, client_config
+
+DEFAULTS: Final[Mapping[str, Any]] = {
+    # librdkafka's default of 1000 ms is a twelfth of the throughput, 0 spins a core while the queue is full.
+    "fetch.queue.backoff.ms": 2,
+    "queued.min.messages": 20_000,
+    "queued.max.messages.kbytes": 16_384,
+}
+"""Measured settings; users may override them."""
+
+FORCED: Final[Mapping[str, Any]] = {
+    "group.id": "balanced-source-readers",  # librdkafka wants one; nothing is ever joined or committed
+    "enable.auto.commit": False,
+    "enable.auto.offset.store": False,
+    "auto.offset.reset": "error",  # a missing offset is lost data, never a silent jump
+    "enable.partition.eof": True,
+}
+"""What exact ranges depend on."""
+
+_idle: dict[str, list[Consumer]] = {}
+_lock = threading.Lock()
+
+
+def consumer_config(cluster: KafkaCluster, secrets: SecretReader, *, client_id: str) -> dict[str, Any]:
+    """Configuration of a reader's consumer. Holds secrets: never log it."""
+    return {**DEFAULTS, **client_config(cluster, secrets, client_id=client_id), **FORCED}
+
+
+@contextmanager
+def borrowed_consumer(config: Mapping[str, Any]) -> Iterator[Consumer]:
+    """A consumer with this configuration; kept for the next use, unless the use failed."""
+    key = _key(config)
+    with _lock:
+        pool = _idle.setdefault(key, [])
+        consumer = pool.pop() if pool else None
+    consumer = consumer or Consumer(dict(config))
+    try:
+        yield consumer
+        consumer.unassign()
+    except BaseException:
+        consumer.close()
+        raise
+    with _lock:
+        _idle[key].append(consumer)
+
+
+def _key(config: Mapping[str, Any]) -> str:
+    # The process is part of it: a consumer does not survive a fork.
+    return json.dumps([os.getpid(), sorted(config.items())])

@@ -1,0 +1,164 @@
+"""Reads exact offset ranges of many partitions with one consumer per cluster: the reference implementation.
+
+A range ends by offset, never by counting messages: transaction markers and compaction leave offsets that are never
+delivered. It has ended when a message at ``end − 1`` or beyond was seen, or when the broker says that the partition
+has nothing before ``end`` any more (partition EOF at or past it).
+"""
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pyarrow as pa
+from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
+
+from balanced_source.errors import BalancedSourceError
+from balanced_source.host import SplitRange
+from balanced_source_spark.kafka.columns import collector_paused, record_batch
+from balanced_source_spark.kafka.consumers import borrowed_consumer
+
+CHUNK: Final = 2000
+"""Messages per call; 1000 to 2000 measured best in Python."""
+
+WAIT: Final = 0.1
+"""Seconds that one call waits at most. `consume` waits them out when fewer messages remain than were asked for."""
+
+STALL: Final = 120.0
+"""Seconds without any progress until the task fails, like ``kafkaConsumer.pollTimeoutMs`` of Spark's own source."""
+
+_Key = tuple[str, int]
+
+
+class OffsetsLostError(BalancedSourceError):
+    """Records of a range are gone: deleted by retention, or the topic was created anew."""
+
+
+class ReadStalledError(BalancedSourceError):
+    """The broker delivered nothing for too long."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RangeReaderSettings:
+    """How ranges are read.
+
+    Attributes:
+        cluster: name, a column of the rows.
+        config: of the consumer.
+        include_headers: whether rows have the column `headers`.
+        stall: seconds, see `STALL`.
+    """
+
+    cluster: str
+    config: Mapping[str, Any]
+    include_headers: bool = False
+    stall: float = STALL
+
+
+def read_ranges(ranges: Sequence[SplitRange], settings: RangeReaderSettings) -> Iterator[pa.RecordBatch]:
+    """All records of the ranges, in offset order within each split.
+
+    Raises:
+        OffsetsLostError: an offset of a range does not exist any more.
+        ReadStalledError: no progress for `RangeReaderSettings.stall` seconds.
+    """
+    with borrowed_consumer(settings.config) as consumer:
+        yield from _Reading(consumer, ranges, settings).batches()
+
+
+class _Reading:
+    """Progress of one call of `read_ranges`."""
+
+    def __init__(self, consumer: Consumer, ranges: Sequence[SplitRange], settings: RangeReaderSettings) -> None:
+        self._consumer = consumer
+        self._settings = settings
+        self._next: dict[_Key, int] = {}
+        self._ends: dict[_Key, int] = {}
+        for piece in ranges:
+            key = (str(piece.split_id[1]), int(piece.split_id[2]))
+            self._next[key] = int(piece.start or 0)
+            self._ends[key] = int(piece.end or 0)
+        self._last_error: KafkaError | None = None
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        partitions = [TopicPartition(t, p, offset) for (t, p), offset in self._next.items()]
+        self._consumer.assign(partitions)
+        # librdkafka remembers a pause beyond the assignment: a partition finished by an earlier use would stay silent.
+        self._consumer.resume(partitions)
+        deadline = time.monotonic() + self._settings.stall
+        while self._ends:
+            left = sum(end - self._next[key] for key, end in self._ends.items())
+            messages = self._consumer.consume(min(CHUNK, max(left, 1)), WAIT)
+            if messages:
+                deadline = time.monotonic() + self._settings.stall
+            elif time.monotonic() > deadline:
+                raise ReadStalledError(self._stalled())
+            with collector_paused():
+                accepted = [m for m in messages if self._accept(m)]
+                batch = self._batch(accepted) if accepted else None
+            if batch is not None:
+                yield batch
+
+    def _batch(self, messages: Sequence[Message]) -> pa.RecordBatch:
+        return record_batch(messages, cluster=self._settings.cluster, include_headers=self._settings.include_headers)
+
+    def _accept(self, message: Message) -> bool:
+        """Take note of a message; whether it belongs to its range."""
+        if (error := message.error()) is not None:
+            self._on_error(message, error)
+            return False
+        key, offset = _key_of(message), message.offset() or 0
+        end = self._ends.get(key)
+        if end is None or offset < self._next[key]:
+            return False  # past its end, or before a seek took effect
+        if offset >= end - 1:
+            self._finish(key)
+        else:
+            self._next[key] = offset + 1
+        return offset < end
+
+    def _finish(self, key: _Key) -> None:
+        del self._ends[key]
+        self._consumer.pause([TopicPartition(*key)])
+
+    def _on_error(self, message: Message, error: KafkaError) -> None:
+        code = error.code()
+        key, offset = _key_of(message), message.offset() or 0
+        if code == KafkaError._PARTITION_EOF:
+            if key in self._ends and offset >= self._ends[key]:
+                self._finish(key)
+        elif code in (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE):
+            raise OffsetsLostError(
+                f"cluster {self._settings.cluster}, topic {key[0]}, partition {key[1]}: offset "
+                f"{self._next.get(key)} does not exist any more ({error.str()}): records were deleted before they "
+                "were read, or the topic was created anew"
+            )
+        elif error.fatal() or code in _HOPELESS:
+            raise BalancedSourceError(f"cluster {self._settings.cluster}: {error.str()}")
+        else:
+            self._last_error = error
+
+    def _stalled(self) -> str:
+        key, end = next(iter(self._ends.items()))
+        why = f": {self._last_error.str()}" if self._last_error is not None else ""
+        return (
+            f"cluster {self._settings.cluster}: nothing arrived for {self._settings.stall:.0f} s; waiting for "
+            f"{len(self._ends)} ranges, e.g. topic {key[0]}, partition {key[1]}, {self._next[key]} to {end}{why}"
+        )
+
+
+def _key_of(message: Message) -> _Key:
+    return message.topic() or "", message.partition() or 0
+
+
+_HOPELESS: Final = frozenset(
+    {
+        KafkaError.TOPIC_AUTHORIZATION_FAILED,
+        KafkaError.SASL_AUTHENTICATION_FAILED,
+        KafkaError._AUTHENTICATION,
+        KafkaError.UNKNOWN_TOPIC_OR_PART,
+        KafkaError._UNKNOWN_PARTITION,
+        KafkaError._UNKNOWN_TOPIC,
+    }
+)
+"""Errors that waiting does not mend: the task fails with what the broker said."""

@@ -1,0 +1,19 @@
+"""Secrets as mounted files: a folder per Secret, a file per property."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class MountedSecrets:
+    """See `SecretReader`; reads anew each time, so that a rotated Secret is picked up."""
+
+    folder: Path | None
+
+    def read(self, name: str) -> Mapping[str, str]:
+        """Properties of one Secret."""
+        if self.folder is None or not (self.folder / name).is_dir():
+            raise LookupError(f"secret {name} is not mounted: is it named in propertiesFrom of the BalancedSource?")
+        files = (path for path in (self.folder / name).iterdir() if path.is_file() and not path.name.startswith("."))
+        return {path.name: path.read_text().rstrip("\n") for path in files}
