@@ -105,7 +105,12 @@ class Node:
             self._spawn(self._report_lost(document))
             return
         facts = self._facts(document, self._addresses.take())
-        self.pods[facts.uid] = Pod(self._services, facts, lambda: self._forget(facts))
+        self.pods[facts.uid] = Pod(
+            self._services,
+            facts,
+            on_ended=lambda: self._addresses.give_back(facts.ip),
+            on_gone=lambda: self._forget(facts),
+        )
 
     async def _report_lost(self, document: Json) -> None:
         status = lost_with_the_node(document.get("status", {}))
@@ -113,8 +118,7 @@ class Node:
         await self._services.api.patch(f"{pod_path(self._facts(document, ''))}/status", body)
 
     def _forget(self, facts: PodFacts) -> None:
-        if self.pods.pop(facts.uid, None):
-            self._addresses.give_back(facts.ip)
+        self.pods.pop(facts.uid, None)
 
     def _objects_reflector(self, resource: str) -> Reflector:
         def changed(kind: str, document: Json) -> None:

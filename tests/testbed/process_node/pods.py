@@ -48,10 +48,13 @@ class Pod:
     Args:
         services: of the node.
         facts: the pod and its address.
-        on_gone: called once, when nothing of the pod is left.
+        on_ended: called once, when no process of the pod will run any more; its address is free then.
+        on_gone: called when its object is gone too.
     """
 
-    def __init__(self, services: NodeServices, facts: PodFacts, on_gone: Callable[[], None]) -> None:
+    def __init__(
+        self, services: NodeServices, facts: PodFacts, *, on_ended: Callable[[], None], on_gone: Callable[[], None]
+    ) -> None:
         self.facts = facts
         self._services = services
         self._on_gone = on_gone
@@ -83,6 +86,7 @@ class Pod:
         self._init_containers = self._containers(facts.spec.get("initContainers", []), is_init=True)
         self._main_containers = self._containers(facts.spec["containers"], is_init=False)
         self._task = asyncio.create_task(self._run())
+        self._task.add_done_callback(lambda _: on_ended())
         self._renewal = asyncio.create_task(self._renew_tokens())
 
     def runs(self, container: str) -> bool:
