@@ -30,4 +30,10 @@ lint: install ## ruff, mypy --strict, import contracts
 test-unit: install ## Only the unit tests (no I/O, under a minute)
 	@$(RUN) pytest -q tests/unit
 
-.PHONY: help install lock format lint test-unit
+testbed: install ## Build the real parts for demo and tests (once, about 9 minutes)
+	@PYTHONPATH=tests $(RUN) testbed build
+
+test-testbed: testbed ## The testbed's own tests, with all parts real
+	@$(RUN) pytest -q tests/unit/testbed tests/integration/testbed
+
+.PHONY: help install lock format lint test-unit testbed test-testbed

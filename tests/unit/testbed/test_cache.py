@@ -1,3 +1,5 @@
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -53,3 +55,18 @@ def test_the_rest_of_a_killed_build_is_no_part_of_the_next(tmp_path: Path) -> No
     (partial / "old").write_text("")
     folder = Cache(tmp_path).artefact("thing", "1", lambda target: (target / "new").touch())
     assert [path.name for path in folder.iterdir()] == ["new"]
+
+
+def test_two_runs_at_once_build_once(tmp_path: Path) -> None:
+    builds: list[Path] = []
+
+    def build(target: Path) -> None:
+        builds.append(target)
+        time.sleep(0.05)  # long enough for the other one to come
+
+    threads = [threading.Thread(target=Cache(tmp_path).artefact, args=("thing", "1", build)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(builds) == 1
