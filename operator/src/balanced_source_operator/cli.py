@@ -6,7 +6,11 @@ import typer
 
 from balanced_source.errors import BalancedSourceError
 
-app = typer.Typer(help="Streaming sources on Spark that stay evenly spread over their readers.", no_args_is_help=True)
+app = typer.Typer(
+    help="Streaming sources on Spark that stay evenly spread over their readers.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
 
 
 @app.command()

@@ -31,6 +31,11 @@ def build_registry(supervisor: Supervisor) -> OperatorRegistry:
     async def configure(settings: kopf.OperatorSettings, **_: Any) -> None:
         apply_settings(settings)
 
+    @kopf.on.login(registry=registry, retries=3)
+    async def login(**kwargs: Any) -> kopf.ConnectionInfo | None:
+        """Read anew each time, so that rotated tokens are picked up."""
+        return kopf.login_with_kubeconfig(**kwargs) or kopf.login_with_service_account(**kwargs)
+
     @kopf.on.event(BALANCED_SOURCE.group, BALANCED_SOURCE.version, BALANCED_SOURCE.plural, registry=registry)
     async def on_source(event: kopf.RawEvent, **_: Any) -> None:
         supervisor.on_source(event["type"], event["object"])
