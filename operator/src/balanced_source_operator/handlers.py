@@ -4,6 +4,9 @@ Only raw events are used: nothing is written to any object by the framework (no 
 SparkApplications need while they are being submitted, and what lets a BalancedSource be deleted while no operator runs.
 """
 
+import dataclasses
+import os
+from collections.abc import Mapping
 from typing import Any
 
 import kopf
@@ -34,7 +37,9 @@ def build_registry(supervisor: Supervisor) -> OperatorRegistry:
     @kopf.on.login(registry=registry, retries=3)
     async def login(**kwargs: Any) -> kopf.ConnectionInfo | None:
         """Read anew each time, so that rotated tokens are picked up."""
-        return kopf.login_with_kubeconfig(**kwargs) or kopf.login_with_service_account(**kwargs)
+        return kopf.login_with_kubeconfig(**kwargs) or _by_address(
+            kopf.login_with_service_account(**kwargs), os.environ
+        )
 
     @kopf.on.event(BALANCED_SOURCE.group, BALANCED_SOURCE.version, BALANCED_SOURCE.plural, registry=registry)
     async def on_source(event: kopf.RawEvent, **_: Any) -> None:
@@ -63,3 +68,11 @@ def apply_settings(settings: kopf.OperatorSettings) -> None:
     settings.persistence.finalizer = f"{GROUP}/finalizer"
     settings.persistence.progress_storage = kopf.AnnotationsProgressStorage(prefix=GROUP)
     settings.persistence.diffbase_storage = kopf.AnnotationsDiffBaseStorage(prefix=GROUP)
+
+
+def _by_address(login: kopf.ConnectionInfo | None, environment: Mapping[str, str]) -> kopf.ConnectionInfo | None:
+    """The API server by the address that every pod is given, as all other clients do; kopf's name for it needs DNS."""
+    host, port = environment.get("KUBERNETES_SERVICE_HOST"), environment.get("KUBERNETES_SERVICE_PORT", "443")
+    if login is None or not host:
+        return login
+    return dataclasses.replace(login, server=f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}")

@@ -1,0 +1,138 @@
+"""One of several replicas serves: the one that holds the Lease."""
+
+import asyncio
+import contextlib
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+import aiohttp
+import structlog
+from aiohttp import web
+from kubernetes_asyncio.client import ApiClient
+from kubernetes_asyncio.client.exceptions import ApiException
+from kubernetes_asyncio.leaderelection.electionconfig import Config
+from kubernetes_asyncio.leaderelection.leaderelection import LeaderElection
+from kubernetes_asyncio.leaderelection.resourcelock.leaselock import LeaseLock
+
+LEASE_NAME: Final = "balanced-source-operator"
+LEASE_SECONDS: Final = 15
+RENEW_SECONDS: Final = 10
+RETRY_SECONDS: Final = 2
+
+_UNREACHABLE: Final = (aiohttp.ClientError, TimeoutError, OSError)
+
+log = structlog.get_logger(__name__)
+
+
+class PatientLock(LeaseLock):
+    """A Lease that is asked for again when the API server does not answer: the deadline decides, not one lost call."""
+
+    async def get(self, name: str, namespace: str) -> Any:
+        try:
+            return await super().get(name, namespace)
+        except _UNREACHABLE as error:
+            failure = ApiException(status=0, reason=repr(error))
+            failure.body = b'{"code": 0}'
+            return False, failure
+
+    async def create(self, name: str, namespace: str, election_record: Any) -> bool:
+        with contextlib.suppress(*_UNREACHABLE):
+            return await super().create(name, namespace, election_record)
+        return False
+
+    async def update(self, name: str, namespace: str, updated_record: Any) -> bool:
+        with contextlib.suppress(*_UNREACHABLE):
+            return await super().update(name, namespace, updated_record)
+        return False
+
+    async def release(self) -> None:
+        """Let the next replica begin at once, instead of when the Lease has run out."""
+        lease = self.lease_reference
+        if lease is None or lease.spec.holder_identity != self.identity:
+            return
+        lease.spec.holder_identity = ""
+        with contextlib.suppress(ApiException, *_UNREACHABLE):
+            await self.api_instance.replace_namespaced_lease(name=self.name, namespace=self.namespace, body=lease)
+
+
+async def serve_while_leading(
+    serve: Callable[[], Awaitable[None]],
+    client: ApiClient,
+    *,
+    namespace: str,
+    identity: str,
+    probe_port: int,
+    stop: asyncio.Event,
+) -> None:
+    """Wait for the Lease, then serve. A leader that loses it ends its process, to be started anew as a follower."""
+    lock = PatientLock(LEASE_NAME, namespace, identity, client)
+    leading = asyncio.Event()
+    campaign = asyncio.create_task(_election(lock, leading).run())
+    try:
+        async with _answering_probes(probe_port):
+            await _first_of(campaign, asyncio.create_task(leading.wait()), asyncio.create_task(stop.wait()))
+        if leading.is_set() and not stop.is_set():
+            await _serve_during(campaign, asyncio.ensure_future(serve()))
+    finally:
+        campaign.cancel()
+        await asyncio.gather(campaign, return_exceptions=True)
+    await lock.release()
+
+
+def _election(lock: LeaseLock, leading: asyncio.Event) -> LeaderElection:
+    async def started() -> None:
+        leading.set()
+
+    async def stopped() -> None:
+        """The end of the campaign says it all."""
+
+    return LeaderElection(
+        Config(
+            lock,
+            lease_duration=LEASE_SECONDS,
+            renew_deadline=RENEW_SECONDS,
+            retry_period=RETRY_SECONDS,
+            onstarted_leading=started,
+            onstopped_leading=stopped,
+        )
+    )
+
+
+async def _serve_during(campaign: asyncio.Task[None], serving: asyncio.Future[None]) -> None:
+    """Serve until it ends by itself; its failure, and the end of the campaign, end the process."""
+    await asyncio.wait({campaign, serving}, return_when=asyncio.FIRST_COMPLETED)
+    if serving.done():
+        serving.result()
+        return
+    log.error("lost the Lease: ending, so that the new leader is alone")
+    serving.cancel()
+    sys.exit(1)
+
+
+async def _first_of(campaign: asyncio.Task[None], *waits: asyncio.Task[Any]) -> None:
+    await asyncio.wait({campaign, *waits}, return_when=asyncio.FIRST_COMPLETED)
+    for wait in waits:
+        wait.cancel()
+    if campaign.done():
+        campaign.result()
+
+
+@asynccontextmanager
+async def _answering_probes(port: int) -> AsyncIterator[None]:
+    """Answer /healthz while waiting for the Lease: a follower is healthy. Serving has an endpoint of its own."""
+
+    async def healthy(_: web.Request) -> web.Response:
+        return web.json_response({"leading": False})
+
+    application = web.Application()
+    application.router.add_get("/healthz", healthy)
+    runner = web.AppRunner(application)
+    await runner.setup()
+    if port:
+        await web.TCPSite(runner, "0.0.0.0", port).start()  # noqa: S104 - the kubelet asks from outside the pod
+    try:
+        yield
+    finally:
+        await runner.cleanup()
