@@ -73,6 +73,16 @@ def _kubernetes_stamps() -> dict[str, str]:
     return {f"{package}.{name}": value for package in packages for name, value in values.items()}
 
 
+def _helm_stamps() -> dict[str, str]:
+    # without a Kubernetes version `helm template` takes the cluster for one of 1.20
+    major, minor, _ = versions.KUBERNETES.split(".")
+    packages = ("helm.sh/helm/v3/pkg/chartutil", "helm.sh/helm/v3/pkg/lint/rules")
+    stamps = {"helm.sh/helm/v3/internal/version.version": f"v{versions.HELM}"}
+    for package in packages:
+        stamps |= {f"{package}.k8sVersionMajor": major, f"{package}.k8sVersionMinor": minor}
+    return stamps
+
+
 _KUBERNETES_PROGRAMS = (
     "kube-apiserver",
     "kube-controller-manager",
@@ -106,12 +116,18 @@ FAMILIES = (
         name="helm",
         version=versions.HELM,
         packages={"helm": "helm.sh/helm/v3/cmd/helm"},
-        stamps={"helm.sh/helm/v3/internal/version.version": f"v{versions.HELM}"},
+        stamps=_helm_stamps(),
     ),
     Family(
         name="coredns",
         version=versions.COREDNS,
         packages={"coredns": "."},
+        stamps={},
+    ),
+    Family(
+        name="pause",
+        version="1",
+        packages={"pause": "."},
         stamps={},
     ),
 )
@@ -128,6 +144,9 @@ DEFAULT = (
     SPARK_OPERATOR_FILES,
 )
 """What the demo and the tests need."""
+
+NODE = (*DEFAULT, "helm", "kubelet", "kube-proxy", "kube-scheduler", "coredns", "pause")
+"""What a real node needs."""
 
 NAMES = (*(program for family in FAMILIES for program in family.packages), SPARK_OPERATOR_FILES)
 """Everything that can be built."""

@@ -16,7 +16,10 @@ MODULES = {
 }
 
 
-@pytest.mark.parametrize("family", builds.FAMILIES, ids=lambda family: family.name)
+LOCKED = [family for family in builds.FAMILIES if family.name != "pause"]  # which needs nothing but Go
+
+
+@pytest.mark.parametrize("family", LOCKED, ids=lambda family: family.name)
 def test_the_lock_files_pin_the_version_that_the_code_names(family: builds.Family) -> None:
     module, version = MODULES[family.name]
     assert family.version == version

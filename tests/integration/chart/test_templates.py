@@ -1,0 +1,155 @@
+"""What the chart makes of its values; no cluster."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from testbed.errors import CommandError
+from testbed.helm import Helm
+from testbed.versions import CHECKOUT
+
+pytestmark = pytest.mark.integration
+CRD = CHECKOUT / "crds" / "balancedsource.io_balancedsources.yaml"
+Render = Callable[..., list[dict[str, Any]]]
+
+EVERYTHING: dict[str, Any] = {
+    "commonLabels": {"team": "data"},
+    "image": {"digest": "sha256:" + "0" * 64, "pullSecrets": [{"name": "registry"}]},
+    "watchNamespaces": ["jobs", "more-jobs"],
+    "replicas": 2,
+    "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1}},
+    "logging": {"debug": True},
+    "sparkConf": {"spark.ui.enabled": "false"},
+    "settings": {"resyncSeconds": 10, "saveIntervalSeconds": 1.5},
+    "metrics": {"service": {"enabled": True}, "serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}}},
+    "serviceAccount": {"annotations": {"example.org/role": "reader"}},
+    "spark": {"jobNamespaces": ["jobs"], "serviceAccount": {"annotations": {"a": "b"}}},
+    "podAnnotations": {"a": "b"},
+    "podLabels": {"a": "b"},
+    "nodeSelector": {"kubernetes.io/os": "linux"},
+    "tolerations": [{"key": "dedicated", "operator": "Exists"}],
+    "affinity": {"nodeAffinity": {}},
+    "topologySpreadConstraints": [
+        {"maxSkew": 1, "topologyKey": "kubernetes.io/hostname", "whenUnsatisfiable": "ScheduleAnyway"}
+    ],
+    "priorityClassName": "system-cluster-critical",
+    "extraEnv": [{"name": "TZ", "value": "UTC"}],
+    "extraVolumes": [{"name": "ca", "configMap": {"name": "ca"}}],
+    "extraVolumeMounts": [{"name": "ca", "mountPath": "/etc/ca"}],
+    "networkPolicy": {"enabled": True, "metricsFrom": [{"namespaceSelector": {}}], "extraEgress": [{"to": []}]},
+}
+
+
+def one(documents: list[dict[str, Any]], kind: str, name: str = "") -> dict[str, Any]:
+    """The only document of a kind (and a name)."""
+    found = [d for d in documents if d["kind"] == kind and name in ("", d["metadata"]["name"])]
+    assert len(found) == 1, f"{len(found)} documents of kind {kind} {name}"
+    return found[0]
+
+
+def kinds(documents: list[dict[str, Any]]) -> set[str]:
+    return {document["kind"] for document in documents}
+
+
+@pytest.mark.parametrize("values", [{}, EVERYTHING], ids=["defaults", "everything"])
+def test_lint_finds_nothing(helm: Helm, chart: Path, values: dict[str, Any]) -> None:
+    helm("lint", "--strict", chart, "--values", helm.values("lint", values))
+
+
+def test_the_definition_is_the_one_of_the_checkout(render: Render, chart: Path) -> None:
+    assert (chart / "files" / CRD.name).read_bytes() == CRD.read_bytes(), "copy crds/ to charts/balanced-source/files/"
+    definition = one(render(), "CustomResourceDefinition")
+    assert definition["metadata"].pop("annotations") == {"helm.sh/resource-policy": "keep"}
+    assert definition["metadata"].pop("labels")
+    assert definition == yaml.safe_load(CRD.read_text())
+
+
+def test_the_definition_can_be_left_to_others_or_go_with_the_release(render: Render) -> None:
+    assert "CustomResourceDefinition" not in kinds(render(crds={"install": False}))
+    assert "annotations" not in one(render(crds={"keep": False}), "CustomResourceDefinition")["metadata"]
+
+
+def test_the_pod_is_restricted(render: Render) -> None:
+    pod = one(render(), "Deployment")["spec"]["template"]["spec"]
+    assert pod["securityContext"]["runAsNonRoot"] is True
+    assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert pod["enableServiceLinks"] is False
+    security = pod["containers"][0]["securityContext"]
+    assert security == {
+        "allowPrivilegeEscalation": False,
+        "capabilities": {"drop": ["ALL"]},
+        "readOnlyRootFilesystem": True,
+    }
+
+
+def test_settings_reach_the_operator(render: Render) -> None:
+    container = one(render(**EVERYTHING), "Deployment")["spec"]["template"]["spec"]["containers"][0]
+    variables = {entry["name"]: entry.get("value") for entry in container["env"]}
+    assert variables["BALANCED_SOURCE_NAMESPACES"] == "jobs,more-jobs"
+    assert variables["BALANCED_SOURCE_SPARK_CONF"] == '{"spark.ui.enabled":"false"}'
+    assert variables["BALANCED_SOURCE_RESYNC_SECONDS"] == "10"
+    assert variables["BALANCED_SOURCE_SAVE_INTERVAL_SECONDS"] == "1.5"
+    assert "BALANCED_SOURCE_STUCK_AFTER_SECONDS" not in variables
+    assert "BALANCED_SOURCE_LEASE_NAMESPACE" in variables
+    assert container["args"] == ["operator", "--debug"]
+    assert container["image"].endswith("@sha256:" + "0" * 64)
+
+
+def test_named_namespaces_need_no_right_on_the_cluster(render: Render) -> None:
+    documents = render(watchNamespaces=["jobs"])
+    assert "ClusterRoleBinding" not in kinds(documents)
+    role = one(documents, "Role", "demo-balanced-source")
+    assert role["metadata"]["namespace"] == "jobs"
+    everywhere = one(render(), "ClusterRole", "demo-balanced-source")
+    more = [rule for rule in everywhere["rules"] if rule not in role["rules"]]
+    assert [rule["resources"] for rule in more] == [["customresourcedefinitions"]]
+
+
+def test_everything_can_be_on_at_once(render: Render) -> None:
+    documents = render(**EVERYTHING)
+    assert {"Service", "ServiceMonitor", "NetworkPolicy", "PodDisruptionBudget"} <= kinds(documents)
+    assert one(documents, "ServiceAccount", "spark")["metadata"]["namespace"] == "jobs"
+    pod_monitor = render(metrics={"podMonitor": {"enabled": True}})
+    assert "podMetricsEndpoints" in one(pod_monitor, "PodMonitor")["spec"]
+    assert "PodDisruptionBudget" not in kinds(pod_monitor)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"replicas": 2, "leaderElection": {"enabled": False}}, "two operators would work on the same sources"),
+        ({"metrics": {"serviceMonitor": {"enabled": True}, "podMonitor": {"enabled": True}}}, "scraped twice"),
+        ({"serviceAccount": {"create": False}}, "serviceAccount.name must be set"),
+        ({"watchNamespace": ["jobs"]}, "watchNamespace"),
+        ({"replicas": "two"}, "replicas"),
+        ({"settings": {"resyncSeconds": -1}}, "resyncSeconds"),
+    ],
+)
+def test_wrong_values_are_refused(render: Render, values: dict[str, Any], message: str) -> None:
+    with pytest.raises(CommandError, match=message):
+        render(**values)
+
+
+def test_without_election_an_old_pod_ends_before_a_new_one_begins(render: Render) -> None:
+    deployment = one(render(leaderElection={"enabled": False}), "Deployment")
+    assert deployment["spec"]["strategy"] == {"type": "Recreate"}
+
+
+def test_every_value_is_described(chart: Path) -> None:
+    described = (chart / "README.md").read_text()
+    values = yaml.safe_load((chart / "values.yaml").read_text())
+    missing = [name for name in leaves(values) if f"`{name}`" not in described]
+    assert missing == []
+
+
+def leaves(values: dict[str, Any], prefix: str = "") -> list[str]:
+    """Dotted names of all values; what is free-form counts as one."""
+    names = []
+    for key, value in values.items():
+        name = f"{prefix}{key}"
+        free_form = name in ("podSecurityContext", "securityContext", "resources")
+        names += leaves(value, f"{name}.") if isinstance(value, dict) and value and not free_form else [name]
+    return names

@@ -1,0 +1,3 @@
+module balanced-source.invalid/testbed/pause
+
+go 1.26.0
