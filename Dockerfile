@@ -1,0 +1,85 @@
+# syntax=docker/dockerfile:1
+# Two images from one wheel:
+#   docker build --target operator -t balanced-source/operator:dev .
+#   docker build --target spark --build-arg SPARK_VERSION=4.2.0 -t balanced-source/spark:4.2.0 .
+# Everything that pip installs is pinned by hash in .ci/locks. To pin the base image too, give it by digest:
+#   --build-arg PYTHON_IMAGE=python:3.11-slim-bookworm@sha256:…
+# Behind a registry of your own, or a proxy with its own certificates, hand pip its settings as secrets:
+#   --secret id=pip,src=pip.conf --secret id=ca,src=ca.crt      (pip.conf: cert = /run/secrets/ca.crt)
+ARG PYTHON_IMAGE=python:3.11-slim-bookworm
+
+# --- the wheel --------------------------------------------------------------------------------------------------------
+FROM ${PYTHON_IMAGE} AS build
+ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1
+WORKDIR /source
+COPY .ci/locks/build.txt .ci/locks/
+RUN --mount=type=secret,id=pip,target=/etc/pip.conf --mount=type=secret,id=ca,target=/run/secrets/ca.crt \
+    python3 -m venv /opt/build && /opt/build/bin/pip install --quiet --require-hashes -r .ci/locks/build.txt
+COPY pyproject.toml README.md LICENSE ./
+COPY operator operator
+COPY spark_app/src spark_app/src
+RUN /opt/build/bin/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir /wheels .
+
+# A native wheel, when there is one, is built in a stage of its own from a Rust image and joins the other here:
+#   COPY --from=native /wheels /wheels
+
+# --- the operator -----------------------------------------------------------------------------------------------------
+FROM build AS operator-build
+COPY .ci/locks/operator.txt .ci/locks/
+RUN --mount=type=secret,id=pip,target=/etc/pip.conf --mount=type=secret,id=ca,target=/run/secrets/ca.crt \
+    python3 -m venv --without-pip /opt/venv \
+    && /opt/build/bin/pip --python /opt/venv/bin/python install --quiet --require-hashes --only-binary :all: \
+         -r .ci/locks/operator.txt \
+    && /opt/build/bin/pip --python /opt/venv/bin/python install --quiet --no-deps --no-index /wheels/*.whl
+
+FROM ${PYTHON_IMAGE} AS operator
+LABEL org.opencontainers.image.title="Balanced Source operator" org.opencontainers.image.licenses="Apache-2.0"
+RUN echo "operator:x:65532:65532::/nonexistent:/usr/sbin/nologin" >> /etc/passwd && echo "operator:x:65532:" >> /etc/group
+COPY --from=operator-build /opt/venv /opt/venv
+# the root file system may be read-only
+ENV PATH=/opt/venv/bin:/usr/local/bin:/usr/bin:/bin PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1
+USER 65532:65532
+WORKDIR /tmp
+EXPOSE 8080 8081
+ENTRYPOINT ["balanced-source"]
+CMD ["operator"]
+
+# --- Spark: driver and executors --------------------------------------------------------------------------------------
+FROM build AS spark-build
+ARG SPARK_VERSION=4.2.0
+COPY .ci/locks/spark42.txt .ci/locks/spark43.txt .ci/locks/
+# PySpark comes as source that needs no compiler; its folder is a whole Spark and belongs to /opt/spark
+RUN --mount=type=secret,id=pip,target=/etc/pip.conf --mount=type=secret,id=ca,target=/run/secrets/ca.crt \
+    lock=".ci/locks/spark$(echo "${SPARK_VERSION%.*}" | tr -d .).txt" \
+    && grep -q "^pyspark==${SPARK_VERSION} " "$lock" \
+    && sed -n '/^pyspark==/,/[^\\]$/p' "$lock" > /tmp/pyspark.txt \
+    && sed '/^pyspark==/,/[^\\]$/d' "$lock" > /tmp/others.txt \
+    && python3 -m venv --without-pip /opt/venv \
+    && /opt/build/bin/pip wheel --quiet --no-deps --no-build-isolation --require-hashes --wheel-dir /spark-wheels \
+         -r /tmp/pyspark.txt \
+    && /opt/build/bin/pip --python /opt/venv/bin/python install --quiet --require-hashes --only-binary :all: \
+         -r /tmp/others.txt \
+    && /opt/build/bin/pip --python /opt/venv/bin/python install --quiet --no-deps --no-index \
+         /spark-wheels/*.whl /wheels/*.whl \
+    && packages="$(/opt/venv/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')" \
+    && mv "$packages/pyspark" /opt/spark && ln -s /opt/spark "$packages/pyspark" && mkdir -p /opt/spark/conf
+
+FROM ${PYTHON_IMAGE} AS spark
+LABEL org.opencontainers.image.title="Balanced Source on Spark" org.opencontainers.image.licenses="Apache-2.0"
+# man1: the Java package wants to put a link there. procps: Spark's scripts call ps.
+# hadolint ignore=DL3008
+RUN mkdir -p /usr/share/man/man1 \
+    && apt-get update -qq \
+    && apt-get install -y -qq --no-install-recommends openjdk-17-jre-headless procps tini \
+    && rm -rf /var/lib/apt/lists/* \
+    && ln -s "$(dirname "$(dirname "$(readlink -f "$(command -v java)")")")" /opt/java \
+    && echo "spark:x:185:0:Spark:/opt/spark:/bin/bash" >> /etc/passwd
+COPY --from=spark-build /opt/spark /opt/spark
+COPY --from=spark-build /opt/venv /opt/venv
+COPY --chmod=755 spark_app/image/entrypoint.sh /opt/entrypoint.sh
+COPY spark_app/image/app.py /opt/balanced-source/app.py
+ENV SPARK_HOME=/opt/spark JAVA_HOME=/opt/java PATH=/opt/venv/bin:/opt/spark/bin:/usr/local/bin:/usr/bin:/bin \
+    PYSPARK_PYTHON=/opt/venv/bin/python PYSPARK_DRIVER_PYTHON=/opt/venv/bin/python PYTHONDONTWRITEBYTECODE=1
+USER 185
+WORKDIR /tmp
+ENTRYPOINT ["/usr/bin/tini", "--", "/opt/entrypoint.sh"]
