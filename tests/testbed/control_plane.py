@@ -4,7 +4,6 @@ Real schemas, CEL, server-side apply, RBAC, garbage collection and namespaces; n
 node: pods stay pending until something (such as the process node) takes them.
 """
 
-import json
 import signal
 import ssl
 import urllib.error
@@ -12,20 +11,22 @@ import urllib.request
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, cast
+from typing import Self, cast
 
 from testbed import pki
 from testbed.builds import Builder
-from testbed.commands import run
 from testbed.errors import CommandError, TestbedError
 from testbed.etcd_data import EtcdData
+from testbed.kubectl import ADMIN, Kubectl
 from testbed.ports import LOOPBACK, PortPool
 from testbed.processes import Child, Supervisor
 from testbed.progress import QUIET, Progress
-from testbed.waiting import wait_until
 
-ADMIN = "admin"
 NODE = "process-node"
+REAL_NODE = "node1"
+KUBELET = f"system:node:{REAL_NODE}"
+SCHEDULER = "system:kube-scheduler"
+PROXY = "system:kube-proxy"
 SPARK_OPERATOR = "spark-operator"
 _CONTROLLER_MANAGER = "system:kube-controller-manager"
 _TOKEN_USERS: Mapping[str, tuple[str, ...]] = {
@@ -33,6 +34,9 @@ _TOKEN_USERS: Mapping[str, tuple[str, ...]] = {
     NODE: ("system:masters",),
     SPARK_OPERATOR: (),
     _CONTROLLER_MANAGER: (),
+    KUBELET: ("system:nodes",),
+    SCHEDULER: (),
+    PROXY: (),
 }
 _SERVICE_NAMES = (
     "kubernetes",
@@ -61,10 +65,11 @@ _CONTROLLERS = (
     "taint-eviction-controller",
 )
 _START_TIMEOUT = 60.0
+__all__ = ["ADMIN", "KUBELET", "NODE", "PROXY", "REAL_NODE", "SCHEDULER", "SPARK_OPERATOR", "ControlPlane"]
 PROGRAMS = ("etcd", "kube-apiserver", "kube-controller-manager", "kubectl")
 
 
-class ControlPlane:
+class ControlPlane(Kubectl):
     """One control plane; a context manager that starts and stops it.
 
     Args:
@@ -75,6 +80,8 @@ class ControlPlane:
         progress: told about each step of the start.
         crds: custom resources to apply before the controllers start: the garbage collector looks
             for new ones only every 30 s, and does not collect what they own before.
+        address: where pods of a real node reach the API server; then the service `kubernetes` leads there, and all
+            controllers run. None: nothing but this machine's own processes come, over loopback.
 
     Attributes:
         port: of the API server; the same over restarts.
@@ -91,7 +98,10 @@ class ControlPlane:
         builder: Builder | None = None,
         progress: Progress = QUIET,
         crds: Iterable[Path] = (),
+        address: str | None = None,
     ) -> None:
+        super().__init__(run_dir / "kube-cache")
+        self._address = address
         self.run_dir = run_dir
         self.supervisor = supervisor or Supervisor(run_dir)
         self._own_ports = PortPool()
@@ -123,6 +133,10 @@ class ControlPlane:
         trace: TracebackType | None,
     ) -> None:
         self.stop()
+
+    @property
+    def program(self) -> Path:
+        return self._programs["kubectl"]
 
     @property
     def ca_file(self) -> Path:
@@ -199,61 +213,11 @@ class ControlPlane:
         certificate, key = self.ca.issue_client(name, groups).write(self._pki, name.replace(":", "-"))
         return self._write_kubeconfig(name, {"client-certificate": str(certificate), "client-key": str(key)})
 
-    def kubectl(self, *arguments: str, stdin: str | None = None, user: str = ADMIN, timeout: float = 120) -> str:
-        """Run kubectl and return its standard output.
-
-        Args:
-            arguments: of kubectl.
-            stdin: its standard input.
-            user: whose kubeconfig it uses.
-            timeout: seconds.
-
-        Raises:
-            CommandError: it failed; `stderr` has its message.
-        """
-        # its cache would land in the home folder
-        settings = {
-            "KUBECONFIG": str(self.kubeconfig(user)),
-            "KUBECACHEDIR": str(self.run_dir / "kube-cache"),
-        }
-        return run([self._programs["kubectl"], *arguments], env=settings, stdin=stdin, timeout=timeout)
-
-    def apply(self, manifest: Path | str | Mapping[str, Any], *, user: str = ADMIN) -> None:
-        """Apply manifests on the server's side: a file or folder, YAML text, or one object."""
-        command = ["apply", "--server-side", "--force-conflicts", "--field-manager=testbed", "-f"]
-        if isinstance(manifest, Path):
-            self.kubectl(*command, str(manifest), user=user)
-        else:
-            text = manifest if isinstance(manifest, str) else json.dumps(manifest)
-            self.kubectl(*command, "-", stdin=text, user=user)
-
-    def get(self, resource: str, name: str, namespace: str = "default") -> dict[str, Any] | None:
-        """One object, or None if it does not exist."""
-        told = self.kubectl("get", resource, name, "-n", namespace, "-o", "json", "--ignore-not-found")
-        return cast("dict[str, Any]", json.loads(told)) if told.strip() else None
-
-    def items(self, resource: str, namespace: str = "default", selector: str = "") -> list[dict[str, Any]]:
-        """All objects of a resource in a namespace that carry the labels of the selector."""
-        told = self.kubectl("get", resource, "-n", namespace, "-l", selector, "-o", "json")
-        return cast("list[dict[str, Any]]", json.loads(told)["items"])
-
-    def wait_established(self, crd: str, timeout: float = 30) -> None:
-        """Wait until a custom resource can be used.
-
-        Polls, because `kubectl wait` may fail on a definition that has no conditions yet.
-        """
-        path = '{.status.conditions[?(@.type=="Established")].status}'
-        wait_until(
-            lambda: self.kubectl("get", "crd", crd, "-o", f"jsonpath={path}") == "True",
-            timeout,
-            f"{crd} to be established",
-            ignoring=(CommandError,),
-        )
-
     def _write_pki(self) -> None:
         self._pki.mkdir(parents=True, exist_ok=True)
         self.ca_file.write_text(self.ca.certificate)
-        names = (LOOPBACK, _FIRST_SERVICE, "localhost", *_SERVICE_NAMES)
+        addresses = [self._address] if self._address else []
+        names = (LOOPBACK, _FIRST_SERVICE, "localhost", *_SERVICE_NAMES, *addresses)
         self.ca.issue_server("kube-apiserver", names).write(self._pki, "apiserver")
         private, public = pki.service_account_keys()
         pki.write_private(self._pki / "service-accounts.key", private)
@@ -288,10 +252,8 @@ class ControlPlane:
     def _apiserver_flags(self) -> list[str]:
         return [
             f"--etcd-servers=http://{LOOPBACK}:{self._etcd_port}",
-            f"--bind-address={LOOPBACK}",
             f"--secure-port={self.port}",
-            # there is no second API server to tell about this one
-            "--endpoint-reconciler-type=none",
+            *self._reached_by(),
             f"--tls-cert-file={self._pki}/apiserver.crt",
             f"--tls-private-key-file={self._pki}/apiserver.key",
             f"--client-ca-file={self.ca_file}",
@@ -309,6 +271,16 @@ class ControlPlane:
             "--v=1",
         ]
 
+    def _reached_by(self) -> list[str]:
+        if self._address is None:
+            # there is no second API server to tell about this one, and no pod that uses the service
+            return [f"--bind-address={LOOPBACK}", "--endpoint-reconciler-type=none"]
+        return [
+            "--bind-address=0.0.0.0",
+            f"--advertise-address={self._address}",
+            "--endpoint-reconciler-type=lease",
+        ]
+
     def _start_controller_manager(self) -> None:
         flags = [
             f"--kubeconfig={self.kubeconfig(_CONTROLLER_MANAGER)}",
@@ -320,7 +292,7 @@ class ControlPlane:
             "--use-service-account-credentials=true",
             f"--service-account-private-key-file={self._pki}/service-accounts.key",
             f"--root-ca-file={self.ca_file}",
-            f"--controllers={','.join(_CONTROLLERS)}",
+            f"--controllers={'*' if self._address else ','.join(_CONTROLLERS)}",
             "--v=1",
         ]
         program = self._programs["kube-controller-manager"]

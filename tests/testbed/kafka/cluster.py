@@ -39,6 +39,7 @@ class KafkaCluster:
         ports: where free ports come from; an own pool if None.
         cache: where the jars are.
         progress: told about each step of the start.
+        host: address that brokers listen on and tell their clients.
     """
 
     def __init__(
@@ -54,8 +55,10 @@ class KafkaCluster:
         ports: PortPool | None = None,
         cache: Cache | None = None,
         progress: Progress = QUIET,
+        host: str = LOOPBACK,
     ) -> None:
         self.name = name
+        self._host = host
         self.nodes = range(1, nodes + 1)
         self.security = security
         self.supervisor = supervisor or Supervisor(run_dir)
@@ -101,7 +104,7 @@ class KafkaCluster:
 
     def bootstrap_of(self, listener: Listener) -> str:
         """`host:port,…` of a listener."""
-        return ",".join(f"{LOOPBACK}:{ports.listeners[listener]}" for ports in self._ports.values())
+        return ",".join(f"{self._host}:{ports.listeners[listener]}" for ports in self._ports.values())
 
     def client_config(
         self,
@@ -168,6 +171,7 @@ class KafkaCluster:
             data=str(self._node_folder(node) / "data"),
             security=self.security,
             extra=self._properties,
+            host=self._host,
         )
         self._node_folder(node).mkdir(parents=True)
         self._properties_file(node).write_text(text)
@@ -186,7 +190,9 @@ class KafkaCluster:
 
     def _wait_open(self, node: int) -> None:
         ports = self._ports[node].listeners.values()
-        self.supervisor.wait_ready(self._children[node], lambda: all(answers(port) for port in ports), _START_TIMEOUT)
+        self.supervisor.wait_ready(
+            self._children[node], lambda: all(answers(port, self._host) for port in ports), _START_TIMEOUT
+        )
 
     def _wait_for_brokers(self) -> None:
         running = len(self._children)

@@ -49,6 +49,7 @@ def server_properties(
     data: str,
     security: KafkaSecurity | None,
     extra: Mapping[str, str],
+    host: str = LOOPBACK,
 ) -> str:
     """The `server.properties` of one node; every node is broker and controller.
 
@@ -58,10 +59,11 @@ def server_properties(
         data: its data folder.
         security: further listeners.
         extra: settings that win over all others.
+        host: address that brokers listen on and tell their clients.
     """
     settings = (
         _base(node, data, len(ports))
-        | _listeners(node, ports)
+        | _listeners(node, ports, host)
         | (security.server_properties() if security else {})
         | dict(extra)
     )
@@ -95,16 +97,16 @@ def _base(node: int, data: str, nodes: int) -> dict[str, str]:
     }
 
 
-def _listeners(node: int, ports: Mapping[int, NodePorts]) -> dict[str, str]:
+def _listeners(node: int, ports: Mapping[int, NodePorts], host: str) -> dict[str, str]:
     own = ports[node]
-    open_to = {name: f"{name}://{LOOPBACK}:{port}" for name, port in own.listeners.items()}
+    open_to = {name: f"{name}://{host}:{port}" for name, port in own.listeners.items()}
     protocols = {_CONTROLLER: "PLAINTEXT"} | {name: name.protocol for name in own.listeners}
-    voters = (f"{number}@{LOOPBACK}:{other.controller}" for number, other in ports.items())
+    voters = (f"{number}@{host}:{other.controller}" for number, other in ports.items())
     return {
         "controller.quorum.voters": ",".join(voters),
         "controller.listener.names": _CONTROLLER,
         "inter.broker.listener.name": Listener.PLAINTEXT,
-        "listeners": ",".join([*open_to.values(), f"{_CONTROLLER}://{LOOPBACK}:{own.controller}"]),
+        "listeners": ",".join([*open_to.values(), f"{_CONTROLLER}://{host}:{own.controller}"]),
         "advertised.listeners": ",".join(open_to.values()),
         "listener.security.protocol.map": ",".join(f"{k}:{v}" for k, v in protocols.items()),
     }
