@@ -1,45 +1,31 @@
-"""An enumerator for sources that list their splits: partitions of topics, shards of streams.
+"""The enumerator; see the package."""
 
-It is complete but for the two questions that only a connector can answer, both asked as values (`AsyncCall`) and
-executed elsewhere: which splits are there (`DiscoveringSource.discover`), and where does reading of new ones start
-(`DiscoveringSource.initialize`).
-
-A source consists of *scopes* (Kafka: clusters) that are discovered independently, so that one that is down never
-blocks the others. Life of a split here:
-
-    discovered ──► in flight ──► unassigned ⇄ assigned ──► finished
-                                    ▲            │ not subscribed any more, confirmed
-                                    └─ returns ──┴──► retained ──► dropped (deadline)
-
-Upstream's defects that shaped it: a second discovery during initialisation gave a partition two owners
-(FLINK-40615): ids in flight are skipped; a restored bounded source never ended (FLINK-31006): completion is looked
-at after every result; a removed topic was read on (FLINK-34089): what is not listed is dropped, but only when
-confirmed, because a broker that is briefly blind must not erase progress (FLINK-7195).
-"""
-
-from abc import abstractmethod
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Final, Generic, Self, TypeVar
+from dataclasses import replace
+from typing import Any, Final, Generic, Self
 
 from balanced_source import assigners
 from balanced_source.api import (
-    AsyncCall,
     CallFailure,
     ReaderInfo,
     RebalanceCause,
     Source,
-    SourceSplit,
     SplitEnumerator,
     SplitEnumeratorContext,
     SplitId,
     SplitsAssignment,
 )
-from balanced_source.documents import columns
-from balanced_source.documents.splits import decode_splits, encode_splits
-from balanced_source.errors import DiscoveryError, IncompatibleVersionError
-
-SplitT = TypeVar("SplitT", bound=SourceSplit)
+from balanced_source.connectors.discovery.source import DiscoveringSource
+from balanced_source.connectors.discovery.values import (
+    Alarm,
+    Discover,
+    Discovered,
+    DiscoveryState,
+    Initialize,
+    Life,
+    Retained,
+    SplitT,
+)
 
 CONFIRMATIONS: Final = 2
 """Successive discoveries that must miss a split before it counts as removed."""
@@ -47,169 +33,8 @@ CONFIRMATIONS: Final = 2
 CONFIRMATION_DELAY: Final = 5.0
 """Seconds until a missing split is looked for again, instead of a whole discovery interval."""
 
-STATE_VERSION: Final = 1
-"""Version of `DiscoveryState` as JSON."""
-
 MAX_BACKOFF: Final = 60.0
 """Seconds between attempts at a scope that keeps failing, at most."""
-
-
-@dataclass(frozen=True, slots=True)
-class Alarm(AsyncCall):
-    """Nothing to do but to come back later."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Retained(Generic[SplitT]):
-    """A split that is not subscribed any more; until `until` (seconds since the epoch) a return goes on there."""
-
-    split: SplitT
-    until: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DiscoveryState(Generic[SplitT]):
-    """What must survive the process. Assigned splits are not here: the coordinator has them.
-
-    Attributes:
-        unassigned: splits that wait for an owner, at the position where reading starts or goes on.
-        finished: assigned splits that have been read to their end.
-        preferred: unassigned split → the reader that had it; it gets it back if it can.
-        retained: see `Retained`.
-        discovered: scopes whose first discovery is complete, with all start positions resolved. Splits found later in
-            such a scope are new, and start at their beginning whatever the start option says (FLINK-32019).
-        rebalance_due: splits may move as soon as everything is known.
-    """
-
-    unassigned: Mapping[SplitId, SplitT] = field(default_factory=dict)
-    finished: frozenset[SplitId] = frozenset()
-    retained: Mapping[SplitId, Retained[SplitT]] = field(default_factory=dict)
-    preferred: Mapping[SplitId, int] = field(default_factory=dict)
-    discovered: frozenset[str] = frozenset()
-    rebalance_due: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Life:
-    """What a restart may forget.
-
-    Attributes:
-        answered: scopes that were asked in this process and answered, or failed.
-        in_flight: splits whose start position is being resolved.
-        missing: split → successive discoveries that did not list it.
-        failures: scope → successive failures.
-        problems: scope → what keeps it from being read.
-        rounds: scope → number of its newest discovery; answers of older ones are ignored.
-    """
-
-    answered: frozenset[str] = frozenset()
-    in_flight: frozenset[SplitId] = frozenset()
-    missing: Mapping[SplitId, int] = field(default_factory=dict)
-    failures: Mapping[str, int] = field(default_factory=dict)
-    problems: Mapping[str, Exception] = field(default_factory=dict)
-    rounds: Mapping[str, int] = field(default_factory=dict)
-
-
-class Discover(AsyncCall):
-    """Base of a connector's discovery calls; the result is a `Discovered`."""
-
-    __slots__ = ()
-    scope: str
-    round: int
-
-
-class Initialize(AsyncCall):
-    """Base of a connector's look-ups of start positions; the result is a sequence of splits.
-
-    A split of the question that is missing in the answer vanished meanwhile; it is found again if it comes back.
-    """
-
-    __slots__ = ()
-    scope: str
-    split_ids: tuple[SplitId, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Discovered:
-    """Answer to a `Discover`.
-
-    Attributes:
-        split_ids: all splits of the scope that are subscribed and exist.
-        problem: what the user should know although the discovery succeeded, e.g. a topic that does not exist.
-    """
-
-    split_ids: frozenset[SplitId]
-    problem: DiscoveryError | None = None
-
-
-class DiscoveringSource(Source[SplitT, DiscoveryState[SplitT]], Generic[SplitT]):
-    """What a connector adds to become a complete source."""
-
-    assigner: assigners.SplitAssigner
-    discovery_interval: float | None
-    """Seconds between discoveries of a scope; None discovers once."""
-    retention: float
-    """Seconds for which positions of removed splits are kept."""
-
-    @abstractmethod
-    def scopes(self) -> tuple[str, ...]:
-        """Parts of the source that are discovered independently."""
-
-    @abstractmethod
-    def scope_of(self, split_id: SplitId) -> str:
-        """The scope that a split belongs to."""
-
-    @abstractmethod
-    def subscribes(self, split_id: SplitId) -> bool:
-        """Whether the user still wants this split; False removes it without waiting for confirmation."""
-
-    @abstractmethod
-    def discover(self, scope: str, round_number: int) -> Discover:
-        """The call that lists the splits of a scope."""
-
-    @abstractmethod
-    def initialize(self, scope: str, split_ids: Collection[SplitId], *, is_first: bool) -> Initialize:
-        """The call that resolves start (and stop) positions.
-
-        `is_first` tells the first discovery of the scope, when the user's start option applies.
-        """
-
-    @property
-    def state_version(self) -> int:
-        return STATE_VERSION
-
-    def encode_state(self, state: DiscoveryState[SplitT]) -> Any:
-        return {
-            "unassigned": encode_splits(state.unassigned),
-            "preferred": columns.encode_map(state.preferred),
-            "finished": columns.encode_ids(state.finished),
-            "retained": encode_splits({s: entry.split for s, entry in state.retained.items()}),
-            "retainedUntil": columns.encode_map({s: entry.until for s, entry in state.retained.items()}),
-            "discovered": sorted(state.discovered),
-            "rebalanceDue": state.rebalance_due,
-        }
-
-    def decode_state(self, version: int, data: Any) -> DiscoveryState[SplitT]:
-        if version > STATE_VERSION:
-            raise IncompatibleVersionError("state of the enumerator", found=version, supported=STATE_VERSION)
-        until = columns.decode_map(data["retainedUntil"])
-        retained = decode_splits(data["retained"], self)
-        return DiscoveryState(
-            unassigned=decode_splits(data["unassigned"], self),
-            preferred=columns.decode_map(data["preferred"]),
-            finished=columns.decode_ids(data["finished"]),
-            retained={s: Retained(split=split, until=float(until[s])) for s, split in retained.items()},
-            discovered=frozenset(data["discovered"]),
-            rebalance_due=bool(data["rebalanceDue"]),
-        )
-
-    def create_enumerator(self, context: SplitEnumeratorContext[SplitT]) -> "DiscoveringSplitEnumerator[SplitT]":
-        return DiscoveringSplitEnumerator(context, self, DiscoveryState())
-
-    def restore_enumerator(
-        self, context: SplitEnumeratorContext[SplitT], state: DiscoveryState[SplitT]
-    ) -> "DiscoveringSplitEnumerator[SplitT]":
-        return DiscoveringSplitEnumerator(context, self, state)
 
 
 class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]], Generic[SplitT]):

@@ -1,0 +1,98 @@
+"""What an enumerator that discovers its splits asks, gets, and remembers."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from balanced_source.api import AsyncCall, SourceSplit, SplitId
+from balanced_source.errors import DiscoveryError
+
+SplitT = TypeVar("SplitT", bound=SourceSplit)
+
+
+@dataclass(frozen=True, slots=True)
+class Alarm(AsyncCall):
+    """Nothing to do but to come back later."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retained(Generic[SplitT]):
+    """A split that is not subscribed any more; until `until` (seconds since the epoch) a return goes on there."""
+
+    split: SplitT
+    until: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiscoveryState(Generic[SplitT]):
+    """What must survive the process. Assigned splits are not here: the coordinator has them.
+
+    Attributes:
+        unassigned: splits that wait for an owner, at the position where reading starts or goes on.
+        finished: assigned splits that have been read to their end.
+        preferred: unassigned split → the reader that had it; it gets it back if it can.
+        retained: see `Retained`.
+        discovered: scopes whose first discovery is complete, with all start positions resolved. Splits found later in
+            such a scope are new, and start at their beginning whatever the start option says (FLINK-32019).
+        rebalance_due: splits may move as soon as everything is known.
+    """
+
+    unassigned: Mapping[SplitId, SplitT] = field(default_factory=dict)
+    finished: frozenset[SplitId] = frozenset()
+    retained: Mapping[SplitId, Retained[SplitT]] = field(default_factory=dict)
+    preferred: Mapping[SplitId, int] = field(default_factory=dict)
+    discovered: frozenset[str] = frozenset()
+    rebalance_due: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Life:
+    """What a restart may forget.
+
+    Attributes:
+        answered: scopes that were asked in this process and answered, or failed.
+        in_flight: splits whose start position is being resolved.
+        missing: split → successive discoveries that did not list it.
+        failures: scope → successive failures.
+        problems: scope → what keeps it from being read.
+        rounds: scope → number of its newest discovery; answers of older ones are ignored.
+    """
+
+    answered: frozenset[str] = frozenset()
+    in_flight: frozenset[SplitId] = frozenset()
+    missing: Mapping[SplitId, int] = field(default_factory=dict)
+    failures: Mapping[str, int] = field(default_factory=dict)
+    problems: Mapping[str, Exception] = field(default_factory=dict)
+    rounds: Mapping[str, int] = field(default_factory=dict)
+
+
+class Discover(AsyncCall):
+    """Base of a connector's discovery calls; the result is a `Discovered`."""
+
+    __slots__ = ()
+    scope: str
+    round: int
+
+
+class Initialize(AsyncCall):
+    """Base of a connector's look-ups of start positions; the result is a sequence of splits.
+
+    A split of the question that is missing in the answer vanished meanwhile; it is found again if it comes back.
+    """
+
+    __slots__ = ()
+    scope: str
+    split_ids: tuple[SplitId, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Discovered:
+    """Answer to a `Discover`.
+
+    Attributes:
+        split_ids: all splits of the scope that are subscribed and exist.
+        problem: what the user should know although the discovery succeeded, e.g. a topic that does not exist.
+    """
+
+    split_ids: frozenset[SplitId]
+    problem: DiscoveryError | None = None

@@ -1,0 +1,1 @@
+"""Observe, validate, decide: pure functions over what was seen."""

@@ -1,0 +1,259 @@
+"""Decides what happens to the SparkApplication, from what is seen. Pods are the truth, its state is a hint.
+
+Known trouble of the Spark operator that shaped it: a change of its spec restarts the job, a write while it is being
+submitted makes a healthy job fail (so it is created and deleted, never written to); it can stay in a passing state for
+ever (so there is a deadline); it can say FAILED while its driver lives (so pods are looked at first).
+"""
+
+import enum
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from balanced_source_operator.kube.port import Manifest
+from balanced_source_operator.resources.kinds import HASH_ANNOTATION
+
+
+class ApplicationState(enum.StrEnum):
+    """What both Spark operators' states come down to."""
+
+    NONE = ""
+    PENDING = "Pending"
+    RUNNING = "Running"
+    DEGRADED = "Degraded"
+    STOPPING = "Stopping"
+    PAUSED = "Paused"
+    FINISHED = "Finished"
+    FAILED = "Failed"
+
+
+KUBEFLOW_STATES: Final = {
+    "": ApplicationState.PENDING,
+    "SUBMITTED": ApplicationState.PENDING,
+    "SUBMISSION_FAILED": ApplicationState.PENDING,
+    "PENDING_RERUN": ApplicationState.PENDING,
+    "RESUMING": ApplicationState.PENDING,
+    "RUNNING": ApplicationState.RUNNING,
+    "UNKNOWN": ApplicationState.DEGRADED,
+    "SUCCEEDING": ApplicationState.STOPPING,
+    "FAILING": ApplicationState.STOPPING,
+    "INVALIDATING": ApplicationState.STOPPING,
+    "SUSPENDING": ApplicationState.STOPPING,
+    "SUSPENDED": ApplicationState.PAUSED,
+    "COMPLETED": ApplicationState.FINISHED,
+    "FAILED": ApplicationState.FAILED,
+}
+"""Kubeflow's states; SUBMISSION_FAILED is retried by its operator before it becomes FAILED."""
+
+_PASSING: Final = frozenset({ApplicationState.PENDING, ApplicationState.STOPPING})
+_DRIVER: Final = {"spark-role": "driver"}
+_LIVING: Final = frozenset({"Pending", "Running", "Unknown"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What the controller wants of the application.
+
+    Attributes:
+        base: name of the source; applications are called ``<base>-<number>``.
+        spec_hash: of the settings that it shall be made from.
+        is_suspended: whether none shall run.
+        may_start: whether an assignment is published, so that readers would find one.
+    """
+
+    base: str
+    spec_hash: str
+    is_suspended: bool
+    may_start: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deadlines:
+    """Patience, in seconds; see `balanced_source_operator.settings.Settings`."""
+
+    stuck_after: float
+    retry_failed_after: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """What to do, and what to say about it.
+
+    Attributes:
+        state: of the application.
+        name: of the application; empty if there is none.
+        create: name of the application to create now; empty for none.
+        delete: applications to delete.
+        reason: CamelCase word for a condition; empty if all is well.
+        message: a sentence that goes with it.
+        look_again: seconds after which a deadline passes; None if none is near.
+    """
+
+    state: ApplicationState
+    name: str = ""
+    create: str = ""
+    delete: tuple[Manifest, ...] = ()
+    reason: str = ""
+    message: str = ""
+    look_again: float | None = None
+
+
+def decide(
+    wanted: Wanted, applications: Sequence[Manifest], pods: Sequence[Manifest], *, deadlines: Deadlines, now: float
+) -> Decision:
+    """What happens next. Repeating a decision on what it led to changes nothing more."""
+    current = [a for a in applications if not a["metadata"].get("deletionTimestamp")]
+    leaving = [a for a in applications if a["metadata"].get("deletionTimestamp")]
+    if wanted.is_suspended:
+        return _suspended(current, leaving, pods)
+    fitting = [a for a in current if a["metadata"].get("annotations", {}).get(HASH_ANNOTATION) == wanted.spec_hash]
+    outdated = [a for a in current if a not in fitting]
+    keep = min(fitting, key=lambda a: _number(a, wanted.base), default=None)
+    surplus = [*outdated, *(a for a in fitting if a is not keep)]
+    if surplus:
+        return Decision(
+            state=ApplicationState.STOPPING,
+            name=_name(surplus[0]),
+            delete=tuple(surplus),
+            reason="ReplacingApplication",
+            message=f"settings of the application changed: {_name(surplus[0])} is stopped, then started anew",
+        )
+    if keep is not None:
+        return _watch(keep, pods, deadlines=deadlines, now=now)
+    return _start(wanted, applications, leaving, pods)
+
+
+def driver_pods(pods: Sequence[Manifest], application: str | None = None) -> list[Manifest]:
+    """Driver pods that may still write; of one application, or of all."""
+    return [
+        pod
+        for pod in pods
+        if pod["metadata"].get("labels", {}).items() >= _DRIVER.items()
+        and pod.get("status", {}).get("phase", "Pending") in _LIVING
+        and application in (None, pod["metadata"]["labels"].get("sparkoperator.k8s.io/app-name"))
+    ]
+
+
+def _suspended(current: list[Manifest], leaving: list[Manifest], pods: Sequence[Manifest]) -> Decision:
+    is_gone = not (current or leaving or driver_pods(pods))
+    return Decision(
+        state=ApplicationState.PAUSED if is_gone else ApplicationState.STOPPING,
+        delete=tuple(current),
+        reason="Suspended",
+        message="suspended: set spec.suspend to false to go on where it stopped",
+    )
+
+
+def _start(
+    wanted: Wanted, applications: Sequence[Manifest], leaving: list[Manifest], pods: Sequence[Manifest]
+) -> Decision:
+    drivers = driver_pods(pods)
+    if leaving or drivers:
+        waiting_for = _name(leaving[0]) if leaving else drivers[0]["metadata"]["name"]
+        return Decision(
+            state=ApplicationState.STOPPING,
+            reason="WaitingForOldApplication",
+            message=f"{waiting_for} must be gone before the application starts: two drivers would write twice",
+        )
+    if not wanted.may_start:
+        return Decision(
+            state=ApplicationState.NONE,
+            reason="Discovering",
+            message="the application starts when the first splits are assigned",
+        )
+    number = 1 + max((_number(a, wanted.base) for a in applications), default=0)
+    name = f"{wanted.base}-{number}"
+    return Decision(
+        state=ApplicationState.PENDING,
+        name=name,
+        create=name,
+        reason="StartingApplication",
+        message=f"SparkApplication {name} is being started",
+    )
+
+
+def _watch(application: Manifest, pods: Sequence[Manifest], *, deadlines: Deadlines, now: float) -> Decision:
+    name, state = _name(application), _state(application)
+    lives = bool(driver_pods(pods, name))
+    if state is ApplicationState.FAILED and lives:
+        return Decision(
+            state=ApplicationState.RUNNING,
+            name=name,
+            reason="ApplicationStateWrong",
+            message=f"SparkApplication {name} says FAILED, but its driver pod lives: left alone",
+        )
+    if state is ApplicationState.FAILED:
+        return _failed(application, deadlines=deadlines, now=now)
+    if state in _PASSING:
+        return _passing(application, state, lives=lives, deadlines=deadlines, now=now)
+    return Decision(state=state, name=name)
+
+
+def _failed(application: Manifest, *, deadlines: Deadlines, now: float) -> Decision:
+    name = _name(application)
+    left = _since(application, now) + deadlines.retry_failed_after
+    error = application.get("status", {}).get("applicationState", {}).get("errorMessage", "")
+    return Decision(
+        state=ApplicationState.FAILED,
+        name=name,
+        delete=(application,) if left <= 0 else (),
+        reason="ApplicationFailed",
+        message=f"SparkApplication {name} failed and is started anew: {error or 'see its driver log'}",
+        look_again=max(0.0, left),
+    )
+
+
+def _passing(
+    application: Manifest, state: ApplicationState, *, lives: bool, deadlines: Deadlines, now: float
+) -> Decision:
+    name = _name(application)
+    left = _since(application, now) + deadlines.stuck_after
+    word = application.get("status", {}).get("applicationState", {}).get("state") or "new"
+    if left <= 0 and not lives:
+        return Decision(
+            state=ApplicationState.FAILED,
+            name=name,
+            delete=(application,),
+            reason="ApplicationStuck",
+            message=f"SparkApplication {name} was {word} for {deadlines.stuck_after:.0f} s without a driver: made anew",
+        )
+    return Decision(
+        state=state,
+        name=name,
+        reason="StartingApplication" if state is ApplicationState.PENDING else "ApplicationStopping",
+        message=f"SparkApplication {name} is {word}",
+        look_again=max(1.0, left),
+    )
+
+
+def _state(application: Manifest) -> ApplicationState:
+    word = application.get("status", {}).get("applicationState", {}).get("state", "")
+    return KUBEFLOW_STATES.get(word, ApplicationState.DEGRADED)
+
+
+def _since(application: Manifest, now: float) -> float:
+    """Minus the seconds since something last happened to it, as far as its status tells."""
+    status = application.get("status", {})
+    stamps = [
+        application["metadata"].get("creationTimestamp"),
+        status.get("lastSubmissionAttemptTime"),
+        status.get("terminationTime"),
+    ]
+    return max((_timestamp(stamp) for stamp in stamps if stamp), default=now) - now
+
+
+def _timestamp(text: Any) -> float:
+    try:
+        return datetime.fromisoformat(str(text)).timestamp()
+    except ValueError:
+        return 0.0
+
+
+def _name(manifest: Manifest) -> str:
+    return str(manifest["metadata"]["name"])
+
+
+def _number(application: Manifest, base: str) -> int:
+    suffix = _name(application).removeprefix(f"{base}-")
+    return int(suffix) if suffix.isdigit() else 0

@@ -1,0 +1,65 @@
+"""Where events enter: kopf's handlers, as thin as can be.
+
+Only raw events are used: nothing is written to any object by the framework (no finalizer, no annotation), which is what
+SparkApplications need while they are being submitted, and what lets a BalancedSource be deleted while no operator runs.
+"""
+
+from typing import Any
+
+import kopf
+from kopf import OperatorRegistry
+
+from balanced_source_operator.resources.kinds import (
+    BALANCED_SOURCE,
+    CONFIG_MAP,
+    KUBEFLOW_APPLICATION,
+    MANAGED_LABEL,
+    MANAGER,
+    NAME_LABEL,
+    POD,
+    Kind,
+)
+from balanced_source_operator.runtime.supervisor import Supervisor
+from balanced_source_operator.spec import GROUP
+
+
+def build_registry(supervisor: Supervisor) -> OperatorRegistry:
+    """Handlers that feed `supervisor`."""
+    registry = OperatorRegistry()
+
+    @kopf.on.startup(registry=registry)
+    async def configure(settings: kopf.OperatorSettings, **_: Any) -> None:
+        apply_settings(settings)
+
+    @kopf.on.login(registry=registry, retries=3)
+    async def login(**kwargs: Any) -> kopf.ConnectionInfo | None:
+        """Read anew each time, so that rotated tokens are picked up."""
+        return kopf.login_with_kubeconfig(**kwargs) or kopf.login_with_service_account(**kwargs)
+
+    @kopf.on.event(BALANCED_SOURCE.group, BALANCED_SOURCE.version, BALANCED_SOURCE.plural, registry=registry)
+    async def on_source(event: kopf.RawEvent, **_: Any) -> None:
+        supervisor.on_source(event["type"], event["object"])
+
+    def watch(kind: Kind, labels: dict[str, Any]) -> None:
+        @kopf.on.event(kind.group, kind.version, kind.plural, registry=registry, labels=labels, id=kind.plural)
+        async def on_child(event: kopf.RawEvent, **_: Any) -> None:
+            supervisor.on_child(kind, event["type"], event["object"])
+
+    watch(CONFIG_MAP, {MANAGED_LABEL: MANAGER})
+    watch(KUBEFLOW_APPLICATION, {MANAGED_LABEL: MANAGER})
+    watch(POD, {NAME_LABEL: kopf.PRESENT})
+    return registry
+
+
+def apply_settings(settings: kopf.OperatorSettings) -> None:
+    """Own time limits, so that a silent connection costs seconds; nothing of ours needs kopf's peering or storage."""
+    settings.watching.server_timeout = 300
+    settings.watching.client_timeout = 330
+    settings.watching.connect_timeout = 30
+    settings.watching.reconnect_backoff = 1.0
+    settings.networking.request_timeout = 30
+    settings.peering.standalone = True
+    settings.posting.enabled = False
+    settings.persistence.finalizer = f"{GROUP}/finalizer"
+    settings.persistence.progress_storage = kopf.AnnotationsProgressStorage(prefix=GROUP)
+    settings.persistence.diffbase_storage = kopf.AnnotationsDiffBaseStorage(prefix=GROUP)

@@ -1,0 +1,1 @@
+"""The API server behind a port."""

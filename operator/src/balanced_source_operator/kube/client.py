@@ -1,0 +1,163 @@
+"""The port's adapter on kubernetes_asyncio: generic, because everything here is a manifest."""
+
+import json
+from collections.abc import Mapping
+from typing import Final
+
+import aiohttp
+from kubernetes_asyncio.client import ApiClient
+from kubernetes_asyncio.client.exceptions import ApiException
+
+from balanced_source_operator.kube.port import (
+    ConflictError,
+    ForbiddenError,
+    KubernetesError,
+    Manifest,
+    UnknownKindError,
+)
+from balanced_source_operator.resources.kinds import MANAGER, Kind
+
+REQUEST_TIMEOUT: Final = 15.0
+"""Seconds for one request."""
+
+_NOT_FOUND: Final = 404
+_CONFLICT: Final = 409
+_FORBIDDEN: Final = 403
+
+
+class KubernetesClient:
+    """See `KubernetesApi`."""
+
+    def __init__(self, client: ApiClient) -> None:
+        self._client = client
+
+    async def get(self, kind: Kind, namespace: str, name: str) -> Manifest | None:
+        try:
+            return await self._call("GET", kind.path(namespace, name))
+        except ApiException as error:
+            if error.status == _NOT_FOUND and not _is_unknown_kind(error):
+                return None
+            raise _translated(error, kind, name) from error
+
+    async def list(self, kind: Kind, namespace: str, *, selector: str) -> list[Manifest]:
+        try:
+            found = await self._call("GET", kind.path(namespace), query={"labelSelector": selector})
+        except ApiException as error:
+            raise _translated(error, kind) from error
+        # Items of a list come without their kind.
+        return [{"apiVersion": kind.api_version, "kind": kind.kind, **item} for item in found["items"]]
+
+    async def create(self, kind: Kind, manifest: Manifest) -> Manifest:
+        try:
+            return await self._call("POST", kind.path(_namespace(manifest)), body=manifest)
+        except ApiException as error:
+            raise _translated(error, kind, _name(manifest)) from error
+
+    async def replace(self, kind: Kind, manifest: Manifest) -> Manifest:
+        try:
+            return await self._call("PUT", kind.path(_namespace(manifest), _name(manifest)), body=manifest)
+        except ApiException as error:
+            if error.status == _NOT_FOUND:
+                raise ConflictError(f"{kind.kind} {_name(manifest)} is gone") from error
+            raise _translated(error, kind, _name(manifest)) from error
+
+    async def apply(self, kind: Kind, manifest: Manifest) -> Manifest:
+        try:
+            return await self._call(
+                "PATCH",
+                kind.path(_namespace(manifest), _name(manifest)),
+                body=manifest,
+                content_type="application/apply-patch+yaml",
+                query={"fieldManager": MANAGER, "force": "true"},
+            )
+        except ApiException as error:
+            raise _translated(error, kind, _name(manifest)) from error
+
+    async def patch_status(self, kind: Kind, namespace: str, name: str, status: Manifest) -> None:
+        try:
+            await self._call(
+                "PATCH",
+                kind.path(namespace, name, "status"),
+                body={"status": status},
+                content_type="application/merge-patch+json",
+            )
+        except ApiException as error:
+            if error.status != _NOT_FOUND:
+                raise _translated(error, kind, name) from error
+
+    async def delete(self, kind: Kind, namespace: str, name: str, *, uid: str) -> None:
+        body = {"preconditions": {"uid": uid}, "propagationPolicy": "Background"}
+        try:
+            await self._call("DELETE", kind.path(namespace, name), body=body)
+        except ApiException as error:
+            if error.status not in (_NOT_FOUND, _CONFLICT):
+                raise _translated(error, kind, name) from error
+
+    async def _call(
+        self,
+        method: str,
+        path: str,
+        *,
+        body: Manifest | None = None,
+        query: Mapping[str, str] | None = None,
+        content_type: str = "application/json",
+    ) -> Manifest:
+        try:
+            response = await self._client.call_api(
+                path,
+                method,
+                query_params=list((query or {}).items()),
+                header_params={"Accept": "application/json", "Content-Type": content_type},
+                body=body,
+                auth_settings=["BearerToken"],
+                _preload_content=False,
+                _request_timeout=REQUEST_TIMEOUT,
+            )
+            text = await response.text()
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise KubernetesError(f"the API server does not answer: {error!r}") from error
+        if not 200 <= response.status < 300:  # noqa: PLR2004 - what HTTP calls success
+            raise _api_exception(response.status, text)
+        return json.loads(text)  # type: ignore[no-any-return]
+
+
+def _api_exception(status: int, text: str) -> ApiException:
+    error = ApiException(status=status)
+    error.body = text.encode()
+    return error
+
+
+def _namespace(manifest: Manifest) -> str:
+    return str(manifest["metadata"]["namespace"])
+
+
+def _name(manifest: Manifest) -> str:
+    return str(manifest["metadata"]["name"])
+
+
+def _message(error: ApiException) -> str:
+    try:
+        return str(json.loads(error.body or "")["message"])
+    except (ValueError, KeyError, TypeError):
+        return str(error.body or error.reason)
+
+
+def _is_unknown_kind(error: ApiException) -> bool:
+    """A missing object is answered with a Status that names it; a missing kind with plain text."""
+    try:
+        return "name" not in json.loads(error.body or "").get("details", {})
+    except (ValueError, AttributeError):
+        return True
+
+
+def _translated(error: ApiException, kind: Kind, name: str = "") -> KubernetesError:
+    what = f"{kind.plural}.{kind.group}" if kind.group else kind.plural
+    where = f"{what} {name}".strip()
+    message = f"{where}: {_message(error)}"
+    if error.status == _CONFLICT:
+        return ConflictError(message)
+    if error.status == _FORBIDDEN:
+        return ForbiddenError(message)
+    if error.status == _NOT_FOUND and _is_unknown_kind(error):
+        return UnknownKindError(f"the kind {what} is not installed")
+    return KubernetesError(message)

@@ -1,0 +1,1 @@
+"""Manifests of everything that the operator makes."""

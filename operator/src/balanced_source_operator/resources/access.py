@@ -1,0 +1,45 @@
+"""What the driver may do: read its assignment and write its report, nothing else."""
+
+from typing import Any
+
+from balanced_source_operator.resources.identity import Identity
+from balanced_source_operator.resources.kinds import ROLE, ROLE_BINDING
+
+
+def role(source: Identity) -> dict[str, Any]:
+    """Role on exactly the two ConfigMaps. The operator makes them, so that nobody needs `create`."""
+    names = source.documents
+    return {
+        "apiVersion": ROLE.api_version,
+        "kind": ROLE.kind,
+        "metadata": source.metadata(f"{source.name}-documents"),
+        "rules": [
+            {
+                "apiGroups": [""],
+                "resources": ["configmaps"],
+                "resourceNames": [names.assignment],
+                "verbs": ["get", "list", "watch"],
+            },
+            {
+                "apiGroups": [""],
+                "resources": ["configmaps"],
+                "resourceNames": [names.readers],
+                "verbs": ["get", "patch"],
+            },
+        ],
+    }
+
+
+def role_binding(source: Identity, service_account: str) -> dict[str, Any]:
+    """Binds the role to the driver's service account."""
+    return {
+        "apiVersion": ROLE_BINDING.api_version,
+        "kind": ROLE_BINDING.kind,
+        "metadata": source.metadata(f"{source.name}-documents"),
+        "roleRef": {
+            "apiGroup": ROLE.group,
+            "kind": ROLE.kind,
+            "name": f"{source.name}-documents",
+        },
+        "subjects": [{"kind": "ServiceAccount", "name": service_account, "namespace": source.namespace}],
+    }

@@ -1,0 +1,48 @@
+"""Kinds of objects that the operator deals with, and names that bind them together."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from balanced_source_operator.spec import GROUP, KIND, PLURAL, VERSION
+
+NAME_LABEL: Final = f"{GROUP}/name"
+"""On every child and on the pods: name of the BalancedSource."""
+
+MANAGED_LABEL: Final = "app.kubernetes.io/managed-by"
+MANAGER: Final = "balanced-source-operator"
+"""Label and value that limit what the operator watches."""
+
+HASH_ANNOTATION: Final = f"{GROUP}/spec-hash"
+"""Hash of the settings that a SparkApplication was made from. The live spec is no base for that: others default it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind by its full name, because both Spark operators call theirs SparkApplication."""
+
+    group: str
+    version: str
+    plural: str
+    kind: str
+
+    @property
+    def api_version(self) -> str:
+        """As in manifests."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    def path(self, namespace: str, name: str = "", subresource: str = "") -> str:
+        """Path of an object, or of the collection, in the API."""
+        root = f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
+        parts = (root, "namespaces", namespace, self.plural, name, subresource)
+        return "/".join(part for part in parts if part)
+
+
+BALANCED_SOURCE: Final = Kind(GROUP, VERSION, PLURAL, KIND)
+CONFIG_MAP: Final = Kind("", "v1", "configmaps", "ConfigMap")
+POD: Final = Kind("", "v1", "pods", "Pod")
+SECRET: Final = Kind("", "v1", "secrets", "Secret")
+SERVICE_ACCOUNT: Final = Kind("", "v1", "serviceaccounts", "ServiceAccount")
+EVENT: Final = Kind("", "v1", "events", "Event")
+ROLE: Final = Kind("rbac.authorization.k8s.io", "v1", "roles", "Role")
+ROLE_BINDING: Final = Kind("rbac.authorization.k8s.io", "v1", "rolebindings", "RoleBinding")
+KUBEFLOW_APPLICATION: Final = Kind("sparkoperator.k8s.io", "v1beta2", "sparkapplications", "SparkApplication")

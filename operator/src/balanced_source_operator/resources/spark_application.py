@@ -1,0 +1,160 @@
+"""The SparkApplication of Kubeflow's operator.
+
+Its CRD has no defaults of its own (they live in a webhook that may be absent), so every field is set here; pod fields
+that only the webhook would apply are put into the templates. Nothing in it depends on parallelism but the first
+number of executors: a change of parallelism must never edit a running application.
+"""
+
+import copy
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+from balanced_source_operator.resources.identity import Identity
+from balanced_source_operator.resources.kinds import HASH_ANNOTATION, KUBEFLOW_APPLICATION, NAME_LABEL
+from balanced_source_operator.spec import Application
+from balanced_source_operator.spec.application import PACKAGED_APPLICATION
+
+SECRETS_DIR: Final = "/etc/balanced-source/secrets"
+"""Where Secrets are mounted in driver and executors, a folder for each."""
+
+DRIVER_CONTAINER: Final = "spark-kubernetes-driver"
+EXECUTOR_CONTAINER: Final = "spark-kubernetes-executor"
+
+DEFAULT_CONF: Final[Mapping[str, str]] = {
+    # Python workers talk to the JVM by Unix sockets: two to four times less overhead per task than by TCP.
+    "spark.python.unix.domain.socket.enabled": "true",
+    # Executors reach the driver by its address: no headless service, no cluster DNS needed.
+    "spark.kubernetes.executor.useDriverPodIP": "true",
+    # Spark 4.2 creates a NetworkPolicy at submission, which the role of Kubeflow's chart does not allow.
+    "spark.kubernetes.driver.pod.excludedFeatureSteps": (
+        "org.apache.spark.deploy.k8s.features.NetworkPolicyFeatureStep"
+    ),
+}
+
+_RETRY_SECONDS: Final = 10
+_SUBMISSION_RETRIES: Final = 5
+
+
+def spark_application(
+    source: Identity,
+    application: Application,
+    *,
+    name: str,
+    parallelism: int,
+    secrets: tuple[str, ...],
+    conf: Mapping[str, str],
+) -> dict[str, Any]:
+    """The manifest.
+
+    Args:
+        source: owner.
+        application: what the user wants.
+        name: of the SparkApplication.
+        parallelism: number of readers at the start.
+        secrets: names of Secrets to mount.
+        conf: Spark configuration of the operator's settings; the user's wins.
+    """
+    spec: dict[str, Any] = {
+        "type": "Python",
+        "mode": "cluster",
+        "pythonVersion": "3",
+        "sparkVersion": application.spark_version,
+        "image": application.image,
+        "imagePullPolicy": application.image_pull_policy,
+        "mainApplicationFile": application.main_application_file,
+        "arguments": list(application.arguments),
+        "restartPolicy": _restart_policy(application),
+        "sparkConf": {**DEFAULT_CONF, **conf, **application.spark_conf},
+        "driver": _driver(source, application, secrets),
+        "executor": _executor(source, application, secrets, parallelism),
+    }
+    if application.image_pull_secrets:
+        spec["imagePullSecrets"] = list(application.image_pull_secrets)
+    annotations = {HASH_ANNOTATION: application_hash(source, application, secrets=secrets, conf=conf)}
+    return {
+        "apiVersion": KUBEFLOW_APPLICATION.api_version,
+        "kind": KUBEFLOW_APPLICATION.kind,
+        "metadata": source.metadata(name, annotations=annotations),
+        "spec": spec,
+    }
+
+
+def application_hash(
+    source: Identity, application: Application, *, secrets: tuple[str, ...], conf: Mapping[str, str]
+) -> str:
+    """Changes exactly when the application must be made anew; parallelism is no part of it."""
+    content = {
+        "uid": source.uid,
+        "application": application.model_dump(mode="json"),
+        "secrets": list(secrets),
+        "conf": dict(conf),
+    }
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def executors(parallelism: int, cores: int) -> int:
+    """Number of executors that give every reader a task slot."""
+    return -(-parallelism // cores)
+
+
+def _restart_policy(application: Application) -> dict[str, Any]:
+    ends = application.pipeline is not None and bool(application.pipeline.trigger.available_now)
+    return {
+        "type": "OnFailure" if ends else "Always",
+        "onSubmissionFailureRetries": _SUBMISSION_RETRIES,
+        "onSubmissionFailureRetryInterval": _RETRY_SECONDS,
+        "onFailureRetries": _SUBMISSION_RETRIES,
+        "onFailureRetryInterval": _RETRY_SECONDS,
+    }
+
+
+def _driver(source: Identity, application: Application, secrets: tuple[str, ...]) -> dict[str, Any]:
+    environment = {
+        "BALANCED_SOURCE_NAME": source.name,
+        "BALANCED_SOURCE_NAMESPACE": source.namespace,
+        "BALANCED_SOURCE_UID": source.uid,
+        "BALANCED_SOURCE_SECRETS_DIR": SECRETS_DIR,
+    }
+    if application.main_application_file == PACKAGED_APPLICATION and application.pipeline is not None:
+        pipeline = application.pipeline.model_dump(mode="json", by_alias=True, exclude_none=True)
+        environment["BALANCED_SOURCE_PIPELINE"] = json.dumps(pipeline, sort_keys=True)
+    return {
+        "cores": application.driver.cores,
+        "memory": application.driver.memory,
+        "serviceAccount": application.service_account,
+        "labels": {NAME_LABEL: source.name},
+        "template": _template(application.driver.template, DRIVER_CONTAINER, environment, secrets),
+    }
+
+
+def _executor(source: Identity, application: Application, secrets: tuple[str, ...], parallelism: int) -> dict[str, Any]:
+    return {
+        "cores": application.executor.cores,
+        "memory": application.executor.memory,
+        "instances": executors(parallelism, application.executor.cores),
+        "labels": {NAME_LABEL: source.name},
+        "template": _template(application.executor.template, EXECUTOR_CONTAINER, {}, secrets),
+    }
+
+
+def _template(
+    given: Mapping[str, Any] | None, container: str, environment: Mapping[str, str], secrets: tuple[str, ...]
+) -> dict[str, Any]:
+    """The user's template with what we need in Spark's container; what the user set stays."""
+    template: dict[str, Any] = copy.deepcopy(dict(given or {}))
+    spec = template.setdefault("spec", {})
+    containers = spec.setdefault("containers", [])
+    ours = next((c for c in containers if c.get("name") == container), None)
+    if ours is None:
+        ours = {"name": container}
+        containers.insert(0, ours)
+    env = ours.setdefault("env", [])
+    env.extend({"name": key, "value": value} for key, value in environment.items())
+    for secret in secrets:
+        volume = f"bsrc-secret-{secret}"[:63].rstrip("-.").replace(".", "-")
+        spec.setdefault("volumes", []).append({"name": volume, "secret": {"secretName": secret}})
+        mount = {"name": volume, "mountPath": f"{SECRETS_DIR}/{secret}", "readOnly": True}
+        ours.setdefault("volumeMounts", []).append(mount)
+    return template

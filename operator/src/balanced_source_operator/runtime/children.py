@@ -1,0 +1,132 @@
+"""Everything that a source owns besides its documents: the driver's access, and the SparkApplication."""
+
+import contextlib
+import time
+from typing import Any
+
+from balanced_source.coordinator import SourceCoordinator
+from balanced_source_operator.controller.application import ApplicationState, Deadlines, Decision, Wanted, decide
+from balanced_source_operator.kube.port import ConflictError, Manifest
+from balanced_source_operator.resources.access import role, role_binding
+from balanced_source_operator.resources.documents import config_map
+from balanced_source_operator.resources.identity import Identity
+from balanced_source_operator.resources.kinds import (
+    CONFIG_MAP,
+    KUBEFLOW_APPLICATION,
+    POD,
+    ROLE,
+    ROLE_BINDING,
+    SERVICE_ACCOUNT,
+)
+from balanced_source_operator.resources.spark_application import application_hash, spark_application
+from balanced_source_operator.runtime.environment import Desired, Environment, Troubles
+from balanced_source_operator.runtime.events import EventRecorder
+from balanced_source_operator.runtime.observed import Observed
+
+_SOON = 5.0
+"""Seconds until something that nobody tells us about is looked for again."""
+
+
+class Children:
+    """Of one source."""
+
+    def __init__(
+        self,
+        environment: Environment,
+        source: Identity,
+        observed: Observed,
+        events: EventRecorder,
+        troubles: Troubles,
+    ) -> None:
+        self._env = environment
+        self._identity = source
+        self._observed = observed
+        self._events = events
+        self._troubles = troubles
+        self._granted: tuple[Manifest, Manifest] | None = None
+
+    async def turn(self, desired: Desired, coordinator: SourceCoordinator[Any, Any] | None) -> Decision:
+        """Make the children what they should be; returns what was decided about the application.
+
+        Raises:
+            KubernetesError: the API server does not answer, or refused.
+        """
+        await self._give_access(desired)
+        if not self._observed.knows_applications:
+            return self._without_spark_operator()
+        self._troubles.set("SparkOperatorMissing", None)
+        decision = self._decide(desired, coordinator)
+        for application in decision.delete:
+            await self._delete(application)
+            await self._events.post(decision.reason, decision.message)
+        if decision.create and await self._has_service_account(desired):
+            await self._create(desired, decision.create)
+        return decision
+
+    def check_again(self) -> None:
+        """Somebody may have changed what was granted: grant it anew at the next turn."""
+        self._granted = None
+
+    async def _give_access(self, desired: Desired) -> None:
+        """The ConfigMap for the report, and the driver's right to it."""
+        name = self._identity.documents.readers
+        if self._observed.get(CONFIG_MAP, name) is None:
+            with contextlib.suppress(ConflictError):
+                made = await self._env.api.create(CONFIG_MAP, config_map(self._identity, name, None))
+                self._observed.note(CONFIG_MAP, "ADDED", made)
+        wanted = (role(self._identity), role_binding(self._identity, desired.spec.application.service_account))
+        if wanted != self._granted:
+            await self._env.api.apply(ROLE, wanted[0])
+            await self._env.api.apply(ROLE_BINDING, wanted[1])
+            self._granted = wanted
+
+    def _without_spark_operator(self) -> Decision:
+        message = "the SparkApplication CRD is missing: install Kubeflow's spark-operator; going on when it appears"
+        self._troubles.set("SparkOperatorMissing", message)
+        state = ApplicationState.NONE
+        return Decision(state=state, reason="SparkOperatorMissing", message=message, look_again=_SOON)
+
+    def _decide(self, desired: Desired, coordinator: SourceCoordinator[Any, Any] | None) -> Decision:
+        settings = self._env.settings
+        wanted = Wanted(
+            base=self._identity.name,
+            spec_hash=application_hash(
+                self._identity, desired.spec.application, secrets=desired.secrets, conf=settings.spark_conf
+            ),
+            is_suspended=desired.spec.suspend,
+            may_start=coordinator is not None and coordinator.state.epoch > 0 and bool(coordinator.state.owners),
+        )
+        return decide(
+            wanted,
+            self._observed.all(KUBEFLOW_APPLICATION),
+            self._observed.all(POD),
+            deadlines=Deadlines(stuck_after=settings.stuck_after, retry_failed_after=settings.retry_failed_after),
+            now=time.time(),
+        )
+
+    async def _delete(self, application: Manifest) -> None:
+        metadata = application["metadata"]
+        await self._env.api.delete(KUBEFLOW_APPLICATION, metadata["namespace"], metadata["name"], uid=metadata["uid"])
+
+    async def _has_service_account(self, desired: Desired) -> bool:
+        name = desired.spec.application.service_account
+        if await self._env.api.get(SERVICE_ACCOUNT, self._identity.namespace, name) is not None:
+            self._troubles.set("ServiceAccountMissing", None)
+            return True
+        message = f"service account {name} does not exist: create it, with what Spark needs to run executors"
+        self._troubles.set("ServiceAccountMissing", message)
+        return False
+
+    async def _create(self, desired: Desired, name: str) -> None:
+        manifest = spark_application(
+            self._identity,
+            desired.spec.application,
+            name=name,
+            parallelism=desired.spec.parallelism,
+            secrets=desired.secrets,
+            conf=self._env.settings.spark_conf,
+        )
+        with contextlib.suppress(ConflictError):  # made by our predecessor, and not seen yet
+            made = await self._env.api.create(KUBEFLOW_APPLICATION, manifest)
+            self._observed.note(KUBEFLOW_APPLICATION, "ADDED", made)
+        await self._events.post("ApplicationCreated", f"SparkApplication {name} was created")

@@ -1,0 +1,235 @@
+"""Runs a source's coordinator: loads it, feeds it, executes its effects, keeps its documents as it wrote them."""
+
+import contextlib
+import time
+from collections.abc import Callable
+from typing import Any
+
+import structlog
+
+from balanced_source.coordinator import (
+    CallCompleted,
+    Effect,
+    Event,
+    ExecuteCall,
+    ParallelismChanged,
+    PersistState,
+    PublishAssignment,
+    ReportFact,
+    ReportReceived,
+    SourceChanged,
+    SourceCoordinator,
+    state_codec,
+)
+from balanced_source.documents import assignment as assignment_document
+from balanced_source.documents import report as report_document
+from balanced_source.documents.report import HostReport
+from balanced_source.documents.storage import unpack
+from balanced_source.errors import StateConflictError, StateError
+from balanced_source_operator.resources.documents import blob_of
+from balanced_source_operator.resources.identity import Identity
+from balanced_source_operator.resources.kinds import CONFIG_MAP
+from balanced_source_operator.runtime.calls import CallRunner
+from balanced_source_operator.runtime.documents import DocumentWriter
+from balanced_source_operator.runtime.environment import Desired, Environment, Troubles
+from balanced_source_operator.runtime.events import EventRecorder
+from balanced_source_operator.runtime.observed import Observed
+
+log = structlog.get_logger(__name__)
+
+
+class Coordination:
+    """Of one source. After any exception but a KubernetesError call `drop`: the next turn loads what is stored."""
+
+    def __init__(
+        self,
+        environment: Environment,
+        source: Identity,
+        observed: Observed,
+        events: EventRecorder,
+        troubles: Troubles,
+        *,
+        wake: Callable[[], None],
+    ) -> None:
+        self._env = environment
+        self._identity = source
+        self._observed = observed
+        self._events = events
+        self._troubles = troubles
+        self._wake = wake
+        self._state = DocumentWriter(environment.api, source, source.documents.state)
+        self._assignment = DocumentWriter(environment.api, source, source.documents.assignment)
+        self._results: list[CallCompleted] = []
+        self._calls: CallRunner | None = None
+        self._undone: list[Effect] = []
+        self._saved_at = 0.0
+        self._log = log.bind(source=source.name, namespace=source.namespace)
+        self.coordinator: SourceCoordinator[Any, Any] | None = None
+
+    async def turn(self, desired: Desired) -> None:
+        """Make the coordinator agree with what is desired and what is seen, and do what it says.
+
+        Raises:
+            StateConflictError: somebody else stores state for this source.
+            KubernetesError: the API server does not answer; the effects that were not executed come first next time.
+        """
+        coordinator = self.coordinator or await self._load(desired)
+        if coordinator is None:
+            return
+        await self._do_undone()
+        await self._feed(coordinator, desired)
+        await self._repair()
+        await self._save_progress(coordinator)
+
+    def drop(self) -> None:
+        """Forget the coordinator."""
+        if self._calls is not None:
+            self._calls.close()
+        self.coordinator, self._calls, self._results, self._undone = None, None, [], []
+
+    # --- loading ------------------------------------------------------------------------------------------------
+
+    async def _load(self, desired: Desired) -> SourceCoordinator[Any, Any] | None:
+        """Go on from the stored state, or begin; None while what is stored cannot be trusted."""
+        try:
+            stored = await self._state.read()
+            restored = state_codec.decode(stored, desired.source, uid=self._identity.uid) if stored else None
+        except StateError as error:
+            message = (
+                f"ConfigMap {self._state.name}: {error}. The running query is untouched. Restore it, or delete it: the "
+                "state is then made anew from what the readers report"
+            )
+            self._troubles.set("StateCorrupt", message)
+            return None
+        self._troubles.set("StateCorrupt", None)
+        with contextlib.suppress(StateError):
+            await self._assignment.read()
+        coordinator: SourceCoordinator[Any, Any] = SourceCoordinator(
+            desired.source, parallelism=desired.spec.parallelism, lineage=self._lineage(), restored=restored
+        )
+        self.coordinator = coordinator
+        self._calls = CallRunner(
+            self._env.api,
+            self._identity.namespace,
+            self._env.pool,
+            self._deliver,
+            client_id=f"balanced-source-operator-{self._identity.namespace}-{self._identity.name}",
+        )
+        await self._do(coordinator.start(now=time.time()))
+        return coordinator
+
+    def _lineage(self) -> int:
+        """For a coordinator without stored state: 1, or more than any seen if the source is not new."""
+        seen = []
+        with contextlib.suppress(StateError):
+            if self._assignment.text is not None:
+                seen.append(assignment_document.decode(self._assignment.text, source=self._identity.uid).lineage)
+        if (report := self._report()) is not None:
+            seen.append(report.lineage)
+        return max(seen, default=0) + 1
+
+    def _deliver(self, result: CallCompleted) -> None:
+        self._results.append(result)
+        self._wake()
+
+    # --- feeding ------------------------------------------------------------------------------------------------
+
+    async def _feed(self, coordinator: SourceCoordinator[Any, Any], desired: Desired) -> None:
+        """Tell the coordinator what has changed since it was told last."""
+        if desired.source != coordinator.source:
+            await self._handle(coordinator, SourceChanged(desired.source))
+        if desired.spec.parallelism != coordinator.state.parallelism:
+            await self._handle(coordinator, ParallelismChanged(desired.spec.parallelism))
+        if (report := self._report()) is not None:
+            await self._handle(coordinator, ReportReceived(report))
+        while self._results:
+            await self._handle(coordinator, self._results.pop(0))
+
+    def _report(self) -> HostReport | None:
+        """The report as it was last seen; one that is empty or edited is nobody's."""
+        seen = self._observed.get(CONFIG_MAP, self._identity.documents.readers)
+        if seen is None:
+            return None
+        try:
+            return report_document.decode(unpack(blob_of(seen)), source=self._identity.uid)
+        except StateError:
+            return None
+
+    async def _handle(self, coordinator: SourceCoordinator[Any, Any], event: Event) -> None:
+        await self._do(coordinator.handle(event, now=time.time()))
+
+    async def _do(self, effects: list[Effect]) -> None:
+        """Execute effects in their order; one that fails keeps those behind it from happening."""
+        self._undone += effects
+        await self._do_undone()
+
+    async def _do_undone(self) -> None:
+        while self._undone:
+            await self._execute(self._undone[0])
+            self._undone.pop(0)
+
+    async def _execute(self, effect: Effect) -> None:
+        match effect:
+            case PersistState():
+                assert self.coordinator is not None  # noqa: S101 - effects come from it
+                text = state_codec.encode(effect.checkpoint, self.coordinator.source, uid=self._identity.uid)
+                await self._state.swap(text)
+                self._saved_at = time.monotonic()
+            case PublishAssignment():
+                text = assignment_document.encode(effect.assignment, source=self._identity.uid)
+                if text != self._assignment.text:
+                    await self._assignment.put(text)
+                    self._log.info("assignment published", epoch=effect.assignment.epoch)
+                    self._env.metrics.published(self._identity)
+            case ExecuteCall():
+                if self._calls is not None:
+                    self._calls.submit(effect)
+            case ReportFact():
+                await self._events.post(effect.reason, effect.message, warning=effect.warning)
+
+    # --- keeping ------------------------------------------------------------------------------------------------
+
+    async def _repair(self) -> None:
+        """Restore what somebody else changed or deleted."""
+        if self._state.is_foreign(self._observed.get(CONFIG_MAP, self._state.name)):
+            await self._restore_state()
+        if self._assignment.is_foreign(self._observed.get(CONFIG_MAP, self._assignment.name)):
+            await self._restore_assignment()
+
+    async def _restore_assignment(self) -> None:
+        name, text = self._assignment.name, self._assignment.text
+        if text is not None and await self._assignment.is_still_foreign():
+            await self._assignment.put(text)
+            message = f"ConfigMap {name} was changed or deleted by hand: restored"
+            await self._events.post("AssignmentRestored", message, warning=True)
+
+    async def _restore_state(self) -> None:
+        """Another operator's state is a conflict; anything else is overwritten with what we know."""
+        if not await self._state.is_still_foreign():
+            return
+        mine, name = self._state.text, self._state.name
+        if await self._is_valid_state():
+            raise StateConflictError(f"ConfigMap {name} was written by somebody else")
+        if mine is not None:
+            await self._state.put(mine)
+            message = f"ConfigMap {name} was changed or deleted by hand: restored"
+            await self._events.post("StateRestored", message, warning=True)
+
+    async def _is_valid_state(self) -> bool:
+        try:
+            stored = await self._state.read()
+            if stored is None or self.coordinator is None:
+                return False
+            state_codec.decode(stored, self.coordinator.source, uid=self._identity.uid)
+        except StateError:
+            return False
+        return True
+
+    async def _save_progress(self, coordinator: SourceCoordinator[Any, Any]) -> None:
+        """Store positions now and then, although nothing was decided."""
+        if time.monotonic() - self._saved_at < self._env.settings.save_interval or self._state.text is None:
+            return
+        text = state_codec.encode(coordinator.checkpoint(), coordinator.source, uid=self._identity.uid)
+        if text != self._state.text:
+            await self._state.swap(text)
+        self._saved_at = time.monotonic()

@@ -1,0 +1,49 @@
+"""What the parts of a source's task share."""
+
+from collections.abc import Iterator
+from concurrent.futures import Executor
+from dataclasses import dataclass, field
+
+from balanced_source.connectors.kafka import KafkaSource
+from balanced_source_operator.controller.conditions import Trouble
+from balanced_source_operator.kube.port import KubernetesApi
+from balanced_source_operator.metrics import Metrics
+from balanced_source_operator.settings import Settings
+from balanced_source_operator.spec import BalancedSourceSpec
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Environment:
+    """What all sources of the process share."""
+
+    api: KubernetesApi
+    settings: Settings
+    pool: Executor
+    metrics: Metrics
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Desired:
+    """A valid spec, and what follows from it."""
+
+    spec: BalancedSourceSpec
+    source: KafkaSource
+    secrets: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class Troubles:
+    """What is wrong with a source now, by reason."""
+
+    _by_reason: dict[str, str] = field(default_factory=dict)
+
+    def set(self, reason: str, message: str | None) -> None:
+        """It is the case, or (None) it is not any more."""
+        if message is None:
+            self._by_reason.pop(reason, None)
+        else:
+            self._by_reason[reason] = message
+
+    def __iter__(self) -> Iterator[Trouble]:
+        for reason, message in self._by_reason.items():
+            yield Trouble(reason=reason, message=message)

@@ -1,0 +1,97 @@
+"""What was last seen of a source and its children: fed by watches, refreshed by lists now and then."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from balanced_source_operator.kube.port import KubernetesApi, Manifest, UnknownKindError
+from balanced_source_operator.resources.identity import Identity
+from balanced_source_operator.resources.kinds import (
+    BALANCED_SOURCE,
+    CONFIG_MAP,
+    KUBEFLOW_APPLICATION,
+    POD,
+    Kind,
+)
+
+WATCHED: Final = (CONFIG_MAP, POD, KUBEFLOW_APPLICATION)
+"""Kinds of children; they carry the label with the source's name."""
+
+
+class Observed:
+    """Mutable, used by one task; handlers call `note` on the same event loop."""
+
+    def __init__(self, body: Manifest) -> None:
+        self.body = body
+        self.is_deleted = False
+        self.knows_applications = True
+        self._objects: dict[Kind, dict[str, Manifest]] = {kind: {} for kind in WATCHED}
+
+    @property
+    def identity(self) -> Identity:
+        """Whose objects these are."""
+        return Identity.of(self.body)
+
+    def note(self, kind: Kind, event: str | None, manifest: Manifest) -> None:
+        """A watch delivered something. Older versions than what is known are ignored."""
+        if kind == BALANCED_SOURCE:
+            self._note_body(event, manifest)
+        elif event == "DELETED":
+            known = self._objects[kind].get(manifest["metadata"]["name"])
+            if known is not None and known["metadata"]["uid"] == manifest["metadata"]["uid"]:
+                del self._objects[kind][manifest["metadata"]["name"]]
+        elif _is_newer(manifest, self._objects[kind].get(manifest["metadata"]["name"])):
+            self._objects[kind][manifest["metadata"]["name"]] = manifest
+
+    def get(self, kind: Kind, name: str) -> Manifest | None:
+        """One child."""
+        return self._objects[kind].get(name)
+
+    def all(self, kind: Kind) -> list[Manifest]:
+        """All children of a kind."""
+        return list(self._objects[kind].values())
+
+    async def refresh(self, api: KubernetesApi) -> None:
+        """Look at everything anew.
+
+        Raises:
+            KubernetesError: the API server does not answer.
+        """
+        source = self.identity
+        body = await api.get(BALANCED_SOURCE, source.namespace, source.name)
+        if body is None or body["metadata"]["uid"] != source.uid:
+            self.is_deleted = True
+            return
+        self._note_body("MODIFIED", body)
+        for kind in WATCHED:
+            try:
+                found = await api.list(kind, source.namespace, selector=source.selector)
+            except UnknownKindError:
+                self.knows_applications, found = False, []
+            else:
+                self.knows_applications |= kind == KUBEFLOW_APPLICATION
+            self._objects[kind] = {item["metadata"]["name"]: item for item in _owned(found, source, kind)}
+
+    def _note_body(self, event: str | None, body: Manifest) -> None:
+        if event == "DELETED" or body["metadata"].get("deletionTimestamp"):
+            self.is_deleted = True
+        elif _is_newer(body, self.body):
+            self.body = body
+
+
+def _owned(found: Iterable[Manifest], source: Identity, kind: Kind) -> Iterable[Manifest]:
+    """Children of this very source, not of a namesake that was deleted; pods are owned by their application."""
+    for manifest in found:
+        owners = manifest["metadata"].get("ownerReferences", [])
+        if kind == POD or any(owner["uid"] == source.uid for owner in owners):
+            yield manifest
+
+
+def _is_newer(manifest: Manifest, known: Manifest | None) -> bool:
+    if known is None or known["metadata"].get("uid") != manifest["metadata"].get("uid"):
+        return True
+    return _revision(manifest) >= _revision(known)
+
+
+def _revision(manifest: Mapping[str, Any]) -> int:
+    text = str(manifest["metadata"].get("resourceVersion", "0"))
+    return int(text) if text.isdigit() else 0

@@ -1,0 +1,153 @@
+"""One task per BalancedSource.
+
+Level-based: whatever wakes the task (a watch, a result, a timer) leads to the same turn: observe → validate →
+coordinate → children → status. A turn may be cut off anywhere; the next one, or the next operator, ends in the same
+place, because every effect can be repeated and the state is stored before anything that it implies.
+"""
+
+import asyncio
+import contextlib
+import random
+import time
+from collections.abc import Mapping
+from typing import Any, Final
+
+import structlog
+
+from balanced_source.errors import InvalidSpecError, StateConflictError
+from balanced_source_operator.controller.application import ApplicationState, Decision
+from balanced_source_operator.controller.conditions import Facts, status_of
+from balanced_source_operator.controller.translate import secret_names, to_source
+from balanced_source_operator.kube.port import KubernetesError
+from balanced_source_operator.resources.kinds import Kind
+from balanced_source_operator.runtime.children import Children
+from balanced_source_operator.runtime.coordination import Coordination
+from balanced_source_operator.runtime.environment import Desired, Environment, Troubles
+from balanced_source_operator.runtime.events import EventRecorder
+from balanced_source_operator.runtime.observed import Observed
+from balanced_source_operator.runtime.status_writer import StatusWriter
+from balanced_source_operator.spec import parse_spec
+
+BACKOFF_FIRST: Final = 0.5
+BACKOFF_MAX: Final = 30.0
+
+_NOTHING: Final = Decision(state=ApplicationState.NONE)
+
+log = structlog.get_logger(__name__)
+
+
+class SourceRuntime:
+    """See the module. `note` is called by handlers on the same event loop."""
+
+    def __init__(self, environment: Environment, body: Mapping[str, Any]) -> None:
+        self._env = environment
+        self._observed = Observed(body)
+        source = self._observed.identity
+        self._identity = source
+        self._troubles = Troubles()
+        self._wake = asyncio.Event()
+        self._events = EventRecorder(environment.api, source, reporter=environment.settings.identity)
+        self._coordination = Coordination(
+            environment, source, self._observed, self._events, self._troubles, wake=self._wake.set
+        )
+        self._children = Children(environment, source, self._observed, self._events, self._troubles)
+        self._status = StatusWriter(environment.api, source, self._events)
+        self._desired: Desired | None = None
+        self._refreshed_at = -float("inf")
+        self._log = log.bind(source=source.name, namespace=source.namespace)
+
+    def note(self, kind: Kind, event: str | None, manifest: Mapping[str, Any]) -> None:
+        """Something of this source was seen."""
+        self._observed.note(kind, event, manifest)
+        self._wake.set()
+
+    async def run(self) -> None:
+        """Serve the source until it is deleted."""
+        backoff = BACKOFF_FIRST
+        try:
+            while not self._observed.is_deleted:
+                self._wake.clear()
+                try:
+                    with self._env.metrics.turn(self._identity):
+                        pause = await self._turn()
+                    backoff = BACKOFF_FIRST
+                except Exception as error:  # noqa: BLE001 - one source's trouble must not end the operator
+                    await self._failed(error)
+                    pause = backoff * random.uniform(0.5, 1.0)  # noqa: S311 - jitter
+                    backoff = min(2 * backoff, BACKOFF_MAX)
+                    await asyncio.sleep(pause)
+                else:
+                    with contextlib.suppress(TimeoutError):
+                        await asyncio.wait_for(self._wake.wait(), pause)
+        finally:
+            self._coordination.drop()
+            self._env.metrics.forget(self._identity)
+
+    async def _turn(self) -> float:
+        """One turn; returns the seconds after which the next one is due although nothing was heard."""
+        await self._observe()
+        if self._observed.is_deleted:
+            return 0.0
+        self._validate()
+        decision = _NOTHING
+        if self._desired is not None:
+            await self._coordination.turn(self._desired)
+            decision = await self._children.turn(self._desired, self._coordination.coordinator)
+        self._troubles.set("InternalError", None)
+        held_back = await self._write_status(decision)
+        pauses = (self._env.settings.resync, decision.look_again, held_back)
+        return min(pause for pause in pauses if pause is not None)
+
+    async def _observe(self) -> None:
+        if time.monotonic() - self._refreshed_at >= self._env.settings.resync:
+            await self._observed.refresh(self._env.api)
+            self._children.check_again()
+            self._refreshed_at = time.monotonic()
+
+    def _validate(self) -> None:
+        """Take over the spec if it is valid; else the last valid one stays in effect."""
+        try:
+            spec = parse_spec(self._observed.body.get("spec"))
+            source = to_source(spec)
+        except InvalidSpecError as error:
+            self._troubles.set("InvalidSpec", str(error))
+            return
+        self._troubles.set("InvalidSpec", None)
+        self._troubles.set("HashCollapses", source.assigner.warning(spec.parallelism))
+        self._desired = Desired(spec=spec, source=source, secrets=secret_names(spec))
+
+    async def _write_status(self, decision: Decision) -> float | None:
+        body, coordinator = self._observed.body, self._coordination.coordinator
+        enumerator = coordinator.enumerator if coordinator is not None else None
+        status = status_of(
+            Facts(
+                generation=int(body["metadata"].get("generation", 0)),
+                selector=self._identity.selector,
+                now=time.time(),
+                state=coordinator.state if coordinator is not None else None,
+                pending_splits=enumerator.pending_splits() if enumerator is not None else 0,
+                is_finished=enumerator.is_finished() if enumerator is not None else False,
+                problems=enumerator.problems() if enumerator is not None else {},
+                troubles=tuple(self._troubles),
+                application=decision,
+                waiting_for=coordinator.waiting_for if coordinator is not None else (),
+                previous=self._status.conditions or body.get("status", {}).get("conditions", []),
+            )
+        )
+        self._env.metrics.observe(self._identity, status)
+        return await self._status.write(status)
+
+    async def _failed(self, error: Exception) -> None:
+        """A turn did not come to its end. What is known stays, unless it may have been left half-changed."""
+        self._refreshed_at = -float("inf")
+        if isinstance(error, KubernetesError):
+            self._log.warning("turn cut off; trying again", error=str(error))
+            return
+        self._coordination.drop()
+        if isinstance(error, StateConflictError):
+            await self._events.post("StateConflict", f"{error}: read again", warning=True)
+            return
+        self._log.error("turn failed; starting over from the stored state", exc_info=error)
+        self._troubles.set("InternalError", f"{type(error).__name__}: {error}")
+        with contextlib.suppress(KubernetesError):
+            await self._write_status(_NOTHING)

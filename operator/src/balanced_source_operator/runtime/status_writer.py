@@ -1,0 +1,61 @@
+"""Writes the status when it has changed, and says in events what people should see."""
+
+import time
+from collections.abc import Mapping
+from typing import Any, Final
+
+from balanced_source_operator.kube.port import KubernetesApi
+from balanced_source_operator.resources.identity import Identity
+from balanced_source_operator.resources.kinds import BALANCED_SOURCE
+from balanced_source_operator.runtime.events import EventRecorder
+from balanced_source_operator.spec import Status
+
+LAG_INTERVAL: Final = 5.0
+"""Seconds between updates in which nothing but the lag changed."""
+
+
+class StatusWriter:
+    """Of one source."""
+
+    def __init__(self, api: KubernetesApi, source: Identity, events: EventRecorder) -> None:
+        self._api = api
+        self._source = source
+        self._events = events
+        self._written: dict[str, Any] = {}
+        self._at = 0.0
+
+    @property
+    def conditions(self) -> list[Mapping[str, Any]]:
+        """As written last."""
+        return list(self._written.get("conditions", []))
+
+    async def write(self, status: Status) -> float | None:
+        """Write what has changed; returns seconds until a change that was held back should be written.
+
+        Raises:
+            KubernetesError: the API server does not answer.
+        """
+        wanted = status.model_dump(mode="json", by_alias=True)
+        if wanted == self._written:
+            return None
+        now = time.monotonic()
+        is_only_lag = {**wanted, "lag": None} == {**self._written, "lag": None}
+        if is_only_lag and now - self._at < LAG_INTERVAL:
+            return LAG_INTERVAL
+        before, self._at = self._written, now
+        await self._api.patch_status(BALANCED_SOURCE, self._source.namespace, self._source.name, wanted)
+        self._written = wanted
+        await self._tell(before, wanted)
+        return None
+
+    async def _tell(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
+        """An event for each condition that has turned to something that somebody should see."""
+        known = {c["type"]: (c["status"], c["reason"]) for c in before.get("conditions", [])}
+        for condition in after["conditions"]:
+            kind, reason, message = condition["type"], condition["reason"], condition["message"]
+            if known.get(kind) == (condition["status"], reason) or condition["status"] != "True":
+                continue
+            if kind == "Degraded":
+                await self._events.post(reason, message, warning=True)
+            elif kind == "Ready":
+                await self._events.post(reason, message)

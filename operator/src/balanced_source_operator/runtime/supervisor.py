@@ -1,0 +1,59 @@
+"""Keeps one task per BalancedSource, and passes on what handlers see."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+import structlog
+
+from balanced_source_operator.resources.identity import Identity
+from balanced_source_operator.resources.kinds import BALANCED_SOURCE, NAME_LABEL, Kind
+from balanced_source_operator.runtime.environment import Environment
+from balanced_source_operator.runtime.source_runtime import SourceRuntime
+
+log = structlog.get_logger(__name__)
+
+_Key = tuple[str, str]
+
+
+class Supervisor:
+    """Used on one event loop."""
+
+    def __init__(self, environment: Environment) -> None:
+        self._env = environment
+        self._running: dict[_Key, tuple[str, SourceRuntime, asyncio.Task[None]]] = {}
+
+    def on_source(self, event: str | None, body: Mapping[str, Any]) -> None:
+        """A BalancedSource was seen: serve it, or tell the task that does."""
+        source = Identity.of(body)
+        key = (source.namespace, source.name)
+        known = self._running.get(key)
+        if known is not None and (known[0] != source.uid or known[2].done()):
+            known[2].cancel()
+            known = None
+        if known is not None:
+            known[1].note(BALANCED_SOURCE, event, body)
+        elif event != "DELETED" and not body["metadata"].get("deletionTimestamp"):
+            runtime = SourceRuntime(self._env, body)
+            task = asyncio.create_task(runtime.run(), name=f"source {source.namespace}/{source.name}")
+            self._running[key] = (source.uid, runtime, task)
+
+    def on_child(self, kind: Kind, event: str | None, manifest: Mapping[str, Any]) -> None:
+        """A child or a pod was seen."""
+        metadata = manifest["metadata"]
+        key = (metadata["namespace"], metadata.get("labels", {}).get(NAME_LABEL, ""))
+        if (known := self._running.get(key)) is not None:
+            known[1].note(kind, event, manifest)
+
+    @property
+    def sources(self) -> int:
+        """Number of sources that are served."""
+        return sum(not task.done() for _, _, task in self._running.values())
+
+    async def stop(self) -> None:
+        """End all tasks. What they were at is taken up by the next operator."""
+        tasks = [task for _, _, task in self._running.values()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        self._running.clear()

@@ -1,0 +1,85 @@
+"""Settings of the operator process, read once from the environment by the entry point."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from balanced_source.errors import InvalidSpecError
+
+PREFIX = "BALANCED_SOURCE_"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What a user intends is in the custom resource; this is about the process."""
+
+    namespaces: tuple[str, ...] = ()
+    """Namespaces to serve; empty serves all."""
+
+    resync: float = 30.0
+    """Seconds after which a source is looked at although nothing was heard, so that a lost event costs little."""
+
+    save_interval: float = 30.0
+    """Seconds between stores of the enumerator state when only positions have moved."""
+
+    stuck_after: float = 300.0
+    """Seconds that a SparkApplication may stay in a passing state before it is deleted and made anew."""
+
+    retry_failed_after: float = 30.0
+    """Seconds after which a failed SparkApplication is made anew."""
+
+    gate_deadline: float = 300.0
+    """Seconds that a recovery may wait for readers before the condition says who is missing."""
+
+    spark_conf: Mapping[str, str] = field(default_factory=dict)
+    """Spark configuration for every application; that of a BalancedSource wins."""
+
+    metrics_port: int = 8080
+    """Port of /metrics; 0 serves none."""
+
+    probe_port: int = 8081
+    """Port of /healthz; 0 serves none."""
+
+    lease_namespace: str = ""
+    """Namespace of the Lease by which replicas elect a leader; empty runs without election."""
+
+    identity: str = "balanced-source-operator"
+    """Name of this replica, for the Lease and for events."""
+
+
+def settings_from(environment: Mapping[str, str]) -> Settings:
+    """Read the settings.
+
+    Raises:
+        InvalidSpecError: names the variable.
+    """
+
+    def number(name: str, default: float) -> float:
+        value = environment.get(PREFIX + name, "")
+        try:
+            return float(value) if value else default
+        except ValueError as error:
+            raise InvalidSpecError(f"a number, not {value!r}", field=PREFIX + name) from error
+
+    default = Settings()
+    namespaces = environment.get(PREFIX + "NAMESPACES", "")
+    return Settings(
+        namespaces=tuple(name.strip() for name in namespaces.split(",") if name.strip()),
+        resync=number("RESYNC_SECONDS", default.resync),
+        save_interval=number("SAVE_INTERVAL_SECONDS", default.save_interval),
+        stuck_after=number("STUCK_AFTER_SECONDS", default.stuck_after),
+        retry_failed_after=number("RETRY_FAILED_AFTER_SECONDS", default.retry_failed_after),
+        gate_deadline=number("GATE_DEADLINE_SECONDS", default.gate_deadline),
+        spark_conf=_spark_conf(environment.get(PREFIX + "SPARK_CONF", "{}")),
+        metrics_port=int(number("METRICS_PORT", default.metrics_port)),
+        probe_port=int(number("PROBE_PORT", default.probe_port)),
+        lease_namespace=environment.get(PREFIX + "LEASE_NAMESPACE", default.lease_namespace),
+        identity=environment.get(PREFIX + "IDENTITY", default.identity),
+    )
+
+
+def _spark_conf(text: str) -> Mapping[str, str]:
+    try:
+        return {str(key): str(value) for key, value in json.loads(text).items()}
+    except (ValueError, AttributeError) as error:
+        raise InvalidSpecError("a JSON object of strings", field=PREFIX + "SPARK_CONF") from error

@@ -1,0 +1,83 @@
+"""The custom resource as pydantic models: the one source of the CRD, of defaults and of validation."""
+
+import enum
+from typing import Annotated, Any
+
+from pydantic import Field, ValidationError
+
+from balanced_source.errors import InvalidSpecError
+from balanced_source_operator.spec.application import Application
+from balanced_source_operator.spec.base import Model
+from balanced_source_operator.spec.source import Source
+from balanced_source_operator.spec.status import Condition, Status
+
+GROUP = "balancedsource.io"
+VERSION = "v1alpha1"
+KIND = "BalancedSource"
+PLURAL = "balancedsources"
+
+
+class Strategy(enum.StrEnum):
+    """How owners are picked."""
+
+    ROUND_ROBIN = "RoundRobin"
+    HASH = "Hash"
+
+
+class Assignment(Model):
+    """How splits are assigned to readers."""
+
+    strategy: Strategy = Strategy.ROUND_ROBIN
+    """RoundRobin: as many splits for every reader, over all topics and clusters, with the fewest moves. Hash: Flink's
+    owner function, for equal owners on both systems; balances worse."""
+
+
+class BalancedSourceSpec(Model):
+    """What the user wants."""
+
+    parallelism: Annotated[int, Field(ge=1, le=1000)] = 1
+    """Number of readers. A change takes effect while the query runs."""
+
+    assignment: Assignment = Assignment()
+    """How splits are assigned to readers."""
+
+    source: Source
+    """What is read."""
+
+    application: Application
+    """The Spark application that reads."""
+
+    suspend: bool = False
+    """True stops the application and keeps all positions; false goes on there."""
+
+
+def parse_spec(raw: Any) -> BalancedSourceSpec:
+    """The spec of a resource.
+
+    Raises:
+        InvalidSpecError: what the API server could not check, or a resource older than its CRD. Names the fields.
+    """
+    try:
+        return BalancedSourceSpec.model_validate(raw)
+    except ValidationError as error:
+        first, *rest = error.errors()
+        where = ".".join(["spec", *map(str, first["loc"])])
+        more = f" (and {len(rest)} more)" if rest else ""
+        raise InvalidSpecError(f"{first['msg']}{more}", field=where) from error
+
+
+__all__ = [
+    "GROUP",
+    "KIND",
+    "PLURAL",
+    "VERSION",
+    "Application",
+    "Assignment",
+    "BalancedSourceSpec",
+    "Condition",
+    "Model",
+    "Source",
+    "Status",
+    "Strategy",
+    "parse_spec",
+]

@@ -1,0 +1,172 @@
+"""``spec.application``: the PySpark application whose readers receive the splits."""
+
+import enum
+from typing import Annotated, Any, Final
+
+from pydantic import ConfigDict, Field
+
+from balanced_source_operator.spec.base import DURATION_PATTERN, Model, rule, with_rules
+
+PACKAGED_APPLICATION: Final = "local:///opt/balanced-source/app.py"
+"""Our own application: reads the source, applies an optional function, writes the sink."""
+
+Text = Annotated[str, Field(max_length=4096)]
+Memory = Annotated[str, Field(pattern=r"^[0-9]+[kmgtKMGT]?$", max_length=16)]
+
+Template = Annotated[
+    dict[str, Any], Field(json_schema_extra={"type": "object", "x-kubernetes-preserve-unknown-fields": True})
+]
+"""A PodTemplateSpec."""
+
+
+class Provider(enum.StrEnum):
+    """Which Spark operator runs the application."""
+
+    KUBEFLOW = "Kubeflow"
+
+
+class Sink(Model):
+    """Where the packaged application writes to."""
+
+    format: Annotated[str, Field(min_length=1, max_length=128)] = "parquet"
+    """Format of Spark's writeStream."""
+
+    options: Annotated[dict[Annotated[str, Field(max_length=128)], Text], Field(max_length=64)] = {}
+    """Options of that format, e.g. path."""
+
+    partition_by: Annotated[list[Annotated[str, Field(max_length=128)]], Field(max_length=8)] = []
+    """Columns to partition the output by."""
+
+
+class Trigger(Model):
+    """When micro-batches run; exactly one of the two."""
+
+    model_config = ConfigDict(
+        json_schema_extra=with_rules(
+            rule(
+                "has(self.availableNow) && self.availableNow ? !has(self.processingTime) : has(self.processingTime)",
+                "set either processingTime, or availableNow: true",
+            )
+        )
+    )
+
+    processing_time: Annotated[str, Field(pattern=DURATION_PATTERN, max_length=32)] | None = None
+    """Time between the starts of two micro-batches; 0 starts the next one at once."""
+
+    available_now: bool | None = None
+    """Read what is there when the query starts, then end."""
+
+
+class Pipeline(Model):
+    """What the packaged application does with the rows."""
+
+    transform: Annotated[str, Field(pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$", max_length=256)] | None = None
+    """module:function on the application's path, DataFrame → DataFrame."""
+
+    sink: Sink = Sink()
+    """Where the result is written to."""
+
+    trigger: Trigger = Trigger(processing_time="500ms")
+    """When micro-batches run."""
+
+    checkpoint_location: Annotated[str, Field(min_length=1, max_length=4096)]
+    """Folder or URL of Spark's checkpoint. It holds the positions: keep it as long as the source."""
+
+    include_headers: bool = False
+    """Whether rows have a column `headers`."""
+
+
+class Driver(Model):
+    """The driver's pod."""
+
+    cores: Annotated[int, Field(ge=1, le=64)] = 1
+    """Cores of the driver."""
+
+    memory: Memory = "1g"
+    """Heap of the driver's JVM."""
+
+    template: Template | None = None
+    """Pod template. Its container is called spark-kubernetes-driver."""
+
+
+class Executor(Model):
+    """The executors' pods. How many there are follows from parallelism and cores."""
+
+    cores: Annotated[int, Field(ge=1, le=64)] = 1
+    """Cores, which are task slots, of one executor."""
+
+    memory: Memory = "1g"
+    """Heap of an executor's JVM."""
+
+    template: Template | None = None
+    """Pod template. Its container is called spark-kubernetes-executor."""
+
+
+class Application(Model):
+    """The Spark application. A change here (and only here) restarts it."""
+
+    model_config = ConfigDict(
+        json_schema_extra=with_rules(
+            rule(
+                f"has(self.pipeline) || self.mainApplicationFile != '{PACKAGED_APPLICATION}'",
+                "the packaged application needs pipeline; set it, or name your own mainApplicationFile",
+            ),
+        )
+    )
+
+    provider: Provider = Provider.KUBEFLOW
+    """Which Spark operator runs the application. Kubeflow: sparkoperator.k8s.io/v1beta2."""
+
+    image: Annotated[str, Field(min_length=1, max_length=1024)]
+    """Image of driver and executors."""
+
+    image_pull_policy: Annotated[str, Field(pattern="^(Always|IfNotPresent|Never)$")] = "IfNotPresent"
+    """When the image is pulled."""
+
+    image_pull_secrets: Annotated[list[Annotated[str, Field(max_length=253)]], Field(max_length=8)] = []
+    """Names of Secrets for the registry."""
+
+    spark_version: Annotated[str, Field(pattern=r"^[0-9]+\.[0-9]+\.[0-9]+([-.][0-9A-Za-z]+)*$", max_length=32)]
+    """Version of Spark in the image; 4.2 or newer."""
+
+    main_application_file: Annotated[str, Field(min_length=1, max_length=4096)] = PACKAGED_APPLICATION
+    """PySpark program to run. The default is the packaged application; your own reads format("balanced")."""
+
+    arguments: Annotated[list[Text], Field(max_length=64)] = []
+    """Arguments of the program."""
+
+    pipeline: Pipeline | None = None
+    """What the packaged application does."""
+
+    spark_conf: Annotated[
+        dict[Annotated[str, Field(max_length=256)], Text],
+        Field(
+            max_length=256,
+            json_schema_extra=with_rules(
+                rule(
+                    "!self.exists(key, key in ['spark.kubernetes.container.image', "
+                    "'spark.kubernetes.driver.container.image', 'spark.kubernetes.executor.container.image'])",
+                    "set spec.application.image instead of an image in sparkConf",
+                ),
+                rule(
+                    "!('spark.executor.instances' in self)",
+                    "the number of executors follows from parallelism and executor.cores",
+                ),
+                rule(
+                    "!('spark.kubernetes.authenticate.driver.serviceAccountName' in self)",
+                    "set spec.application.serviceAccount instead",
+                ),
+            ),
+        ),
+    ] = {}
+    """Spark configuration. Secrets do not belong here."""
+
+    service_account: Annotated[str, Field(min_length=1, max_length=253)] = "spark"
+    """Service account of the driver; it needs what Spark needs to run executors. The operator adds the right to read
+    this source's assignment and to write its report, nothing else."""
+
+    driver: Driver = Driver()
+    """The driver."""
+
+    executor: Executor = Executor()
+    """The executors."""

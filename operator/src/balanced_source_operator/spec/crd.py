@@ -1,0 +1,166 @@
+"""The CustomResourceDefinition, generated from the models (``make generate``)."""
+
+from typing import Any
+
+import yaml
+from pydantic import BaseModel
+
+from balanced_source_operator.spec import GROUP, KIND, PLURAL, VERSION, BalancedSourceSpec, Status
+from balanced_source_operator.spec.base import rule
+
+_COLUMNS = (
+    ("Ready", "string", '.status.conditions[?(@.type=="Ready")].status', 0),
+    ("Readers", "integer", ".status.readers", 0),
+    ("Splits", "integer", ".status.splits", 0),
+    ("Epoch", "integer", ".status.epoch", 0),
+    ("Lag", "integer", ".status.lag", 0),
+    ("Age", "date", ".metadata.creationTimestamp", 0),
+    ("Desired", "integer", ".spec.parallelism", 1),
+    ("Application", "string", ".status.application.state", 1),
+    ("Message", "string", ".status.message", 1),
+)
+
+_NAME_RULE = rule(
+    "self.metadata.name.size() <= 40 && self.metadata.name.matches('^[a-z]([a-z0-9-]*[a-z0-9])?$')",
+    "the name begins pod and ConfigMap names: at most 40 lower case letters, digits and '-', beginning with a letter",
+)
+
+
+def custom_resource_definition() -> dict[str, Any]:
+    """The CRD as a manifest."""
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{PLURAL}.{GROUP}"},
+        "spec": {
+            "group": GROUP,
+            "scope": "Namespaced",
+            "names": {
+                "kind": KIND,
+                "listKind": f"{KIND}List",
+                "plural": PLURAL,
+                "singular": KIND.lower(),
+                "shortNames": ["bsrc"],
+                "categories": ["streaming"],
+            },
+            "versions": [_version()],
+        },
+    }
+
+
+def _version() -> dict[str, Any]:
+    return {
+        "name": VERSION,
+        "served": True,
+        "storage": True,
+        "subresources": {
+            "status": {},
+            "scale": {
+                "specReplicasPath": ".spec.parallelism",
+                "statusReplicasPath": ".status.readers",
+                "labelSelectorPath": ".status.selector",
+            },
+        },
+        "additionalPrinterColumns": [
+            {"name": name, "type": kind, "jsonPath": path, **({"priority": priority} if priority else {})}
+            for name, kind, path, priority in _COLUMNS
+        ],
+        "schema": {
+            "openAPIV3Schema": {
+                "type": "object",
+                "description": "A streaming source whose splits stay evenly spread over the readers of Spark.",
+                "required": ["spec"],
+                "x-kubernetes-validations": [_NAME_RULE],
+                "properties": {
+                    "apiVersion": {"type": "string"},
+                    "kind": {"type": "string"},
+                    "metadata": {"type": "object"},
+                    "spec": structural_schema(BalancedSourceSpec),
+                    "status": structural_schema(Status),
+                },
+            }
+        },
+    }
+
+
+def structural_schema(model: type[BaseModel]) -> dict[str, Any]:
+    """The model's JSON schema in the form that Kubernetes calls structural: inlined, typed, without unions."""
+    schema = model.model_json_schema(by_alias=True)
+    definitions = schema.pop("$defs", {})
+    structural: dict[str, Any] = _structural(schema, definitions)
+    return structural
+
+
+def _structural(schema: Any, definitions: dict[str, Any]) -> Any:
+    if isinstance(schema, list):
+        return [_structural(item, definitions) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    schema = _resolved(_without_null(_resolved(schema, definitions)), definitions)
+    converted = {
+        key: _converted(key, value, definitions) for key, value in schema.items() if not _is_left_out(key, value)
+    }
+    return _ordered(_as_object(converted))
+
+
+def _is_left_out(key: str, value: Any) -> bool:
+    """Names of classes, ``extra="forbid"`` (pruning does that), and what a CRD may not say."""
+    if key in ("title", "additionalProperties") and not isinstance(value, dict):
+        return True
+    return key == "propertyNames" or (key == "default" and value is None)
+
+
+def _converted(key: str, value: Any, definitions: dict[str, Any]) -> Any:
+    match key:
+        case "properties":
+            return {name: _structural(item, definitions) for name, item in value.items()}
+        case "description":
+            return " ".join(value.split())
+        case "default":
+            return _without_absent(value)
+        case "enum" | "x-kubernetes-validations":
+            return value
+        case _:
+            return _structural(value, definitions)
+
+
+def _resolved(schema: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
+    reference = schema.get("$ref")
+    if reference is None:
+        return schema
+    target = definitions[reference.rsplit("/", 1)[1]]
+    return {**target, **{key: value for key, value in schema.items() if key != "$ref"}}
+
+
+def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
+    """``X | None`` means that the field may be absent, not that it may be null."""
+    options = [option for option in schema.get("anyOf", ()) if option.get("type") != "null"]
+    if "anyOf" not in schema:
+        return schema
+    rest = {key: value for key, value in schema.items() if key != "anyOf"}
+    return {**options[0], **rest}
+
+
+def _without_absent(default: Any) -> Any:
+    """A default as a user would write it: absent fields are absent, not null."""
+    if not isinstance(default, dict):
+        return default
+    return {key: _without_absent(value) for key, value in default.items() if value is not None}
+
+
+def _as_object(schema: dict[str, Any]) -> dict[str, Any]:
+    """Limits of maps are called otherwise in JSON schema."""
+    if "x-kubernetes-preserve-unknown-fields" in schema:
+        schema.pop("additionalProperties", None)
+    return schema
+
+
+def _ordered(schema: dict[str, Any]) -> dict[str, Any]:
+    """Description and type first: that is how people read it."""
+    first = [key for key in ("description", "type") if key in schema]
+    return {key: schema[key] for key in (*first, *(k for k in schema if k not in first))}
+
+
+def to_yaml(manifest: dict[str, Any]) -> str:
+    """A manifest as YAML, in the order in which it was built."""
+    return yaml.safe_dump(manifest, sort_keys=False, width=120, allow_unicode=True)

@@ -1,0 +1,91 @@
+"""``status``: derived, for people and for other controllers; nothing depends on it."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from balanced_source_operator.spec.base import Model
+
+CONDITIONS_SCHEMA = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]}
+
+
+class Condition(Model):
+    """A metav1.Condition."""
+
+    type: Annotated[str, Field(max_length=316)]
+    """Ready, Progressing or Degraded."""
+
+    status: Annotated[str, Field(pattern="^(True|False|Unknown)$")]
+    """True, False or Unknown."""
+
+    observed_generation: Annotated[int, Field(ge=0)] = 0
+    """Generation of the spec that this is about."""
+
+    last_transition_time: Annotated[str, Field(json_schema_extra={"format": "date-time"})]
+    """When the status changed last."""
+
+    reason: Annotated[str, Field(min_length=1, max_length=1024)]
+    """CamelCase word for programs."""
+
+    message: Annotated[str, Field(max_length=32768)] = ""
+    """A sentence for people: what is the case, and what to do."""
+
+
+class Balance(Model):
+    """How evenly splits are spread."""
+
+    min: int = 0
+    """Splits of the reader that has fewest."""
+
+    max: int = 0
+    """Splits of the reader that has most."""
+
+
+class ApplicationStatus(Model):
+    """The Spark application."""
+
+    name: str = ""
+    """Name of the SparkApplication."""
+
+    state: str = ""
+    """Pending, Running, Degraded, Stopping, Paused, Finished or Failed."""
+
+
+class Status(Model):
+    """What is the case."""
+
+    observed_generation: int = 0
+    """Generation of the spec that was looked at last."""
+
+    conditions: Annotated[list[Condition], Field(max_length=16, json_schema_extra=CONDITIONS_SCHEMA)] = []
+    """Ready, Progressing, Degraded."""
+
+    epoch: int = 0
+    """Version number of the assignment."""
+
+    acknowledged_epoch: int = 0
+    """Newest epoch that the application has adopted."""
+
+    readers: int = 0
+    """Number of readers in the newest adopted epoch; what autoscalers read as current size."""
+
+    selector: str = ""
+    """Label selector of the application's pods, for autoscalers."""
+
+    splits: int = 0
+    """Number of known splits."""
+
+    pending_splits: int = 0
+    """Known splits that no reader has."""
+
+    balance: Balance = Balance()
+    """Splits per reader."""
+
+    lag: int | None = None
+    """Records that are there and not read yet; absent while unknown."""
+
+    application: ApplicationStatus = ApplicationStatus()
+    """The Spark application."""
+
+    message: str = ""
+    """The state in one sentence."""

@@ -1,0 +1,135 @@
+"""The packaged application: reads the source, applies an optional function, writes the sink."""
+
+import importlib
+import json
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import structlog
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+from balanced_source.errors import InvalidSpecError
+from balanced_source_spark.data_source import register
+from balanced_source_spark.progress import ProgressLogger
+
+PREFIX: Final = "BALANCED_SOURCE_"
+"""Of environment variables; the operator sets them in the driver's pod."""
+
+Transform = Callable[[DataFrame], DataFrame]
+
+log = structlog.get_logger(__name__)
+
+
+def main(environment: Mapping[str, str] = os.environ) -> None:
+    """Run until the query ends, or the pod is told to stop."""
+    pipeline = _pipeline(environment)
+    transform = load_transform(pipeline.get("transform"))
+    spark = SparkSession.builder.getOrCreate()
+    register(spark)
+    spark.streams.addListener(ProgressLogger())
+    query = start(spark, pipeline, transform, environment)
+    _stop_on_sigterm(query)
+    query.awaitTermination()
+
+
+def start(
+    spark: SparkSession, pipeline: Mapping[str, Any], transform: Transform, environment: Mapping[str, str]
+) -> StreamingQuery:
+    """Start the query that a pipeline describes."""
+    rows = spark.readStream.format("balanced").options(**source_options(pipeline, environment)).load()
+    writer = transform(rows).writeStream.queryName(environment.get(PREFIX + "NAME", "balanced"))
+    return _sink(writer, pipeline).start()
+
+
+def source_options(pipeline: Mapping[str, Any], environment: Mapping[str, str]) -> dict[str, str]:
+    """Options of ``format("balanced")`` for a driver that was started by the operator."""
+    options = {
+        "source": environment[PREFIX + "NAME"],
+        "namespace": environment[PREFIX + "NAMESPACE"],
+        "uid": environment[PREFIX + "UID"],
+        "includeHeaders": str(pipeline.get("includeHeaders", False)).lower(),
+    }
+    if folder := environment.get(PREFIX + "SECRETS_DIR"):
+        options["secretsDir"] = folder
+    return options
+
+
+def load_transform(name: str | None) -> Transform:
+    """The user's function, or one that changes nothing.
+
+    Raises:
+        InvalidSpecError: there is no such module or function.
+    """
+    if not name:
+        return lambda rows: rows
+    module, _, function = name.partition(":")
+    try:
+        found: Transform = getattr(importlib.import_module(module), function)
+    except (ImportError, AttributeError) as error:
+        raise InvalidSpecError(
+            f"{name!r} cannot be loaded: {error}; is the module in the image, on PYTHONPATH?",
+            field="spec.application.pipeline.transform",
+        ) from error
+    return found
+
+
+def _pipeline(environment: Mapping[str, str]) -> dict[str, Any]:
+    try:
+        pipeline: dict[str, Any] = json.loads(environment[PREFIX + "PIPELINE"])
+    except (KeyError, ValueError) as error:
+        raise InvalidSpecError(
+            f"{PREFIX}PIPELINE is missing or no JSON: this program is started by the operator", field="environment"
+        ) from error
+    return pipeline
+
+
+def _sink(writer: DataStreamWriter, pipeline: Mapping[str, Any]) -> DataStreamWriter:
+    sink, trigger = pipeline["sink"], pipeline["trigger"]
+    writer = writer.format(sink["format"]).options(**sink.get("options", {}))
+    writer = writer.option("checkpointLocation", pipeline["checkpointLocation"])
+    if columns := sink.get("partitionBy"):
+        writer = writer.partitionBy(*columns)
+    if trigger.get("availableNow"):
+        return writer.trigger(availableNow=True)
+    return writer.trigger(processingTime=spark_interval(trigger["processingTime"]))
+
+
+def spark_interval(duration: str) -> str:
+    """``1m30s`` as Spark writes it."""
+    names = {"h": "hours", "m": "minutes", "s": "seconds", "ms": "milliseconds"}
+    if duration == "0":
+        return "0 seconds"
+    parts, number, unit = [], "", ""
+    for character in duration + "0":
+        if character.isdigit() and unit:
+            parts.append(f"{number} {names[unit]}")
+            number, unit = "", ""
+        if character.isdigit():
+            number += character
+        else:
+            unit += character
+    return " ".join(parts)
+
+
+def _stop_on_sigterm(query: StreamingQuery) -> None:
+    """Let the micro-batch that runs end in peace; what is not committed is replayed anyway."""
+
+    def stop(*_: Any) -> None:
+        log.info("told to stop")
+        threading.Thread(target=query.stop, daemon=True).start()
+
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, stop)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except InvalidSpecError as error:
+        sys.exit(str(error))
