@@ -22,19 +22,20 @@ class Scene:
         self.operator = operator
         self.kubectl = cluster.control_plane.kubectl
         self.source = SourceView(self.kubectl, "orders")
-        self.sink = cluster.run_dir / "data" / "orders"
+        self.data = cluster.run_dir / "data"
+        self.sink = self.data / "orders"
 
     @property
     def manifest(self) -> dict[str, Any]:
-        """The example, with this machine's broker, folders and a smaller heap in place of a cluster's."""
+        """The example, with this machine's broker, a folder for the volume and smaller heaps."""
         manifest: dict[str, Any] = yaml.safe_load(EXAMPLE.read_text())
         spec = manifest["spec"]
         spec["source"]["kafka"]["clusters"][0]["bootstrapServers"] = self.cluster.kafka().bootstrap
-        pipeline = spec["application"]["pipeline"]
-        pipeline["sink"]["options"]["path"] = str(self.sink)
-        pipeline["checkpointLocation"] = str(self.cluster.run_dir / "data" / "checkpoint")
+        self.data.mkdir(exist_ok=True)
         for role in ("driver", "executor"):
-            spec["application"][role]["memory"] = "768m"
+            settings = spec["application"][role]
+            settings["memory"] = "768m"
+            settings["template"]["spec"]["volumes"] = [{"name": "data", "hostPath": {"path": str(self.data)}}]
         return manifest
 
     def apply(self) -> None:

@@ -1,1 +1,1 @@
-"""Pieces of end-to-end stories: load with a ledger, the state of a source as users see it, proof in the sink's files."""
+"""Pieces of end-to-end stories: load with a ledger, a source as its user sees it, proof in the sink's files."""

@@ -90,12 +90,12 @@ class Load:
 
     def _send(self, number: int) -> None:
         value = json.dumps({"number": number, "at": time.time()})
-        while True:
+        topic, key = next(self._topics), f"key-{number % 10_000}"
+        is_queued = False
+        while not is_queued:
             try:
-                self._producer.produce(
-                    next(self._topics), key=f"key-{number % 10_000}", value=value, on_delivery=self._on_delivery
-                )
-                return
+                self._producer.produce(topic, key=key, value=value, on_delivery=self._on_delivery)
+                is_queued = True
             except BufferError:
                 self._producer.poll(0.1)
 

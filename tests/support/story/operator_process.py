@@ -23,7 +23,12 @@ class OperatorProcess:
     """
 
     def __init__(
-        self, cluster: ProcessCluster, *, user: str = ADMIN, detach: bool = False, settings: dict[str, str] | None = None
+        self,
+        cluster: ProcessCluster,
+        *,
+        user: str = ADMIN,
+        detach: bool = False,
+        settings: dict[str, str] | None = None,
     ) -> None:
         self._cluster = cluster
         self._user = user

@@ -41,7 +41,10 @@ class Delivery:
 
 
 def committed_files(path: Path) -> list[Path]:
-    """Files of the micro-batches that the sink has committed; others are left-overs of failed attempts."""
+    """Files of the micro-batches that the sink has committed; others are left-overs of failed attempts.
+
+    The sink must not be partitioned: all files lie in `path` itself.
+    """
     log = path / "_spark_metadata"
     if not log.is_dir():
         return []
@@ -50,7 +53,8 @@ def committed_files(path: Path) -> list[Path]:
     first = max(compacted, default=-1)
     names = [f"{first}.compact"] if compacted else []
     names += sorted((name for name in entries if name.isdigit() and int(name) > first), key=int)
-    return [file for name in names for file in _logged(entries[name])]
+    # The writer may have seen the folder elsewhere (a volume): only the names count.
+    return [path / Path(file).name for name in names for file in _logged(entries[name])]
 
 
 def rows(path: Path) -> int:
@@ -104,9 +108,9 @@ def _empty() -> pa.Table:
     return pa.table({name: pa.array([], kind) for name, kind in zip(_COLUMNS, types, strict=True)})
 
 
-def _logged(entry: Path) -> Iterator[Path]:
+def _logged(entry: Path) -> Iterator[str]:
     _version, *lines = entry.read_text().splitlines()
     for line in lines:
         action = json.loads(line)
         if action.get("action", "add") == "add":
-            yield Path(unquote(urlparse(action["path"]).path))
+            yield unquote(urlparse(action["path"]).path)

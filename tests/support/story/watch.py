@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from balanced_source.documents import assignment as assignment_document
 from balanced_source.documents import report as report_document
@@ -40,6 +40,9 @@ class Batch:
     ended: float
 
 
+_BEFORE_READING: Final = ("latestOffset", "walCommit", "getBatch", "queryPlanning")
+
+
 class SourceView:
     """One BalancedSource in a cluster."""
 
@@ -73,7 +76,9 @@ class SourceView:
 
     def patch(self, spec: Mapping[str, Any]) -> None:
         """``kubectl patch`` with a merge patch of the spec."""
-        self._kubectl("patch", f"bsrc/{self.name}", "-n", self._namespace, "--type", "merge", "-p", json.dumps({"spec": spec}))
+        self._kubectl(
+            "patch", f"bsrc/{self.name}", "-n", self._namespace, "--type", "merge", "-p", json.dumps({"spec": spec})
+        )
 
     def wait_adopted(self, *, parallelism: int, timeout: float, splits: int | None = None) -> dict[str, Any]:
         """Wait until the application reads with so many readers (and splits), all of them assigned."""
@@ -110,7 +115,7 @@ def _batch(line: Mapping[str, Any]) -> Batch:
     source = line["sources"][0]
     began = datetime.fromisoformat(line["at"]).timestamp()
     durations = {name: milliseconds / 1000 for name, milliseconds in line["durations"].items()}
-    before_reading = sum(durations.get(name, 0.0) for name in ("latestOffset", "walCommit", "getBatch", "queryPlanning"))
+    before_reading = sum(durations.get(name, 0.0) for name in _BEFORE_READING)
     return Batch(
         number=line["batch"],
         epoch=source["epoch"],
