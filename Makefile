@@ -36,4 +36,11 @@ testbed: install ## Build the real parts for demo and tests (once, about 9 minut
 test-testbed: testbed ## The testbed's own tests, with all parts real
 	@$(RUN) pytest -q tests/unit/testbed tests/integration/testbed
 
+demo: install ## The product at work on real parts, with a proof at the end (KEEP=1 leaves it running)
+	@PYTHONPATH=tests $(RUN) demo $(if $(KEEP),--keep,)
+
+generate: install ## Write what is generated from the code: the CRD, the chart's copy of it, reference pages
+	@.venv/bin/balanced-source crd > crds/balancedsource.io_balancedsources.yaml
+
+.PHONY: demo generate
 .PHONY: help install lock format lint test-unit testbed test-testbed

@@ -40,6 +40,11 @@ _REFUSALS: Final[Mapping[int, tuple[str, str]]] = {
 """Errors that somebody has to mend: code → reason of the condition, and what to do."""
 
 
+_NOT_THERE: Final = frozenset(
+    {KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_PARTITION, KafkaError._UNKNOWN_TOPIC}
+)
+"""A partition that does not exist, according to the broker or to the client's own picture."""
+
 _SILENT: Final = logging.getLogger("balanced_source.librdkafka")
 _SILENT.addHandler(logging.NullHandler())
 _SILENT.propagate = False
@@ -148,12 +153,30 @@ class _Client:
     def offsets(
         self, split_ids: Iterable[SplitId], anchor: Anchor, *, is_read_committed: bool = False
     ) -> dict[SplitId, int]:
-        """Offsets of one end of the partitions; those that do not exist any more are left out."""
-        spec = OffsetSpec.earliest() if anchor is Anchor.EARLIEST else OffsetSpec.latest()
-        isolation = IsolationLevel.READ_COMMITTED if is_read_committed else IsolationLevel.READ_UNCOMMITTED
+        """Offsets of one end of the partitions; those that do not exist are left out."""
         wanted = {TopicPartition(str(s[1]), int(s[2])): s for s in split_ids}
+        found = self._listed_offsets(wanted, anchor, is_read_committed=is_read_committed)
+        if missing := [p for p, s in wanted.items() if s not in found]:
+            # The client answers from its own picture of the topics, which knows nothing of partitions that were added
+            # a moment ago: renew it, then ask again.
+            for topic in sorted({partition.topic for partition in missing}):
+                self._refresh(topic)
+            found |= self._listed_offsets({p: wanted[p] for p in missing}, anchor, is_read_committed=is_read_committed)
+        return found
+
+    def _refresh(self, topic: str) -> None:
+        try:
+            self._admin.list_topics(topic, timeout=REQUEST_TIMEOUT)
+        except KafkaException as error:
+            raise self._translated(error) from error
+
+    def _listed_offsets(
+        self, wanted: Mapping[TopicPartition, SplitId], anchor: Anchor, *, is_read_committed: bool
+    ) -> dict[SplitId, int]:
         if not wanted:
             return {}
+        spec = OffsetSpec.earliest() if anchor is Anchor.EARLIEST else OffsetSpec.latest()
+        isolation = IsolationLevel.READ_COMMITTED if is_read_committed else IsolationLevel.READ_UNCOMMITTED
         futures = self._admin.list_offsets(
             dict.fromkeys(wanted, spec), isolation_level=isolation, request_timeout=REQUEST_TIMEOUT
         )
@@ -162,7 +185,7 @@ class _Client:
             try:
                 offsets[wanted[partition]] = future.result().offset
             except KafkaException as error:
-                if error.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
+                if error.args[0].code() not in _NOT_THERE:
                     raise self._translated(error) from error
         return offsets
 

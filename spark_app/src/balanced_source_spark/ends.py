@@ -16,6 +16,9 @@ FRESH: Final = 0.02
 PATIENCE: Final = 2.0
 """Seconds to wait for a cluster that answered last time; one that did not is not waited for."""
 
+COMPLAIN_AFTER: Final = 60.0
+"""Seconds between two complaints about the same cluster."""
+
 log = structlog.get_logger(__name__)
 
 EndsOfScope = Callable[[str, Iterable[SplitId]], Mapping[SplitId, int]]
@@ -31,6 +34,7 @@ class Ends:
         self._pending: dict[str, Future[Mapping[SplitId, int]]] = {}
         self._answered: dict[str, float] = {}
         self._known: dict[SplitId, int] = {}
+        self._complained: dict[str, float] = {}
 
     def get(self, split_ids: Iterable[SplitId]) -> Mapping[SplitId, int]:
         """Ends as known now, for the splits for which any is known."""
@@ -61,5 +65,13 @@ class Ends:
             try:
                 self._known.update(future.result())
                 self._answered[scope] = time.monotonic()
+                self._complained.pop(scope, None)
             except DiscoveryError as error:
-                log.warning("ends unknown for now; other clusters go on", cluster=scope, error=str(error))
+                self._complain(scope, error)
+
+    def _complain(self, scope: str, error: DiscoveryError) -> None:
+        """Once, then once a minute: this is asked several times a second."""
+        now = time.monotonic()
+        if now - self._complained.get(scope, -COMPLAIN_AFTER) >= COMPLAIN_AFTER:
+            self._complained[scope] = now
+            log.warning("ends unknown for now; other clusters go on", cluster=scope, error=str(error))

@@ -27,7 +27,7 @@ class ProgressLogger(StreamingQueryListener):
             batch=progress.batchId,
             at=progress.timestamp,
             rows=progress.numInputRows,
-            milliseconds=progress.durationMs.get("triggerExecution"),
+            durations=dict(progress.durationMs),
             sources=sources,
         )
 

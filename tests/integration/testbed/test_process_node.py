@@ -210,6 +210,17 @@ def test_init_containers_come_first_and_a_crash_is_started_again(bed: Bed) -> No
     bed.api.kubectl("delete", "pod", "loop", "--grace-period=1")
 
 
+def test_a_mount_inside_a_shared_volume_does_not_part_it(bed: Bed) -> None:
+    bed.config_map("inner", key="inner")
+    mounts = [{"name": "shared", "mountPath": "/shared"}, {"name": "inner", "mountPath": "/shared/inner"}]
+    script = "cat /shared/inner/key > /shared/copy"
+    init = {"name": "init", "image": HOST, "command": ["sh", "-c", script], "volumeMounts": mounts}
+    volumes = [{"name": "shared", "emptyDir": {}}, {"name": "inner", "configMap": {"name": "inner"}}]
+    bed.run("nested", "cat /shared/copy", volumeMounts=mounts[:1], spec={"initContainers": [init], "volumes": volumes})
+    bed.wait("nested", "Succeeded")
+    assert bed.logs("nested") == "inner"
+
+
 def test_a_killed_container_reports_137_and_leaves_no_children(bed: Bed) -> None:
     bed.run("killed", "sleep 1000 & echo up; wait")
     bed.wait_log("killed", "up")

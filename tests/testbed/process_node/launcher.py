@@ -117,6 +117,7 @@ class Launcher:
         seen = (str(self._home), *image.visible)
         hidden = {path: path for path in seen if path.startswith(f"{_PRIVATE_TMP}/")}
         binds = {_PRIVATE_TMP: str(self._tmp)} | hidden | dict(image.binds) | dict(mounts)
+        make_mount_points(binds, self.config.directory)
         return {"root": str(root), "binds": binds}
 
     def _account_environment(self, mounts: Mapping[str, str]) -> dict[str, str]:
@@ -157,6 +158,29 @@ class Launcher:
                 stderr=output,
                 start_new_session=True,
             )
+
+
+def make_mount_points(binds: Mapping[str, str], own: Path) -> None:
+    """Make the mount points that lie inside other binds, in those folders that are the node's own.
+
+    The sandbox would hide such a folder behind a memory file system, which is right for a folder of
+    the host, but containers of a pod would not share what they write there.
+
+    Args:
+        binds: path in the container and the host's path.
+        own: folder of the node; everything outside is the host's.
+    """
+    for target, source in binds.items():
+        around = [path for path in binds if target.startswith(f"{path}/") and binds[path].startswith(f"{own}/")]
+        if not around:
+            continue
+        innermost = max(around, key=len)
+        point = Path(binds[innermost]) / target[len(innermost) + 1 :]
+        if Path(source).is_dir():
+            point.mkdir(parents=True, exist_ok=True)
+        else:
+            point.parent.mkdir(parents=True, exist_ok=True)
+            point.touch()
 
 
 def _containers(pod: PodFacts) -> list[Mapping[str, Any]]:

@@ -61,7 +61,7 @@ class Root:
                 self._make(place, host, part)
             place, host = f"{place}/{part}", f"{host}/{part}"
         # below an earlier bind, what is shown comes from there
-        if not Path(source).is_dir() and Path(place).is_dir():
+        if place in self._own and not Path(source).is_dir():  # it was made as a folder, for a file
             Path(place).rmdir()
             Path(place).touch()
         mount(source, place, "", _MS_BIND | _MS_REC)

@@ -1,5 +1,8 @@
+from pathlib import Path
+
 import pytest
 
+from testbed.process_node.launcher import make_mount_points
 from testbed.process_node.paths import PathMap
 
 PATHS = PathMap({"/opt/spark": "/venv/pyspark", "/opt/spark/conf": "/pod/conf", "/data/": "/pod/data"})
@@ -28,3 +31,23 @@ def test_only_spark_settings_are_rewritten_among_files() -> None:
 
 def test_without_paths_nothing_changes() -> None:
     assert PathMap({}).rewrite("/opt/spark") == "/opt/spark"
+
+
+def test_mount_points_are_made_in_the_nodes_own_folders_only(tmp_path: Path) -> None:
+    own, host = tmp_path / "node", tmp_path / "host"
+    for folder in (own / "shared", own / "sub", host):
+        folder.mkdir(parents=True)
+    (own / "file").touch()
+    make_mount_points(
+        {
+            "/shared": str(own / "shared"),
+            "/shared/deep/sub": str(own / "sub"),
+            "/shared/file": str(own / "file"),
+            "/host": str(host),
+            "/host/sub": str(own / "sub"),
+        },
+        own,
+    )
+    assert (own / "shared" / "deep" / "sub").is_dir()
+    assert (own / "shared" / "file").is_file()
+    assert list(host.iterdir()) == []

@@ -79,6 +79,7 @@ class _Reading:
             self._next[key] = int(piece.start or 0)
             self._ends[key] = int(piece.end or 0)
         self._last_error: KafkaError | None = None
+        self._refreshed: set[str] = set()
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         partitions = [TopicPartition(t, p, offset) for (t, p), offset in self._next.items()]
@@ -133,10 +134,17 @@ class _Reading:
                 f"{self._next.get(key)} does not exist any more ({error.str()}): records were deleted before they "
                 "were read, or the topic was created anew"
             )
-        elif error.fatal() or code in _HOPELESS:
+        elif code in _UNKNOWN and key[0] not in self._refreshed:
+            self._refresh(key[0])
+        elif error.fatal() or code in _HOPELESS or code in _UNKNOWN:
             raise BalancedSourceError(f"cluster {self._settings.cluster}: {error.str()}")
         else:
             self._last_error = error
+
+    def _refresh(self, topic: str) -> None:
+        """A consumer that was kept knows nothing of partitions that were added since: let it look again."""
+        self._refreshed.add(topic)
+        self._consumer.list_topics(topic, timeout=self._settings.stall)
 
     def _stalled(self) -> str:
         key, end = next(iter(self._ends.items()))
@@ -156,9 +164,11 @@ _HOPELESS: Final = frozenset(
         KafkaError.TOPIC_AUTHORIZATION_FAILED,
         KafkaError.SASL_AUTHENTICATION_FAILED,
         KafkaError._AUTHENTICATION,
-        KafkaError.UNKNOWN_TOPIC_OR_PART,
-        KafkaError._UNKNOWN_PARTITION,
-        KafkaError._UNKNOWN_TOPIC,
     }
 )
 """Errors that waiting does not mend: the task fails with what the broker said."""
+
+_UNKNOWN: Final = frozenset(
+    {KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_PARTITION, KafkaError._UNKNOWN_TOPIC}
+)
+"""A partition that the client, or the broker that it asked, has not heard of yet; hopeless if it stays so."""

@@ -1,0 +1,1 @@
+"""`make demo`: the product at work on real parts, with a proof at the end."""

@@ -1,0 +1,5 @@
+"""Start: ``python -m demo``."""
+
+from demo.story import app
+
+app()

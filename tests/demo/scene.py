@@ -1,0 +1,70 @@
+"""What the demo plays in: a cluster, the operator, a broker with load, and the source."""
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from support.story.operator_process import OperatorProcess
+from support.story.watch import Batch, SourceView, batches
+from testbed.cluster import ProcessCluster
+from testbed.versions import CHECKOUT
+
+EXAMPLE = CHECKOUT / "examples" / "orders.yaml"
+TOPICS = {"orders": 8, "payments": 5}
+
+
+class Scene:
+    """See the module."""
+
+    def __init__(self, cluster: ProcessCluster, operator: OperatorProcess) -> None:
+        self.cluster = cluster
+        self.operator = operator
+        self.kubectl = cluster.control_plane.kubectl
+        self.source = SourceView(self.kubectl, "orders")
+        self.data = cluster.run_dir / "data"
+        self.sink = self.data / "orders"
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        """The example, with this machine's broker, a folder for the volume and smaller heaps."""
+        manifest: dict[str, Any] = yaml.safe_load(EXAMPLE.read_text())
+        spec = manifest["spec"]
+        spec["source"]["kafka"]["clusters"][0]["bootstrapServers"] = self.cluster.kafka().bootstrap
+        self.data.mkdir(exist_ok=True)
+        for role in ("driver", "executor"):
+            settings = spec["application"][role]
+            settings["memory"] = "768m"
+            settings["template"]["spec"]["volumes"] = [{"name": "data", "hostPath": {"path": str(self.data)}}]
+        return manifest
+
+    def apply(self) -> None:
+        """``kubectl apply`` of the example."""
+        file = self.cluster.run_dir / "orders.yaml"
+        file.write_text(yaml.safe_dump(self.manifest, sort_keys=False))
+        self.kubectl("apply", "-f", str(file))
+
+    @property
+    def driver(self) -> str:
+        """Name of the driver's pod."""
+        return f"{self.source.status['application']['name']}-driver"
+
+    @property
+    def driver_pod(self) -> dict[str, Any]:
+        """The driver's pod."""
+        return next(pod for pod in self.cluster.pods("spark-role=driver") if pod["metadata"]["name"] == self.driver)
+
+    def batches(self) -> list[Batch]:
+        """Micro-batches of the driver that runs now."""
+        return list(batches(self.cluster.logs(self.driver)))
+
+    @property
+    def expected(self) -> dict[tuple[str, str, int], int]:
+        """Records per partition, as the broker counts them."""
+        admin = self.cluster.kafka().admin
+        return {("main", topic, p): end for topic in TOPICS for p, (_, end) in admin.offsets(topic).items()}
+
+
+def new_cluster(run_dir: Path, **options: Any) -> ProcessCluster:
+    """A cluster with a broker and our custom resource."""
+    return ProcessCluster(run_dir, kafka=["main"], crds=[CHECKOUT / "crds"], **options)

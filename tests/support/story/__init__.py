@@ -1,0 +1,1 @@
+"""Pieces of end-to-end stories: load with a ledger, a source as its user sees it, proof in the sink's files."""

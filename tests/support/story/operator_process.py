@@ -1,0 +1,75 @@
+"""The operator as a process of its own that can be killed and started again."""
+
+import json
+import os
+import sys
+
+from testbed.cluster import ProcessCluster
+from testbed.control_plane import ADMIN
+from testbed.processes import Child, Supervisor
+from testbed.waiting import wait_until
+
+_PROGRAM = "from balanced_source_operator.cli import app; app()"
+
+
+class OperatorProcess:
+    """Runs ``balanced-source operator`` against a cluster.
+
+    Args:
+        cluster: where its kubeconfig, its log and its pid file are.
+        user: whose rights it has.
+        detach: whether it outlives this process.
+        settings: further ``BALANCED_SOURCE_…`` variables, without that prefix.
+    """
+
+    def __init__(
+        self,
+        cluster: ProcessCluster,
+        *,
+        user: str = ADMIN,
+        detach: bool = False,
+        settings: dict[str, str] | None = None,
+    ) -> None:
+        self._cluster = cluster
+        self._user = user
+        self._settings = settings or {}
+        self._supervisor = Supervisor(cluster.run_dir, detach=detach)
+        self._child: Child | None = None
+        self._starts = 0
+
+    def start(self) -> None:
+        """Start it, and wait until it serves."""
+        self._starts += 1
+        variables = {
+            "SPARK_CONF": json.dumps(self._cluster.driver_spark_conf),
+            "METRICS_PORT": "0",
+            "PROBE_PORT": "0",
+            **self._settings,
+        }
+        environment = {
+            **os.environ,
+            "KUBECONFIG": str(self._cluster.control_plane.kubeconfig(self._user)),
+            **{f"BALANCED_SOURCE_{name}": value for name, value in variables.items()},
+        }
+        command = [sys.executable, "-c", _PROGRAM, "operator"]
+        self._child = self._supervisor.start(f"operator-{self._starts}", command, env=environment)
+        self._supervisor.wait_ready(self._child, lambda: '"serving"' in self.log, 60)
+
+    @property
+    def log(self) -> str:
+        """What the newest run has logged."""
+        if self._child is None or not self._child.log.exists():
+            return ""
+        return self._child.log.read_text()
+
+    def kill(self) -> None:
+        """End it at once, wherever it is."""
+        if self._child is not None:
+            child = self._child
+            self._supervisor.kill(child)
+            wait_until(lambda: not child.alive(), 10, "the operator to be gone")
+
+    def stop(self) -> None:
+        """End it, if it still runs."""
+        if self._child is not None and self._child.alive():
+            self._supervisor.stop(self._child)
