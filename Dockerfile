@@ -8,13 +8,15 @@
 #   --secret id=pip,src=pip.conf --secret id=ca,src=ca.crt      (pip.conf: cert = /run/secrets/ca.crt)
 ARG PYTHON_IMAGE=python:3.11-slim-bookworm
 
-# --- the wheel --------------------------------------------------------------------------------------------------------
-FROM ${PYTHON_IMAGE} AS build
+# --- tools, then the wheel; the stages behind take the code by the wheel, last, so that dependencies stay cached ---------
+FROM ${PYTHON_IMAGE} AS tools
 ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1
 WORKDIR /source
 COPY .ci/locks/build.txt .ci/locks/
 RUN --mount=type=secret,id=pip,target=/etc/pip.conf --mount=type=secret,id=ca,target=/run/secrets/ca.crt \
     python3 -m venv /opt/build && /opt/build/bin/pip install --quiet --require-hashes -r .ci/locks/build.txt
+
+FROM tools AS wheel
 COPY pyproject.toml README.md LICENSE ./
 COPY operator operator
 COPY spark_app/src spark_app/src
@@ -24,13 +26,14 @@ RUN /opt/build/bin/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir 
 #   COPY --from=native /wheels /wheels
 
 # --- the operator -----------------------------------------------------------------------------------------------------
-FROM build AS operator-build
+FROM tools AS operator-build
 COPY .ci/locks/operator.txt .ci/locks/
 RUN --mount=type=secret,id=pip,target=/etc/pip.conf --mount=type=secret,id=ca,target=/run/secrets/ca.crt \
     python3 -m venv --without-pip /opt/venv \
     && /opt/build/bin/pip --python /opt/venv/bin/python install --quiet --require-hashes --only-binary :all: \
-         -r .ci/locks/operator.txt \
-    && /opt/build/bin/pip --python /opt/venv/bin/python install --quiet --no-deps --no-index /wheels/*.whl
+         -r .ci/locks/operator.txt
+COPY --from=wheel /wheels /wheels
+RUN /opt/build/bin/pip --python /opt/venv/bin/python install --quiet --no-deps --no-index /wheels/*.whl
 
 FROM ${PYTHON_IMAGE} AS operator
 LABEL org.opencontainers.image.title="Balanced Source operator" org.opencontainers.image.licenses="Apache-2.0"
@@ -45,7 +48,7 @@ ENTRYPOINT ["balanced-source"]
 CMD ["operator"]
 
 # --- Spark: driver and executors --------------------------------------------------------------------------------------
-FROM build AS spark-build
+FROM tools AS spark-build
 ARG SPARK_VERSION=4.2.0
 COPY .ci/locks/spark42.txt .ci/locks/spark43.txt .ci/locks/
 # PySpark comes as source that needs no compiler; its folder is a whole Spark and belongs to /opt/spark
@@ -59,10 +62,11 @@ RUN --mount=type=secret,id=pip,target=/etc/pip.conf --mount=type=secret,id=ca,ta
          -r /tmp/pyspark.txt \
     && /opt/build/bin/pip --python /opt/venv/bin/python install --quiet --require-hashes --only-binary :all: \
          -r /tmp/others.txt \
-    && /opt/build/bin/pip --python /opt/venv/bin/python install --quiet --no-deps --no-index \
-         /spark-wheels/*.whl /wheels/*.whl \
+    && /opt/build/bin/pip --python /opt/venv/bin/python install --quiet --no-deps --no-index /spark-wheels/*.whl \
     && packages="$(/opt/venv/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')" \
     && mv "$packages/pyspark" /opt/spark && ln -s /opt/spark "$packages/pyspark" && mkdir -p /opt/spark/conf
+COPY --from=wheel /wheels /wheels
+RUN /opt/build/bin/pip --python /opt/venv/bin/python install --quiet --no-deps --no-index /wheels/*.whl
 
 FROM ${PYTHON_IMAGE} AS spark
 LABEL org.opencontainers.image.title="Balanced Source on Spark" org.opencontainers.image.licenses="Apache-2.0"

@@ -1,8 +1,8 @@
 """A whole cluster behind one interface, whatever its pods run on.
 
-`ProcessCluster` runs pods as local processes and needs no privileges. Two further kinds fit the same
-interface and are to come: a node with a real kubelet in a closed network namespace, for what processes
-cannot show (limits, probes, Services, real images), and kind on machines with a Docker engine.
+`ProcessCluster` runs pods as local processes and needs no privileges. Two further kinds have the same
+interface: `testbed.node.cluster`, a node with a real kubelet in a closed network namespace, for what processes
+cannot show (limits, probes, Services, real images), and `testbed.kind` on machines with an engine.
 """
 
 import contextlib
@@ -24,6 +24,7 @@ from testbed.control_plane import ControlPlane
 from testbed.errors import TestbedError
 from testbed.etcd_data import EtcdData
 from testbed.kafka import KafkaCluster
+from testbed.kubectl import Kubectl
 from testbed.node_process import NodeProcess
 from testbed.ports import PortPool
 from testbed.process_node.images import ProcessImage
@@ -45,8 +46,12 @@ class Cluster(Protocol):
         """Where everything of this cluster is."""
 
     @property
-    def control_plane(self) -> ControlPlane:
-        """The Kubernetes API and what changes its health."""
+    def spark_versions(self) -> tuple[str, ...]:
+        """Those with an image."""
+
+    @property
+    def control_plane(self) -> Kubectl:
+        """The Kubernetes API."""
 
     @property
     def spark_operator(self) -> SparkOperator:
@@ -268,10 +273,6 @@ class ProcessCluster:
             "sparkConf": self.driver_spark_conf,
         }
         (self.run_dir / _MANIFEST).write_text(json.dumps(facts, indent=2) + "\n")
-
-
-_KINDS: tuple[type[Cluster], ...] = (ProcessCluster,)
-"""All kinds of clusters; the type checker compares them with the interface."""
 
 
 def read_manifest(run_dir: Path) -> dict[str, Any]:

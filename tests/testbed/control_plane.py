@@ -84,7 +84,6 @@ class ControlPlane(Kubectl):
             controllers run. None: nothing but this machine's own processes come, over loopback.
 
     Attributes:
-        port: of the API server; the same over restarts.
         server: URL of the API server.
         ca: signs all certificates of this testbed.
     """
@@ -100,10 +99,8 @@ class ControlPlane(Kubectl):
         crds: Iterable[Path] = (),
         address: str | None = None,
     ) -> None:
-        super().__init__(run_dir / "kube-cache")
+        super().__init__(run_dir, supervisor or Supervisor(run_dir))
         self._address = address
-        self.run_dir = run_dir
-        self.supervisor = supervisor or Supervisor(run_dir)
         self._own_ports = PortPool()
         ports = ports or self._own_ports
         self._builder = builder or Builder(progress=progress)
@@ -114,9 +111,9 @@ class ControlPlane(Kubectl):
         self._children: dict[str, Child] = {}
         self._tokens = {user: pki.new_token() for user in _TOKEN_USERS}
         self.ca = pki.CertificateAuthority("balanced-source testbed")
-        self.port = ports.take()
+        self._port = ports.take()
         self._etcd_port = ports.take()
-        self.server = f"https://{LOOPBACK}:{self.port}"
+        self.server = f"https://{LOOPBACK}:{self._port}"
 
     def __enter__(self) -> Self:
         try:
@@ -133,6 +130,11 @@ class ControlPlane(Kubectl):
         trace: TracebackType | None,
     ) -> None:
         self.stop()
+
+    @property
+    def port(self) -> int:
+        """Of the API server; the same over restarts."""
+        return self._port
 
     @property
     def program(self) -> Path:

@@ -8,7 +8,7 @@ import yaml
 
 from testbed.builds import Builder
 from testbed.commands import run
-from testbed.control_plane import ADMIN, ControlPlane
+from testbed.kubectl import ADMIN, Kubectl
 
 _TIMEOUT = 600.0  # seconds; the longest is an install that waits for pods
 
@@ -22,9 +22,7 @@ class Helm:
         control_plane: where releases go; None for what needs no cluster.
     """
 
-    def __init__(
-        self, folder: Path, *, builder: Builder | None = None, control_plane: ControlPlane | None = None
-    ) -> None:
+    def __init__(self, folder: Path, *, builder: Builder | None = None, control_plane: Kubectl | None = None) -> None:
         self._program = (builder or Builder()).ensure("helm")["helm"]
         self._folder = folder
         self._control_plane = control_plane

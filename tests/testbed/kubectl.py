@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from testbed.commands import run
 from testbed.errors import CommandError, TestbedError
+from testbed.processes import Supervisor
 from testbed.waiting import wait_until
 
 ADMIN = "admin"
@@ -16,11 +17,18 @@ class Kubectl:
     """Commands and objects of one cluster.
 
     Args:
-        cache: folder for what kubectl remembers; it would land in the home folder otherwise.
+        run_dir: gets what kubectl remembers, which would land in the home folder otherwise.
+        supervisor: of the processes in and beside the cluster.
     """
 
-    def __init__(self, cache: Path) -> None:
-        self._cache = cache
+    def __init__(self, run_dir: Path, supervisor: Supervisor) -> None:
+        self.run_dir = run_dir
+        self.supervisor = supervisor
+
+    @property
+    def port(self) -> int:
+        """Of the API server, on loopback."""
+        raise NotImplementedError
 
     @property
     def program(self) -> Path:
@@ -47,7 +55,7 @@ class Kubectl:
         Raises:
             CommandError: it failed; `stderr` has its message.
         """
-        settings = {"KUBECONFIG": str(self.kubeconfig(user)), "KUBECACHEDIR": str(self._cache)}
+        settings = {"KUBECONFIG": str(self.kubeconfig(user)), "KUBECACHEDIR": str(self.run_dir / "kube-cache")}
         return run([self.program, *arguments], env=settings, stdin=stdin, timeout=timeout)
 
     def apply(self, manifest: Path | str | Mapping[str, Any], *, user: str = ADMIN) -> None:

@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from testbed.builds import SPARK_OPERATOR_FILES, Builder
-from testbed.control_plane import SPARK_OPERATOR, ControlPlane
+from testbed.control_plane import SPARK_OPERATOR
 from testbed.errors import MissingPrerequisiteError
 from testbed.java import java_home
+from testbed.kubectl import Kubectl
 from testbed.ports import LOOPBACK, PortPool
 from testbed.process_node import sandbox
 from testbed.process_node.namespaces import mount_namespace_command
@@ -49,7 +50,7 @@ class SparkOperator:
 
     def __init__(
         self,
-        control_plane: ControlPlane,
+        control_plane: Kubectl,
         spark_home: Path,
         *,
         ports: PortPool,
