@@ -8,7 +8,7 @@
 #   --secret id=pip,src=pip.conf --secret id=ca,src=ca.crt      (pip.conf: cert = /run/secrets/ca.crt)
 ARG PYTHON_IMAGE=python:3.11-slim-bookworm
 
-# --- tools, then the wheel; the stages behind take the code by the wheel, last, so that dependencies stay cached ---------
+# --- tools, then the wheel; later stages take the code by the wheel, last, so that dependencies stay cached
 FROM ${PYTHON_IMAGE} AS tools
 ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1
 WORKDIR /source
@@ -37,7 +37,8 @@ RUN /opt/build/bin/pip --python /opt/venv/bin/python install --quiet --no-deps -
 
 FROM ${PYTHON_IMAGE} AS operator
 LABEL org.opencontainers.image.title="Balanced Source operator" org.opencontainers.image.licenses="Apache-2.0"
-RUN echo "operator:x:65532:65532::/nonexistent:/usr/sbin/nologin" >> /etc/passwd && echo "operator:x:65532:" >> /etc/group
+RUN echo "operator:x:65532:65532::/nonexistent:/usr/sbin/nologin" >> /etc/passwd \
+    && echo "operator:x:65532:" >> /etc/group
 COPY --from=operator-build /opt/venv /opt/venv
 # the root file system may be read-only
 ENV PATH=/opt/venv/bin:/usr/local/bin:/usr/bin:/bin PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1
@@ -53,7 +54,7 @@ ARG SPARK_VERSION=4.2.0
 COPY .ci/locks/spark42.txt .ci/locks/spark43.txt .ci/locks/
 # PySpark comes as source that needs no compiler; its folder is a whole Spark and belongs to /opt/spark
 RUN --mount=type=secret,id=pip,target=/etc/pip.conf --mount=type=secret,id=ca,target=/run/secrets/ca.crt \
-    lock=".ci/locks/spark$(echo "${SPARK_VERSION%.*}" | tr -d .).txt" \
+    minor="${SPARK_VERSION%.*}" && lock=".ci/locks/spark${minor%.*}${minor#*.}.txt" \
     && grep -q "^pyspark==${SPARK_VERSION} " "$lock" \
     && sed -n '/^pyspark==/,/[^\\]$/p' "$lock" > /tmp/pyspark.txt \
     && sed '/^pyspark==/,/[^\\]$/d' "$lock" > /tmp/others.txt \

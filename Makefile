@@ -26,6 +26,7 @@ lint: install ## ruff, mypy --strict, import contracts
 	@$(RUN) ruff check .
 	@$(RUN) mypy
 	@.venv/bin/lint-imports
+	@.venv/bin/hadolint Dockerfile
 
 test-unit: install ## Only the unit tests (no I/O, under a minute)
 	@$(RUN) pytest -q tests/unit
@@ -41,6 +42,15 @@ demo: install ## The product at work on real parts, with a proof at the end (KEE
 
 generate: install ## Write what is generated from the code: the CRD, the chart's copy of it, reference pages
 	@.venv/bin/balanced-source crd > crds/balancedsource.io_balancedsources.yaml
+	@cp crds/balancedsource.io_balancedsources.yaml charts/balanced-source/files/
 
 .PHONY: demo generate
 .PHONY: help install lock format lint test-unit testbed test-testbed
+
+e2e: install ## The story on real pods (CLUSTER=node: root on Linux; kind: an engine; process: neither)
+	@PYTHONPATH=tests $(RUN) e2e.node.story --cluster $(or $(CLUSTER),node)
+
+test-chart: install ## The chart: templates, and an install with exactly its rights
+	@$(RUN) pytest -q tests/integration/chart
+
+.PHONY: e2e test-chart

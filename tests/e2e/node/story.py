@@ -5,6 +5,7 @@
 
 import contextlib
 import os
+import shutil
 import tempfile
 import time
 from dataclasses import dataclass, field
@@ -65,11 +66,12 @@ def main(
     folder: Path = typer.Option(None, help="Where everything goes; a temporary folder by default."),
 ) -> None:
     """Play the story; exit code 1 when a record was lost or duplicated, or something was restarted by a rescale."""
-    run_dir = folder or Path(tempfile.mkdtemp(prefix="balanced-source-e2e-")) / "run"
+    run_dir = folder or Path(tempfile.mkdtemp(prefix="balanced-source-e2e-"))
     progress = Progress(console)
     share = run_dir / "share"
     with new_cluster(cluster, run_dir, share=share, kafka=["main"], progress=progress) as started:
         outcome = play(Scene(started, share), progress)
+    shutil.rmtree(run_dir, ignore_errors=True)  # only after a failure there is something to look at
     for text in (*outcome.complaints, *outcome.delivery.examples):
         console.print(text, markup=False)
     console.print(outcome.line, markup=False)

@@ -8,6 +8,7 @@ import pytest
 from e2e.node.scene import Scene
 from e2e.node.story import play
 from testbed.choice import new_cluster
+from testbed.node import system
 from testbed.progress import Progress
 
 pytestmark = [
@@ -24,3 +25,5 @@ def test_every_record_is_delivered_exactly_once_on_real_pods(tmp_path: Path) -> 
     with new_cluster(kind, tmp_path / "run", share=share, kafka=["main"], progress=Progress()) as cluster:
         outcome = play(Scene(cluster, share), Progress())
     assert outcome.is_ok, (outcome.line, outcome.complaints, outcome.delivery.examples)
+    assert system.left_overs(tmp_path / "run") == []
+    assert not system.STATE.exists()

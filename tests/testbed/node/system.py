@@ -23,6 +23,8 @@ _RECORD = STATE / "record.json"
 _LOCK = Path("/run/balanced-source-node.lock")
 _CGROUPS = Path("/sys/fs/cgroup")
 _PODS_CGROUP = "kubepods"
+# the kubelet makes folders there whatever its root folder is
+_KUBELET = Path("/var/lib/kubelet")
 # those that the kubelet sets
 _SYSCTLS = (
     "vm/overcommit_memory",
@@ -94,6 +96,7 @@ def record(*, namespace: str, folders: list[Path]) -> None:
         "sysctls": {name: _sysctl(name).read_text() for name in _SYSCTLS if _sysctl(name).exists()},
         "cgroups": [str(path) for path in _pod_cgroups()],
         "namespaces": _pod_namespaces(),
+        "kubelet": _KUBELET.exists(),
     }
     _RECORD.write_text(json.dumps(document))
 
@@ -111,6 +114,8 @@ def restore() -> None:
     delete_namespace(before["namespace"])
     _remove_cgroups(before["cgroups"])
     _restore_sysctls(before)
+    if not before["kubelet"]:
+        shutil.rmtree(_KUBELET, ignore_errors=True)
     shutil.rmtree(STATE)
 
 

@@ -18,6 +18,7 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(system, "_RECORD", folder / "record.json")
     monkeypatch.setattr(system, "_LOCK", tmp_path / "lock")
     monkeypatch.setattr(system, "_sysctl", lambda name: tmp_path / name.replace("/", "."))
+    monkeypatch.setattr(system, "_KUBELET", tmp_path / "kubelet")
     monkeypatch.setattr(system, "delete_namespace", lambda _: None)
     for name in system._SYSCTLS[:2]:
         system._sysctl(name).write_text("0\n")
