@@ -49,6 +49,7 @@ class PatientLock(LeaseLock):
 
     async def release(self) -> None:
         """Let the next replica begin at once, instead of when the Lease has run out."""
+        await self.get(self.name, self.namespace)  # for its revision: an update does not tell it
         lease = self.lease_reference
         if lease is None or lease.spec.holder_identity != self.identity:
             return

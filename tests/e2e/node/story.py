@@ -63,7 +63,7 @@ class Outcome:
 @app.command()
 def main(
     cluster: str = typer.Option("node", envvar="CLUSTER", help="process, node or kind."),
-    folder: Path = typer.Option(None, help="Where everything goes; a temporary folder by default."),
+    folder: Path | None = typer.Option(None, help="Where everything goes; a temporary folder by default."),
 ) -> None:
     """Play the story; exit code 1 when a record was lost or duplicated, or something was restarted by a rescale."""
     run_dir = folder or Path(tempfile.mkdtemp(prefix="balanced-source-e2e-"))

@@ -1,0 +1,122 @@
+"""Replicas of the operator at a real Lease."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import aiohttp
+import pytest
+from kubernetes_asyncio import config
+from kubernetes_asyncio.client import ApiClient, Configuration
+
+from balanced_source_operator.leadership import LEASE_NAME, serve_while_leading
+from testbed.control_plane import ControlPlane
+from testbed.ports import LOOPBACK, PortPool
+
+pytestmark = [pytest.mark.integration, pytest.mark.asyncio]
+
+
+@pytest.fixture(scope="module")
+def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    with ControlPlane(tmp_path_factory.mktemp("leadership")) as started:
+        yield started
+
+
+@pytest.fixture
+def namespace(control_plane: ControlPlane, tmp_path: Path) -> str:
+    name = tmp_path.name.replace("_", "-").lower()[:60].strip("-")
+    control_plane.kubectl("create", "namespace", name)
+    return name
+
+
+@asynccontextmanager
+async def client_of(control_plane: ControlPlane) -> AsyncIterator[ApiClient]:
+    configuration = Configuration()
+    await config.load_kube_config(str(control_plane.kubeconfig()), client_configuration=configuration)
+    async with ApiClient(configuration) as client:
+        yield client
+
+
+class Replica:
+    """Says when it serves, and serves until it is told to stop or to fail."""
+
+    def __init__(self, client: ApiClient, namespace: str, identity: str, port: int = 0) -> None:
+        self.serving = asyncio.Event()
+        self.failure: Exception | None = None
+        self.stop = asyncio.Event()
+        self.task = asyncio.create_task(
+            serve_while_leading(
+                self._serve, client, namespace=namespace, identity=identity, probe_port=port, stop=self.stop
+            )
+        )
+
+    async def _serve(self) -> None:
+        self.serving.set()
+        await self.stop.wait()
+        if self.failure:
+            raise self.failure
+
+
+async def test_one_serves_and_its_successor_begins_at_once(control_plane: ControlPlane, namespace: str) -> None:
+    async with client_of(control_plane) as client:
+        first = Replica(client, namespace, "first")
+        await asyncio.wait_for(first.serving.wait(), 20)
+        second = Replica(client, namespace, "second")
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(second.serving.wait(), 5)
+        begun = time.monotonic()
+        first.stop.set()
+        await asyncio.wait_for(first.task, 10)
+        await asyncio.wait_for(second.serving.wait(), 20)
+        assert time.monotonic() - begun < 10, "it waited until the Lease had run out"
+        lease = control_plane.get("lease", LEASE_NAME, namespace)
+        assert lease is not None
+        assert lease["spec"]["holderIdentity"] == "second"
+        second.stop.set()
+        await asyncio.wait_for(second.task, 10)
+
+
+async def test_a_follower_is_healthy(control_plane: ControlPlane, namespace: str) -> None:
+    ports = PortPool()
+    port = ports.take()
+    async with client_of(control_plane) as client, aiohttp.ClientSession() as session:
+        leader = Replica(client, namespace, "leader")
+        await asyncio.wait_for(leader.serving.wait(), 20)
+        follower = Replica(client, namespace, "follower", port)
+        async with asyncio.timeout(10):
+            while True:
+                try:
+                    async with session.get(f"http://{LOOPBACK}:{port}/healthz") as reply:
+                        assert reply.status == 200
+                        break
+                except aiohttp.ClientConnectorError:
+                    await asyncio.sleep(0.05)
+        for replica in (follower, leader):
+            replica.stop.set()
+            await asyncio.wait_for(replica.task, 10)
+        assert not follower.serving.is_set()
+    ports.close()
+
+
+async def test_a_leader_that_cannot_serve_ends(control_plane: ControlPlane, namespace: str) -> None:
+    async with client_of(control_plane) as client:
+        leader = Replica(client, namespace, "leader")
+        await asyncio.wait_for(leader.serving.wait(), 20)
+        leader.failure = RuntimeError("out of order")
+        leader.stop.set()
+        with pytest.raises(RuntimeError, match="out of order"):
+            await asyncio.wait_for(leader.task, 10)
+
+
+async def test_a_short_outage_of_the_api_server_ends_nobody(control_plane: ControlPlane, namespace: str) -> None:
+    async with client_of(control_plane) as client:
+        leader = Replica(client, namespace, "leader")
+        await asyncio.wait_for(leader.serving.wait(), 20)
+        await asyncio.to_thread(control_plane.kill_apiserver)
+        await asyncio.sleep(3)  # more than one renewal is due
+        control_plane.start_apiserver()
+        assert not leader.task.done()
+        leader.stop.set()
+        await asyncio.wait_for(leader.task, 20)
