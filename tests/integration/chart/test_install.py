@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from support.chart.values import EVERYTHING
 from testbed.cluster import ProcessCluster
 from testbed.errors import CommandError
 from testbed.helm import Helm
@@ -170,3 +171,15 @@ def test_users_of_the_clusters_roles_may_edit_sources(cluster: ProcessCluster) -
     rules = json.dumps((cluster.control_plane.get("clusterroles", "edit") or {})["rules"])
     assert "balancedsources" in rules
     assert "balancedsources" in json.dumps((cluster.control_plane.get("clusterroles", "view") or {})["rules"])
+
+
+def test_the_api_server_takes_everything_that_can_be_on(cluster: ProcessCluster, chart: Path) -> None:
+    helm = Helm(cluster.run_dir / "helm", control_plane=cluster.control_plane)
+    monitor = {"service": {"enabled": True}, "serviceMonitor": {"enabled": False}}  # whose kind is not installed here
+    values = helm.values("everything", EVERYTHING | {"watchNamespaces": [JOBS], "metrics": monitor})
+    text = helm("template", "all", chart, "--namespace", SYSTEM, "--values", values, "--no-hooks")
+    told = cluster.control_plane.kubectl(
+        "apply", "--server-side", "--force-conflicts", "--dry-run=server", "-f", "-", stdin=text
+    )
+    for kind in ("networkpolicy", "poddisruptionbudget", "deployment", "service/"):
+        assert kind in told

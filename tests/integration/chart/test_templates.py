@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
+from support.chart.values import EVERYTHING
 from testbed.errors import CommandError
 from testbed.helm import Helm
 from testbed.versions import CHECKOUT
@@ -14,33 +15,6 @@ from testbed.versions import CHECKOUT
 pytestmark = pytest.mark.integration
 CRD = CHECKOUT / "crds" / "balancedsource.io_balancedsources.yaml"
 Render = Callable[..., list[dict[str, Any]]]
-
-EVERYTHING: dict[str, Any] = {
-    "commonLabels": {"team": "data"},
-    "image": {"digest": "sha256:" + "0" * 64, "pullSecrets": [{"name": "registry"}]},
-    "watchNamespaces": ["jobs", "more-jobs"],
-    "replicas": 2,
-    "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1}},
-    "logging": {"debug": True},
-    "sparkConf": {"spark.ui.enabled": "false"},
-    "settings": {"resyncSeconds": 10, "saveIntervalSeconds": 1.5},
-    "metrics": {"service": {"enabled": True}, "serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}}},
-    "serviceAccount": {"annotations": {"example.org/role": "reader"}},
-    "spark": {"jobNamespaces": ["jobs"], "serviceAccount": {"annotations": {"a": "b"}}},
-    "podAnnotations": {"a": "b"},
-    "podLabels": {"a": "b"},
-    "nodeSelector": {"kubernetes.io/os": "linux"},
-    "tolerations": [{"key": "dedicated", "operator": "Exists"}],
-    "affinity": {"nodeAffinity": {}},
-    "topologySpreadConstraints": [
-        {"maxSkew": 1, "topologyKey": "kubernetes.io/hostname", "whenUnsatisfiable": "ScheduleAnyway"}
-    ],
-    "priorityClassName": "system-cluster-critical",
-    "extraEnv": [{"name": "TZ", "value": "UTC"}],
-    "extraVolumes": [{"name": "ca", "configMap": {"name": "ca"}}],
-    "extraVolumeMounts": [{"name": "ca", "mountPath": "/etc/ca"}],
-    "networkPolicy": {"enabled": True, "metricsFrom": [{"namespaceSelector": {}}], "extraEgress": [{"to": []}]},
-}
 
 
 def one(documents: list[dict[str, Any]], kind: str, name: str = "") -> dict[str, Any]:

@@ -1,0 +1,1 @@
+"""Values of the chart for tests."""
