@@ -10,6 +10,8 @@ SESSION_TIMEOUTS: Final[Mapping[str, Any]] = {
     "socket.connection.setup.timeout.ms": 5_000,
     "socket.keepalive.enable": True,
     "reconnect.backoff.ms": 100,
+    # Connection troubles are in our own errors and conditions; librdkafka would repeat them several times a second.
+    "log_level": 2,
     "reconnect.backoff.max.ms": 2_000,
 }
 """Shorter than librdkafka's defaults, so that a dead broker is noticed in seconds; users may override them."""

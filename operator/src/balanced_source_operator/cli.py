@@ -1,6 +1,7 @@
 """The command ``balanced-source``."""
 
 import os
+from pathlib import Path
 
 import typer
 
@@ -23,6 +24,22 @@ def operator(debug: bool = typer.Option(False, help="Log more.")) -> None:
     configure_logging(is_debug=debug)
     try:
         run(settings_from(os.environ))
+    except BalancedSourceError as error:
+        raise typer.BadParameter(str(error)) from error
+
+
+@app.command()
+def local(
+    file: Path = typer.Option(..., "-f", "--file", help="A BalancedSource; edit it while this runs."),
+    folder: Path = typer.Option(..., "--dir", help="Folder for the documents."),
+) -> None:
+    """Serve one source without Kubernetes; queries follow with option assignmentDir."""
+    from balanced_source_operator.local import LocalOperator
+    from balanced_source_operator.logs import configure_logging
+
+    configure_logging()
+    try:
+        LocalOperator(file, folder).run()
     except BalancedSourceError as error:
         raise typer.BadParameter(str(error)) from error
 

@@ -62,7 +62,7 @@ def spark_application(
         "pythonVersion": "3",
         "sparkVersion": application.spark_version,
         "image": application.image,
-        "imagePullPolicy": application.image_pull_policy,
+        "imagePullPolicy": application.image_pull_policy.value,
         "mainApplicationFile": application.main_application_file,
         "arguments": list(application.arguments),
         "restartPolicy": _restart_policy(application),

@@ -6,10 +6,10 @@ from concurrent.futures import Executor
 from typing import Any
 
 from balanced_source.api import AsyncCall, CallFailure
-from balanced_source.connectors.discovery import Alarm
 from balanced_source.connectors.kafka import DiscoverKafka, InitializeKafka
 from balanced_source.coordinator import CallCompleted, ExecuteCall
-from balanced_source.errors import ContractViolationError, RefusedDiscoveryError
+from balanced_source.errors import RefusedDiscoveryError
+from balanced_source_adapters.coordinator_loop import kafka_executor
 from balanced_source_adapters.kafka_admin import KafkaAdmin
 from balanced_source_operator.kube.port import KubernetesApi, KubernetesError
 from balanced_source_operator.runtime.secrets import SecretCache
@@ -28,7 +28,7 @@ class CallRunner:
         client_id: str,
     ) -> None:
         self._secrets = SecretCache(api, namespace)
-        self._admin = KafkaAdmin(self._secrets, client_id=client_id)
+        self._call = kafka_executor(KafkaAdmin(self._secrets, client_id=client_id))
         self._pool = pool
         self._deliver = deliver
         self._tasks: set[asyncio.Task[None]] = set()
@@ -53,18 +53,9 @@ class CallRunner:
         self._deliver(CallCompleted(effect.call_id, result))
 
     async def _result(self, call: AsyncCall) -> Any:
-        loop = asyncio.get_running_loop()
-        match call:
-            case DiscoverKafka():
-                await self._load_secrets(call.cluster.secrets, call.scope)
-                return await loop.run_in_executor(self._pool, self._admin.discover, call)
-            case InitializeKafka():
-                await self._load_secrets(call.cluster.secrets, call.scope)
-                return await loop.run_in_executor(self._pool, self._admin.initialize, call)
-            case Alarm():
-                return None
-            case _:
-                raise ContractViolationError(f"nobody executes {type(call).__name__}")
+        if isinstance(call, DiscoverKafka | InitializeKafka):
+            await self._load_secrets(call.cluster.secrets, call.scope)
+        return await asyncio.get_running_loop().run_in_executor(self._pool, self._call, call)
 
     async def _load_secrets(self, names: tuple[str, ...], scope: str) -> None:
         try:

@@ -25,6 +25,14 @@ class Provider(enum.StrEnum):
     KUBEFLOW = "Kubeflow"
 
 
+class PullPolicy(enum.StrEnum):
+    """When an image is pulled."""
+
+    ALWAYS = "Always"
+    IF_NOT_PRESENT = "IfNotPresent"
+    NEVER = "Never"
+
+
 class Sink(Model):
     """Where the packaged application writes to."""
 
@@ -120,7 +128,7 @@ class Application(Model):
     image: Annotated[str, Field(min_length=1, max_length=1024)]
     """Image of driver and executors."""
 
-    image_pull_policy: Annotated[str, Field(pattern="^(Always|IfNotPresent|Never)$")] = "IfNotPresent"
+    image_pull_policy: PullPolicy = PullPolicy.IF_NOT_PRESENT
     """When the image is pulled."""
 
     image_pull_secrets: Annotated[list[Annotated[str, Field(max_length=253)]], Field(max_length=8)] = []

@@ -1,11 +1,6 @@
 """Which channel the options ask for."""
 
-from typing import Any
-
-from balanced_source.api import AsyncCall
-from balanced_source.connectors.discovery import Alarm
-from balanced_source.connectors.kafka import DiscoverKafka, InitializeKafka
-from balanced_source.errors import ContractViolationError
+from balanced_source_adapters.coordinator_loop import kafka_executor
 from balanced_source_adapters.kafka_admin import KafkaAdmin
 from balanced_source_spark.channels.channel import AssignmentChannel
 from balanced_source_spark.channels.embedded import EmbeddedChannel
@@ -13,11 +8,14 @@ from balanced_source_spark.channels.folder import FolderChannel
 from balanced_source_spark.options import Options
 from balanced_source_spark.secrets import MountedSecrets
 
+LOCAL_UID = "local"
+"""What local mode writes as uid into its documents."""
+
 
 def open_channel(options: Options) -> AssignmentChannel:
     """A channel that is not started yet."""
     if options.assignment_dir is not None:
-        return FolderChannel(options.assignment_dir, source=options.uid or None)
+        return FolderChannel(options.assignment_dir, source=options.uid or LOCAL_UID)
     if options.source is not None:
         return _kubernetes(options.source, options)
     return _embedded(options)
@@ -36,16 +34,4 @@ def _kubernetes(source: str, options: Options) -> AssignmentChannel:
 def _embedded(options: Options) -> AssignmentChannel:
     assert options.embedded is not None  # noqa: S101 - parse_options sees to it
     admin = KafkaAdmin(MountedSecrets(options.secrets_dir), client_id="balanced-source-embedded")
-
-    def execute(call: AsyncCall) -> Any:
-        match call:
-            case DiscoverKafka():
-                return admin.discover(call)
-            case InitializeKafka():
-                return admin.initialize(call)
-            case Alarm():
-                return None
-            case _:
-                raise ContractViolationError(f"nobody executes {type(call).__name__}")
-
-    return EmbeddedChannel(options.embedded, execute, parallelism=options.parallelism)
+    return EmbeddedChannel(options.embedded, kafka_executor(admin), parallelism=options.parallelism)

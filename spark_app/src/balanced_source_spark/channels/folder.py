@@ -1,7 +1,5 @@
-"""Documents as files in a folder: local mode, and tests. Written by rename, so readers never see half of one."""
+"""Documents in a folder that local mode (``balanced-source local``) writes."""
 
-import contextlib
-import os
 import threading
 from pathlib import Path
 from typing import Final
@@ -13,6 +11,7 @@ from balanced_source.documents import report as report_document
 from balanced_source.documents.assignment import Assignment
 from balanced_source.documents.report import HostReport
 from balanced_source.errors import FencedError, StateError
+from balanced_source_adapters.folder import FolderWatch, assignment_path, read_text, report_path, write_atomically
 from balanced_source_spark.channels.channel import AssignmentListener
 from balanced_source_spark.channels.errors import ChannelError
 
@@ -22,24 +21,14 @@ POLL: Final = 0.05
 log = structlog.get_logger(__name__)
 
 
-def assignment_path(folder: Path) -> Path:
-    """Where the assignment lies."""
-    return folder / "assignment.json"
-
-
-def report_path(folder: Path, host: str) -> Path:
-    """Where a host's report lies."""
-    return folder / f"readers-{host}.json"
-
-
 class FolderChannel:
     """See `AssignmentChannel`."""
 
-    def __init__(self, folder: Path, *, source: str | None = None) -> None:
+    def __init__(self, folder: Path, *, source: str) -> None:
+        """A channel for documents of the source with uid `source` in `folder`."""
         self._folder = folder
         self._source = source
         self._stop = threading.Event()
-        self._uid = source or ""
 
     def start(self, listener: AssignmentListener) -> None:
         threading.Thread(target=self._follow, args=(listener,), name="bsrc-folder", daemon=True).start()
@@ -54,11 +43,11 @@ class FolderChannel:
 
     def write(self, report: HostReport) -> None:
         stored = self._read_report(report.host)
-        if stored is not None and (stored.incarnation, stored.instance) > (report.incarnation, report.instance):
+        if stored is not None and stored.incarnation > report.incarnation:
             raise FencedError(f"incarnation {stored.incarnation} of host {report.host} has taken over")
         path = report_path(self._folder, report.host)
         try:
-            write_atomically(path, report_document.encode(report, source=self._uid))
+            write_atomically(path, report_document.encode(report, source=self._source))
         except OSError as error:
             raise ChannelError(f"cannot write {path}: {error}") from error
 
@@ -66,35 +55,22 @@ class FolderChannel:
         self._stop.set()
 
     def _follow(self, listener: AssignmentListener) -> None:
-        stamp: tuple[int, int] | None = None
+        watch = FolderWatch(assignment_path(self._folder))
         while not self._stop.wait(POLL):
-            with contextlib.suppress(OSError):
-                stat = assignment_path(self._folder).stat()
-                if (now := (stat.st_mtime_ns, stat.st_ino)) != stamp:
-                    stamp = now
-                    if (assignment := self._read_assignment()) is not None:
-                        listener(assignment)
+            if watch.changed() and (assignment := self._read_assignment()) is not None:
+                listener(assignment)
 
     def _read_assignment(self) -> Assignment | None:
         try:
-            text = assignment_path(self._folder).read_text()
-            return assignment_document.decode(text, source=self._source)
-        except FileNotFoundError:
-            return None
-        except StateError as error:
+            text = read_text(assignment_path(self._folder))
+            return assignment_document.decode(text, source=self._source) if text is not None else None
+        except (StateError, OSError) as error:
             log.warning("assignment refused", error=str(error))
             return None
 
     def _read_report(self, host: str) -> HostReport | None:
         try:
-            return report_document.decode(report_path(self._folder, host).read_text(), source=self._source)
-        except (FileNotFoundError, StateError):
-            return None
-
-
-def write_atomically(path: Path, text: str) -> None:
-    """Replace a file in one step."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
-    temporary.write_text(text)
-    temporary.replace(path)
+            text = read_text(report_path(self._folder, host))
+            return report_document.decode(text, source=self._source) if text is not None else None
+        except (StateError, OSError):
+            return None  # torn or edited: ours to write

@@ -9,7 +9,7 @@ from typing import Any, Final
 import pyarrow as pa
 from confluent_kafka import Message
 
-from balanced_source_spark.schema import arrow_schema
+from balanced_source_spark.kafka.arrow import arrow_schema
 
 _KEY: Final = methodcaller("key")
 _VALUE: Final = methodcaller("value")

@@ -1,9 +1,21 @@
-"""Fixtures of the testbed's unit tests."""
+"""For all tests: markers by folder, and an event loop that is closed in the end."""
 
 import asyncio
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+
+FOLDERS = {"unit": "unit", "contract": "contract", "integration": "integration", "e2e": "e2e"}
+"""Folder below this one → marker of its tests."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    here = Path(__file__).parent
+    for item in items:
+        folder = item.path.relative_to(here).parts[0] if here in item.path.parents else ""
+        if folder in FOLDERS:
+            item.add_marker(FOLDERS[folder])
 
 
 @pytest.fixture(scope="session", autouse=True)

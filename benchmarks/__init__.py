@@ -1,0 +1,1 @@
+"""Performance claims, each measured beside its rival in the same run."""

@@ -1,0 +1,150 @@
+"""Local mode: a source without Kubernetes. The spec is a YAML file, the documents are files in a folder.
+
+A driver follows with ``format("balanced").option("assignmentDir", FOLDER)``; editing the file takes effect live. The
+application part of the spec is not used: start the query yourself.
+"""
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import structlog
+import yaml
+
+from balanced_source.connectors.kafka import KafkaSource
+from balanced_source.coordinator import (
+    Checkpoint,
+    ParallelismChanged,
+    ReportReceived,
+    SourceChanged,
+    SourceCoordinator,
+    state_codec,
+)
+from balanced_source.documents import assignment as assignment_document
+from balanced_source.documents import report as report_document
+from balanced_source.documents.assignment import Assignment
+from balanced_source.errors import InvalidSpecError, StateError
+from balanced_source_adapters.coordinator_loop import CoordinatorLoop, kafka_executor
+from balanced_source_adapters.folder import (
+    FolderWatch,
+    assignment_path,
+    read_text,
+    report_path,
+    state_path,
+    write_atomically,
+)
+from balanced_source_adapters.kafka_admin import KafkaAdmin
+from balanced_source_operator.controller.translate import to_source
+from balanced_source_operator.spec import BalancedSourceSpec, parse_spec
+
+UID: Final = "local"
+"""Stands for the resource's uid in the documents; drivers set it as option `uid`, or leave it out."""
+
+HOST: Final = "0"
+POLL: Final = 0.1
+"""Seconds between looks at the files."""
+
+log = structlog.get_logger(__name__)
+
+
+class LocalOperator:
+    """Serves one source until it is stopped.
+
+    Args:
+        file: the BalancedSource; only ``spec`` is looked at.
+        folder: gets the documents.
+    """
+
+    def __init__(self, file: Path, folder: Path) -> None:
+        self._file = file
+        self._folder = folder
+        self._watch = FolderWatch(file, report_path(folder, HOST))
+        spec = read_spec(file)
+        self._source = to_source(spec)
+        self._loop = self._new_loop(spec)
+
+    @property
+    def coordinator(self) -> SourceCoordinator[Any, Any]:
+        """What decides; for looking at."""
+        return self._loop.coordinator
+
+    def start(self) -> None:
+        """Begin, in the background."""
+        self._loop.start()
+
+    def look(self) -> None:
+        """Take over what has changed in the files since the last look."""
+        for path in self._watch.changed():
+            if path == self._file:
+                self._take_spec()
+            else:
+                self._take_report(path)
+
+    def run(self) -> None:
+        """Serve for ever."""
+        self.start()
+        while True:
+            self.look()
+            time.sleep(POLL)
+
+    def close(self) -> None:
+        """Stop; the files stay."""
+        self._loop.close()
+
+    def _new_loop(self, spec: BalancedSourceSpec) -> CoordinatorLoop:
+        stored = read_text(state_path(self._folder))
+        restored = state_codec.decode(stored, self._source, uid=UID) if stored is not None else None
+        coordinator: SourceCoordinator[Any, Any] = SourceCoordinator(
+            self._source, parallelism=spec.parallelism, lineage=self._lineage(), restored=restored
+        )
+        admin = KafkaAdmin(client_id="balanced-source-local")
+        return CoordinatorLoop(coordinator, kafka_executor(admin), publish=self._publish, persist=self._persist)
+
+    def _lineage(self) -> int:
+        """More than any that a document speaks of, should the state have been deleted."""
+        assignment, report = read_text(assignment_path(self._folder)), read_text(report_path(self._folder, HOST))
+        seen = [assignment_document.decode(assignment).lineage] if assignment is not None else []
+        seen += [report_document.decode(report).lineage] if report is not None else []
+        return max(seen, default=0) + 1
+
+    def _take_spec(self) -> None:
+        try:
+            spec = read_spec(self._file)
+            source = to_source(spec)
+        except InvalidSpecError as error:
+            log.error("spec refused; the last valid one stays in effect", error=str(error))
+            return
+        if source != self._source:
+            self._source = source
+            self._loop.put(SourceChanged(source))
+        self._loop.put(ParallelismChanged(spec.parallelism))
+
+    def _take_report(self, path: Path) -> None:
+        try:
+            text = read_text(path)
+            if text is not None:
+                self._loop.put(ReportReceived(report_document.decode(text, source=UID)))
+        except StateError as error:
+            log.warning("report refused", error=str(error))
+
+    def _persist(self, checkpoint: Checkpoint[Any, Any]) -> None:
+        source: KafkaSource = self._source
+        write_atomically(state_path(self._folder), state_codec.encode(checkpoint, source, uid=UID))
+
+    def _publish(self, assignment: Assignment) -> None:
+        write_atomically(assignment_path(self._folder), assignment_document.encode(assignment, source=UID))
+        log.info("assignment published", epoch=assignment.epoch, splits=len(assignment.owners))
+
+
+def read_spec(file: Path) -> BalancedSourceSpec:
+    """The spec in a file.
+
+    Raises:
+        InvalidSpecError: no such file, no YAML, or no valid spec.
+    """
+    try:
+        manifest: Mapping[str, Any] = yaml.safe_load(file.read_text())
+        return parse_spec(manifest["spec"])
+    except (OSError, yaml.YAMLError, KeyError, TypeError) as error:
+        raise InvalidSpecError(f"cannot be read: {error}", field=str(file)) from error

@@ -1,0 +1,88 @@
+"""One broker and one Spark session for all tests of the Spark side."""
+
+import itertools
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from pyspark.sql import SparkSession
+
+from balanced_source_operator.local import LocalOperator
+from balanced_source_spark.data_source import register
+from support.builders import spec_json
+from testbed.kafka import KafkaCluster
+
+_names = itertools.count()
+
+
+@pytest.fixture(scope="session")
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
+    with KafkaCluster("main", tmp_path_factory.mktemp("kafka")) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    session = (
+        SparkSession.builder.master("local[2]")
+        .appName("tests")
+        .config("spark.ui.enabled", "false")
+        .config("spark.python.unix.domain.socket.enabled", "true")
+        .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.sql.session.timeZone", "UTC")
+        .getOrCreate()
+    )
+    session.sparkContext.setLogLevel("ERROR")
+    register(session)
+    yield session
+    session.stop()
+
+
+@pytest.fixture
+def topic(kafka: KafkaCluster) -> str:
+    """A topic of its own with four partitions."""
+    name = f"topic-{next(_names)}"
+    kafka.admin.create_topic(name, partitions=4)
+    return name
+
+
+class Local:
+    """Local mode for one test: a spec file that can be edited, and the operator that follows it."""
+
+    def __init__(self, folder: Path, bootstrap: str, topic: str) -> None:
+        self.folder = folder / "documents"
+        self._file = folder / "source.yaml"
+        self._spec: dict[str, Any] = spec_json(
+            parallelism=2,
+            source={
+                "kafka": {
+                    "clusters": [{"name": "main", "bootstrapServers": bootstrap}],
+                    "subscription": {"topics": [topic]},
+                    "discovery": {"interval": "1s"},
+                }
+            },
+        )
+        self._write()
+        self.operator = LocalOperator(self._file, self.folder)
+
+    def rescale(self, parallelism: int) -> None:
+        self._spec["parallelism"] = parallelism
+        self._write()
+        self.operator.look()
+
+    def _write(self) -> None:
+        self._file.write_text(yaml.safe_dump({"spec": self._spec}))
+
+
+@pytest.fixture
+def local(tmp_path: Path, kafka: KafkaCluster, topic: str) -> Iterator[Local]:
+    made = Local(tmp_path, kafka.bootstrap, topic)
+    made.operator.start()
+    yield made
+    made.operator.close()

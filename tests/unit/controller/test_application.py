@@ -1,0 +1,121 @@
+"""What happens to the SparkApplication, case by case. Pods are the truth, states are hints."""
+
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from balanced_source_operator.controller.application import (
+    ApplicationState,
+    Deadlines,
+    Decision,
+    Wanted,
+    decide,
+)
+from support.builders import driver_pod, spark_application
+
+CREATED = "2026-01-01T00:00:00Z"
+NOW = datetime.fromisoformat(CREATED).timestamp() + 10
+DEADLINES = Deadlines(stuck_after=300, retry_failed_after=30)
+
+
+def decision(
+    applications: list[dict[str, Any]], pods: list[dict[str, Any]], *, now: float = NOW, **changes: Any
+) -> Decision:
+    wanted = {"base": "orders", "spec_hash": "h", "is_suspended": False, "may_start": True, **changes}
+    return decide(Wanted(**wanted), applications, pods, deadlines=DEADLINES, now=now)
+
+
+def names(manifests: tuple[Any, ...]) -> list[str]:
+    return [manifest["metadata"]["name"] for manifest in manifests]
+
+
+def test_the_first_application_is_created_once_splits_are_assigned() -> None:
+    assert decision([], []).create == "orders-1"
+    assert decision([], [], may_start=False).create == ""
+
+
+def test_nothing_starts_while_a_driver_of_an_older_application_lives() -> None:
+    decided = decision([], [driver_pod("orders-1")])
+
+    assert (decided.create, decided.reason) == ("", "WaitingForOldApplication")
+
+
+def test_a_driver_pod_that_has_ended_does_not_hold_up_the_next_one() -> None:
+    assert decision([], [driver_pod("orders-1", phase="Failed")]).create == "orders-1"
+
+
+@pytest.mark.parametrize(
+    ("state", "want"),
+    [
+        ("", ApplicationState.PENDING),
+        ("SUBMITTED", ApplicationState.PENDING),
+        ("SUBMISSION_FAILED", ApplicationState.PENDING),
+        ("RUNNING", ApplicationState.RUNNING),
+        ("UNKNOWN", ApplicationState.DEGRADED),
+        ("FAILING", ApplicationState.STOPPING),
+        ("SOMETHING_NEW", ApplicationState.DEGRADED),
+    ],
+)
+def test_an_application_is_watched_and_never_touched_while_it_is_on_its_way(state: str, want: ApplicationState) -> None:
+    decided = decision([spark_application(state=state)], [])
+
+    assert (decided.state, decided.delete, decided.create) == (want, (), "")
+
+
+def test_changed_settings_replace_the_application_and_wait_for_its_driver() -> None:
+    old = spark_application(spec_hash="before")
+
+    first = decision([old], [driver_pod()])
+    leaving = spark_application(spec_hash="before", deletionTimestamp=CREATED)
+    second = decision([leaving], [driver_pod()])
+    third = decision([], [])
+
+    assert (names(first.delete), first.create) == (["orders-1"], "")
+    assert (second.delete, second.create) == ((), "")
+    assert third.create == "orders-1"
+
+
+def test_a_new_application_gets_the_next_number() -> None:
+    leaving = spark_application("orders-3", deletionTimestamp=CREATED)
+
+    assert decision([leaving], []).create == ""
+    assert decision([spark_application("orders-3", spec_hash="x")], []).create == ""
+
+
+def test_of_two_fitting_applications_the_older_number_stays() -> None:
+    decided = decision([spark_application("orders-2"), spark_application("orders-1")], [])
+
+    assert names(decided.delete) == ["orders-2"]
+
+
+def test_failed_with_a_living_driver_is_left_alone_and_said() -> None:
+    decided = decision([spark_application(state="FAILED")], [driver_pod()], now=NOW + 9999)
+
+    assert (decided.state, decided.delete) == (ApplicationState.RUNNING, ())
+    assert decided.reason == "ApplicationStateWrong"
+
+
+def test_failed_without_a_driver_is_made_anew_after_a_while() -> None:
+    failed = [spark_application(state="FAILED")]
+
+    assert decision(failed, [], now=NOW).delete == ()
+    assert decision(failed, [], now=NOW).look_again == pytest.approx(20)
+    assert names(decision(failed, [], now=NOW + 30).delete) == ["orders-1"]
+
+
+def test_stuck_without_a_driver_is_made_anew_but_not_with_one() -> None:
+    stuck = [spark_application(state="PENDING_RERUN")]
+
+    assert names(decision(stuck, [], now=NOW + 300).delete) == ["orders-1"]
+    assert decision(stuck, [driver_pod()], now=NOW + 300).delete == ()
+
+
+def test_suspend_stops_the_application_and_is_done_when_no_driver_lives() -> None:
+    running = decision([spark_application()], [driver_pod()], is_suspended=True)
+    stopping = decision([], [driver_pod()], is_suspended=True)
+    paused = decision([], [], is_suspended=True)
+
+    assert names(running.delete) == ["orders-1"]
+    assert [d.state for d in (stopping, paused)] == [ApplicationState.STOPPING, ApplicationState.PAUSED]
+    assert paused.create == ""

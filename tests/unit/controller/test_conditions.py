@@ -1,0 +1,142 @@
+"""The status says what is the case, and in one sentence what to do."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from balanced_source.coordinator import CoordinatorState, HostPhase, HostState
+from balanced_source.errors import RefusedDiscoveryError
+from balanced_source_operator.controller.application import ApplicationState, Decision
+from balanced_source_operator.controller.conditions import Facts, Trouble, status_of
+from balanced_source_operator.spec import Status
+from support.builders import make_report
+
+RUNNING = Decision(state=ApplicationState.RUNNING, name="orders-1")
+
+
+def state(*, epoch: int = 3, acknowledged: int = 3, **changes: Any) -> CoordinatorState[Any]:
+    report = make_report(epoch=acknowledged, parallelism=2, lag=7)
+    host = HostState(incarnation=1, phase=HostPhase.ACTIVE, report=report, addressed_epoch=2)
+    owners = {("c", "t", p): p % 2 for p in range(5)}
+    values = {"epoch": epoch, "parallelism": 2, "hosts": {"0": host}, "owners": owners, **changes}
+    return CoordinatorState(**values)
+
+
+def facts(**changes: Any) -> Facts:
+    values: dict[str, Any] = {
+        "generation": 4,
+        "selector": "balancedsource.io/name=orders",
+        "now": 1_767_225_600.0,
+        "state": state(),
+        "pending_splits": 0,
+        "is_finished": False,
+        "problems": {},
+        "troubles": (),
+        "application": RUNNING,
+        "waiting_for": (),
+        "previous": (),
+        **changes,
+    }
+    return Facts(**values)
+
+
+def conditions(status: Status) -> dict[str, tuple[str, str]]:
+    return {c.type: (c.status, c.reason) for c in status.conditions}
+
+
+def test_a_reading_source_is_ready_and_nothing_else() -> None:
+    status = status_of(facts())
+
+    assert conditions(status) == {
+        "Ready": ("True", "Reading"),
+        "Progressing": ("False", "Stable"),
+        "Degraded": ("False", "AsExpected"),
+    }
+    assert (status.readers, status.splits, status.epoch, status.lag) == (2, 5, 3, 7)
+    assert (status.balance.min, status.balance.max) == (2, 3)
+    assert status.message == "2 readers read 5 splits in epoch 3"
+    assert all(c.observed_generation == 4 for c in status.conditions)
+
+
+def test_a_rescale_on_its_way_is_progress_and_still_ready() -> None:
+    status = status_of(facts(state=state(epoch=4)))
+
+    assert conditions(status)["Ready"][0] == "True"
+    assert conditions(status)["Progressing"] == ("True", "Adopting")
+
+
+def test_readers_counts_what_is_adopted_not_what_is_wanted() -> None:
+    assert status_of(facts(state=replace(state(epoch=4), parallelism=9))).readers == 2
+
+
+def test_a_missing_topic_is_said_while_the_rest_is_read() -> None:
+    problem = RefusedDiscoveryError("topic x does not exist: create it", scope="main", reason="UnknownTopic")
+
+    status = status_of(facts(problems={"main": problem}))
+
+    assert conditions(status)["Degraded"] == ("True", "UnknownTopic")
+    assert conditions(status)["Ready"] == ("True", "Reading")
+    assert status.message.startswith("topic x does not exist: create it; 2 readers read")
+
+
+def test_an_invalid_spec_is_not_ready_although_the_query_runs_on() -> None:
+    status = status_of(facts(troubles=(Trouble(reason="InvalidSpec", message="spec.x: wrong"),)))
+
+    assert conditions(status)["Ready"] == ("False", "InvalidSpec")
+    assert status.message == "spec.x: wrong"
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        pytest.param(
+            {"state": None, "application": Decision(state=ApplicationState.NONE)}, "Discovering", id="nothing yet"
+        ),
+        pytest.param(
+            {"application": Decision(state=ApplicationState.PENDING, reason="StartingApplication", message="m")},
+            "StartingApplication",
+            id="starting",
+        ),
+        pytest.param({"waiting_for": ("b",)}, "Recovering", id="gate"),
+        pytest.param(
+            {"state": CoordinatorState(epoch=1, hosts={"0": HostState()})}, "WaitingForReaders", id="no reader yet"
+        ),
+    ],
+)
+def test_what_is_under_way_has_a_word(changes: dict[str, Any], reason: str) -> None:
+    assert conditions(status_of(facts(**changes)))["Progressing"] == ("True", reason)
+
+
+def test_suspended_is_not_ready_and_not_progressing() -> None:
+    paused = Decision(state=ApplicationState.PAUSED, reason="Suspended", message="set spec.suspend to false")
+
+    status = status_of(facts(application=paused))
+
+    assert conditions(status)["Ready"] == ("False", "Suspended")
+    assert conditions(status)["Progressing"][0] == "False"
+
+
+def test_a_finished_source_is_ready_for_good() -> None:
+    done = Decision(state=ApplicationState.FINISHED, name="orders-1")
+
+    assert conditions(status_of(facts(is_finished=True, application=done)))["Ready"] == ("True", "Finished")
+
+
+def test_the_transition_time_changes_with_the_status_only() -> None:
+    before = status_of(facts()).model_dump(mode="json", by_alias=True)["conditions"]
+
+    later = status_of(facts(now=1_767_229_200.0, previous=before))
+    other = status_of(facts(now=1_767_229_200.0, previous=before, troubles=(Trouble(reason="X", message="y"),)))
+
+    stamps = {c.type: c.last_transition_time for c in later.conditions}
+    changed = {c.type: c.last_transition_time for c in other.conditions}
+    assert set(stamps.values()) == {"2026-01-01T00:00:00Z"}
+    assert changed["Degraded"] == "2026-01-01T01:00:00Z"
+    assert changed["Ready"] == "2026-01-01T00:00:00Z"
+
+
+def test_status_never_holds_more_than_a_condition_may() -> None:
+    status = status_of(facts(troubles=(Trouble(reason="X", message="y" * 9999),)))
+
+    assert max(len(c.message) for c in status.conditions) <= 1024

@@ -1,0 +1,140 @@
+"""The pure part of a reader host: adopting, planning, reporting, being fenced."""
+
+from dataclasses import replace
+
+import pytest
+
+from balanced_source.documents import stream_offset
+from balanced_source.documents.assignment import Assignment
+from balanced_source.documents.stream_offset import StreamOffset
+from balanced_source.errors import ContractViolationError, CorruptDocumentError, IncompatibleVersionError
+from balanced_source.host import Phase, ReaderHost, adopt, plan
+
+A, B, C = ("k", "t", 0), ("k", "t", 1), ("k", "u", 0)
+
+
+def assignment(epoch: int = 2, *, incarnation: int = 1, **changes: object) -> Assignment:
+    values = {"epoch": epoch, "parallelism": 2, "incarnations": {"0": incarnation}, **changes}
+    return Assignment(**values)  # type: ignore[arg-type]
+
+
+def registered(offset: StreamOffset | None = None, incarnation: int = 1) -> ReaderHost:
+    return ReaderHost(incarnation=incarnation).on_committed(offset or StreamOffset())
+
+
+def test_nothing_is_read_before_an_assignment_for_this_incarnation() -> None:
+    old = registered(StreamOffset(epoch=7, positions={A: 5}, owners={A: 0}, readers=(0,)), incarnation=3)
+
+    _, base = old.on_assignment(assignment(8, incarnation=2, owners={A: 0})).base()
+
+    assert base is None
+
+
+def test_an_assignment_is_adopted_with_the_reader_s_own_positions() -> None:
+    held = StreamOffset(epoch=1, parallelism=1, readers=(0,), owners={A: 0}, positions={A: 50})
+
+    adopted = adopt(held, assignment(owners={A: 1, B: 0}, starts={A: 10, B: 3}), host="0")
+
+    assert adopted.positions == {A: 50, B: 3}
+    assert adopted.starts == {B: 3}
+    assert (adopted.owners, adopted.parallelism, adopted.readers) == ({A: 1, B: 0}, 2, (0, 1))
+
+
+def test_a_returning_split_goes_on_at_the_newer_of_two_positions() -> None:
+    kept = StreamOffset(epoch=1, retained={A: 40, B: 40})
+
+    adopted = adopt(kept, assignment(owners={A: 0, B: 0}, starts={A: 30, B: 60}), host="0")
+
+    assert adopted.positions == {A: 40, B: 60}
+
+
+def test_a_removed_split_is_kept_only_where_it_is_retained() -> None:
+    held = StreamOffset(epoch=1, owners={A: 0, B: 0, C: 0}, positions={A: 1, B: 2, C: 3})
+
+    adopted = adopt(held, assignment(owners={A: 0}, retained=frozenset({B})), host="0")
+
+    assert (adopted.positions, adopted.retained) == ({A: 1}, {B: 2})
+
+
+def test_a_split_without_any_position_is_refused_rather_than_guessed() -> None:
+    with pytest.raises(ContractViolationError, match="without a position"):
+        adopt(StreamOffset(), assignment(owners={A: 0}), host="0")
+
+
+def test_of_two_hosts_each_takes_its_own_readers() -> None:
+    doc = replace(assignment(owners={A: 0, B: 1, C: 2}, starts={A: 0, B: 0, C: 0}), incarnations={"x": 1, "y": 1})
+    doc = replace(doc, parallelism=3)
+
+    assert adopt(StreamOffset(), doc, host="x").owners == {A: 0, C: 2}
+    assert adopt(StreamOffset(), doc, host="y").readers == (1,)
+
+
+def test_planning_depends_on_the_two_offsets_alone() -> None:
+    start = StreamOffset(epoch=1, parallelism=1, readers=(0,), owners={A: 0}, positions={A: 5})
+    end = StreamOffset(
+        epoch=2, parallelism=3, readers=(0, 1, 2), owners={A: 2, B: 0}, positions={A: 9, B: 4}, starts={B: 1}
+    )
+
+    plans = plan(*(stream_offset.from_json(stream_offset.to_json(o)) for o in (start, end)))
+
+    ranges = {p.subtask_id: [(r.split_id, r.start, r.end) for r in p.ranges] for p in plans}
+    assert ranges == {0: [(B, 1, 4)], 1: [], 2: [(A, 5, 9)]}
+
+
+def test_nothing_to_read_makes_no_task() -> None:
+    end = StreamOffset(epoch=2, parallelism=2, readers=(0, 1), owners={A: 1}, positions={A: 5})
+
+    assert plan(StreamOffset(positions={A: 5}), end) == ()
+
+
+def test_a_range_without_a_start_is_an_error_not_a_guess() -> None:
+    with pytest.raises(ContractViolationError, match="no start"):
+        plan(StreamOffset(), StreamOffset(owners={A: 0}, positions={A: 5}))
+
+
+def test_a_newer_incarnation_fences_this_one_for_good() -> None:
+    host = registered().on_assignment(assignment(2, incarnation=2))
+
+    assert host.phase is Phase.FENCED
+    assert host.on_assignment(assignment(3, incarnation=1, owners={A: 0}, starts={A: 0})).base()[1] is None
+    assert host.report(sequence=1) is None
+
+
+def test_a_new_lineage_is_reported_before_anything_of_it_or_of_the_old_one_is_adopted() -> None:
+    host = registered().on_assignment(assignment(2, owners={A: 0}, starts={A: 0}))
+    host, base = host.base()
+    assert base is not None
+    host = host.on_planned(base)
+
+    anew = host.on_assignment(assignment(9, incarnation=0, lineage=2))
+    stale = anew.on_assignment(assignment(5, owners={}))
+
+    report = anew.report(sequence=1)
+    assert report is not None
+    assert (report.lineage, report.positions) == (2, {A: 0})
+    assert stale == anew
+    assert anew.base()[1] == replace(base, starts={}), "it reads on meanwhile"
+
+
+def test_the_acknowledgement_is_the_epoch_in_the_offset_log() -> None:
+    host = registered().on_assignment(assignment(2, owners={A: 0}, starts={A: 7}))
+    host, base = host.base()
+    assert base is not None
+    end = replace(base, positions={A: 9})
+
+    before = host.report(sequence=1)
+    after = host.on_planned(end).report(sequence=2)
+    delivered = host.on_planned(end).on_committed(end).report(sequence=3)
+
+    assert before is not None
+    assert after is not None
+    assert delivered is not None
+    assert (before.epoch, after.epoch) == (0, 2)
+    assert (after.positions, delivered.positions) == ({A: 7}, {A: 9})
+
+
+def test_offsets_of_newer_software_and_of_other_sources_are_refused() -> None:
+    with pytest.raises(IncompatibleVersionError, match=r"version 99.*up to 1"):
+        stream_offset.from_json({"version": 99})
+    with pytest.raises(CorruptDocumentError):
+        stream_offset.from_json({"orders": {"0": 5}})

@@ -1,0 +1,131 @@
+"""The SparkApplication for Kubeflow's operator: everything set, and only its first size depends on parallelism."""
+
+import json
+from typing import Any
+
+import pytest
+
+from balanced_source_operator.resources.access import role, role_binding
+from balanced_source_operator.resources.kinds import HASH_ANNOTATION
+from balanced_source_operator.resources.spark_application import application_hash, spark_application
+from support.builders import identity, make_spec, spec_json
+
+
+def manifest(*, parallelism: int = 4, secrets: tuple[str, ...] = (), **application: Any) -> dict[str, Any]:
+    spec = make_spec(application={**spec_json()["application"], **application})
+    return spark_application(
+        identity(), spec.application, name="orders-1", parallelism=parallelism, secrets=secrets, conf={"spark.x": "1"}
+    )
+
+
+def environment(role_spec: dict[str, Any]) -> dict[str, str]:
+    return {e["name"]: e["value"] for e in role_spec["template"]["spec"]["containers"][0].get("env", [])}
+
+
+def test_every_field_that_a_webhook_would_default_is_set() -> None:
+    spec = manifest()["spec"]
+
+    assert (spec["mode"], spec["type"], spec["pythonVersion"]) == ("cluster", "Python", "3")
+    assert {"cores", "memory", "instances"} <= spec["executor"].keys()
+    assert spec["restartPolicy"]["onFailureRetryInterval"] > 0
+    assert spec["restartPolicy"]["onSubmissionFailureRetryInterval"] > 0
+
+
+@pytest.mark.parametrize(("parallelism", "cores", "want"), [(1, 1, 1), (4, 2, 2), (5, 2, 3), (1, 8, 1)])
+def test_executors_give_every_reader_a_slot(parallelism: int, cores: int, want: int) -> None:
+    assert manifest(parallelism=parallelism, executor={"cores": cores})["spec"]["executor"]["instances"] == want
+
+
+def test_parallelism_does_not_change_the_hash_but_every_setting_does() -> None:
+    plain = manifest()["metadata"]["annotations"][HASH_ANNOTATION]
+
+    assert manifest(parallelism=9)["metadata"]["annotations"][HASH_ANNOTATION] == plain
+    for change in ({"image": "other"}, {"sparkConf": {"a": "b"}}, {"driver": {"memory": "2g"}}):
+        assert manifest(**change)["metadata"]["annotations"][HASH_ANNOTATION] != plain
+    assert manifest(secrets=("s",))["metadata"]["annotations"][HASH_ANNOTATION] != plain
+
+
+def test_a_source_made_anew_under_the_same_name_gets_another_application() -> None:
+    application = make_spec().application
+    other = type(identity())(namespace="default", name="orders", uid="another")
+
+    hashes = {application_hash(source, application, secrets=(), conf={}) for source in (identity(), other)}
+
+    assert len(hashes) == 2
+
+
+def test_the_users_conf_wins_over_the_operators_and_ours() -> None:
+    conf = manifest(sparkConf={"spark.x": "2", "spark.python.unix.domain.socket.enabled": "false"})["spec"]["sparkConf"]
+
+    assert conf["spark.x"] == "2"
+    assert conf["spark.python.unix.domain.socket.enabled"] == "false"
+
+
+def test_the_driver_knows_its_source_and_its_pipeline() -> None:
+    variables = environment(manifest()["spec"]["driver"])
+
+    assert variables["BALANCED_SOURCE_NAME"] == "orders"
+    assert json.loads(variables["BALANCED_SOURCE_PIPELINE"])["checkpointLocation"] == "/data/checkpoint"
+
+
+def test_ones_own_program_gets_no_pipeline() -> None:
+    own = manifest(mainApplicationFile="local:///app/mine.py")
+
+    assert "BALANCED_SOURCE_PIPELINE" not in environment(own["spec"]["driver"])
+
+
+def test_users_templates_are_completed_not_replaced() -> None:
+    template = {
+        "metadata": {"labels": {"team": "a"}},
+        "spec": {
+            "containers": [
+                {"name": "sidecar"},
+                {"name": "spark-kubernetes-driver", "env": [{"name": "A", "value": "1"}]},
+            ]
+        },
+    }
+
+    made = manifest(driver={"template": template}, secrets=("kafka",))["spec"]["driver"]["template"]
+
+    assert made["metadata"] == {"labels": {"team": "a"}}
+    sidecar, spark = made["spec"]["containers"]
+    assert sidecar == {"name": "sidecar"}
+    assert {"name": "A", "value": "1"} in spark["env"]
+    assert spark["volumeMounts"][0]["mountPath"] == "/etc/balanced-source/secrets/kafka"
+    assert template["spec"]["containers"][1]["env"] == [{"name": "A", "value": "1"}], "the spec itself is not touched"
+
+
+def test_secrets_are_mounted_in_driver_and_executors_by_reference() -> None:
+    spec = manifest(secrets=("kafka",))["spec"]
+
+    for part in ("driver", "executor"):
+        volumes = spec[part]["template"]["spec"]["volumes"]
+        assert volumes == [{"name": "bsrc-secret-kafka", "secret": {"secretName": "kafka"}}]
+
+
+def test_a_query_that_ends_is_not_started_again() -> None:
+    pipeline = {"checkpointLocation": "/c", "trigger": {"availableNow": True}}
+
+    assert manifest(pipeline=pipeline)["spec"]["restartPolicy"]["type"] == "OnFailure"
+    assert manifest()["spec"]["restartPolicy"]["type"] == "Always"
+
+
+def test_everything_is_owned_by_the_source() -> None:
+    for made in (manifest(), role(identity()), role_binding(identity(), "spark")):
+        (owner,) = made["metadata"]["ownerReferences"]
+        assert (owner["kind"], owner["uid"], owner["controller"]) == ("BalancedSource", identity().uid, True)
+
+
+def test_the_driver_may_read_its_assignment_and_write_its_report_and_nothing_else() -> None:
+    rules = role(identity())["rules"]
+
+    allowed = {(verb, name) for rule in rules for verb in rule["verbs"] for name in rule["resourceNames"]}
+
+    assert all(rule["resources"] == ["configmaps"] for rule in rules)
+    assert allowed == {
+        ("get", "orders-assignment"),
+        ("list", "orders-assignment"),
+        ("watch", "orders-assignment"),
+        ("get", "orders-readers"),
+        ("patch", "orders-readers"),
+    }

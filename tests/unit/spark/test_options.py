@@ -1,0 +1,95 @@
+"""Options of the data source, and the small things of the packaged application."""
+
+import pytest
+
+from balanced_source.connectors.kafka import EARLIEST, LATEST, PartitionSet, TopicList, TopicPattern
+from balanced_source.errors import InvalidSpecError
+from balanced_source_spark.application import load_transform, source_options, spark_interval
+from balanced_source_spark.options import parse_options
+
+BROKER = {"kafka.bootstrap.servers": "b:1"}
+
+
+def test_the_operator_s_driver_needs_name_namespace_and_uid() -> None:
+    options = parse_options({"source": "orders", "namespace": "n", "uid": "u", "includeHeaders": "true"})
+
+    assert (options.source, options.namespace, options.uid, options.include_headers) == ("orders", "n", "u", True)
+    assert options.embedded is None
+
+
+@pytest.mark.parametrize(
+    ("option", "want"),
+    [
+        ({"subscribe": "a, b"}, TopicList(("a", "b"))),
+        ({"subscribePattern": "o.*"}, TopicPattern("o.*")),
+        ({"assign": '{"a":[0,2]}'}, PartitionSet(frozenset({("a", 0), ("a", 2)}))),
+    ],
+)
+def test_without_an_operator_the_options_are_those_of_spark_s_own_source(option: dict[str, str], want: object) -> None:
+    source = parse_options({**BROKER, **option}).embedded
+
+    assert source is not None
+    assert source.subscriber == want
+    assert source.starting_offsets == LATEST
+
+
+def test_starting_offsets_and_client_properties_are_taken_over() -> None:
+    options = {**BROKER, "subscribe": "a", "startingOffsets": "earliest", "kafka.client.rack": "r1", "parallelism": "3"}
+
+    parsed = parse_options(options)
+
+    assert parsed.embedded is not None
+    assert parsed.embedded.starting_offsets == EARLIEST
+    assert parsed.embedded.clusters[0].properties == {"client.rack": "r1"}
+    assert parsed.parallelism == 3
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({}, "kafka.bootstrap.servers"),
+        ({**BROKER}, "exactly one of subscribe"),
+        ({**BROKER, "subscribe": "a", "subscribePattern": "b"}, "exactly one of subscribe"),
+        ({**BROKER, "subscribe": "a", "kafka.group.id": "g"}, "group.id is reserved"),
+        ({**BROKER, "subscribe": "a", "startingOffsets": "middle"}, "earliest or latest"),
+        ({**BROKER, "subscribe": "a", "parallelism": "many"}, "a number"),
+        ({**BROKER, "assign": "[]"}, "topic"),
+    ],
+)
+def test_wrong_options_are_named(options: dict[str, str], says: str) -> None:
+    with pytest.raises(InvalidSpecError, match=says):
+        parse_options(options)
+
+
+@pytest.mark.parametrize(
+    ("duration", "want"),
+    [
+        ("0", "0 seconds"),
+        ("500ms", "500 milliseconds"),
+        ("1m30s", "1 minutes 30 seconds"),
+        ("2h", "2 hours"),
+    ],
+)
+def test_durations_in_spark_s_words(duration: str, want: str) -> None:
+    assert spark_interval(duration) == want
+
+
+def test_a_transform_that_cannot_be_loaded_is_said_in_the_user_s_words() -> None:
+    with pytest.raises(InvalidSpecError, match=r"nowhere:enrich.*PYTHONPATH"):
+        load_transform("nowhere:enrich")
+    assert load_transform("json:dumps") is not None
+    assert load_transform(None) is not None
+
+
+def test_the_application_passes_on_who_it_is() -> None:
+    environment = {
+        "BALANCED_SOURCE_NAME": "orders",
+        "BALANCED_SOURCE_NAMESPACE": "n",
+        "BALANCED_SOURCE_UID": "u",
+        "BALANCED_SOURCE_SECRETS_DIR": "/s",
+    }
+
+    options = source_options({"includeHeaders": True}, environment)
+
+    want = {"source": "orders", "namespace": "n", "uid": "u", "includeHeaders": "true", "secretsDir": "/s"}
+    assert options == want
