@@ -109,7 +109,7 @@ def main(
     """Measure, print, and fail if a record was lost or duplicated."""
     progress = Progress(console)
     with new_cluster(Path(tempfile.mkdtemp(prefix="balanced-source-bench-")), progress=progress) as cluster:
-        scene = Scene(cluster, OperatorProcess(cluster))
+        scene = Scene(cluster, OperatorProcess(cluster.control_plane, spark_conf=cluster.driver_spark_conf))
         native = Native(scene) if rival else None
         result = measure(scene, native, rescales=rescales, rate=rate, progress=progress)
         scene.operator.stop()

@@ -38,7 +38,9 @@ def main(
     with cluster if not keep else contextlib.nullcontext():
         if keep:
             cluster.start()
-        scene = Scene(cluster, OperatorProcess(cluster, detach=keep))
+        scene = Scene(
+            cluster, OperatorProcess(cluster.control_plane, spark_conf=cluster.driver_spark_conf, detach=keep)
+        )
         delivery, produced, restarts = play(scene, progress)
         if keep:
             _say_how_to_go_on(scene)

@@ -3,9 +3,9 @@
 import json
 import os
 import sys
+from collections.abc import Mapping
 
-from testbed.cluster import ProcessCluster
-from testbed.control_plane import ADMIN
+from testbed.control_plane import ADMIN, ControlPlane
 from testbed.processes import Child, Supervisor
 from testbed.waiting import wait_until
 
@@ -13,10 +13,11 @@ _PROGRAM = "from balanced_source_operator.cli import app; app()"
 
 
 class OperatorProcess:
-    """Runs ``balanced-source operator`` against a cluster.
+    """Runs ``balanced-source operator``.
 
     Args:
-        cluster: where its kubeconfig, its log and its pid file are.
+        control_plane: its API server; its log and its pid file go there too.
+        spark_conf: that every application needs in this cluster.
         user: whose rights it has.
         detach: whether it outlives this process.
         settings: further ``BALANCED_SOURCE_…`` variables, without that prefix.
@@ -24,32 +25,32 @@ class OperatorProcess:
 
     def __init__(
         self,
-        cluster: ProcessCluster,
+        control_plane: ControlPlane,
         *,
+        spark_conf: Mapping[str, str] | None = None,
         user: str = ADMIN,
         detach: bool = False,
-        settings: dict[str, str] | None = None,
+        settings: Mapping[str, str] | None = None,
     ) -> None:
-        self._cluster = cluster
+        self._control_plane = control_plane
+        self._variables = {
+            "SPARK_CONF": json.dumps(dict(spark_conf or {})),
+            "METRICS_PORT": "0",
+            "PROBE_PORT": "0",
+            **(settings or {}),
+        }
         self._user = user
-        self._settings = settings or {}
-        self._supervisor = Supervisor(cluster.run_dir, detach=detach)
+        self._supervisor = Supervisor(control_plane.run_dir, detach=detach)
         self._child: Child | None = None
         self._starts = 0
 
     def start(self) -> None:
         """Start it, and wait until it serves."""
         self._starts += 1
-        variables = {
-            "SPARK_CONF": json.dumps(self._cluster.driver_spark_conf),
-            "METRICS_PORT": "0",
-            "PROBE_PORT": "0",
-            **self._settings,
-        }
         environment = {
             **os.environ,
-            "KUBECONFIG": str(self._cluster.control_plane.kubeconfig(self._user)),
-            **{f"BALANCED_SOURCE_{name}": value for name, value in variables.items()},
+            "KUBECONFIG": str(self._control_plane.kubeconfig(self._user)),
+            **{f"BALANCED_SOURCE_{name}": value for name, value in self._variables.items()},
         }
         command = [sys.executable, "-c", _PROGRAM, "operator"]
         self._child = self._supervisor.start(f"operator-{self._starts}", command, env=environment)

@@ -1,0 +1,360 @@
+"""Bad input and faults: a sentence that says what to do, a retry, and the running query untouched."""
+
+import json
+from typing import Any
+
+import pytest
+
+from balanced_source.documents.storage import PLAIN_KEY
+from support.stand_in_driver import StandInDriver
+from support.story.operator_process import OperatorProcess
+from support.story.watch import SourceView
+from testbed.control_plane import ControlPlane
+from testbed.errors import CommandError
+from testbed.kafka import KafkaCluster, KafkaSecurity, Listener, Mechanism
+from testbed.versions import CHECKOUT
+
+from .conftest import FAST, World
+
+
+def reading(world: World, partitions: int = 4) -> StandInDriver:
+    """A source that is read by two readers."""
+    world.kafka.admin.create_topic(world.topic, partitions=partitions)
+    world.apply()
+    driver = world.driver()
+    driver.adopt(parallelism=2)
+    world.wait(lambda: world.source.status["acknowledgedEpoch"] == world.source.status["epoch"], "acknowledgement")
+    return driver
+
+
+def refused(world: World, **spec: Any) -> str:
+    """What the API server says to a spec."""
+    with pytest.raises(CommandError) as caught:
+        world.apply(**spec)
+    return str(caught.value.stderr)
+
+
+# --- what the API server refuses --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        pytest.param({"parallelism": 0}, "greater than or equal to 1", id="no readers"),
+        pytest.param({"assignment": {"strategy": "Random"}}, 'Unsupported value: "Random"', id="strategy"),
+        pytest.param(
+            {"kafka": {"subscription": {"topics": ["a"], "topicPattern": "b"}}},
+            "set exactly one of topics, topicPattern and partitions",
+            id="two subscriptions",
+        ),
+        pytest.param(
+            {"kafka": {"subscription": {}}}, "set exactly one of topics, topicPattern and partitions", id="none"
+        ),
+        pytest.param(
+            {"properties": {"group.id": "mine"}},
+            "property group.id is reserved: readers are assigned by the enumerator, never by a consumer group",
+            id="reserved property",
+        ),
+        pytest.param(
+            {"properties": {"sasl.password": "hunter2"}},
+            "put them into a Secret and name it in propertiesFrom",
+            id="secret",
+        ),
+        pytest.param({"kafka": {"discovery": {"interval": "soon"}}}, "should match", id="duration"),
+        pytest.param({"application": {"pipeline": None}}, "the packaged application needs pipeline", id="no pipeline"),
+        pytest.param(
+            {"sparkConf": {"spark.executor.instances": "9"}},
+            "follows from parallelism and executor.cores",
+            id="executors",
+        ),
+        pytest.param(
+            {"trigger": {"availableNow": True, "processingTime": "1s"}}, "set either processingTime, or", id="trigger"
+        ),
+    ],
+)
+def test_the_api_server_refuses_in_words(world: World, change: dict[str, Any], says: str) -> None:
+    manifest = world.manifest()["spec"]
+    spec: dict[str, Any] = {k: v for k, v in change.items() if k in ("parallelism", "assignment")}
+    if "kafka" in change:
+        spec["source"] = world.kafka_spec(**change["kafka"])
+    if "properties" in change:
+        cluster = {"name": "main", "bootstrapServers": "b:1", "properties": change["properties"]}
+        spec["source"] = world.kafka_spec(clusters=[cluster])
+    if "application" in change or "sparkConf" in change or "trigger" in change:
+        application = {**manifest["application"], **change.get("application", {})}
+        if "sparkConf" in change:
+            application["sparkConf"] = change["sparkConf"]
+        if "trigger" in change:
+            application["pipeline"] = {**application["pipeline"], "trigger": change["trigger"]}
+        spec["application"] = {k: v for k, v in application.items() if v is not None}
+
+    told = refused(world, **spec)
+
+    assert says in told
+
+
+def test_the_name_is_checked_where_it_will_be_used(world: World) -> None:
+    manifest = world.manifest()
+    manifest["metadata"]["name"] = "9" * 41
+
+    with pytest.raises(CommandError) as caught:
+        world.control_plane.apply(manifest)
+
+    assert "at most 40 lower case letters" in str(caught.value.stderr)
+
+
+def test_explain_reads_well(world: World) -> None:
+    told = " ".join(world.kubectl("explain", "bsrc.spec.source.kafka.subscription").split())
+
+    assert "Which partitions are read; exactly one of the three." in told
+    assert "All partitions of the topics whose whole name matches this regular expression." in told
+
+
+# --- what the operator says -------------------------------------------------------------------------------------------
+
+
+def test_an_invalid_spec_is_said_and_the_running_query_goes_on(world: World) -> None:
+    driver = reading(world)
+    before = world.source.assignment
+
+    broken = {"topics": None, "topicPattern": "("}
+    world.source.patch({"parallelism": 3, "source": {"kafka": {"subscription": broken}}})
+
+    condition = world.wait_condition("Ready", "False", "InvalidSpec")
+    assert "spec.source.kafka.subscription.topicPattern" in condition["message"]
+    assert driver.batch(rows_per_split=1)
+    assert world.source.assignment == before
+    mended = {"topics": [world.topic], "topicPattern": None}
+    world.source.patch({"source": {"kafka": {"subscription": mended}}})
+    driver.adopt(parallelism=3)
+
+
+def test_an_unknown_topic_is_named_and_found_when_it_appears(world: World) -> None:
+    world.apply()
+
+    condition = world.wait_condition("Degraded", "True", "UnknownTopic")
+    assert f"topic {world.topic} does not exist on cluster main: create it" in condition["message"]
+    world.kafka.admin.create_topic(world.topic, partitions=3)
+
+    world.wait_condition("Degraded", "False")
+    assert len(world.source.assignment.owners) == 3
+
+
+def test_a_pattern_without_any_match_is_said(world: World) -> None:
+    world.apply(source=world.kafka_spec(subscription={"topicPattern": f"{world.namespace}-none.*"}))
+
+    condition = world.wait_condition("Degraded", "True", "NoTopicMatches")
+    assert "matches topicPattern" in condition["message"]
+    world.kafka.admin.create_topic(f"{world.namespace}-none-1", partitions=2)
+
+    world.wait_condition("Degraded", "False")
+
+
+def test_an_unreachable_broker_is_said_and_read_when_it_comes(
+    world: World, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    with KafkaCluster("late", tmp_path_factory.mktemp("late")) as late:
+        late.admin.create_topic(world.topic, partitions=2)
+        late.kill()
+        clusters = [{"name": "main", "bootstrapServers": late.bootstrap}]
+        world.apply(source=world.kafka_spec(clusters=clusters))
+        condition = world.wait_condition("Degraded", "True", "ClusterUnreachable")
+        assert "check bootstrapServers and the network; trying again" in condition["message"]
+
+        late.start_node()
+
+        world.wait_condition("Degraded", "False", timeout=60)
+        assert len(world.source.assignment.owners) == 2
+
+
+def test_one_unreachable_cluster_does_not_hold_up_the_others(world: World) -> None:
+    world.kafka.admin.create_topic(world.topic, partitions=2)
+    clusters = [
+        {"name": "main", "bootstrapServers": world.kafka.bootstrap},
+        {"name": "gone", "bootstrapServers": "127.0.0.1:1"},
+    ]
+
+    world.apply(source=world.kafka_spec(clusters=clusters))
+
+    world.wait(lambda: world.config_map("assignment") and len(world.source.assignment.owners) == 2, "main's splits", 8)
+    assert world.wait_condition("Degraded", "True", "ClusterUnreachable")["message"].startswith("cluster gone")
+
+
+def test_wrong_credentials_are_said_and_right_ones_are_picked_up(
+    world: World, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    security = KafkaSecurity(users={"alice": "right"})
+    with KafkaCluster("secured", tmp_path_factory.mktemp("secured"), security=security) as secured:
+        secured.admin.create_topic(world.topic, partitions=2)
+        settings = secured.client_config(Listener.SASL, user="alice", mechanism=Mechanism.PLAIN)
+        secret = {k: v for k, v in settings.items() if k.startswith("sasl.") and "mechanism" not in k}
+        plain = {k: v for k, v in settings.items() if k not in secret and k != "bootstrap.servers"}
+        world.kubectl(
+            "create",
+            "secret",
+            "generic",
+            "kafka",
+            "--from-literal=sasl.username=alice",
+            "--from-literal=sasl.password=wrong",
+        )
+        cluster = {
+            "name": "main",
+            "bootstrapServers": settings["bootstrap.servers"],
+            "properties": plain,
+            "propertiesFrom": [{"secretRef": {"name": "kafka"}}],
+        }
+        world.apply(source=world.kafka_spec(clusters=[cluster]))
+
+        condition = world.wait_condition("Degraded", "True", "AuthenticationFailed", timeout=60)
+        assert "check the credentials in propertiesFrom" in condition["message"]
+        world.kubectl("patch", "secret", "kafka", "-p", '{"stringData":{"sasl.password":"right"}}')
+
+        world.wait_condition("Degraded", "False", timeout=60)
+        for document in ("enumerator", "assignment"):
+            assert "right" not in json.dumps(world.config_map(document))
+
+
+def test_a_missing_secret_is_named(world: World) -> None:
+    cluster = {
+        "name": "main",
+        "bootstrapServers": world.kafka.bootstrap,
+        "propertiesFrom": [{"secretRef": {"name": "nowhere"}}],
+    }
+    world.apply(source=world.kafka_spec(clusters=[cluster]))
+
+    assert "secret nowhere does not exist" in world.wait_condition("Degraded", "True", "SecretNotFound")["message"]
+
+
+def test_a_missing_service_account_is_named_and_found_when_it_appears(world: World) -> None:
+    world.kafka.admin.create_topic(world.topic, partitions=1)
+    application = {**world.manifest()["spec"]["application"], "serviceAccount": "special"}
+    world.apply(application=application)
+
+    world.wait_condition("Degraded", "True", "ServiceAccountMissing")
+    world.kubectl("create", "serviceaccount", "special")
+
+    world.wait_condition("Degraded", "False")
+
+
+# --- documents that somebody touched ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("document", ["enumerator", "assignment"])
+@pytest.mark.parametrize("harm", ["edited", "emptied", "deleted"])
+def test_a_document_that_was_touched_is_restored_and_said(world: World, document: str, harm: str) -> None:
+    driver = reading(world)
+    before = world.config_map(document)
+    assert before is not None
+
+    if harm == "deleted":
+        world.kubectl("delete", "configmap", f"orders-{document}")
+    else:
+        text = before["data"][PLAIN_KEY].replace('"epoch":2', '"epoch":9') if harm == "edited" else ""
+        world.kubectl("patch", "configmap", f"orders-{document}", "-p", json.dumps({"data": {PLAIN_KEY: text}}))
+
+    world.wait(lambda: (now := world.config_map(document)) and now["data"] == before["data"], "the document")
+    assert {"StateRestored", "AssignmentRestored"} & set(world.events())
+    assert driver.batch(rows_per_split=1)
+    world.source.patch({"parallelism": 3})
+    driver.adopt(parallelism=3)
+
+
+def test_a_report_that_was_deleted_is_written_again_and_nothing_is_lost(world: World) -> None:
+    driver = reading(world)
+    driver.batch(rows_per_split=5)
+
+    world.kubectl("delete", "configmap", "orders-readers")
+
+    world.wait(lambda: (world.config_map("readers") or {}).get("data"), "a new report")
+    assert set(world.source.report.positions.values()) == {5}
+    assert world.source.report.incarnation == 1
+
+
+def test_state_that_is_corrupt_when_the_operator_starts_is_refused_until_it_is_deleted(
+    world: World, operator: OperatorProcess
+) -> None:
+    """Never silently trusted, never silently thrown away; made anew from what the readers hold."""
+    driver = reading(world)
+    driver.batch(rows_per_split=11)
+    world.wait(lambda: set(world.source.report.positions.values()) == {11}, "progress")
+    operator.kill()
+    world.kubectl("patch", "configmap", "orders-enumerator", "-p", json.dumps({"data": {PLAIN_KEY: "{}"}}))
+    operator.start()
+
+    condition = world.wait_condition("Degraded", "True", "StateCorrupt")
+    assert "Restore it, or delete it" in condition["message"]
+    assert driver.batch(rows_per_split=1), "the query is untouched"
+    world.kubectl("delete", "configmap", "orders-enumerator")
+
+    world.wait_condition("Degraded", "False")
+    world.source.patch({"parallelism": 4})
+    offset = driver.adopt(parallelism=4)
+    assert set(offset.positions.values()) == {12}
+
+
+def test_state_and_assignment_lost_while_no_operator_runs_are_made_anew_from_the_readers(
+    world: World, operator: OperatorProcess
+) -> None:
+    driver = reading(world)
+    driver.batch(rows_per_split=3)
+    operator.kill()
+    world.kubectl("delete", "configmap", "orders-enumerator", "orders-assignment")
+    operator.start()
+
+    world.source.patch({"parallelism": 3})
+
+    offset = driver.adopt(parallelism=3)
+    assert set(offset.positions.values()) == {3}
+    assert len(offset.owners) == 4
+
+
+# --- the API server and the Spark operator ----------------------------------------------------------------------------
+
+
+def test_an_api_server_outage_does_not_touch_the_query(world: World) -> None:
+    driver = reading(world)
+
+    world.control_plane.kill_apiserver()
+    assert all(driver.batch(rows_per_split=1) for _ in range(20))
+    world.control_plane.start_apiserver()
+
+    world.wait(lambda: set(world.source.report.positions.values()) == {20}, "the report after the outage", 60)
+    world.source.patch({"parallelism": 3})
+    driver.adopt(parallelism=3, timeout=60)
+
+
+def test_a_missing_spark_operator_is_said_and_found_when_it_is_installed(
+    kafka: KafkaCluster, tmp_path_factory: pytest.TempPathFactory, spark_crds: Any
+) -> None:
+    with ControlPlane(tmp_path_factory.mktemp("bare"), crds=[CHECKOUT / "crds"]) as bare:
+        operator = OperatorProcess(bare, settings=FAST)
+        operator.start()
+        bare.kubectl("create", "serviceaccount", "spark")
+        world = World(bare, kafka, "default")
+        kafka.admin.create_topic("default-orders", partitions=2)
+        world.apply()
+
+        condition = world.wait_condition("Degraded", "True", "SparkOperatorMissing")
+        assert "install Kubeflow's spark-operator" in condition["message"]
+        bare.apply(spark_crds)
+
+        world.wait_condition("Degraded", "False", timeout=60)
+        get = "sparkapplications.sparkoperator.k8s.io"
+        world.wait(lambda: bare.items(get), "the application", 60)
+        operator.stop()
+
+
+def test_two_operators_at_once_do_not_overwrite_each_other(world: World) -> None:
+    """Nobody should run two without a Lease; if it happens, conflicts are loud and the state stays one."""
+    driver = reading(world)
+    second = OperatorProcess(world.control_plane, settings=FAST)
+    second.start()
+    try:
+        for parallelism in (5, 1, 4, 2):
+            world.source.patch({"parallelism": parallelism})
+            driver.adopt(parallelism=parallelism)
+    finally:
+        second.stop()
+
+    view: SourceView = world.source
+    assert sorted(view.assignment.owners) == sorted(driver.offset.owners)

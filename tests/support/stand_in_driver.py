@@ -1,0 +1,68 @@
+"""A driver without Spark: the product's own channel and host runtime, with micro-batches that read nothing.
+
+Shows the operator everything that it sees of a real driver (registration, acknowledgements, progress), in a second
+instead of half a minute.
+"""
+
+from dataclasses import replace
+from pathlib import Path
+
+import httpx2
+from lightkube import Client, KubeConfig
+from lightkube.config.models import Cluster, User
+
+from balanced_source.documents.stream_offset import StreamOffset
+from balanced_source_spark.channels.kubernetes import KubernetesChannel
+from balanced_source_spark.host_runtime import HostRuntime, Progress
+from testbed.control_plane import ControlPlane
+from testbed.waiting import wait_until
+
+
+class StandInDriver:
+    """One attempt of a driver; another one with the same `offset` is its successor."""
+
+    def __init__(
+        self, control_plane: ControlPlane, namespace: str, source: str, uid: str, offset: StreamOffset | None = None
+    ) -> None:
+        self.offset = offset or StreamOffset()
+        client = Client(config=driver_config(control_plane, namespace), timeout=httpx2.Timeout(5), trust_env=False)
+        self.channel = KubernetesChannel(client, namespace=namespace, source=source, uid=uid)
+        self.runtime = HostRuntime(self.channel)
+
+    def batch(self, rows_per_split: int = 0) -> bool:
+        """One trigger; True if a micro-batch ran."""
+        self.runtime.committed(self.offset)
+        base = self.runtime.base()
+        if base is None or (base == self.offset and not rows_per_split):
+            return False
+        positions = {s: (p or 0) + rows_per_split for s, p in base.positions.items()}
+        self.offset = replace(base, positions=positions)
+        self.runtime.note_progress(Progress(lag=0))
+        self.runtime.planned(self.offset)
+        self.runtime.committed(self.offset)
+        return True
+
+    def adopt(self, *, parallelism: int, timeout: float = 20) -> StreamOffset:
+        """Run micro-batches until one has run with so many readers."""
+
+        def adopted() -> bool:
+            self.batch()
+            return self.offset.parallelism == parallelism
+
+        wait_until(adopted, timeout, f"an assignment for {parallelism} readers")
+        return self.offset
+
+    def close(self) -> None:
+        """End without a word, like a killed driver."""
+        self.runtime.close()
+
+
+def driver_config(control_plane: ControlPlane, namespace: str) -> KubeConfig:
+    """The rights of the service account `spark`: what the operator has granted to it, and nothing else."""
+    token = control_plane.kubectl("create", "token", "spark", "-n", namespace).strip()
+    authority: Path = control_plane.ca_file
+    return KubeConfig.from_one(
+        cluster=Cluster(server=control_plane.server, certificate_auth=str(authority)),
+        user=User(token=token),
+        namespace=namespace,
+    )
