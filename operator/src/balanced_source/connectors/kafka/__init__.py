@@ -1,5 +1,6 @@
 """Kafka: one cluster or many."""
 
+from balanced_source.connectors.kafka.limits import ReadLimits, admit
 from balanced_source.connectors.kafka.offsets import EARLIEST, LATEST, Anchor, FromAnchor, OffsetsInitializer
 from balanced_source.connectors.kafka.properties import check_properties
 from balanced_source.connectors.kafka.source import DiscoverKafka, InitializeKafka, KafkaCluster, KafkaSource
@@ -19,7 +20,9 @@ __all__ = [
     "KafkaSubscriber",
     "OffsetsInitializer",
     "PartitionSet",
+    "ReadLimits",
     "TopicList",
     "TopicPattern",
+    "admit",
     "check_properties",
 ]
