@@ -40,9 +40,10 @@ test-testbed: testbed ## The testbed's own tests, with all parts real
 demo: install ## The product at work on real parts, with a proof at the end (KEEP=1 leaves it running)
 	@PYTHONPATH=tests $(RUN) demo $(if $(KEEP),--keep,)
 
-generate: install ## Write what is generated from the code: the CRD, the chart's copy of it, reference pages
+generate: install ## Write what is generated from the code: the CRD, the chart's copy of it, the index of scenarios
 	@.venv/bin/balanced-source crd > crds/balancedsource.io_balancedsources.yaml
 	@cp crds/balancedsource.io_balancedsources.yaml charts/balanced-source/files/
+	@PYTHONPATH=tests $(RUN) support.scenario_index > docs/scenarios.md
 
 .PHONY: demo generate
 .PHONY: help install lock format lint test-unit testbed test-testbed

@@ -1,0 +1,6 @@
+"""Which acceptance scenario is asserted by which tests: collected from the markers, written to `docs/scenarios.md`."""
+
+from support.scenario_index.collect import Found, collect
+from support.scenario_index.page import CATALOGUE, page
+
+__all__ = ["CATALOGUE", "Found", "collect", "page"]
