@@ -28,8 +28,8 @@ lint: install ## ruff, mypy --strict, import contracts
 	@.venv/bin/lint-imports
 	@.venv/bin/hadolint Dockerfile
 
-test-unit: install ## Only the unit tests (no I/O, under a minute)
-	@$(RUN) pytest -q tests/unit
+test-unit: install ## Unit tests, and contract suites on fakes (no I/O, under a minute)
+	@$(RUN) pytest -q tests/unit tests/contract -m "not integration"
 
 testbed: install ## Build the real parts for demo and tests (once, about 9 minutes)
 	@PYTHONPATH=tests $(RUN) testbed build

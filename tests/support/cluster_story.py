@@ -1,0 +1,279 @@
+"""The operator's real runtime on a fake API server, in virtual time: one source from its creation to its deletion.
+
+Nothing of the product is replaced but the two ends: the API server (`FakeKubernetes`) and the broker. The reader host
+is the product's own state machine; the Spark operator is three lines that say RUNNING and make a pod.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from concurrent.futures import Executor, Future
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from balanced_source.api import CallFailure, SplitId
+from balanced_source.coordinator import state_codec
+from balanced_source.documents import assignment as assignment_document
+from balanced_source.documents.assignment import Assignment
+from balanced_source.documents.storage import pack, unpack
+from balanced_source.errors import StateError
+from balanced_source_operator.controller.translate import to_source
+from balanced_source_operator.metrics import Metrics
+from balanced_source_operator.resources.documents import blob_of
+from balanced_source_operator.resources.kinds import (
+    BALANCED_SOURCE,
+    CONFIG_MAP,
+    EVENT,
+    KUBEFLOW_APPLICATION,
+    NAME_LABEL,
+    POD,
+    SERVICE_ACCOUNT,
+    Kind,
+)
+from balanced_source_operator.runtime import supervisor
+from balanced_source_operator.runtime.environment import Environment
+from balanced_source_operator.settings import Settings
+from balanced_source_operator.spec import parse_spec
+from support.builders import source_body, spec_json
+from support.fake_kubernetes import FakeClient, FakeKubernetes, Fault
+from support.virtual_time import clock
+from support.world import UID, Broker, Driver
+
+NAMESPACE: Final = "default"
+DEADLINE: Final = 600.0
+"""Virtual seconds until a condition that does not come true fails the test."""
+
+SPEC: Final = spec_json(
+    source={
+        "kafka": {
+            "clusters": [{"name": "main", "bootstrapServers": "broker:9092"}],
+            "subscription": {"topics": ["orders"]},
+            "discovery": {"interval": "1s"},
+        }
+    },
+)
+
+
+class BrokerPool(Executor):
+    """Executes the enumerator's calls at once, at the made-up broker."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> "Future[Any]":
+        done: Future[Any] = Future()
+        result = self._broker.execute(args[0])
+        if isinstance(result, CallFailure):
+            done.set_exception(result.error)
+        else:
+            done.set_result(result)
+        return done
+
+
+class OperatorUnderTest:
+    """One operator process: what the handlers do, without kopf."""
+
+    def __init__(self, server: FakeKubernetes, broker: Broker, client: FakeClient, name: str = "operator-1") -> None:
+        self.client = client
+        environment = Environment(
+            api=client, settings=Settings(identity=name), pool=BrokerPool(broker), metrics=Metrics()
+        )
+        self.supervisor = supervisor.Supervisor(environment)
+        self._unwatch = server.watch(self._on_event)
+
+    def _on_event(self, kind: Kind, event: str, manifest: Mapping[str, Any]) -> None:
+        if kind == BALANCED_SOURCE:
+            self.supervisor.on_source(event, manifest)
+        elif kind != EVENT:
+            self.supervisor.on_child(kind, event, manifest)
+
+    async def stop(self) -> None:
+        self._unwatch()
+        await self.supervisor.stop()
+
+
+class Documents(MutableMapping[str, str]):
+    """The driver's view of its documents: `support.world.Store`, in ConfigMaps."""
+
+    def __init__(self, server: FakeKubernetes) -> None:
+        self._server = server
+
+    @property
+    def reports(self) -> MutableMapping[str, str]:
+        return self
+
+    @property
+    def assignment(self) -> str | None:
+        return self.text("assignment")
+
+    def text(self, suffix: str) -> str | None:
+        found = self._server.find(CONFIG_MAP, NAMESPACE, f"orders-{suffix}")
+        try:
+            return unpack(blob_of(found)) if found is not None else None
+        except StateError:
+            return None
+
+    def __getitem__(self, host: str) -> str:
+        if (text := self.text("readers")) is None:
+            raise KeyError(host)
+        return text
+
+    def __setitem__(self, host: str, text: str) -> None:
+        if self._server.find(CONFIG_MAP, NAMESPACE, "orders-readers") is not None:
+            self._server.edit(CONFIG_MAP, NAMESPACE, "orders-readers", {"data": dict(pack(text).data)})
+
+    def __delitem__(self, host: str) -> None:
+        raise NotImplementedError
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(["0"] if self.text("readers") is not None else [])
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
+
+
+@dataclass
+class Story:
+    """The world of one test. `fault` hits the first operator process at its call number `at`.
+
+    Attributes:
+        deaths: the call at which each successor of a killed operator is killed in its turn.
+        seen: epochs of the assignment document, as they were written.
+        applications: names of SparkApplications, as they were made.
+        broken: rules that were seen broken while the story went on.
+    """
+
+    fault: Fault | None = None
+    at: int = 0
+    deaths: list[int] = field(default_factory=list)
+    server: FakeKubernetes = field(init=False)
+    broker: Broker = field(default_factory=Broker)
+    seen: list[tuple[int, int]] = field(default_factory=list)
+    applications: list[str] = field(default_factory=list)
+    broken: list[str] = field(default_factory=list)
+    operators: list[OperatorUnderTest] = field(default_factory=list)
+    restarts: int = 0
+
+    def __post_init__(self) -> None:
+        self.server = FakeKubernetes(clock=clock)
+        self.documents = Documents(self.server)
+        self.driver: Driver = Driver(self.documents, self.broker)  # type: ignore[arg-type] # the same by duck typing
+
+    # --- the cast -----------------------------------------------------------------------------------------------
+
+    async def begin(self, *, operators: int = 1, **spec: Any) -> None:
+        """A topic, a source and one operator (or several, by mistake)."""
+        self.server.watch(self._observe)
+        self.broker.create("main", "orders", range(8), end=5)
+        self.server.add(SERVICE_ACCOUNT, {"metadata": {"namespace": NAMESPACE, "name": "spark"}})
+        body = source_body(**{**SPEC, **spec})
+        body["metadata"]["uid"] = UID
+        self.server.add(BALANCED_SOURCE, body)
+        for number in range(operators):
+            self.start_operator(self.server.client(self.fault, at=self.at), f"operator-{number + 1}")
+
+    def start_operator(self, client: FakeClient | None = None, name: str = "operator-1") -> OperatorUnderTest:
+        made = OperatorUnderTest(self.server, self.broker, client or self.server.client(), name)
+        self.operators.append(made)
+        return made
+
+    async def end(self) -> None:
+        for operator in self.operators:
+            await operator.stop()
+
+    async def until(self, condition: Callable[[], Any], what: str) -> None:
+        """Let time pass until something is so; an operator that was killed is started again."""
+        deadline = clock() + DEADLINE
+        while not condition():
+            if clock() > deadline:
+                raise TimeoutError(f"{what}; status {self.status}; events {self.events}")
+            await asyncio.sleep(0.25)
+            await self._restart_the_dead()
+
+    async def _restart_the_dead(self) -> None:
+        for operator in [o for o in self.operators if o.client.is_dead]:
+            await operator.stop()
+            self.operators.remove(operator)
+            self.restarts += 1
+            next_fault = Fault.KILLED if self.deaths else None
+            self.start_operator(self.server.client(next_fault, at=self.deaths.pop(0) if self.deaths else 0))
+
+    # --- what is seen -------------------------------------------------------------------------------------------
+
+    @property
+    def status(self) -> Mapping[str, Any]:
+        return (self.server.find(BALANCED_SOURCE, NAMESPACE, "orders") or {}).get("status", {})
+
+    @property
+    def assignment(self) -> Assignment | None:
+        text = self.documents.assignment
+        return assignment_document.decode(text, source=UID) if text is not None else None
+
+    @property
+    def owners(self) -> Mapping[SplitId, int]:
+        return self.assignment.owners if self.assignment is not None else {}
+
+    @property
+    def events(self) -> list[str]:
+        return [manifest["reason"] for manifest in self.server.select(EVENT, NAMESPACE)]
+
+    def children(self) -> list[str]:
+        """All but events and what was there before."""
+        kept = [m for (kind, _, _), m in self.server.objects.items() if kind not in (EVENT, SERVICE_ACCOUNT)]
+        return sorted(f"{m['kind']} {m['metadata']['name']}" for m in kept if m["kind"] != BALANCED_SOURCE.kind)
+
+    def _observe(self, kind: Kind, event: str, manifest: Mapping[str, Any]) -> None:
+        """Check at each write what must hold at each write."""
+        name = manifest["metadata"]["name"]
+        if kind == KUBEFLOW_APPLICATION and event == "ADDED":
+            self.applications.append(name)
+            if len(self.server.select(KUBEFLOW_APPLICATION, NAMESPACE)) > 1:
+                self.broken.append("two applications at once")
+        if kind == CONFIG_MAP and name == "orders-assignment" and event != "DELETED":
+            self._observe_assignment(manifest)
+
+    def _observe_assignment(self, manifest: Mapping[str, Any]) -> None:
+        try:
+            found = assignment_document.decode(unpack(blob_of(manifest)), source=UID)
+        except StateError:
+            return  # somebody's edit
+        self.seen.append((found.lineage, found.epoch))
+        if self.seen != sorted(self.seen):
+            self.broken.append(f"an older epoch was published: {self.seen[-2:]}")
+        stored = self.documents.text("enumerator")
+        spec = self.server.find(BALANCED_SOURCE, NAMESPACE, "orders")
+        if stored is not None and spec is not None:
+            state = state_codec.decode(stored, to_source(parse_spec(spec["spec"])), uid=UID).coordinator
+            if (state.lineage, state.epoch) < (found.lineage, found.epoch):
+                self.broken.append(f"epoch {found.epoch} was published before it was stored")
+
+    # --- what others do -----------------------------------------------------------------------------------------
+
+    def patch(self, **spec: Any) -> None:
+        """The user changes the source."""
+        self.server.edit(BALANCED_SOURCE, NAMESPACE, "orders", {"spec": spec})
+
+    async def launched(self, name: str = "orders-1") -> None:
+        """The Spark operator runs the application: a driver pod, then the state."""
+        await self.until(lambda: self.server.find(KUBEFLOW_APPLICATION, NAMESPACE, name), f"application {name}")
+        application = self.server.find(KUBEFLOW_APPLICATION, NAMESPACE, name)
+        assert application is not None
+        labels = {NAME_LABEL: "orders", "spark-role": "driver", "sparkoperator.k8s.io/app-name": name}
+        owner = {k: application["metadata"][k] for k in ("name", "uid")}
+        metadata = {"namespace": NAMESPACE, "name": f"{name}-driver", "labels": labels, "ownerReferences": [owner]}
+        self.server.add(POD, {"kind": "Pod", "metadata": metadata, "status": {"phase": "Running"}})
+        running = {"status": {"applicationState": {"state": "RUNNING"}}}
+        self.server.edit(KUBEFLOW_APPLICATION, NAMESPACE, name, running)
+
+    async def adopted(self, *, parallelism: int, splits: int) -> None:
+        """The driver runs micro-batches until it reads so many splits with so many readers, and the operator knows."""
+
+        def has_adopted() -> bool:
+            self.driver.see_assignment()
+            self.driver.batch()
+            self.driver.report()
+            held = self.driver.host.durable
+            status = self.status
+            is_there = held.parallelism == parallelism and len(held.owners) == splits
+            return is_there and status.get("acknowledgedEpoch") == status.get("epoch") == held.epoch
+
+        await self.until(has_adopted, f"{splits} splits read by {parallelism} readers")

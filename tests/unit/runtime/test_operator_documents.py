@@ -1,0 +1,164 @@
+"""Documents that somebody else writes, edits or deletes; and two operators at once."""
+
+import random
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import pytest
+
+from balanced_source.documents import assignment as assignment_document
+from balanced_source.documents.storage import PLAIN_KEY, pack
+from balanced_source_operator.resources.kinds import BALANCED_SOURCE, CONFIG_MAP
+from support import virtual_time
+from support.cluster_story import NAMESPACE, Story
+from support.world import UID
+
+
+async def reading(story: Story, **begin: Any) -> None:
+    """Eight splits are read by two readers."""
+    await story.begin(**begin)
+    await story.launched()
+    story.driver.start()
+    await story.adopted(parallelism=2, splits=8)
+
+
+def check(play: Callable[[Story], Coroutine[Any, Any, None]]) -> Story:
+    """Run, end all operators, and look for rules that were broken."""
+    story = Story()
+
+    async def run() -> None:
+        await play(story)
+        await story.end()
+
+    virtual_time.run(run())
+    assert story.broken == []
+    assert len(story.driver.delivered) == sum(story.broker.ends.values())
+    assert story.applications == ["orders-1"]
+    return story
+
+
+def edit(story: Story, suffix: str, text: str) -> None:
+    """Somebody writes something else into a ConfigMap."""
+    story.server.edit(CONFIG_MAP, NAMESPACE, f"orders-{suffix}", {"data": {PLAIN_KEY: text}})
+
+
+def delete(story: Story, suffix: str) -> None:
+    story.server.remove(CONFIG_MAP, NAMESPACE, f"orders-{suffix}")
+
+
+async def rescale(story: Story, parallelism: int) -> None:
+    story.patch(parallelism=parallelism)
+    await story.adopted(parallelism=parallelism, splits=8)
+
+
+@pytest.mark.parametrize("suffix", ["assignment", "enumerator"])
+@pytest.mark.parametrize("damage", [lambda s, x: edit(s, x, "{}"), delete], ids=["edited", "deleted"])
+def test_what_the_operator_wrote_is_restored(suffix: str, damage: Callable[[Story, str], None]) -> None:
+    async def play(story: Story) -> None:
+        await reading(story)
+        before = story.documents.text(suffix)
+        damage(story, suffix)
+        await story.until(lambda: story.documents.text(suffix) == before, "the document is there again")
+        word = {"assignment": "AssignmentRestored", "enumerator": "StateRestored"}[suffix]
+        await story.until(lambda: word in story.events, "somebody said so")
+        await rescale(story, 3)
+
+    check(play)
+
+
+@pytest.mark.parametrize("damage", [lambda s: edit(s, "readers", "{}"), lambda s: delete(s, "readers")])
+def test_a_report_that_was_edited_or_deleted_is_nobodys(damage: Callable[[Story], None]) -> None:
+    async def play(story: Story) -> None:
+        await reading(story)
+        owners = dict(story.owners)
+        damage(story)
+        await story.until(lambda: "orders-readers" in " ".join(story.children()), "a place for the next report")
+        assert story.owners == owners
+        await rescale(story, 3)
+
+    check(play)
+
+
+def test_state_that_cannot_be_trusted_stops_the_next_operator_and_not_the_query() -> None:
+    async def play(story: Story) -> None:
+        await reading(story)
+        for operator in list(story.operators):
+            await operator.stop()
+            story.operators.remove(operator)
+        edit(story, "enumerator", '{"kind": "EnumeratorState"')
+        story.start_operator()
+        await story.until(lambda: _says(story, "Degraded", "StateCorrupt"), "a condition says so")
+        owners = dict(story.owners)
+        story.broker.ends = dict.fromkeys(story.broker.ends, 9)
+        story.driver.batch()
+        delete(story, "enumerator")  # what the message recommends
+        await story.adopted(parallelism=2, splits=8)
+        assert story.owners == owners
+
+    assert check(play).seen[-1][0] > 1, "a new lineage"
+
+
+def test_a_conflict_is_loud_and_what_was_decided_elsewhere_stays() -> None:
+    """Somebody wrote state between our read and our write: nothing of his is overwritten."""
+
+    async def play(story: Story) -> None:
+        await reading(story)
+        second = story.start_operator(name="operator-2")
+        story.patch(parallelism=3)
+        await story.until(lambda: "StateConflict" in story.events, "the loser says so")
+        await story.adopted(parallelism=3, splits=8)
+        await second.stop()
+        story.operators.remove(second)
+
+    check(play)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_two_operators_at_once_end_where_one_would(seed: int) -> None:
+    async def play(story: Story) -> None:
+        chance = random.Random(seed)
+        await reading(story, operators=2)
+        for parallelism in chance.sample(range(1, 9), 4):
+            await rescale(story, parallelism)
+        assert story.assignment is not None
+        counts = [list(story.owners.values()).count(r) for r in range(story.assignment.parallelism)]
+        assert max(counts) - min(counts) <= 1
+
+    check(play)
+
+
+def test_an_assignment_from_the_future_is_not_believed() -> None:
+    """A copied document with a higher epoch is somebody's edit: the driver may follow it only if the state agrees."""
+
+    async def play(story: Story) -> None:
+        await reading(story)
+        known = story.assignment
+        assert known is not None
+        forged = assignment_document.encode(known, source="somebody-else")
+        story.server.edit(CONFIG_MAP, NAMESPACE, "orders-assignment", {"data": dict(pack(forged).data)})
+        await story.until(lambda: story.documents.text("assignment") != forged, "restored")
+        assert story.assignment == known
+
+    check(play)
+
+
+def test_a_namesake_begins_anew() -> None:
+    """Deleted and created again under the same name: nothing of the first one is taken over."""
+
+    async def play(story: Story) -> None:
+        await reading(story)
+        body = story.server.find(BALANCED_SOURCE, NAMESPACE, "orders")
+        story.server.remove(BALANCED_SOURCE, NAMESPACE, "orders")
+        namesake = {**body, "metadata": {"namespace": NAMESPACE, "name": "orders", "uid": "uid-2"}}
+        story.server.add(BALANCED_SOURCE, namesake)
+        await story.until(lambda: len(story.applications) > 1, "an application for the namesake")
+        stored = story.server.find(CONFIG_MAP, NAMESPACE, "orders-enumerator")
+        assert stored["metadata"]["ownerReferences"][0]["uid"] == "uid-2" != UID
+        story.applications.pop()
+
+    check(play)
+
+
+def _says(story: Story, kind: str, reason: str) -> bool:
+    conditions = story.status.get("conditions", [])
+    return any(c["type"] == kind and c["reason"] == reason and c["status"] == "True" for c in conditions)
