@@ -21,12 +21,21 @@ lock: ## Resolve the lock files anew
 format: install ## Format the code
 	@$(RUN) ruff format -q . && $(RUN) ruff check -q --fix .
 
-lint: install ## ruff, mypy --strict, import contracts
+lint: install ## ruff, mypy --strict, import contracts, hadolint, lengths
 	@$(RUN) ruff format --check .
 	@$(RUN) ruff check .
 	@$(RUN) mypy
 	@.venv/bin/lint-imports
 	@.venv/bin/hadolint Dockerfile
+	@$(PY) .ci/structure.py
+
+test: lint testbed ## Everything but the story on real pods; installs and builds what it needs
+	@$(RUN) pytest -q -m "not e2e" --durations=15 tests
+	@$(MAKE) --no-print-directory test-spark43
+
+test-spark43: testbed ## The Spark side's tests on PySpark 4.3
+	@echo "the Spark side on PySpark 4.3 …"
+	@"$$(PYTHONPATH=tests $(RUN) testbed venv 4.3.0)"/bin/python -m pytest -q -p no:cacheprovider tests/integration/spark
 
 test-unit: install ## Unit tests, and contract suites on fakes (no I/O, under a minute)
 	@$(RUN) pytest -q tests/unit tests/contract -m "not integration"
@@ -45,7 +54,10 @@ generate: install ## Write what is generated from the code: the CRD, the chart's
 	@cp crds/balancedsource.io_balancedsources.yaml charts/balanced-source/files/
 	@PYTHONPATH=tests $(RUN) support.scenario_index > docs/scenarios.md
 
-.PHONY: demo generate
+bench-rescale: testbed ## Seconds from a patch to the first micro-batch with it, beside stopping and starting the native source
+	@PYTHONPATH=tests:. $(PY) benchmarks/bench_rescale.py $(BENCH)
+
+.PHONY: demo generate bench-rescale test test-spark43
 .PHONY: help install lock format lint test-unit testbed test-testbed
 
 e2e: install ## The story on real pods (CLUSTER=node: root on Linux; kind: an engine; process: neither)

@@ -24,6 +24,7 @@ class Scene:
         self.source = SourceView(self.kubectl, "orders")
         self.data = cluster.run_dir / "data"
         self.sink = self.data / "orders"
+        self._driver_name = "orders-1-driver"
 
     @property
     def manifest(self) -> dict[str, Any]:
@@ -47,7 +48,8 @@ class Scene:
     @property
     def driver(self) -> str:
         """Name of the driver's pod."""
-        return f"{self.source.status['application']['name']}-driver"
+        self._driver_name = f"{self.source.status['application']['name']}-driver"
+        return self._driver_name
 
     @property
     def driver_pod(self) -> dict[str, Any]:
@@ -57,6 +59,10 @@ class Scene:
     def batches(self) -> list[Batch]:
         """Micro-batches of the driver that runs now."""
         return list(batches(self.cluster.logs(self.driver)))
+
+    def batches_on_disk(self) -> list[Batch]:
+        """Micro-batches of all drivers of the present application, from the node's files: no API server is asked."""
+        return list(batches(self.cluster.all_logs(self._driver_name)))
 
     @property
     def expected(self) -> dict[tuple[str, str, int], int]:

@@ -1,4 +1,4 @@
-"""The command line: `python -m testbed build | up | status | down`."""
+"""The command line: `python -m testbed build | up | status | venv | down`."""
 
 import signal
 import tempfile
@@ -95,6 +95,13 @@ def up(
             threading.Event().wait()
     except KeyboardInterrupt:
         _console.print("ended")
+
+
+@app.command()
+@_told
+def venv(spark: Annotated[str, typer.Argument(help="A version of PySpark.")]) -> None:
+    """Print the folder of an environment with a version of PySpark, installing it if the cache lacks it."""
+    _console.print(ensure_venv(spark, progress=Progress(Console(stderr=True))), markup=False)
 
 
 @app.command()

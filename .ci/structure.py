@@ -1,0 +1,71 @@
+"""Hold the code to its budget of lengths: `make lint` fails when a function or a file is over it.
+
+Lengths of functions do not count their docstring. The budget is in `LIMITS`; docs/development.md says why.
+"""
+
+import ast
+import statistics
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).parent.parent
+PRODUCT, OTHERS = ("operator/src", "spark_app/src"), ("tests", "benchmarks", ".ci")
+
+
+class Limits(NamedTuple):
+    """Lines that half of all, nine tenths of all, and each one may have at most."""
+
+    median: int
+    p90: int | None
+    each: int
+
+
+LIMITS = {"function": Limits(8, 30, 60), "file": Limits(150, None, 500)}
+
+
+def main() -> int:
+    """Print what is over the budget; the exit code is 1 if anything is."""
+    functions = [(length, where) for file in _files(PRODUCT) for length, where in _functions(file)]
+    files = [(_lines(file), str(file.relative_to(ROOT))) for file in _files(PRODUCT)]
+    others = [(_lines(file), str(file.relative_to(ROOT))) for file in _files(OTHERS)]
+    complaints = [*_over("function", functions), *_over("file", files), *_too_long("file", others)]
+    print("\n".join(complaints) or f"structure: {len(functions)} functions in {len(files)} files keep the budget")
+    return 1 if complaints else 0
+
+
+def _files(folders: tuple[str, ...]) -> Iterator[Path]:
+    for folder in folders:
+        yield from sorted((ROOT / folder).rglob("*.py"))
+
+
+def _lines(file: Path) -> int:
+    return file.read_text().count("\n")
+
+
+def _functions(file: Path) -> Iterator[tuple[int, str]]:
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            body = node.body[1:] if ast.get_docstring(node) else node.body
+            length = (body[-1].end_lineno or 0) - body[0].lineno + 1 if body else 0
+            yield length, f"{file.relative_to(ROOT)}:{node.lineno} {node.name}"
+
+
+def _over(kind: str, found: list[tuple[int, str]]) -> Iterator[str]:
+    yield from _too_long(kind, found)
+    limits, lengths = LIMITS[kind], sorted(length for length, _ in found)
+    if (median := statistics.median(lengths)) > limits.median:
+        yield f"half of all {kind}s have more than {median} lines; the budget is {limits.median}"
+    if limits.p90 and (p90 := lengths[int(0.9 * len(lengths))]) > limits.p90:
+        yield f"a tenth of all {kind}s have more than {p90} lines; the budget is {limits.p90}"
+
+
+def _too_long(kind: str, found: list[tuple[int, str]]) -> Iterator[str]:
+    for length, where in found:
+        if length > LIMITS[kind].each:
+            yield f"{where}: {length} lines; a {kind} has {LIMITS[kind].each} at most"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
