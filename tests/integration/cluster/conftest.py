@@ -18,11 +18,13 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
     with new_cluster(tmp_path_factory.mktemp("cluster")) as cluster:
         made = Scene(cluster, OperatorProcess(cluster.control_plane, spark_conf=cluster.driver_spark_conf))
         cluster.kafka().admin.create_topics(TOPICS)
-        made.operator.start()
-        made.apply()
-        made.source.wait_adopted(parallelism=2, splits=sum(TOPICS.values()), timeout=180)
-        yield made
-        made.operator.stop()
+        try:
+            made.operator.start()
+            made.apply()
+            made.source.wait_adopted(parallelism=2, splits=sum(TOPICS.values()), timeout=300)
+            yield made
+        finally:
+            made.operator.stop()
 
 
 @pytest.fixture(scope="module")

@@ -33,6 +33,7 @@ class Load:
                 "bootstrap.servers": bootstrap,
                 "enable.idempotence": True,
                 "linger.ms": 20,
+                "log_level": 3,  # a broker that is still loading, a topic that grew: all part of the story
                 "topic.metadata.refresh.interval.ms": 2000,
                 **(settings or {}),
             }
