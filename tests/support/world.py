@@ -59,6 +59,7 @@ class Broker:
     ends: dict[SplitId, int] = field(default_factory=dict)
     begins: dict[SplitId, int] = field(default_factory=dict)
     down: set[str] = field(default_factory=set)
+    is_bounded: bool = False
 
     def create(self, cluster: str, topic: str, partitions: Iterable[int], *, begin: int = 0, end: int = 0) -> None:
         for p in partitions:
@@ -84,7 +85,13 @@ class Broker:
         assert isinstance(call, InitializeKafka)
         table = self.begins if call.starting_offsets == EARLIEST else self.ends
         return [
-            KafkaPartitionSplit(cluster=str(s[0]), topic=str(s[1]), partition=int(s[2]), offset=table[s])
+            KafkaPartitionSplit(
+                cluster=str(s[0]),
+                topic=str(s[1]),
+                partition=int(s[2]),
+                offset=table[s],
+                stopping_offset=self.ends[s] if self.is_bounded else None,
+            )
             for s in call.split_ids
             if s in table
         ]

@@ -3,12 +3,13 @@
 A host that registers anew has read its Spark checkpoint and reports what it holds. What happens then depends on
 whether anybody else is running:
 
+* *first start*: nobody can hold anything yet. A host that reports nothing takes part at once.
 * *full recovery*: no host is active. Nothing is assigned until all hosts have registered; then splits may be dealt
   anew over all readers.
 * *partial recovery*: other hosts go on. The one that came back gets exactly what it owns now, whatever its report
   says about ownership (FLINK-40710: an old report beside moved splits gave two owners); the others see nothing.
 
-In both, positions come from the reports; splits that the host owns but does not report come back to the enumerator.
+In all, positions come from the reports; splits that the host owns but does not report come back to the enumerator.
 """
 
 from collections.abc import Iterable, Mapping
@@ -49,9 +50,21 @@ class Recovery(Generic[SplitT]):
 def waiting_for(state: CoordinatorState[SplitT]) -> tuple[str, ...]:
     """Hosts that keep the gate closed for those that have registered; empty when nobody waits."""
     phases = {name: host.phase for name, host in state.hosts.items()}
-    if HostPhase.RECOVERING not in phases.values() or HostPhase.ACTIVE in phases.values():
+    if HostPhase.RECOVERING not in phases.values() or HostPhase.ACTIVE in phases.values() or _is_first_start(state):
         return ()
     return tuple(name for name, phase in phases.items() if phase is not HostPhase.RECOVERING)
+
+
+def _is_first_start(state: CoordinatorState[SplitT]) -> bool:
+    """Whether no host has ever held anything of this source: there is no report to wait for."""
+    return state.lineage == 1 and all(
+        host.phase is HostPhase.EXPECTED or (host.phase is HostPhase.RECOVERING and _is_blank(host.report))
+        for host in state.hosts.values()
+    )
+
+
+def _is_blank(report: HostReport | None) -> bool:
+    return report is None or not (report.epoch or report.positions or report.retained)
 
 
 def recover(state: CoordinatorState[SplitT], source: Source[SplitT, StateT]) -> Recovery[SplitT] | None:

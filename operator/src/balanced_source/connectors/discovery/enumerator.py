@@ -211,7 +211,7 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
         self._ask_again(scope, unsure=unsure, has_problem=result.problem is not None)
 
     def _ask_again(self, scope: str, *, unsure: bool, has_problem: bool) -> None:
-        interval = self.source.discovery_interval
+        interval = None if self.source.discovers_once else self.source.discovery_interval
         if unsure or has_problem:
             self._ask(scope, delay=min(interval or CONFIRMATION_DELAY, CONFIRMATION_DELAY))
         elif interval is not None:
@@ -361,7 +361,7 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
         """Whether no further split can appear: discovery runs once, and has told everything."""
         state, life = self.state, self.life
         return (
-            self.source.discovery_interval is None
+            self.source.discovers_once
             and state.discovered.issuperset(self.source.scopes())
             and life.answered.issuperset(self.source.scopes())
             and not (life.in_flight or life.missing or life.failures or state.unassigned)

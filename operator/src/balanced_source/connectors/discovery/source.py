@@ -31,9 +31,14 @@ class DiscoveringSource(Source[SplitT, DiscoveryState[SplitT]], Generic[SplitT])
 
     assigner: assigners.SplitAssigner
     discovery_interval: float | None
-    """Seconds between discoveries of a scope; None discovers once."""
+    """Seconds between discoveries of a scope; None, or anything that is not positive, discovers once."""
     retention: float
     """Seconds for which positions of removed splits are kept."""
+
+    @property
+    def discovers_once(self) -> bool:
+        """Whether no split is looked for after the first complete discovery."""
+        return self.discovery_interval is None or self.discovery_interval <= 0
 
     @abstractmethod
     def scopes(self) -> tuple[str, ...]:

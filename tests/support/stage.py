@@ -1,0 +1,250 @@
+"""The vocabulary of the scenarios: a source, its operator and its readers on one stage, moved by plain verbs.
+
+In Flink every reader registers, fails and returns by itself. Here readers live in hosts; so by default the stage has
+one host per reader, and ``registers(0)`` means the same as upstream's "reader 0 registers". All parts are the
+product's own, documents and Spark checkpoints included; only broker, store and clock are made up (`support.world`).
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+from balanced_source.api import AsyncCall, Boundedness, Position, RebalanceCause, SplitId
+from balanced_source.connectors.kafka import KafkaSource
+from balanced_source.coordinator import (
+    CallCompleted,
+    CoordinatorState,
+    HostLost,
+    ParallelismChanged,
+    RebalanceRequested,
+    SourceChanged,
+)
+from balanced_source.documents import assignment as assignment_document
+from balanced_source.documents import stream_offset
+from balanced_source.documents.assignment import Assignment
+from balanced_source.documents.stream_offset import StreamOffset
+from support.world import UID, Broker, Driver, Operator, Store, kafka_source
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoundedKafkaSource(KafkaSource):
+    """Each partition ends where it ended when it was discovered."""
+
+    @property
+    def boundedness(self) -> Boundedness:
+        return Boundedness.BOUNDED
+
+
+def bounded_source(*clusters: str, **changes: Any) -> BoundedKafkaSource:
+    """A source that ends; discovery runs once."""
+    plain = kafka_source(*clusters, **{"discovery_interval": None, **changes})
+    return BoundedKafkaSource(**{name: getattr(plain, name) for name in KafkaSource.__dataclass_fields__})
+
+
+def splits(topic: str, count: int, *, cluster: str = "c", first: int = 0) -> list[SplitId]:
+    """Ids of partitions."""
+    return [(cluster, topic, partition) for partition in range(first, first + count)]
+
+
+class Stage:
+    """See the module. Verbs change something and return the stage; nouns tell what is there."""
+
+    def __init__(self, *, readers: int = 3, hosts: int | None = None, source: KafkaSource | None = None) -> None:
+        self.broker, self.store = Broker(), Store()
+        names = tuple(str(number) for number in range(hosts or readers))
+        source = source or kafka_source()
+        self.broker.is_bounded = source.boundedness is Boundedness.BOUNDED
+        self.operator = Operator(
+            source=source, store=self.store, broker=self.broker, parallelism=readers, hosts=names
+        )
+        self.drivers = {name: Driver(store=self.store, broker=self.broker, name=name) for name in names}
+
+    # --- the world outside --------------------------------------------------------------------------------------
+
+    def topic(self, name: str = "t", partitions: int = 1, *, cluster: str = "c", begin: int = 0, end: int = 10) -> Self:
+        """A topic is created, or gets more partitions."""
+        self.broker.create(cluster, name, range(partitions), begin=begin, end=end)
+        return self
+
+    def topic_deleted(self, name: str, *, cluster: str = "c") -> Self:
+        self.broker.delete([s for s in self.broker.ends if s[:2] == (cluster, name)])
+        return self
+
+    def cluster_down(self, *clusters: str) -> Self:
+        self.broker.down.update(clusters)
+        return self
+
+    def clusters_up(self) -> Self:
+        self.broker.down.clear()
+        return self
+
+    # --- the operator -------------------------------------------------------------------------------------------
+
+    def operator_starts(self, source: KafkaSource | None = None) -> Self:
+        """Start, or start again from what is stored; `source` is what the spec says by now."""
+        self.operator.source = source or self.operator.source
+        self.operator.start()
+        return self
+
+    def discovers(self) -> Self:
+        """Calls that are due are answered: a discovery, then the start positions of what it found."""
+        self.operator.answer()
+        return self
+
+    def answers(self, kind: type[AsyncCall], *, delayed: bool = False) -> Self:
+        """Only calls of one kind are answered, each once; what they lead to waits."""
+        operator = self.operator
+        todo = [call for call in operator.calls if isinstance(call.call, kind) and (delayed or call.delay == 0)]
+        operator.calls = [call for call in operator.calls if call not in todo]
+        for call in todo:
+            operator.now += call.delay
+            operator.handle(CallCompleted(call.call_id, self.broker.execute(call.call)))
+        return self
+
+    def looks_again(self, times: int = 1) -> Self:
+        """Time passes, and calls that wait for it are answered; each removal needs two of these."""
+        for _ in range(times):
+            self.operator.answer(delayed=True)
+        return self
+
+    def rescales(self, readers: int) -> Self:
+        self.operator.handle(ParallelismChanged(readers))
+        return self
+
+    def source_changes(self, source: KafkaSource) -> Self:
+        self.operator.source = source
+        self.operator.handle(SourceChanged(source))
+        return self
+
+    def rebalances(self) -> Self:
+        self.operator.handle(RebalanceRequested(RebalanceCause.REQUESTED))
+        return self
+
+    # --- readers ------------------------------------------------------------------------------------------------
+
+    def registers(self, host: int, **checkpoint: Any) -> Self:
+        """A host starts: with its Spark checkpoint, or with the one that `checkpoint` describes (`holding`)."""
+        driver = self.drivers[str(host)]
+        if checkpoint:
+            offset = self._checkpoint(host, **checkpoint)
+            driver.offsets, driver.committed = ([stream_offset.to_json(offset)], 1) if offset else ([], 0)
+        driver.start()
+        self.operator.see_reports()
+        return self
+
+    def all_register(self) -> Self:
+        for name in self.drivers:
+            self.registers(int(name))
+        return self
+
+    def fails(self, host: int) -> Self:
+        """Its pods are gone, and the operator knows."""
+        self.operator.handle(HostLost(str(host), self.drivers[str(host)].host.incarnation))
+        return self
+
+    def adopts(self, *hosts: int) -> Self:
+        """Hosts see the newest assignment and run a micro-batch with it, which acknowledges it. All if none is named."""
+        for name in [str(host) for host in hosts] or self.drivers:
+            driver = self.drivers[name]
+            driver.see_assignment()
+            driver.batch()
+            driver.batch()  # a commit is known when the next micro-batch is planned
+            driver.report()
+        self.operator.see_reports()
+        return self
+
+    def running(self) -> Self:
+        """Everything starts, is assigned, and is acknowledged: where most stories begin."""
+        return self.operator_starts().discovers().all_register().adopts()
+
+    # --- what is there ------------------------------------------------------------------------------------------
+
+    @property
+    def state(self) -> CoordinatorState[Any]:
+        return self.operator.coordinator.state
+
+    @property
+    def assignment(self) -> Assignment:
+        """The published document."""
+        assert self.store.assignment is not None, "nothing was published"
+        return assignment_document.decode(self.store.assignment, source=UID)
+
+    @property
+    def epoch(self) -> int:
+        """Number of published changes; upstream counts its assignment calls."""
+        return self.state.epoch
+
+    def given(self, reader: int) -> set[SplitId]:
+        """What a reader's host may read: published, and addressed to the host's present incarnation."""
+        if self.store.assignment is None:
+            return set()
+        document = self.assignment
+        name = self.state.host_of(reader)
+        incarnation = self.drivers[name].host.incarnation
+        if incarnation == 0 or document.incarnations[name] != incarnation:
+            return set()
+        return {s for s, owner in document.owners.items() if owner == reader}
+
+    def owned(self, reader: int) -> set[SplitId]:
+        """What is decided for a reader, whether it is there or not."""
+        return {s for s, owner in self.state.owners.items() if owner == reader}
+
+    @property
+    def loads(self) -> list[int]:
+        """Number of splits per reader, as decided."""
+        counts = Counter(self.state.owners.values())
+        return [counts[reader] for reader in range(self.state.parallelism)]
+
+    @property
+    def spread(self) -> int:
+        return max(self.loads) - min(self.loads)
+
+    @property
+    def pending(self) -> set[SplitId]:
+        """Splits that are known and have no owner."""
+        return set(self.operator.coordinator.enumerator.state.unassigned)
+
+    @property
+    def owners(self) -> Mapping[SplitId, int]:
+        return dict(self.state.owners)
+
+    def positions(self) -> dict[SplitId, Position]:
+        """Of all owned splits, as known to the operator."""
+        return {s: self.state.position(s) for s in self.state.owners}
+
+    @property
+    def told_no_more(self) -> set[int]:
+        """Readers that were told that they get no further split."""
+        return set(self.assignment.no_more_splits) if self.store.assignment is not None else set()
+
+    @property
+    def facts(self) -> list[str]:
+        """Reasons of what was told to people so far."""
+        return self.operator.facts
+
+    def read(self, host: int) -> dict[SplitId, Position]:
+        """What a host's Spark checkpoint holds."""
+        return dict(self.drivers[str(host)]._last_offset().positions)
+
+    # --- inside -------------------------------------------------------------------------------------------------
+
+    def _checkpoint(
+        self,
+        host: int,
+        *,
+        holding: Mapping[SplitId, int],
+        retaining: Mapping[SplitId, int] | None = None,
+        epoch: int = 1,
+    ) -> StreamOffset | None:
+        """A Spark checkpoint in which the host's first reader has everything; None if it holds nothing."""
+        if not holding and not retaining:
+            return None
+        return StreamOffset(
+            epoch=epoch,
+            parallelism=len(self.drivers),
+            readers=(host,),
+            owners=dict.fromkeys(holding, host),
+            positions=holding,
+            retained=retaining or {},
+        )
