@@ -6,7 +6,7 @@ product's own, documents and Spark checkpoints included; only broker, store and 
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -55,9 +55,8 @@ class Stage:
         names = tuple(str(number) for number in range(hosts or readers))
         source = source or kafka_source()
         self.broker.is_bounded = source.boundedness is Boundedness.BOUNDED
-        self.operator = Operator(
-            source=source, store=self.store, broker=self.broker, parallelism=readers, hosts=names
-        )
+        self.operator = Operator(source=source, store=self.store, broker=self.broker, parallelism=readers, hosts=names)
+        self.dead: set[str] = set()
         self.drivers = {name: Driver(store=self.store, broker=self.broker, name=name) for name in names}
 
     # --- the world outside --------------------------------------------------------------------------------------
@@ -65,6 +64,12 @@ class Stage:
     def topic(self, name: str = "t", partitions: int = 1, *, cluster: str = "c", begin: int = 0, end: int = 10) -> Self:
         """A topic is created, or gets more partitions."""
         self.broker.create(cluster, name, range(partitions), begin=begin, end=end)
+        return self
+
+    def more(self, records: int) -> Self:
+        """Every split gets records."""
+        for split_id in self.broker.ends:
+            self.broker.ends[split_id] += records
         return self
 
     def topic_deleted(self, name: str, *, cluster: str = "c") -> Self:
@@ -77,6 +82,14 @@ class Stage:
 
     def clusters_up(self) -> Self:
         self.broker.down.clear()
+        return self
+
+    def state_lost(self) -> Self:
+        """Somebody deleted the enumerator state; an assignment of former times is still there."""
+        self.store.state = None
+        if self.store.assignment is None:
+            former = Assignment(epoch=1, parallelism=len(self.drivers), incarnations=dict.fromkeys(self.drivers, 0))
+            self.store.assignment = assignment_document.encode(former, source=UID)
         return self
 
     # --- the operator -------------------------------------------------------------------------------------------
@@ -129,7 +142,9 @@ class Stage:
         if checkpoint:
             offset = self._checkpoint(host, **checkpoint)
             driver.offsets, driver.committed = ([stream_offset.to_json(offset)], 1) if offset else ([], 0)
+        self.dead.discard(driver.name)
         driver.start()
+        driver.see_assignment()
         self.operator.see_reports()
         return self
 
@@ -140,11 +155,12 @@ class Stage:
 
     def fails(self, host: int) -> Self:
         """Its pods are gone, and the operator knows."""
+        self.dead.add(str(host))
         self.operator.handle(HostLost(str(host), self.drivers[str(host)].host.incarnation))
         return self
 
     def adopts(self, *hosts: int) -> Self:
-        """Hosts see the newest assignment and run a micro-batch with it, which acknowledges it. All if none is named."""
+        """Hosts (all, if none is named) run micro-batches with the newest assignment, which acknowledges it."""
         for name in [str(host) for host in hosts] or self.drivers:
             driver = self.drivers[name]
             driver.see_assignment()
@@ -181,6 +197,8 @@ class Stage:
             return set()
         document = self.assignment
         name = self.state.host_of(reader)
+        if name in self.dead:
+            return set()
         incarnation = self.drivers[name].host.incarnation
         if incarnation == 0 or document.incarnations[name] != incarnation:
             return set()
@@ -226,6 +244,16 @@ class Stage:
     def read(self, host: int) -> dict[SplitId, Position]:
         """What a host's Spark checkpoint holds."""
         return dict(self.drivers[str(host)]._last_offset().positions)
+
+    def kept(self, host: int) -> dict[SplitId, Position]:
+        """Positions that a host's Spark checkpoint keeps of splits that it does not read."""
+        return dict(self.drivers[str(host)]._last_offset().retained)
+
+    def watch(self, act: Callable[[], object]) -> list[Assignment]:
+        """Every document that is published during `act`."""
+        before = len(self.operator.published)
+        act()
+        return self.operator.published[before:]
 
     # --- inside -------------------------------------------------------------------------------------------------
 

@@ -34,6 +34,7 @@ from balanced_source.coordinator import (
 from balanced_source.documents import assignment as assignment_document
 from balanced_source.documents import report as report_document
 from balanced_source.documents import stream_offset
+from balanced_source.documents.assignment import Assignment
 from balanced_source.documents.report import HostReport
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.errors import TransientDiscoveryError
@@ -124,6 +125,7 @@ class Operator:
     coordinator: SourceCoordinator[Any, Any] = field(init=False)
     calls: list[ExecuteCall] = field(default_factory=list)
     facts: list[str] = field(default_factory=list)
+    published: list[Assignment] = field(default_factory=list)
 
     def start(self) -> None:
         """Start, or start again, from what is stored."""
@@ -177,6 +179,7 @@ class Operator:
                     self.store.state = state_codec.encode(effect.checkpoint, self.source, uid=UID)
                 case PublishAssignment():
                     self.store.assignment = assignment_document.encode(effect.assignment, source=UID)
+                    self.published.append(effect.assignment)
                 case ExecuteCall():
                     self.calls.append(effect)
                 case _:

@@ -134,7 +134,7 @@ def test_the_acknowledgement_is_the_epoch_in_the_offset_log() -> None:
 
 
 def test_offsets_of_newer_software_and_of_other_sources_are_refused() -> None:
-    with pytest.raises(IncompatibleVersionError, match=r"version 99.*up to 1"):
+    with pytest.raises(IncompatibleVersionError, match=rf"version 99.*up to {stream_offset.VERSION}"):
         stream_offset.from_json({"version": 99})
     with pytest.raises(CorruptDocumentError):
         stream_offset.from_json({"orders": {"0": 5}})

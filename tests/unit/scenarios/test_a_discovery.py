@@ -1,4 +1,4 @@
-"""Group A: discovery and first assignment. Upstream's setup: 3 readers, two topics of 10 partitions, hash owners 6/7/7."""
+"""Group A: discovery and first assignment, with upstream's setup: 3 readers, 2 topics of 10, hash owners 6, 7, 7."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -42,8 +42,10 @@ def test_a2_periodic_discovery_looks_again() -> None:
 
 @pytest.mark.scenario("A3")
 def test_a3_readers_first_discovery_later() -> None:
-    """One published change gives each registered reader its splits. Upstream leaves out reader 2, which is not there;
-    ours are decided for it too, and wait."""
+    """One published change gives each registered reader its splits.
+
+    Upstream leaves out reader 2, which is not there; ours are decided for it too, and wait.
+    """
     stage = stage_of_upstream().operator_starts().registers(0).registers(1)
     before = stage.epoch
     assert [stage.given(reader) for reader in range(3)] == [set(), set(), set()]
@@ -104,7 +106,8 @@ def test_a9_a_late_topic_is_read_from_its_earliest_offset() -> None:
 def test_a11_splits_wait_for_their_reader_and_go_on_where_it_stopped() -> None:
     """While reader 0 is down nobody gets its splits, a snapshot keeps them; it returns and gets exactly these.
 
-    Upstream puts them back to the unassigned ones of the enumerator."""
+    Upstream puts them back to the unassigned ones of the enumerator.
+    """
     stage = stage_of_upstream().operator_starts().discovers().registers(0).registers(1).adopts(0, 1)
     mine, others = stage.given(0), stage.given(1)
 
@@ -165,7 +168,7 @@ def test_a17_an_owner_that_is_no_reader_is_refused(owner: int) -> None:
 
 @pytest.mark.scenario("A18", "X6")
 def test_a18_a_discovery_during_initialisation_finds_nothing_new() -> None:
-    """While start positions are being resolved a further discovery asks for none again, and each split gets one owner."""
+    """While start positions are being resolved a further discovery asks for none; each split gets one owner."""
     stage = Stage(readers=2, source=kafka_source("c", discovery_interval=1.0)).topic("t", 2).operator_starts()
     stage.answers(DiscoverKafka)
 
@@ -182,7 +185,7 @@ def test_a18_a_discovery_during_initialisation_finds_nothing_new() -> None:
 @pytest.mark.scenario("A19", "X7")
 @pytest.mark.parametrize("partitions", [4, 0])
 def test_a19_a_restored_bounded_source_still_ends(partitions: int) -> None:
-    """Readers that register after a restore are told that there are no more splits, though discovery changed nothing."""
+    """Readers that register after a restore are told the end, though discovery changed nothing."""
     stage = Stage(readers=2, source=bounded_source("c")).topic("t", partitions).running()
     assert stage.told_no_more == {0, 1}
 

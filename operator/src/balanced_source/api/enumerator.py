@@ -47,13 +47,16 @@ class ReaderInfo(Generic[SplitT]):
     Attributes:
         subtask_id: 0 … parallelism − 1.
         location: host name, for locality; empty when unknown.
-        reported_splits: splits that the reader holds in its Spark checkpoint, read or retained, with their positions,
-            as reported on registration (FLIP-537). Empty for a fresh reader.
+        reported_splits: splits that the reader reads according to its Spark checkpoint, with their positions, as
+            reported on registration (FLIP-537). Empty for a fresh reader.
+        retained_splits: splits that were taken from it, with the positions that it keeps for a return; somebody else
+            may have read on since.
     """
 
     subtask_id: int
     location: str = ""
     reported_splits: tuple[SplitT, ...] = ()
+    retained_splits: tuple[SplitT, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -204,7 +204,8 @@ class SourceCoordinator(Generic[SplitT, StateT]):
         """A new incarnation: nobody of the old one is served any more, and the report waits behind the gate."""
         self._absorb_positions(report.host)
         # Should the enumerator state have been lost, the host's checkpoint still knows how far epochs had come.
-        self._context.state = replace(self.state, epoch=max(self.state.epoch, report.epoch))
+        has_history = self.state.has_history or not recovery.is_blank(report)
+        self._context.state = replace(self.state, epoch=max(self.state.epoch, report.epoch), has_history=has_history)
         self._set_host(
             report.host,
             HostState(incarnation=report.incarnation, phase=HostPhase.RECOVERING, report=report),
@@ -233,7 +234,7 @@ class SourceCoordinator(Generic[SplitT, StateT]):
         subtasks = self.state.subtasks_of(report.host)
         for subtask in subtasks:
             unknown = [
-                self.source.create_split(s, report.positions[s], {})
+                self.source.create_split(s, report.positions[s], report.attributes.get(s, {}))
                 for s, owner in sorted(report.owners.items())
                 if s not in self.state.owners and subtasks[owner % len(subtasks)] == subtask
             ]
@@ -294,7 +295,7 @@ class SourceCoordinator(Generic[SplitT, StateT]):
             return
         mine = frozenset(state.subtasks_of(name))
         tracker = state.tracker.on_checkpoint_complete(epoch, of=lambda subtask: subtask in mine)
-        self._context.state = replace(state, tracker=tracker)
+        self._context.state = replace(state, tracker=tracker, has_history=True)
         self._release(name, epoch)
         active = [h.acknowledged_epoch for h in self.state.hosts.values() if h.phase is HostPhase.ACTIVE]
         if min(active) == epoch:

@@ -22,6 +22,7 @@ from balanced_source.coordinator.state import (
     HostPhase,
     SplitT,
     StateT,
+    newest,
     reported_position,
 )
 from balanced_source.documents.report import HostReport
@@ -56,15 +57,13 @@ def waiting_for(state: CoordinatorState[SplitT]) -> tuple[str, ...]:
 
 
 def _is_first_start(state: CoordinatorState[SplitT]) -> bool:
-    """Whether no host has ever held anything of this source: there is no report to wait for."""
-    return state.lineage == 1 and all(
-        host.phase is HostPhase.EXPECTED or (host.phase is HostPhase.RECOVERING and _is_blank(host.report))
-        for host in state.hosts.values()
-    )
+    """Whether there is no report to wait for: no host has ever held anything of this source."""
+    return not state.has_history and state.lineage == 1
 
 
-def _is_blank(report: HostReport | None) -> bool:
-    return report is None or not (report.epoch or report.positions or report.retained)
+def is_blank(report: HostReport) -> bool:
+    """Whether a host holds nothing at all."""
+    return not (report.epoch or report.positions or report.retained)
 
 
 def recover(state: CoordinatorState[SplitT], source: Source[SplitT, StateT]) -> Recovery[SplitT] | None:
@@ -80,34 +79,38 @@ def recover(state: CoordinatorState[SplitT], source: Source[SplitT, StateT]) -> 
     }
     if not reports or waiting_for(state):
         return None
-    positions = _merge_positions(reports)
+    _check_holders(reports)
+    known = _known_positions(reports)
     state, released = _release(state, reports)
-    state = _apply_positions(state, reports, positions)
+    state = _apply_positions(state, source, reports, known)
     back = _uncovered(state, reports)
     gone = {split.split_id for splits in back.values() for split in splits}
     state = _activate(_without(state, gone), reports)
     # Until somebody decides about a split that has no owner, the hosts keep its position.
-    state = replace(state, retained=state.retained.union(s for s in positions if s not in state.owners))
-    readers = _readers(state, source, reports)
+    state = replace(state, retained=state.retained.union(s for s in known if s not in state.owners))
+    readers = _readers(state, source, reports, {s.split_id: s for splits in back.values() for s in splits})
     is_full = len(reports) == len(state.hosts)
     return Recovery(state=state, is_full=is_full, readers=readers, back=back, released=released)
 
 
-def _merge_positions(reports: Mapping[str, HostReport]) -> dict[SplitId, Position]:
+def _check_holders(reports: Mapping[str, HostReport]) -> None:
     holder: dict[SplitId, str] = {}
-    merged: dict[SplitId, Position] = {}
     for name, report in reports.items():
-        for split_id, position in report.positions.items():
+        for split_id in report.positions:
             if holder.setdefault(split_id, name) != name:
                 raise ContractViolationError(
                     f"split {split_id} is reported by host {holder[split_id]} and by host {name}: one of their Spark "
                     "checkpoints was restored from an older copy, or is used by two applications"
                 )
-            merged[split_id] = position
+
+
+def _known_positions(reports: Mapping[str, HostReport]) -> dict[SplitId, Position]:
+    """The furthest that any of the hosts knows of each split."""
+    known: dict[SplitId, Position] = {}
     for report in reports.values():
-        for split_id, position in report.retained.items():
-            merged.setdefault(split_id, position)
-    return merged
+        for split_id, position in (*report.retained.items(), *report.positions.items()):
+            known[split_id] = newest(known.get(split_id), position)
+    return known
 
 
 def _release(
@@ -129,15 +132,28 @@ def _release(
 
 def _apply_positions(
     state: CoordinatorState[SplitT],
+    source: Source[SplitT, StateT],
     reports: Mapping[str, HostReport],
-    positions: Mapping[SplitId, Position],
+    known: Mapping[SplitId, Position],
 ) -> CoordinatorState[SplitT]:
-    """Take over reported positions for splits of the recovering hosts; others' ownership is not touched."""
-    moved = {
-        split_id: state.splits[split_id].at(position)
-        for split_id, position in positions.items()
-        if split_id in state.owners and state.host_of(state.owners[split_id]) in reports
-    }
+    """Positions of splits of the recovering hosts: their owner's word, else the furthest that anybody knows.
+
+    A host that had a split once, and reports it still, can only move it forward; splits of hosts that go on are not
+    touched at all. Where a split ends is the reporter's word too, as long as nobody has adopted what was decided: a
+    discovery after the loss of the state has found the end of today.
+    """
+    moved: dict[SplitId, SplitT] = {}
+    uncovered = state.tracker.uncovered_since(0)
+    reported = {s: a for report in reports.values() for s, a in report.attributes.items() if s in uncovered}
+    for split_id, furthest in known.items():
+        owner = state.owners.get(split_id)
+        report = reports.get(state.host_of(owner)) if owner is not None else None
+        if report is not None:
+            split = state.splits[split_id]
+            if split_id in reported:
+                split = source.create_split(split_id, split.position, reported[split_id])
+            word = report.positions.get(split_id, newest(split.position, furthest))
+            moved[split_id] = split.at(word)
     return replace(state, splits={**state.splits, **moved})
 
 
@@ -147,8 +163,7 @@ def _uncovered(state: CoordinatorState[SplitT], reports: Mapping[str, HostReport
     for split_id, owner in state.owners.items():
         report = reports.get(state.host_of(owner))
         if report is not None and split_id not in report.positions:
-            position = reported_position(report, split_id, state.splits[split_id].position)
-            back.setdefault(owner, []).append(state.splits[split_id].at(position))
+            back.setdefault(owner, []).append(state.splits[split_id])
     return dict(sorted(back.items()))
 
 
@@ -184,22 +199,41 @@ def _readers(
     state: CoordinatorState[SplitT],
     source: Source[SplitT, StateT],
     reports: Mapping[str, HostReport],
+    back: Mapping[SplitId, SplitT],
 ) -> dict[int, ReaderInfo[SplitT]]:
+    """Readers of all recovering hosts, in their order, with what they reported at the positions that count."""
     readers: dict[int, ReaderInfo[SplitT]] = {}
+    decided = {**state.splits, **back}
     for name, report in reports.items():
         subtasks = state.subtasks_of(name)
-        held: dict[int, list[SplitT]] = {subtask: [] for subtask in subtasks}
-        for split_id, position in sorted({**report.retained, **report.positions}.items()):
-            subtask = _reporting_subtask(state, report, split_id, subtasks)
-            if subtask is not None:
-                known = state.splits.get(split_id)
-                split = known.at(position) if known else source.create_split(split_id, position, {})
-                held[subtask].append(split)
+        read = _by_subtask(state, source, report, decided, report.positions)
+        kept = _by_subtask(state, source, report, decided, report.retained)
         for subtask in subtasks:
             readers[subtask] = ReaderInfo(
-                subtask_id=subtask, location=report.location, reported_splits=tuple(held[subtask])
+                subtask_id=subtask,
+                location=report.location,
+                reported_splits=tuple(read.get(subtask, ())),
+                retained_splits=tuple(kept.get(subtask, ())),
             )
-    return readers
+    return dict(sorted(readers.items()))
+
+
+def _by_subtask(
+    state: CoordinatorState[SplitT],
+    source: Source[SplitT, StateT],
+    report: HostReport,
+    decided: Mapping[SplitId, SplitT],
+    positions: Mapping[SplitId, Position],
+) -> dict[int, list[SplitT]]:
+    subtasks = state.subtasks_of(report.host)
+    found: dict[int, list[SplitT]] = {}
+    for split_id, position in sorted(positions.items()):
+        subtask = _reporting_subtask(state, report, split_id, subtasks)
+        if subtask is not None:
+            attributes = report.attributes.get(split_id, {})
+            split = decided.get(split_id) or source.create_split(split_id, position, attributes)
+            found.setdefault(subtask, []).append(split)
+    return found
 
 
 def _reporting_subtask(

@@ -62,9 +62,20 @@ class HostState:
         return self.phase in (HostPhase.ACTIVE, HostPhase.EXPECTED)
 
 
-def reported_position(report: HostReport, split_id: SplitId, default: Position) -> Position:
-    """Position that a host holds for a split, active or retained."""
-    return report.positions.get(split_id, report.retained.get(split_id, default))
+def newest(*positions: Position) -> Position:
+    """The furthest of several positions of one split."""
+    return max((position for position in positions if position is not None), default=None)
+
+
+def reported_position(report: HostReport, split_id: SplitId, known: Position) -> Position:
+    """Position of a split by the word of its holder.
+
+    What a host reads counts as it says, also backwards: its Spark checkpoint is the truth. What it only retains may
+    be older than what somebody else has read since, so there the newer of both counts.
+    """
+    if split_id in report.positions:
+        return report.positions[split_id]
+    return newest(known, report.retained.get(split_id))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +98,7 @@ class CoordinatorState(Generic[SplitT]):
     """What the coordinator itself decides on.
 
     Attributes:
+        has_history: whether a host has ever held anything; before that there is no report that a gate could wait for.
         lineage: grows when the state was lost or restored from an older copy: earlier reports count no more.
         epoch: last decided epoch.
         parallelism: number of readers in it.
@@ -101,6 +113,7 @@ class CoordinatorState(Generic[SplitT]):
         events_sent: number of the newest of them.
     """
 
+    has_history: bool = False
     lineage: int = 1
     epoch: int = 0
     parallelism: int = 1

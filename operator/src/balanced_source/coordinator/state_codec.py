@@ -17,7 +17,18 @@ from balanced_source.documents import columns, envelope, report
 from balanced_source.documents.assignment import decode_events, encode_events
 from balanced_source.documents.splits import decode_splits, encode_splits
 
-KIND: Final = envelope.Kind(name="EnumeratorState", version=1, upgrades={})
+
+def _upgrade_1(body: Json) -> Json:
+    """Version 2 added attributes to reports, and whether anybody has ever held anything."""
+    coordinator = body["coordinator"]
+    hosts = [
+        [name, {**host, "report": host["report"] and report.upgrade_1(host["report"])}]
+        for name, host in coordinator["hosts"]
+    ]
+    return {**body, "coordinator": {**coordinator, "hosts": hosts, "hasHistory": True}}
+
+
+KIND: Final = envelope.Kind(name="EnumeratorState", version=2, upgrades={1: _upgrade_1})
 
 
 def encode(checkpoint: Checkpoint[SplitT, StateT], source: Source[SplitT, StateT], *, uid: str) -> str:
@@ -49,6 +60,7 @@ def decode(text: str, source: Source[SplitT, StateT], *, uid: str | None = None)
 
 def _coordinator_to_json(state: CoordinatorState[SplitT]) -> Json:
     return {
+        "hasHistory": state.has_history,
         "lineage": state.lineage,
         "epoch": state.epoch,
         "parallelism": state.parallelism,
@@ -71,6 +83,7 @@ def _coordinator_to_json(state: CoordinatorState[SplitT]) -> Json:
 
 def _coordinator_from_json(data: Any, source: Source[SplitT, StateT]) -> CoordinatorState[SplitT]:
     return CoordinatorState(
+        has_history=bool(data["hasHistory"]),
         lineage=int(data["lineage"]),
         epoch=int(data["epoch"]),
         parallelism=int(data["parallelism"]),
@@ -95,8 +108,11 @@ def _revoking_from_json(data: Any, source: Source[SplitT, StateT]) -> dict[Split
 
 
 def _host_to_json(host: HostState) -> Json:
-    """A report that waits behind the gate is part of the state; one of an active host is stored by its writer."""
-    waits = host.phase is HostPhase.RECOVERING and host.report is not None
+    """A report that waits behind the gate is part of the state; one of an active host is stored by its writer.
+
+    That of a lost host is part of it too, or the same document would look like a sign of life after a restart.
+    """
+    waits = host.phase in (HostPhase.RECOVERING, HostPhase.LOST)
     return {
         "incarnation": host.incarnation,
         "phase": host.phase.value,

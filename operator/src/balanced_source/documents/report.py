@@ -25,6 +25,8 @@ class HostReport:
         owners: split → subtask as adopted.
         positions: split → committed position, for every split that the host holds.
         retained: split → position of revoked splits that the host keeps for a return.
+        attributes: what readers must know of these splits besides their position (where to stop), so that nothing is
+            missing should the enumerator state be lost; only where there is anything.
         lag: records not yet read, of all splits; None while unknown.
         heartbeat: seconds since the epoch when this was written.
         location: host name of the driver.
@@ -43,6 +45,7 @@ class HostReport:
     owners: Mapping[SplitId, int] = field(default_factory=dict)
     positions: Mapping[SplitId, Position] = field(default_factory=dict)
     retained: Mapping[SplitId, Position] = field(default_factory=dict)
+    attributes: Mapping[SplitId, Mapping[str, Json]] = field(default_factory=dict)
     lag: int | None = None
     heartbeat: float = 0.0
     location: str = ""
@@ -51,7 +54,12 @@ class HostReport:
     metrics: Mapping[str, Json] = field(default_factory=dict)
 
 
-KIND: Final = envelope.Kind(name="HostReport", version=1, upgrades={})
+def upgrade_1(body: Json) -> Json:
+    """Version 2 added attributes."""
+    return {**body, "attributes": []}
+
+
+KIND: Final = envelope.Kind(name="HostReport", version=2, upgrades={1: upgrade_1})
 
 
 def encode(report: HostReport, *, source: str) -> str:
@@ -81,6 +89,7 @@ def to_json(report: HostReport) -> dict[str, Json]:
         "owners": columns.encode_map(report.owners),
         "positions": columns.encode_map(report.positions),
         "retained": columns.encode_map(report.retained),
+        "attributes": columns.encode_map(report.attributes),
         "lag": report.lag,
         "heartbeat": report.heartbeat,
         "location": report.location,
@@ -103,6 +112,7 @@ def from_json(body: dict[str, Any]) -> HostReport:
         owners=columns.decode_map(body["owners"]),
         positions=columns.decode_map(body["positions"]),
         retained=columns.decode_map(body["retained"]),
+        attributes=columns.decode_map(body["attributes"]),
         lag=body["lag"],
         heartbeat=float(body["heartbeat"]),
         location=str(body["location"]),

@@ -15,7 +15,8 @@ from balanced_source.api import Json, Position, SplitId
 from balanced_source.documents import columns
 from balanced_source.errors import CorruptDocumentError, IncompatibleVersionError
 
-VERSION: Final = 1
+VERSION: Final = 2
+"""Version 2 added attributes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +31,7 @@ class StreamOffset:
         positions: split → first record that is not read yet.
         starts: splits that were not held before this micro-batch → where it starts to read them.
         retained: revoked splits → position to go on from if they return.
+        attributes: what readers must know of all these splits besides their position; only where there is anything.
     """
 
     epoch: int = 0
@@ -39,6 +41,7 @@ class StreamOffset:
     positions: Mapping[SplitId, Position] = field(default_factory=dict)
     starts: Mapping[SplitId, Position] = field(default_factory=dict)
     retained: Mapping[SplitId, Position] = field(default_factory=dict)
+    attributes: Mapping[SplitId, Mapping[str, Json]] = field(default_factory=dict)
 
 
 def to_json(offset: StreamOffset) -> dict[str, Json]:
@@ -52,6 +55,7 @@ def to_json(offset: StreamOffset) -> dict[str, Json]:
         "owners": columns.encode_map(offset.owners),
         "starts": columns.encode_map(offset.starts),
         "retained": columns.encode_map(offset.retained),
+        "attributes": columns.encode_map(offset.attributes),
     }
 
 
@@ -74,6 +78,7 @@ def from_json(data: Mapping[str, Any]) -> StreamOffset:
             positions=columns.decode_map(data["positions"]),
             starts=columns.decode_map(data["starts"]),
             retained=columns.decode_map(data["retained"]),
+            attributes=columns.decode_map(data["attributes"]) if version > 1 else {},
         )
     except (KeyError, TypeError, ValueError) as error:
         raise CorruptDocumentError(f"no stream offset of this source: {error!r}") from error

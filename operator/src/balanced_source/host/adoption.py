@@ -22,6 +22,7 @@ def adopt(offset: StreamOffset, assignment: Assignment, *, host: str) -> StreamO
     mine = owned_by(assignment, host)
     fresh = {s: _start(offset, assignment, s) for s in mine if s not in offset.positions}
     held = {**offset.retained, **offset.positions}
+    retained = {s: held[s] for s in assignment.retained if s in held and s not in mine}
     return StreamOffset(
         epoch=assignment.epoch,
         parallelism=assignment.parallelism,
@@ -29,7 +30,11 @@ def adopt(offset: StreamOffset, assignment: Assignment, *, host: str) -> StreamO
         owners=mine,
         positions={s: fresh[s] if s in fresh else offset.positions[s] for s in mine},
         starts=fresh,
-        retained={s: held[s] for s in assignment.retained if s in held and s not in mine},
+        retained=retained,
+        attributes={
+            **{s: a for s, a in offset.attributes.items() if s in retained},
+            **{s: a for s, a in assignment.attributes.items() if s in mine},
+        },
     )
 
 

@@ -115,6 +115,7 @@ class ReaderHost:
             owners=durable.owners,
             positions={s: self.committed.get(s, durable.starts.get(s)) for s in durable.positions},
             retained=durable.retained,
+            attributes=durable.attributes,
             lag=lag,
             heartbeat=heartbeat,
             location=location,

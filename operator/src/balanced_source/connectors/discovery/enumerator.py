@@ -266,22 +266,31 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
         owned, state = self.context.current_assignments(), self.state
         unassigned, preferred = dict(state.unassigned), dict(state.preferred)
         retained, unwanted = dict(state.retained), []
-        for split in reader.reported_splits:
+        reads = {split.split_id for split in reader.reported_splits}
+        for split in (*reader.retained_splits, *reader.reported_splits):
             split_id = split.split_id
             if split_id in retained:
-                retained[split_id] = replace(retained[split_id], split=split)
+                retained[split_id] = replace(retained[split_id], split=_further(retained[split_id].split, split))
             elif split_id not in owned and self.source.subscribes(split_id):
-                unassigned[split_id] = split
-                preferred[split_id] = reader.subtask_id
+                # Who reads it has the word; who had it before somebody else did can only move it forward.
+                last = preferred.setdefault(split_id, reader.subtask_id)
+                has_the_word = split_id in reads and last == reader.subtask_id
+                unassigned[split_id] = split if has_the_word else _further(unassigned.get(split_id, split), split)
             elif split_id not in owned:
                 unwanted.append(split_id)
         self.context.forget_splits(unwanted)
-        # Whoever holds splits of a scope has seen its first discovery: what is found there now is new.
-        scopes = {self.source.scope_of(split.split_id) for split in reader.reported_splits}
-        discovered = state.discovered.union(scopes.intersection(self.source.scopes()))
         self.state = replace(
-            state, unassigned=unassigned, preferred=preferred, retained=retained, discovered=discovered
+            state,
+            unassigned=unassigned,
+            preferred=preferred,
+            retained=retained,
+            discovered=state.discovered | self._seen_before(reader),
         )
+
+    def _seen_before(self, reader: ReaderInfo[SplitT]) -> frozenset[str]:
+        """Whoever holds splits of a scope has seen its first discovery: what is found there now is new."""
+        held = (*reader.reported_splits, *reader.retained_splits)
+        return frozenset(self.source.scope_of(split.split_id) for split in held).intersection(self.source.scopes())
 
     def _assign(self) -> None:
         """Give owners to all that may have one, then tell readers if that was all."""
@@ -366,6 +375,13 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
             and life.answered.issuperset(self.source.scopes())
             and not (life.in_flight or life.missing or life.failures or state.unassigned)
         )
+
+
+def _further(one: SplitT, other: SplitT) -> SplitT:
+    """The one that has been read further."""
+    if one.position is None or other.position is None:
+        return one if other.position is None else other
+    return one if one.position >= other.position else other
 
 
 def _some(split_ids: Sequence[SplitId], limit: int = 3) -> str:
