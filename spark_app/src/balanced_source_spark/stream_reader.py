@@ -112,8 +112,7 @@ class BalancedStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _ask_ends(self, scope: str, split_ids: Any) -> Mapping[SplitId, int]:
         clusters = self._runtime.settings(timeout=0.0)["kafka"]["clusters"]
         cluster = KafkaCluster.from_json(scope, clusters[scope])
-        committed = cluster.properties.get("isolation.level", "read_committed") == "read_committed"
-        return self._admin.ends(cluster, split_ids, is_read_committed=committed)
+        return self._admin.ends(cluster, split_ids)
 
     def _client_id(self) -> str:
         return f"balanced-source-{self._options.source or 'embedded'}"

@@ -4,20 +4,21 @@ import re
 
 from balanced_source.assigners import STRATEGIES
 from balanced_source.connectors.kafka import (
-    EARLIEST,
-    LATEST,
     KafkaCluster,
     KafkaSource,
     KafkaSubscriber,
     PartitionSet,
+    ReadLimits,
     TopicList,
     TopicPattern,
     check_properties,
 )
 from balanced_source.errors import InvalidSpecError
+from balanced_source_operator.controller.offsets import to_start, to_stop
 from balanced_source_operator.spec import BalancedSourceSpec
 from balanced_source_operator.spec import source as spec_source
 from balanced_source_operator.spec.base import seconds
+from balanced_source_operator.spec.limits import Limits
 
 _KAFKA = "spec.source.kafka"
 
@@ -29,13 +30,14 @@ def to_source(spec: BalancedSourceSpec) -> KafkaSource:
         InvalidSpecError: what CEL could not check. Names the field.
     """
     kafka = spec.source.kafka
-    starting = {spec_source.OffsetsType.EARLIEST: EARLIEST, spec_source.OffsetsType.LATEST: LATEST}
     return KafkaSource(
         clusters=_clusters(kafka),
         subscriber=_subscriber(kafka.subscription),
-        starting_offsets=starting[kafka.starting_offsets.type],
+        starting_offsets=to_start(kafka.starting_offsets, field=f"{_KAFKA}.startingOffsets"),
+        stopping_offsets=to_stop(kafka.stopping_offsets, field=f"{_KAFKA}.stoppingOffsets"),
         assigner=STRATEGIES[spec.assignment.strategy.value](),
         discovery_interval=seconds(kafka.discovery.interval) or None,
+        limits=_limits(kafka.limits),
     )
 
 
@@ -61,6 +63,16 @@ def _clusters(kafka: spec_source.KafkaSource) -> tuple[KafkaCluster, ...]:
             )
         )
     return tuple(clusters)
+
+
+def _limits(limits: Limits) -> ReadLimits:
+    return ReadLimits(
+        max_records=limits.max_offsets_per_trigger,
+        max_records_per_split=limits.max_offsets_per_split,
+        max_bytes=limits.max_bytes_per_trigger,
+        min_records=limits.min_offsets_per_trigger,
+        max_delay=seconds(limits.max_trigger_delay),
+    )
 
 
 def _subscriber(subscription: spec_source.Subscription) -> KafkaSubscriber:

@@ -1,17 +1,15 @@
 """``spec.source``: what is read."""
 
-import enum
 from typing import Annotated, Final
 
 from pydantic import ConfigDict, Field
 
 from balanced_source.connectors.kafka.properties import RESERVED, SECRET_PARTS
 from balanced_source_operator.spec.base import Duration, Model, rule, with_rules
+from balanced_source_operator.spec.limits import Limits
+from balanced_source_operator.spec.offsets import StartingOffsets, StoppingOffsets, Topic
 
 NAME_PATTERN: Final = r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$"
-
-Topic = Annotated[str, Field(min_length=1, max_length=249, pattern=r"^[a-zA-Z0-9._-]+$")]
-"""Name of a topic."""
 
 
 def _property_rules() -> list[dict[str, str]]:
@@ -99,20 +97,6 @@ class Subscription(Model):
     """Exactly these partitions."""
 
 
-class OffsetsType(enum.StrEnum):
-    """Where reading starts."""
-
-    EARLIEST = "Earliest"
-    LATEST = "Latest"
-
-
-class StartingOffsets(Model):
-    """Where reading starts, when the source is new. Partitions that appear later start at their earliest offset."""
-
-    type: OffsetsType = OffsetsType.EARLIEST
-    """Earliest: everything that is there. Latest: what comes after the partition was discovered."""
-
-
 class Discovery(Model):
     """Looking for new topics and partitions."""
 
@@ -122,6 +106,16 @@ class Discovery(Model):
 
 class KafkaSource(Model):
     """Topics on one Kafka cluster or many."""
+
+    model_config = ConfigDict(
+        json_schema_extra=with_rules(
+            rule(
+                "has(self.stoppingOffsets) == has(oldSelf.stoppingOffsets) "
+                "&& (!has(self.stoppingOffsets) || self.stoppingOffsets == oldSelf.stoppingOffsets)",
+                "stoppingOffsets cannot be changed while the source lives: make a new source",
+            )
+        )
+    )
 
     clusters: Annotated[
         list[KafkaCluster],
@@ -138,6 +132,13 @@ class KafkaSource(Model):
 
     starting_offsets: StartingOffsets = StartingOffsets()
     """Where reading starts."""
+
+    stopping_offsets: StoppingOffsets | None = None
+    """Where reading ends; the query ends by itself then, and the source is Finished. Absent: it reads on for ever.
+    Cannot be changed: make a new source."""
+
+    limits: Limits = Limits()
+    """How much a micro-batch reads."""
 
     discovery: Discovery = Discovery()
     """How new topics and partitions are found."""

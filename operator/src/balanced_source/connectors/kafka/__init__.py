@@ -1,9 +1,25 @@
 """Kafka: one cluster or many."""
 
+from balanced_source.connectors.kafka.cluster import KafkaCluster
 from balanced_source.connectors.kafka.limits import ReadLimits, admit
-from balanced_source.connectors.kafka.offsets import EARLIEST, LATEST, Anchor, FromAnchor, OffsetsInitializer
+from balanced_source.connectors.kafka.offsets import (
+    EARLIEST,
+    LATEST,
+    Anchor,
+    AtCommit,
+    AtOffset,
+    AtTime,
+    FromAnchor,
+    FromCommit,
+    FromTime,
+    OffsetsInitializer,
+    PerPartition,
+    PerTopic,
+    wish_of,
+)
 from balanced_source.connectors.kafka.properties import check_properties
-from balanced_source.connectors.kafka.source import DiscoverKafka, InitializeKafka, KafkaCluster, KafkaSource
+from balanced_source.connectors.kafka.resolution import OffsetLookup, resolve_start, resolve_stop
+from balanced_source.connectors.kafka.source import DiscoverKafka, InitializeKafka, KafkaSource
 from balanced_source.connectors.kafka.split import KafkaPartitionSplit
 from balanced_source.connectors.kafka.subscriber import KafkaSubscriber, PartitionSet, TopicList, TopicPattern
 
@@ -11,18 +27,29 @@ __all__ = [
     "EARLIEST",
     "LATEST",
     "Anchor",
+    "AtCommit",
+    "AtOffset",
+    "AtTime",
     "DiscoverKafka",
     "FromAnchor",
+    "FromCommit",
+    "FromTime",
     "InitializeKafka",
     "KafkaCluster",
     "KafkaPartitionSplit",
     "KafkaSource",
     "KafkaSubscriber",
+    "OffsetLookup",
     "OffsetsInitializer",
     "PartitionSet",
+    "PerPartition",
+    "PerTopic",
     "ReadLimits",
     "TopicList",
     "TopicPattern",
     "admit",
     "check_properties",
+    "resolve_start",
+    "resolve_stop",
+    "wish_of",
 ]

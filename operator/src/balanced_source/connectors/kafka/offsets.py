@@ -1,8 +1,21 @@
-"""Where reading starts: FLIP-27's ``OffsetsInitializer``, as a value that an adapter with a client resolves."""
+"""Where reading starts and stops: FLIP-27's ``OffsetsInitializer``, as values that an adapter with a client resolves.
+
+An initializer gives each partition a chain of *wishes*, tried one after the other until one has an answer: the commit
+of a group, else the latest offset, say. Chains are data, so that all questions of a discovery are asked in a few
+requests, and so that the same choice means the same for start and stop. `resolution.resolve` asks them.
+"""
 
 import enum
-from dataclasses import dataclass
-from typing import TypeAlias
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+EARLIEST_OFFSET: Final = -2
+"""What Spark's JSON writes for the first offset of a partition."""
+
+LATEST_OFFSET: Final = -1
+"""What Spark's JSON writes for the end of a partition."""
 
 
 class Anchor(enum.Enum):
@@ -13,13 +26,107 @@ class Anchor(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class FromAnchor:
-    """Start at one end. Latest is resolved when the split is discovered, never at the first read."""
+class AtOffset:
+    """Exactly this offset."""
+
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class AtTime:
+    """First record whose timestamp (milliseconds since the epoch) is at or after this; no answer if there is none."""
+
+    millis: int
+
+
+@dataclass(frozen=True, slots=True)
+class AtCommit:
+    """Committed offset of a consumer group; no answer if there is none, or if it does not exist any more."""
+
+    group: str
+
+
+Wish: TypeAlias = Anchor | AtOffset | AtTime | AtCommit
+"""One way to find an offset."""
+
+
+class OffsetsInitializer(ABC):
+    """A choice of an offset per partition. Values: equal choices compare equal."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def wishes(self, topic: str, partition: int) -> tuple[Wish, ...]:
+        """What to try, in this order. A chain that ends without an answer is an error that a user has to see."""
+
+
+@dataclass(frozen=True, slots=True)
+class FromAnchor(OffsetsInitializer):
+    """One end. Latest is resolved when the split is discovered, never at the first read."""
 
     anchor: Anchor
 
+    def wishes(self, topic: str, partition: int) -> tuple[Wish, ...]:
+        return (self.anchor,)
 
-OffsetsInitializer: TypeAlias = FromAnchor
 
-EARLIEST = FromAnchor(Anchor.EARLIEST)
-LATEST = FromAnchor(Anchor.LATEST)
+@dataclass(frozen=True, slots=True)
+class FromCommit(OffsetsInitializer):
+    """Where a consumer group stands; `reset` for partitions without a commit, None refuses them."""
+
+    group: str
+    reset: Anchor | None = None
+
+    def wishes(self, topic: str, partition: int) -> tuple[Wish, ...]:
+        return (AtCommit(self.group), *_reset(self.reset))
+
+
+@dataclass(frozen=True, slots=True)
+class FromTime(OffsetsInitializer):
+    """First record at or after a moment; `reset` for partitions without such a record, None refuses them.
+
+    Flink's initializer takes the latest offset then; Spark's ``startingOffsetsByTimestampStrategy`` knows both.
+    """
+
+    millis: int
+    reset: Anchor | None = Anchor.LATEST
+
+    def wishes(self, topic: str, partition: int) -> tuple[Wish, ...]:
+        return (AtTime(self.millis), *_reset(self.reset))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PerPartition(OffsetsInitializer):
+    """A wish for each listed (topic, partition), with `reset` behind it; `default` for those that are not listed."""
+
+    listed: Mapping[tuple[str, int], Wish] = field(default_factory=dict)
+    default: OffsetsInitializer
+    reset: Anchor | None = None
+
+    def wishes(self, topic: str, partition: int) -> tuple[Wish, ...]:
+        wish = self.listed.get((topic, partition))
+        return self.default.wishes(topic, partition) if wish is None else (wish, *_reset(self.reset))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PerTopic(OffsetsInitializer):
+    """An initializer for each listed topic; `default` for the others."""
+
+    topics: Mapping[str, OffsetsInitializer] = field(default_factory=dict)
+    default: OffsetsInitializer
+
+    def wishes(self, topic: str, partition: int) -> tuple[Wish, ...]:
+        return self.topics.get(topic, self.default).wishes(topic, partition)
+
+
+def wish_of(offset: int) -> Wish:
+    """The wish that a number in Spark's JSON means: −2 earliest, −1 latest, else the offset itself."""
+    return {EARLIEST_OFFSET: Anchor.EARLIEST, LATEST_OFFSET: Anchor.LATEST}.get(offset) or AtOffset(offset)
+
+
+def _reset(anchor: Anchor | None) -> tuple[Wish, ...]:
+    return () if anchor is None else (anchor,)
+
+
+EARLIEST: Final = FromAnchor(Anchor.EARLIEST)
+LATEST: Final = FromAnchor(Anchor.LATEST)

@@ -6,51 +6,17 @@ from typing import Any
 
 from balanced_source.api import (
     Boundedness,
-    Json,
     Position,
     SplitId,
     SupportsSplitReassignmentOnRecovery,
 )
 from balanced_source.assigners import RoundRobinAssigner, SplitAssigner
 from balanced_source.connectors.discovery import Discover, DiscoveringSource, Initialize
+from balanced_source.connectors.kafka.cluster import KafkaCluster
+from balanced_source.connectors.kafka.limits import ReadLimits
 from balanced_source.connectors.kafka.offsets import EARLIEST, OffsetsInitializer
 from balanced_source.connectors.kafka.split import KafkaPartitionSplit, split_of
 from balanced_source.connectors.kafka.subscriber import KafkaSubscriber
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KafkaCluster:
-    """How to reach a cluster; without secrets.
-
-    Attributes:
-        name: first part of its split ids; never reused for another cluster.
-        bootstrap_servers: ``host:port[,host:port…]``.
-        properties: librdkafka properties, checked against the reserved ones.
-        secrets: names of Secrets (or folders of files) that hold further properties; later ones win.
-    """
-
-    name: str
-    bootstrap_servers: str
-    properties: Mapping[str, str] = field(default_factory=dict)
-    secrets: tuple[str, ...] = ()
-
-    def to_json(self) -> Json:
-        """For readers: how to connect."""
-        return {
-            "bootstrapServers": self.bootstrap_servers,
-            "properties": dict(self.properties),
-            "secrets": list(self.secrets),
-        }
-
-    @classmethod
-    def from_json(cls, name: str, data: Mapping[str, Any]) -> "KafkaCluster":
-        """Inverse of `to_json`."""
-        return cls(
-            name=name,
-            bootstrap_servers=data["bootstrapServers"],
-            properties=dict(data["properties"]),
-            secrets=tuple(data["secrets"]),
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,12 +31,13 @@ class DiscoverKafka(Discover):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InitializeKafka(Initialize):
-    """Resolve start offsets of partitions of a cluster; the result is a sequence of `KafkaPartitionSplit`."""
+    """Resolve start and stop offsets of partitions of a cluster; the result is a sequence of `KafkaPartitionSplit`."""
 
     scope: str
     split_ids: tuple[SplitId, ...]
     cluster: KafkaCluster
     starting_offsets: OffsetsInitializer
+    stopping_offsets: OffsetsInitializer | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,24 +45,35 @@ class KafkaSource(DiscoveringSource[KafkaPartitionSplit], SupportsSplitReassignm
     """A value: equal settings make equal sources.
 
     Attributes:
-        clusters: names are unique.
+        clusters: names are unique. What a cluster says of its own wins over what is said here.
         subscriber: the same choice on every cluster.
         starting_offsets: for the partitions of a cluster's first discovery; later ones start at the earliest offset.
+        stopping_offsets: where reading ends; None reads on for ever.
         assigner: owner policy.
-        discovery_interval: seconds; None looks once, and then no reader ever gets a further split.
+        discovery_interval: seconds; None looks once, and then no reader ever gets a further split. Always None for a
+            source with an end: what it reads is fixed when it starts.
         retention: seconds for which positions of removed partitions are kept.
+        limits: of each micro-batch.
     """
 
     clusters: tuple[KafkaCluster, ...]
     subscriber: KafkaSubscriber
     starting_offsets: OffsetsInitializer = EARLIEST
+    stopping_offsets: OffsetsInitializer | None = None
     assigner: SplitAssigner = field(default_factory=RoundRobinAssigner)
     discovery_interval: float | None = 300.0
     retention: float = 0.0
+    limits: ReadLimits = field(default_factory=ReadLimits)
+
+    def __post_init__(self) -> None:
+        if self.boundedness is Boundedness.BOUNDED:
+            object.__setattr__(self, "discovery_interval", None)
 
     @property
     def boundedness(self) -> Boundedness:
-        return Boundedness.CONTINUOUS_UNBOUNDED
+        """Bounded if every cluster has an end; else those that have one just stop there."""
+        ends = [cluster.stopping_offsets or self.stopping_offsets for cluster in self.clusters]
+        return Boundedness.CONTINUOUS_UNBOUNDED if None in ends else Boundedness.BOUNDED
 
     def scopes(self) -> tuple[str, ...]:
         return tuple(cluster.name for cluster in self.clusters)
@@ -105,24 +83,35 @@ class KafkaSource(DiscoveringSource[KafkaPartitionSplit], SupportsSplitReassignm
 
     def subscribes(self, split_id: SplitId) -> bool:
         cluster, topic, partition = split_id
-        return cluster in self.scopes() and self.subscriber.subscribes(str(topic), int(partition))
+        found = self._find(str(cluster))
+        return found is not None and self._subscriber(found).subscribes(str(topic), int(partition))
 
     def discover(self, scope: str, round_number: int) -> DiscoverKafka:
-        return DiscoverKafka(scope=scope, round=round_number, cluster=self._cluster(scope), subscriber=self.subscriber)
+        cluster = self._cluster(scope)
+        return DiscoverKafka(scope=scope, round=round_number, cluster=cluster, subscriber=self._subscriber(cluster))
 
     def initialize(self, scope: str, split_ids: Collection[SplitId], *, is_first: bool) -> InitializeKafka:
+        cluster = self._cluster(scope)
         return InitializeKafka(
             scope=scope,
             split_ids=tuple(split_ids),
-            cluster=self._cluster(scope),
-            starting_offsets=self.starting_offsets if is_first else EARLIEST,
+            cluster=cluster,
+            starting_offsets=(cluster.starting_offsets or self.starting_offsets) if is_first else EARLIEST,
+            stopping_offsets=cluster.stopping_offsets or self.stopping_offsets,
         )
 
     def create_split(self, split_id: SplitId, position: Position, attributes: Mapping[str, Any]) -> KafkaPartitionSplit:
         return split_of(split_id, position, attributes)
 
     def reader_settings(self) -> Mapping[str, Any]:
-        return {"kafka": {"clusters": {cluster.name: cluster.to_json() for cluster in self.clusters}}}
+        clusters = {cluster.name: cluster.to_json() for cluster in self.clusters}
+        return {"kafka": {"clusters": clusters, "limits": self.limits.to_json()}}
+
+    def _subscriber(self, cluster: KafkaCluster) -> KafkaSubscriber:
+        return cluster.subscriber or self.subscriber
 
     def _cluster(self, name: str) -> KafkaCluster:
         return next(cluster for cluster in self.clusters if cluster.name == name)
+
+    def _find(self, name: str) -> KafkaCluster | None:
+        return next((cluster for cluster in self.clusters if cluster.name == name), None)

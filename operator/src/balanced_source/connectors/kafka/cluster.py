@@ -1,0 +1,57 @@
+"""A Kafka cluster, as the user named it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from balanced_source.api import Json
+from balanced_source.connectors.kafka.offsets import OffsetsInitializer
+from balanced_source.connectors.kafka.subscriber import KafkaSubscriber
+
+READ_COMMITTED: Final = "read_committed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KafkaCluster:
+    """How to reach a cluster, and what is special about it; without secrets.
+
+    Attributes:
+        name: first part of its split ids; never reused for another cluster.
+        bootstrap_servers: ``host:port[,host:port…]``.
+        properties: librdkafka properties, checked against the reserved ones.
+        secrets: names of Secrets (or folders of files) that hold further properties; later ones win.
+        subscriber: choice of partitions on this cluster; None: that of the source.
+        starting_offsets: the same for the start.
+        stopping_offsets: the same for the end.
+    """
+
+    name: str
+    bootstrap_servers: str
+    properties: Mapping[str, str] = field(default_factory=dict)
+    secrets: tuple[str, ...] = ()
+    subscriber: KafkaSubscriber | None = None
+    starting_offsets: OffsetsInitializer | None = None
+    stopping_offsets: OffsetsInitializer | None = None
+
+    @property
+    def is_read_committed(self) -> bool:
+        """Whether records of open transactions are held back; librdkafka's default."""
+        return self.properties.get("isolation.level", READ_COMMITTED) == READ_COMMITTED
+
+    def to_json(self) -> Json:
+        """For readers: how to connect."""
+        return {
+            "bootstrapServers": self.bootstrap_servers,
+            "properties": dict(self.properties),
+            "secrets": list(self.secrets),
+        }
+
+    @classmethod
+    def from_json(cls, name: str, data: Mapping[str, Any]) -> "KafkaCluster":
+        """Inverse of `to_json`."""
+        return cls(
+            name=name,
+            bootstrap_servers=data["bootstrapServers"],
+            properties=dict(data["properties"]),
+            secrets=tuple(data["secrets"]),
+        )

@@ -1,0 +1,124 @@
+"""From wishes to offsets, with as few questions as possible: pure but for the look-ups behind a port."""
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Final, Protocol
+
+from balanced_source.api import SplitId
+from balanced_source.connectors.kafka.offsets import Anchor, AtCommit, AtOffset, AtTime, OffsetsInitializer, Wish
+from balanced_source.errors import RefusedDiscoveryError
+
+Offsets = Mapping[SplitId, int]
+Chains = Mapping[SplitId, tuple[Wish, ...]]
+
+_SHOWN: Final = 3
+
+
+class OffsetLookup(Protocol):
+    """What a cluster can be asked. Partitions without an answer are left out of it."""
+
+    def ends(self, split_ids: Collection[SplitId], anchor: Anchor) -> Offsets:
+        """First offsets, or next ones (what an open transaction holds back is not there yet)."""
+        ...
+
+    def at_times(self, millis: Mapping[SplitId, int]) -> Offsets:
+        """Offsets of the first records at or after the moments."""
+        ...
+
+    def committed(self, group: str, split_ids: Collection[SplitId]) -> Offsets:
+        """Commits of a consumer group."""
+        ...
+
+
+def resolve_start(initializer: OffsetsInitializer, split_ids: Iterable[SplitId], lookup: OffsetLookup) -> Offsets:
+    """Where reading of each split starts; splits that do not exist any more are left out.
+
+    Raises:
+        RefusedDiscoveryError: a split has no answer, or an offset that was asked for does not exist.
+    """
+    chains = _chains(initializer, split_ids)
+    exact = [s for s, chain in chains.items() if isinstance(chain[0], AtOffset | AtCommit)]
+    first, last = lookup.ends(exact, Anchor.EARLIEST), lookup.ends(exact, Anchor.LATEST)
+    existing = {s: chain for s, chain in chains.items() if s not in exact or (s in first and s in last)}
+    return _resolve(existing, lookup, first=first, last=last, option="startingOffsets")
+
+
+def resolve_stop(initializer: OffsetsInitializer, split_ids: Iterable[SplitId], lookup: OffsetLookup) -> Offsets:
+    """First offset of each split that is not read any more. It may lie in the future.
+
+    Raises:
+        RefusedDiscoveryError: a split has no answer.
+    """
+    return _resolve(_chains(initializer, split_ids), lookup, first={}, last={}, option="stoppingOffsets")
+
+
+def _chains(initializer: OffsetsInitializer, split_ids: Iterable[SplitId]) -> Chains:
+    return {s: initializer.wishes(str(s[1]), int(s[2])) for s in split_ids}
+
+
+def _resolve(chains: Chains, lookup: OffsetLookup, *, first: Offsets, last: Offsets, option: str) -> Offsets:
+    found: dict[SplitId, int] = {}
+    stage, waiting = 0, dict(chains)
+    while waiting:
+        over = {s: chain for s, chain in waiting.items() if stage >= len(chain)}
+        if over:
+            raise _unanswered(over, option)
+        wishes = {s: chain[stage] for s, chain in waiting.items()}
+        answers = _ask(wishes, lookup)
+        _check_exact(wishes, first, last, option)
+        found |= {s: o for s, o in answers.items() if _is_within(wishes[s], o, first.get(s), last.get(s))}
+        # An end without an answer: the partition vanished meanwhile.
+        waiting = {s: c for s, c in waiting.items() if s not in found and not isinstance(wishes[s], Anchor)}
+        stage += 1
+    return found
+
+
+def _ask(wishes: Mapping[SplitId, Wish], lookup: OffsetLookup) -> dict[SplitId, int]:
+    answers: dict[SplitId, int] = {s: w.offset for s, w in wishes.items() if isinstance(w, AtOffset)}
+    for anchor in Anchor:
+        if asked := [s for s, w in wishes.items() if w is anchor]:
+            answers |= lookup.ends(asked, anchor)
+    if times := {s: w.millis for s, w in wishes.items() if isinstance(w, AtTime)}:
+        answers |= lookup.at_times(times)
+    for group in sorted({w.group for w in wishes.values() if isinstance(w, AtCommit)}):
+        answers |= lookup.committed(group, [s for s, w in wishes.items() if w == AtCommit(group)])
+    return answers
+
+
+def _is_within(wish: Wish, offset: int, first: int | None, last: int | None) -> bool:
+    """A commit that retention has overtaken, or that is of a topic's former life, is none: as for any consumer."""
+    if not isinstance(wish, AtCommit) or first is None or last is None:
+        return True
+    return first <= offset <= last
+
+
+def _check_exact(wishes: Mapping[SplitId, Wish], first: Offsets, last: Offsets, option: str) -> None:
+    for split_id, wish in wishes.items():
+        if not isinstance(wish, AtOffset) or split_id not in first:
+            continue
+        if not first[split_id] <= wish.offset <= last[split_id]:
+            raise RefusedDiscoveryError(
+                f"{option}: {_named(split_id)} has offsets {first[split_id]} to {last[split_id]}, not {wish.offset}: "
+                "correct it, or use −2 for the earliest and −1 for the latest",
+                scope=str(split_id[0]),
+                reason="OffsetOutOfRange",
+            )
+
+
+def _unanswered(chains: Chains, option: str) -> RefusedDiscoveryError:
+    names = sorted(chains)
+    last = chains[names[0]][-1]
+    what, reason = "offset", "NoOffset"
+    if isinstance(last, AtCommit):
+        what, reason = f"commit of group {last.group} that still exists", "NoCommittedOffset"
+    elif isinstance(last, AtTime):
+        what, reason = f"record at or after {last.millis} ms", "NoOffsetForTimestamp"
+    shown = ", ".join(map(_named, names[:_SHOWN])) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
+    return RefusedDiscoveryError(
+        f"{option}: no {what} for {shown}, and no reset: set {option}.reset to Earliest or Latest",
+        scope=str(names[0][0]),
+        reason=reason,
+    )
+
+
+def _named(split_id: SplitId) -> str:
+    return "/".join(map(str, split_id))

@@ -1,0 +1,192 @@
+"""What one Kafka cluster can be asked, with errors that say what to do. Blocking."""
+
+import logging
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from confluent_kafka import (
+    ConsumerGroupTopicPartitions,
+    IsolationLevel,
+    KafkaError,
+    KafkaException,
+    TopicCollection,
+    TopicPartition,
+)
+from confluent_kafka.admin import AdminClient, OffsetSpec
+
+from balanced_source.api import SplitId
+from balanced_source.connectors.kafka import Anchor
+from balanced_source.errors import DiscoveryError, RefusedDiscoveryError, TransientDiscoveryError
+
+REQUEST_TIMEOUT: Final = 10.0
+"""Seconds for one request, all of librdkafka's retries included."""
+
+_REFUSALS: Final[Mapping[int, tuple[str, str]]] = {
+    KafkaError._AUTHENTICATION: ("AuthenticationFailed", "check the credentials in propertiesFrom"),
+    KafkaError.SASL_AUTHENTICATION_FAILED: ("AuthenticationFailed", "check the credentials in propertiesFrom"),
+    KafkaError._SSL: ("TlsFailed", "check security.protocol and the certificates"),
+    KafkaError._INVALID_ARG: ("InvalidProperties", "check properties of the cluster"),
+    KafkaError.TOPIC_AUTHORIZATION_FAILED: ("NotAuthorized", "the user needs Describe and Read on the topics"),
+    KafkaError.CLUSTER_AUTHORIZATION_FAILED: ("NotAuthorized", "the user needs Describe on the cluster"),
+    KafkaError.GROUP_AUTHORIZATION_FAILED: ("NotAuthorized", "the user needs Describe and Read on the group"),
+}
+"""Errors that somebody has to mend: code → reason of the condition, and what to do."""
+
+
+_NOT_THERE: Final = frozenset(
+    {KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_PARTITION, KafkaError._UNKNOWN_TOPIC}
+)
+"""A partition that does not exist, according to the broker or to the client's own picture."""
+
+_SILENT: Final = logging.getLogger("balanced_source.librdkafka")
+_SILENT.addHandler(logging.NullHandler())
+_SILENT.propagate = False
+"""librdkafka repeats itself every second while a broker is down; what it says is in our own errors."""
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """What a cluster says of a topic: its partitions, and the id that tells it from a former topic of that name."""
+
+    partitions: frozenset[int]
+    topic_id: str
+
+
+class ClusterClient:
+    """The admin client of one cluster, with what it said about itself. An `OffsetLookup`; thread-safe.
+
+    Every method raises DiscoveryError: the cluster did not answer, or refused.
+    """
+
+    def __init__(self, cluster: str, config: Mapping[str, Any], *, is_read_committed: bool = True) -> None:
+        self._cluster = cluster
+        self._isolation = IsolationLevel.READ_COMMITTED if is_read_committed else IsolationLevel.READ_UNCOMMITTED
+        self._last_error: KafkaError | None = None
+        self._admin: Any = None
+        try:
+            settings: dict[str, Any] = {**config, "error_cb": self._on_error, "logger": _SILENT}
+            self._admin = AdminClient(settings)
+        except KafkaException as error:
+            raise self._translated(error) from error
+
+    # --- topics -------------------------------------------------------------------------------------------------
+
+    def topic_names(self) -> list[str]:
+        """Every topic that can be seen."""
+        try:
+            listed = self._admin.list_topics(timeout=REQUEST_TIMEOUT).topics
+        except KafkaException as error:
+            raise self._translated(error) from error
+        return [name for name, topic in listed.items() if topic.error is None]
+
+    def topics(self, names: Collection[str]) -> dict[str, Topic]:
+        """The topics that exist."""
+        found: dict[str, Topic] = {}
+        if not names:
+            return found
+        futures = self._admin.describe_topics(TopicCollection(list(names)), request_timeout=REQUEST_TIMEOUT)
+        for name, future in futures.items():
+            try:
+                described = future.result()
+                found[name] = Topic(frozenset(p.id for p in described.partitions), str(described.topic_id))
+            except KafkaException as error:
+                if error.args[0].code() not in _NOT_THERE:
+                    raise self._translated(error) from error
+        return found
+
+    # --- offsets ------------------------------------------------------------------------------------------------
+
+    def ends(self, split_ids: Collection[SplitId], anchor: Anchor) -> dict[SplitId, int]:
+        """See `OffsetLookup`."""
+        spec = OffsetSpec.earliest() if anchor is Anchor.EARLIEST else OffsetSpec.latest()
+        return self._offsets(dict.fromkeys(split_ids, spec))
+
+    def at_times(self, millis: Mapping[SplitId, int]) -> dict[SplitId, int]:
+        """See `OffsetLookup`."""
+        answers = self._offsets({s: OffsetSpec.for_timestamp(ms) for s, ms in millis.items()})
+        return {s: offset for s, offset in answers.items() if offset >= 0}
+
+    def committed(self, group: str, split_ids: Collection[SplitId]) -> dict[SplitId, int]:
+        """See `OffsetLookup`."""
+        wanted = {_partition_of(s): s for s in split_ids}
+        request = [ConsumerGroupTopicPartitions(group, list(wanted))]
+        try:
+            futures = self._admin.list_consumer_group_offsets(request, request_timeout=REQUEST_TIMEOUT)
+            answer = futures[group].result()
+        except KafkaException as error:
+            raise self._translated(error) from error
+        return {wanted[tp]: tp.offset for tp in answer.topic_partitions if tp.error is None and tp.offset >= 0}
+
+    def commit(self, group: str, offsets: Mapping[SplitId, int]) -> None:
+        """Set the offsets of a group that has no members."""
+        listed = [TopicPartition(str(s[1]), int(s[2]), offset) for s, offset in sorted(offsets.items())]
+        request = [ConsumerGroupTopicPartitions(group, listed)]
+        try:
+            futures = self._admin.alter_consumer_group_offsets(request, request_timeout=REQUEST_TIMEOUT)
+            futures[group].result()
+        except KafkaException as error:
+            raise self._translated(error) from error
+
+    def _offsets(self, wanted: Mapping[SplitId, OffsetSpec]) -> dict[SplitId, int]:
+        """Answers for the partitions that exist."""
+        found = self._listed(wanted)
+        if missing := {s: spec for s, spec in wanted.items() if s not in found}:
+            # The client answers from its own picture of the topics, which knows nothing of partitions that were added
+            # a moment ago: renew it, then ask again.
+            for topic in sorted({str(s[1]) for s in missing}):
+                self._refresh(topic)
+            found |= self._listed(missing)
+        return found
+
+    def _refresh(self, topic: str) -> None:
+        try:
+            self._admin.list_topics(topic, timeout=REQUEST_TIMEOUT)
+        except KafkaException as error:
+            raise self._translated(error) from error
+
+    def _listed(self, wanted: Mapping[SplitId, OffsetSpec]) -> dict[SplitId, int]:
+        if not wanted:
+            return {}
+        names = {_partition_of(s): s for s in wanted}
+        futures = self._admin.list_offsets(
+            {partition: wanted[s] for partition, s in names.items()},
+            isolation_level=self._isolation,
+            request_timeout=REQUEST_TIMEOUT,
+        )
+        offsets: dict[SplitId, int] = {}
+        for partition, future in futures.items():
+            try:
+                offsets[names[partition]] = future.result().offset
+            except KafkaException as error:
+                if error.args[0].code() not in _NOT_THERE:
+                    raise self._translated(error) from error
+        return offsets
+
+    # --- errors -------------------------------------------------------------------------------------------------
+
+    def _on_error(self, error: KafkaError) -> None:
+        if error.code() != KafkaError._ALL_BROKERS_DOWN:
+            self._last_error = error
+
+    def _translated(self, raised: KafkaException) -> DiscoveryError:
+        """The error that says most: a request only times out, while the connection knows why."""
+        error: KafkaError = raised.args[0]
+        if self._admin is not None:
+            self._admin.poll(0)  # delivers what the connections complained about
+        for candidate in (error, self._last_error):
+            if candidate is not None and (refusal := _REFUSALS.get(candidate.code())) is not None:
+                reason, advice = refusal
+                return RefusedDiscoveryError(
+                    f"cluster {self._cluster}: {candidate.str()}: {advice}", scope=self._cluster, reason=reason
+                )
+        why = (self._last_error or error).str()
+        return TransientDiscoveryError(
+            f"cluster {self._cluster} does not answer ({why}): check bootstrapServers and the network; trying again",
+            scope=self._cluster,
+            reason="ClusterUnreachable",
+        )
+
+
+def _partition_of(split_id: SplitId) -> TopicPartition:
+    return TopicPartition(str(split_id[1]), int(split_id[2]))

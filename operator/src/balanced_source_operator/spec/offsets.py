@@ -1,0 +1,153 @@
+"""``startingOffsets`` and ``stoppingOffsets``: where reading of each partition begins and ends."""
+
+import enum
+from typing import Annotated, Final
+
+from pydantic import ConfigDict, Field
+
+from balanced_source_operator.spec.base import Model, rule, with_rules
+
+Topic = Annotated[str, Field(min_length=1, max_length=249, pattern=r"^[a-zA-Z0-9._-]+$")]
+"""Name of a topic."""
+
+Group = Annotated[str, Field(min_length=1, max_length=249)]
+"""Name of a consumer group."""
+
+_Number = Annotated[str, Field(max_length=10)]
+_Name = Annotated[str, Field(max_length=249)]
+_Millis = Annotated[int, Field(ge=0)]
+_Offset = Annotated[int, Field(ge=-2)]
+_Offsets = Annotated[dict[_Number, _Offset], Field(max_length=1000)]
+_Times = Annotated[dict[_Number, _Millis], Field(max_length=1000)]
+
+
+class StartType(enum.StrEnum):
+    """Where reading begins."""
+
+    EARLIEST = "Earliest"
+    LATEST = "Latest"
+    COMMITTED = "Committed"
+    TIMESTAMP = "Timestamp"
+    SPECIFIC = "Specific"
+
+
+class StopType(enum.StrEnum):
+    """Where reading ends."""
+
+    LATEST = "Latest"
+    COMMITTED = "Committed"
+    TIMESTAMP = "Timestamp"
+    SPECIFIC = "Specific"
+
+
+class Reset(enum.StrEnum):
+    """What to take where there is no answer."""
+
+    EARLIEST = "Earliest"
+    LATEST = "Latest"
+    NONE = "None"
+
+
+class Unlisted(enum.StrEnum):
+    """What holds for partitions that are not listed."""
+
+    EARLIEST = "Earliest"
+    LATEST = "Latest"
+    COMMITTED = "Committed"
+
+
+_RULES: Final = (
+    rule(
+        "self.type == 'Timestamp' ? has(self.timestamp) || has(self.timestamps) : "
+        "!has(self.timestamp) && !has(self.timestamps)",
+        "type Timestamp needs timestamp or timestamps (milliseconds since the epoch), and only it takes them",
+    ),
+    rule(
+        "self.type == 'Specific' ? has(self.offsets) : !has(self.offsets) && !has(self.unlisted)",
+        "type Specific needs offsets, and only it takes offsets and unlisted",
+    ),
+    rule(
+        "has(self.group) || !(self.type == 'Committed' || (has(self.unlisted) && self.unlisted == 'Committed'))",
+        "Committed needs a group",
+    ),
+    rule(
+        "!has(self.group) || self.type == 'Committed' || (has(self.unlisted) && self.unlisted == 'Committed')",
+        "only type Committed, or unlisted: Committed, takes a group",
+    ),
+    rule(
+        "!has(self.reset) || self.type in ['Committed', 'Timestamp'] "
+        "|| (has(self.unlisted) && self.unlisted == 'Committed')",
+        "only types Committed and Timestamp, or unlisted: Committed, take a reset",
+    ),
+)
+
+
+class Choice(Model):
+    """What start and stop have in common."""
+
+    model_config = ConfigDict(json_schema_extra=with_rules(*_RULES))
+
+    group: Group | None = None
+    """Consumer group whose commits are taken."""
+
+    reset: Reset | None = None
+    """For partitions without such an offset. Committed: None (the default) refuses them. Timestamp: Latest is the
+    default; None refuses them, as Spark's startingOffsetsByTimestampStrategy `error` does."""
+
+    timestamp: _Millis | None = None
+    """Milliseconds since the epoch: the first record at or after it (startingTimestamp of Spark's own source)."""
+
+    timestamps: Annotated[dict[_Name, _Times], Field(min_length=1, max_length=256)] | None = None
+    """The same per topic and partition, e.g. orders: {"0": 1700000000000}; `timestamp` holds for the others, which
+    begin at the earliest or end at the latest offset if it is not set. The JSON of startingOffsetsByTimestamp."""
+
+    offsets: Annotated[dict[_Name, _Offsets], Field(min_length=1, max_length=256)] | None = None
+    """Offsets per topic and partition, e.g. orders: {"0": 23, "1": -2}; −2 is the earliest, −1 the latest. The JSON
+    of Spark's startingOffsets."""
+
+    unlisted: Unlisted | None = None
+    """For partitions that `offsets` does not list. Start: Earliest by default; stop: Latest."""
+
+
+class StartChoice(Choice):
+    """Where reading begins."""
+
+    type: StartType = StartType.EARLIEST
+    """Earliest: everything that is there. Latest: what comes after the partition was discovered. Committed: where a
+    consumer group stands. Timestamp: the first record at or after a moment. Specific: listed offsets."""
+
+
+class TopicStart(StartChoice):
+    """Where reading of one topic begins."""
+
+    topic: Topic
+    """Name of the topic."""
+
+
+class StartingOffsets(StartChoice):
+    """Where reading starts, when the source is new. Partitions that appear later start at their earliest offset."""
+
+    topics: Annotated[list[TopicStart], Field(max_length=256)] = []
+    """Topics that begin elsewhere."""
+
+
+class StopChoice(Choice):
+    """Where reading ends."""
+
+    type: StopType
+    """Latest: what is there when the source starts. Committed: where a consumer group stands then. Timestamp: before
+    the first record at or after a moment. Specific: before the listed offsets, which may lie in the future."""
+
+
+class TopicStop(StopChoice):
+    """Where reading of one topic ends."""
+
+    topic: Topic
+    """Name of the topic."""
+
+
+class StoppingOffsets(StopChoice):
+    """Where reading ends. The partitions are those that exist at the start; when all are read, the query ends."""
+
+    topics: Annotated[list[TopicStop], Field(max_length=256)] = []
+    """Topics that end elsewhere."""
