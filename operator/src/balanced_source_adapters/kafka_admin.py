@@ -1,10 +1,11 @@
 """Answers the Kafka connector's calls with a real client. Blocking: the runtime calls it in a worker thread."""
 
 import threading
-from collections.abc import Collection, Iterable
-from typing import Any
+from collections.abc import Collection, Iterable, Mapping
+from types import MappingProxyType
+from typing import Any, TypeAlias
 
-from balanced_source.api import SplitId
+from balanced_source.api import STOP, SplitId
 from balanced_source.connectors.discovery import Discovered
 from balanced_source.connectors.kafka import (
     Anchor,
@@ -18,6 +19,9 @@ from balanced_source.connectors.kafka import (
 from balanced_source.errors import RefusedDiscoveryError
 from balanced_source_adapters.kafka_client import ClusterClient
 from balanced_source_adapters.kafka_config import NoSecrets, SecretReader, client_config
+
+Attributes: TypeAlias = Mapping[SplitId, Mapping[str, Any]]
+"""What the assignment says of splits besides their positions."""
 
 
 class KafkaAdmin:
@@ -58,13 +62,21 @@ class KafkaAdmin:
             if call.stopping_offsets is None or s in stops
         )
 
-    def ends(self, cluster: KafkaCluster, split_ids: Iterable[SplitId]) -> dict[SplitId, int]:
-        """End of each partition: where reading everything that is there now would stop.
+    def ends(
+        self, cluster: KafkaCluster, split_ids: Iterable[SplitId], attributes: Attributes = MappingProxyType({})
+    ) -> dict[SplitId, int]:
+        """End of each partition: how far it may be read now. At most its stopping offset.
+
+        Args:
+            cluster: to ask.
+            split_ids: of partitions on it; those that do not exist are left out of the answer.
+            attributes: of the splits, as the assignment has them.
 
         Raises:
             DiscoveryError: the cluster did not answer, or refused.
         """
-        return self._client(cluster).ends(list(split_ids), Anchor.LATEST)
+        ends = self._client(cluster).ends(list(split_ids), Anchor.LATEST)
+        return {s: min(end, attributes.get(s, {}).get(STOP, end)) for s, end in ends.items()}
 
     def begins(self, cluster: KafkaCluster, split_ids: Collection[SplitId]) -> dict[SplitId, int]:
         """First offset of each partition that still exists.

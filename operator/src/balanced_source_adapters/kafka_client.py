@@ -35,9 +35,15 @@ _REFUSALS: Final[Mapping[int, tuple[str, str]]] = {
 
 
 _NOT_THERE: Final = frozenset(
-    {KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_PARTITION, KafkaError._UNKNOWN_TOPIC}
+    {
+        KafkaError.UNKNOWN_TOPIC_OR_PART,
+        KafkaError._UNKNOWN_PARTITION,
+        KafkaError._UNKNOWN_TOPIC,
+        # What the client says if none of the partitions that it was asked for has a leader.
+        KafkaError._NOENT,
+    }
 )
-"""A partition that does not exist, according to the broker or to the client's own picture."""
+"""A partition that does not exist now, according to the broker or to the client's own picture."""
 
 _SILENT: Final = logging.getLogger("balanced_source.librdkafka")
 _SILENT.addHandler(logging.NullHandler())

@@ -16,7 +16,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from balanced_source.errors import InvalidSpecError
 from balanced_source_spark.data_source import register
-from balanced_source_spark.progress import ProgressLogger
+from balanced_source_spark.progress import ProgressLogger, StopWhenFinished
 
 PREFIX: Final = "BALANCED_SOURCE_"
 """Of environment variables; the operator sets them in the driver's pod."""
@@ -34,6 +34,7 @@ def main(environment: Mapping[str, str] = os.environ) -> None:
     register(spark)
     spark.streams.addListener(ProgressLogger())
     query = start(spark, pipeline, transform, environment)
+    stop_when_finished(spark, query)
     _stop_on_sigterm(query)
     query.awaitTermination()
 
@@ -45,6 +46,16 @@ def start(
     rows = spark.readStream.format("balanced").options(**source_options(pipeline, environment)).load()
     writer = transform(rows).writeStream.queryName(environment.get(PREFIX + "NAME", "balanced"))
     return _sink(writer, pipeline).start()
+
+
+def stop_when_finished(spark: SparkSession, query: StreamingQuery) -> None:
+    """End the query of a source with stopping offsets when everything has been read; others are not touched."""
+
+    def stop() -> None:
+        log.info("everything has been read")
+        query.stop()
+
+    spark.streams.addListener(StopWhenFinished(stop, query_id=str(query.id)))
 
 
 def source_options(pipeline: Mapping[str, Any], environment: Mapping[str, str]) -> dict[str, str]:

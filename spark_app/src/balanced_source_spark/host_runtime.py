@@ -18,7 +18,7 @@ import structlog
 from balanced_source.documents.assignment import Assignment
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.errors import ContractViolationError, FencedError
-from balanced_source.host import ReaderHost
+from balanced_source.host import ReaderHost, is_finished
 from balanced_source_spark.channels.channel import AssignmentChannel
 from balanced_source_spark.channels.errors import ChannelError
 
@@ -56,6 +56,7 @@ class HostRuntime:
         self._first: StreamOffset | None = None
         self._newest: Assignment | None = None
         self._progress = Progress()
+        self._reported: ReaderHost | None = None
         self._is_urgent = False
         self._is_closed = False
         channel.start(self._on_assignment)
@@ -116,6 +117,16 @@ class HostRuntime:
         with self._lock:
             return self._lock.wait_for(lambda: self._host is not None and self._host.assignment is not None, timeout)
 
+    def is_finished(self, offset: StreamOffset) -> bool:
+        """Whether everything that there will ever be is delivered, and the report that says so is written."""
+        with self._lock:
+            if self._host is None or self._newest is None or not is_finished(offset, self._newest):
+                return False
+            said = self._reported
+            is_said = said is not None and said.durable == offset and said.committed == offset.positions
+            self._wake(urgent=not is_said)
+            return is_said
+
     def note_progress(self, progress: Progress) -> None:
         """Numbers for the next report."""
         with self._lock:
@@ -157,6 +168,7 @@ class HostRuntime:
             sequence += 1
             if self._write(host, sequence, progress):
                 written, last = host.durable, self._clock()
+                self._reported = host
 
     def _register(self) -> None:
         """Take an incarnation and say what this host holds; nothing is read before that."""

@@ -2,7 +2,9 @@
 
 import json
 import sys
-from typing import Any
+import threading
+from collections.abc import Callable
+from typing import Any, Final
 
 from pyspark.sql.streaming.listener import (
     QueryIdleEvent,
@@ -11,6 +13,39 @@ from pyspark.sql.streaming.listener import (
     QueryTerminatedEvent,
     StreamingQueryListener,
 )
+
+FINISHED: Final = "finished"
+"""Member of the stream offset of the micro-batch after which there is nothing more to read, ever."""
+
+
+class StopWhenFinished(StreamingQueryListener):
+    """Ends the query of a bounded source after everything has been read and reported.
+
+    Args:
+        stop: called once, in a thread of its own, because a listener must not wait for the query that it listens to.
+        query_id: of the query; others are not looked at.
+    """
+
+    def __init__(self, stop: Callable[[], None], *, query_id: str) -> None:
+        self._query_id = query_id
+        self._stop: Callable[[], None] | None = stop
+
+    def onQueryStarted(self, event: QueryStartedEvent) -> None:
+        """Nothing to do."""
+
+    def onQueryProgress(self, event: QueryProgressEvent) -> None:
+        if str(event.progress.id) != self._query_id:
+            return
+        ends = [_offset(source.endOffset) for source in event.progress.sources]
+        if self._stop is not None and ends and all(end.get(FINISHED) for end in ends):
+            threading.Thread(target=self._stop, name="bsrc-finished", daemon=True).start()
+            self._stop = None
+
+    def onQueryIdle(self, event: QueryIdleEvent) -> None:
+        """Nothing to do."""
+
+    def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:
+        """Nothing to do."""
 
 
 class ProgressLogger(StreamingQueryListener):
@@ -39,11 +74,16 @@ class ProgressLogger(StreamingQueryListener):
 
 
 def _source(end_offset: str) -> dict[str, Any]:
+    offset = _offset(end_offset)
+    return {"epoch": offset.get("epoch"), "parallelism": offset.get("parallelism")} if offset else {}
+
+
+def _offset(end_offset: str) -> dict[str, Any]:
     try:
         offset = json.loads(end_offset)
-        return {"epoch": offset.get("epoch"), "parallelism": offset.get("parallelism")}
-    except (ValueError, AttributeError, TypeError):
+    except (ValueError, TypeError):
         return {}
+    return offset if isinstance(offset, dict) else {}
 
 
 def _say(**fields: Any) -> None:

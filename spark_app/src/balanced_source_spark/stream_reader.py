@@ -29,6 +29,7 @@ from balanced_source_spark.kafka.consumers import consumer_config
 from balanced_source_spark.kafka.range_reader import RangeReaderSettings, read_ranges
 from balanced_source_spark.options import Options
 from balanced_source_spark.partition import ReaderPartition
+from balanced_source_spark.progress import FINISHED
 from balanced_source_spark.secrets import MountedSecrets
 
 log = structlog.get_logger(__name__)
@@ -82,8 +83,14 @@ class BalancedStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         end = self._advanced(base, ends)
         self._note(end, ends)
         if end.epoch == begin.epoch and end.positions == begin.positions:
-            return start
+            return self._farewell(start, begin)
         return stream_offset.to_json(end)
+
+    def _farewell(self, start: dict[str, Any], begin: StreamOffset) -> dict[str, Any]:
+        """Once everything is read and reported, an empty micro-batch says so: its progress ends the query."""
+        if start.get(FINISHED) or not self._runtime.is_finished(begin):
+            return start
+        return {**start, FINISHED: True}
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         finish = stream_offset.from_json(end)
@@ -110,9 +117,11 @@ class BalancedStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._runtime.note_progress(Progress(lag=lag))
 
     def _ask_ends(self, scope: str, split_ids: Any) -> Mapping[SplitId, int]:
-        clusters = self._runtime.settings(timeout=0.0)["kafka"]["clusters"]
-        cluster = KafkaCluster.from_json(scope, clusters[scope])
-        return self._admin.ends(cluster, split_ids)
+        assignment = self._runtime.newest_assignment(timeout=0.0)
+        if assignment is None:
+            return {}
+        cluster = KafkaCluster.from_json(scope, assignment.settings["kafka"]["clusters"][scope])
+        return self._admin.ends(cluster, split_ids, assignment.attributes)
 
     def _client_id(self) -> str:
         return f"balanced-source-{self._options.source or 'embedded'}"

@@ -15,9 +15,10 @@ from balanced_source.api.enumerator import (
 )
 from balanced_source.api.events import SourceEvent
 from balanced_source.api.serializer import VersionedSerializer
-from balanced_source.api.splits import BoundedSplit, Json, Position, SourceSplit, SplitId
+from balanced_source.api.splits import STOP, BoundedSplit, Json, Position, SourceSplit, SplitId
 
 __all__ = [
+    "STOP",
     "AsyncCall",
     "BoundedSplit",
     "Boundedness",

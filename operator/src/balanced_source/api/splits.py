@@ -7,7 +7,7 @@ host writes the positions of its splits there, and reports them from there after
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, Self, TypeAlias
+from typing import Any, Final, Self, TypeAlias
 
 SplitId: TypeAlias = tuple[str | int, ...]
 """Identity of a split: a tuple such as (cluster, topic, partition), never a joined string.
@@ -45,6 +45,10 @@ class SourceSplit(ABC):
     def attributes(self) -> Mapping[str, Json]:
         """What a reader must know besides the position (e.g. where to stop); small, JSON, nothing secret."""
         return {}
+
+
+STOP: Final = "stop"
+"""Attribute of a bounded split: its stopping position. Every connector calls it so."""
 
 
 class BoundedSplit(SourceSplit):

@@ -1,7 +1,8 @@
 """The pure part of a reader host: adopting assignments, planning micro-batches, reporting."""
 
 from balanced_source.host.adoption import adopt, go_on
+from balanced_source.host.finish import is_finished
 from balanced_source.host.machine import Phase, ReaderHost
 from balanced_source.host.planning import ReaderPlan, SplitRange, plan
 
-__all__ = ["Phase", "ReaderHost", "ReaderPlan", "SplitRange", "adopt", "go_on", "plan"]
+__all__ = ["Phase", "ReaderHost", "ReaderPlan", "SplitRange", "adopt", "go_on", "is_finished", "plan"]

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Self
 
-from balanced_source.api import BoundedSplit, Json, Position, SplitId
+from balanced_source.api import STOP, BoundedSplit, Json, Position, SplitId
 from balanced_source.errors import ContractViolationError
 
 
@@ -44,7 +44,7 @@ class KafkaPartitionSplit(BoundedSplit):
         return self if position == self.offset else replace(self, offset=position)
 
     def attributes(self) -> Mapping[str, Json]:
-        return {} if self.stopping_offset is None else {"stop": self.stopping_offset}
+        return {} if self.stopping_offset is None else {STOP: self.stopping_offset}
 
 
 def split_of(split_id: SplitId, offset: Position, attributes: Mapping[str, Json]) -> KafkaPartitionSplit:
@@ -57,5 +57,5 @@ def split_of(split_id: SplitId, offset: Position, attributes: Mapping[str, Json]
         topic=str(topic),
         partition=partition,
         offset=offset,
-        stopping_offset=attributes.get("stop"),
+        stopping_offset=attributes.get(STOP),
     )

@@ -1,0 +1,20 @@
+"""When a reader host has read everything that it will ever get."""
+
+from balanced_source.api import STOP
+from balanced_source.documents.assignment import Assignment
+from balanced_source.documents.stream_offset import StreamOffset
+
+
+def is_finished(offset: StreamOffset, assignment: Assignment) -> bool:
+    """Whether all readers of the host have no more splits to come, and have read those that they have to the end.
+
+    Args:
+        offset: up to which everything is delivered.
+        assignment: newest one that the host has seen.
+    """
+    if offset.epoch == 0 or offset.epoch != assignment.epoch:
+        return False
+    if not assignment.no_more_splits.issuperset(offset.readers):
+        return False
+    stops = {s: assignment.attributes.get(s, {}).get(STOP) for s in offset.positions}
+    return all(stop is not None and (offset.positions[s] or 0) >= stop for s, stop in stops.items())

@@ -1,0 +1,34 @@
+"""A Spark session for tests: local, two task slots, the data source registered."""
+
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from pyspark.sql import SparkSession
+
+from balanced_source_spark.data_source import register
+
+
+@contextmanager
+def spark_session(conf: Mapping[str, str] | None = None) -> Iterator[SparkSession]:
+    """The session, stopped in the end. There is one per process."""
+    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.python.unix.domain.socket.enabled": "true",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.session.timeZone": "UTC",
+        **(conf or {}),
+    }
+    builder = SparkSession.builder.master("local[2]").appName("tests")
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    register(session)
+    try:
+        yield session
+    finally:
+        session.stop()

@@ -1,0 +1,47 @@
+"""When a reader host has read all that it will ever get."""
+
+from dataclasses import replace
+
+import pytest
+
+from balanced_source.documents.assignment import Assignment
+from balanced_source.documents.stream_offset import StreamOffset
+from balanced_source.host import is_finished
+
+S, T = ("c", "t", 0), ("c", "t", 1)
+ASSIGNED = Assignment(
+    epoch=3,
+    parallelism=2,
+    incarnations={"0": 1},
+    owners={S: 0, T: 1},
+    attributes={S: {"stop": 5}, T: {"stop": 0}},
+    no_more_splits=frozenset({0, 1}),
+)
+READ = StreamOffset(epoch=3, parallelism=2, readers=(0, 1), owners={S: 0, T: 1}, positions={S: 5, T: 0})
+
+
+@pytest.mark.scenario("H7")
+def test_all_stops_are_reached_and_no_more_splits_come() -> None:
+    """A split whose start is its stop is finished from the beginning."""
+    assert is_finished(READ, ASSIGNED)
+    assert is_finished(replace(READ, positions={S: 7, T: 3}), ASSIGNED)
+
+
+@pytest.mark.parametrize(
+    ("offset", "assignment"),
+    [
+        pytest.param(replace(READ, positions={S: 4, T: 0}), ASSIGNED, id="a record is left"),
+        pytest.param(READ, replace(ASSIGNED, no_more_splits=frozenset({0})), id="a reader may get more"),
+        pytest.param(READ, replace(ASSIGNED, attributes={S: {"stop": 5}}), id="a split has no end"),
+        pytest.param(READ, replace(ASSIGNED, epoch=4), id="a newer epoch is not adopted yet"),
+        pytest.param(StreamOffset(), replace(ASSIGNED, epoch=0), id="nothing was assigned yet"),
+    ],
+)
+def test_anything_else_goes_on(offset: StreamOffset, assignment: Assignment) -> None:
+    assert not is_finished(offset, assignment)
+
+
+def test_a_host_without_splits_is_finished_when_none_come() -> None:
+    empty = replace(READ, owners={}, positions={})
+
+    assert is_finished(empty, replace(ASSIGNED, owners={}, attributes={}))

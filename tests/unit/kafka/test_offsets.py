@@ -1,0 +1,144 @@
+"""Where reading starts and stops, resolved over made-up logs."""
+
+import pytest
+
+from balanced_source.api import SplitId
+from balanced_source.connectors.kafka import (
+    EARLIEST,
+    LATEST,
+    Anchor,
+    AtOffset,
+    AtTime,
+    FromAnchor,
+    FromCommit,
+    FromTime,
+    OffsetsInitializer,
+    PerPartition,
+    PerTopic,
+    resolve_start,
+    resolve_stop,
+    wish_of,
+)
+from balanced_source.errors import RefusedDiscoveryError
+from support.kafka_lookup import FakeLookup, Log
+
+A0: SplitId = ("c", "a", 0)
+A1: SplitId = ("c", "a", 1)
+B0: SplitId = ("c", "b", 0)
+ALL = (A0, A1, B0)
+
+
+@pytest.fixture
+def lookup() -> FakeLookup:
+    """A0 has offsets 0 to 10, A1 has 5 to 8, B0 is empty and begins at 7."""
+    logs = {
+        A0: Log(times=range(1000, 2000, 100)),
+        A1: Log(first=5, times=(1500, 1400, 3000)),
+        B0: Log(first=7),
+    }
+    return FakeLookup(logs, commits={"g": {A0: 4, A1: 2}})
+
+
+@pytest.mark.parametrize(
+    ("initializer", "want"),
+    [
+        pytest.param(EARLIEST, {A0: 0, A1: 5, B0: 7}, id="earliest", marks=pytest.mark.scenario("I1")),
+        pytest.param(LATEST, {A0: 10, A1: 8, B0: 7}, id="latest", marks=pytest.mark.scenario("I2")),
+        pytest.param(FromTime(1400), {A0: 4, A1: 5, B0: 7}, id="time, else latest"),
+        pytest.param(FromTime(1600, Anchor.EARLIEST), {A0: 6, A1: 7, B0: 7}, id="time, else earliest"),
+        pytest.param(FromTime(9999), {A0: 10, A1: 8, B0: 7}, id="after everything"),
+        pytest.param(FromCommit("g", Anchor.LATEST), {A0: 4, A1: 8, B0: 7}, id="commit; A1's is gone"),
+        pytest.param(FromCommit("g", Anchor.EARLIEST), {A0: 4, A1: 5, B0: 7}, id="commit, else earliest"),
+        pytest.param(
+            PerPartition(listed={("a", 0): AtOffset(3), ("a", 1): Anchor.LATEST}, default=EARLIEST),
+            {A0: 3, A1: 8, B0: 7},
+            id="listed",
+        ),
+        pytest.param(
+            PerPartition(listed={("a", 1): AtOffset(6)}, default=FromCommit("g", Anchor.LATEST)),
+            {A0: 4, A1: 6, B0: 7},
+            id="listed, else the commit, else the reset",
+            marks=pytest.mark.scenario("I5"),
+        ),
+        pytest.param(
+            PerPartition(listed={("a", 0): AtTime(1900)}, default=LATEST, reset=Anchor.LATEST),
+            {A0: 9, A1: 8, B0: 7},
+            id="listed times",
+        ),
+        pytest.param(
+            PerTopic(topics={"b": LATEST, "a": FromTime(1500)}, default=EARLIEST), {A0: 5, A1: 5, B0: 7}, id="topics"
+        ),
+    ],
+)
+def test_every_start_is_a_real_offset(
+    lookup: FakeLookup, initializer: OffsetsInitializer, want: dict[SplitId, int]
+) -> None:
+    """All starts are resolved at discovery; upstream keeps sentinels (−2, −3) for some until the first read."""
+    assert resolve_start(initializer, ALL, lookup) == want
+
+
+@pytest.mark.scenario("I3", "H10")
+def test_a_start_at_commits_without_reset_names_who_has_none(lookup: FakeLookup) -> None:
+    """Nothing is guessed: neither for a partition without a commit nor for one whose commit is deleted."""
+    with pytest.raises(RefusedDiscoveryError, match=r"no commit of group g .* c/a/1, c/b/0, and no reset") as caught:
+        resolve_start(FromCommit("g"), ALL, lookup)
+
+    assert (caught.value.reason, caught.value.scope) == ("NoCommittedOffset", "c")
+
+
+@pytest.mark.scenario("I6")
+def test_listed_offsets_without_reset_refuse_the_unlisted(lookup: FakeLookup) -> None:
+    """The default of the unlisted is the commit here, and there is none."""
+    with pytest.raises(RefusedDiscoveryError, match="no commit of group other"):
+        resolve_start(PerPartition(listed={("a", 0): AtOffset(1)}, default=FromCommit("other")), ALL, lookup)
+
+
+def test_a_moment_without_a_record_can_be_refused(lookup: FakeLookup) -> None:
+    with pytest.raises(RefusedDiscoveryError, match=r"no record at or after 1950 ms for c/a/0, c/b/0") as caught:
+        resolve_start(FromTime(1950, None), ALL, lookup)
+
+    assert caught.value.reason == "NoOffsetForTimestamp"
+
+
+@pytest.mark.parametrize("offset", [4, 9])
+def test_a_listed_offset_that_does_not_exist_is_refused_with_the_range(lookup: FakeLookup, offset: int) -> None:
+    initializer = PerPartition(listed={("a", 1): AtOffset(offset)}, default=EARLIEST)
+
+    with pytest.raises(RefusedDiscoveryError, match=rf"c/a/1 has offsets 5 to 8, not {offset}"):
+        resolve_start(initializer, ALL, lookup)
+
+
+def test_a_stop_may_lie_in_the_future_or_behind(lookup: FakeLookup) -> None:
+    stop = PerPartition(listed={("a", 0): AtOffset(99), ("a", 1): AtOffset(1)}, default=LATEST)
+
+    assert resolve_stop(stop, ALL, lookup) == {A0: 99, A1: 1, B0: 7}
+
+
+@pytest.mark.scenario("I10")
+def test_a_stop_at_commits_needs_them(lookup: FakeLookup) -> None:
+    """A committed start or stop without any commit is an error that names the partitions."""
+    with pytest.raises(RefusedDiscoveryError, match="stoppingOffsets: no commit of group g"):
+        resolve_stop(FromCommit("g"), ALL, lookup)
+
+
+def test_partitions_that_vanish_meanwhile_are_left_out(lookup: FakeLookup) -> None:
+    gone: SplitId = ("c", "gone", 0)
+
+    for initializer in (EARLIEST, LATEST, FromCommit("g", Anchor.LATEST), FromTime(1)):
+        assert gone not in resolve_start(initializer, [A0, gone], lookup)
+    assert resolve_stop(LATEST, [A0, gone], lookup) == {A0: 10}
+
+
+def test_all_partitions_are_asked_about_at_once(lookup: FakeLookup) -> None:
+    many = {("c", "t", p): Log(times=(1,)) for p in range(1000)}
+    lookup.logs = many
+
+    resolve_start(FromTime(5), many, lookup)
+
+    assert lookup.questions.count("times") == 1
+    assert len(lookup.questions) <= 5
+
+
+def test_numbers_mean_what_they_mean_in_spark() -> None:
+    assert (wish_of(-2), wish_of(-1), wish_of(0)) == (Anchor.EARLIEST, Anchor.LATEST, AtOffset(0))
+    assert FromAnchor(Anchor.EARLIEST) == EARLIEST
