@@ -8,17 +8,20 @@ from typing import Final
 
 from balanced_source.assigners._contract import Placement, SplitAssigner, place
 from balanced_source.assigners._hash import HashAssigner, hash_owner, java_string_hash
+from balanced_source.assigners._load_aware import LoadAwareAssigner
 from balanced_source.assigners._round_robin import RoundRobinAssigner
 
 STRATEGIES: Final[dict[str, Callable[[], SplitAssigner]]] = {
     "RoundRobin": RoundRobinAssigner,
     "Hash": HashAssigner,
+    "LoadAware": LoadAwareAssigner,
 }
 """Strategies by the name that a user writes in ``spec.assignment.strategy``."""
 
 __all__ = [
     "STRATEGIES",
     "HashAssigner",
+    "LoadAwareAssigner",
     "Placement",
     "RoundRobinAssigner",
     "SplitAssigner",

@@ -1,5 +1,6 @@
 """What an owner policy is asked, what it answers, and the check of the answer."""
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ class Placement:
         pending: splits that need one. Disjoint from `owners`.
         may_move: whether splits in `owners` may get another one.
         weights: load per split (any unit, ≥ 0) for policies that look at it; a missing split counts as average.
+        max_moves: how many splits of `owners` may get another one, for policies that can do with few; None: any number.
     """
 
     parallelism: int
@@ -25,6 +27,7 @@ class Placement:
     pending: Collection[SplitId] = ()
     may_move: bool = False
     weights: Mapping[SplitId, float] = field(default_factory=dict)
+    max_moves: int | None = None
 
 
 class SplitAssigner(ABC):
@@ -40,6 +43,11 @@ class SplitAssigner(ABC):
 
         Call `place` of this package rather than this method: it checks question and answer.
         """
+
+    @property
+    def uses_weights(self) -> bool:
+        """Whether `Placement.weights` matters to this policy."""
+        return False
 
     def warning(self, parallelism: int) -> str | None:
         """What a user should know about this policy at this parallelism, in a sentence; None if nothing."""
@@ -70,6 +78,9 @@ def _check_question(placement: Placement) -> None:
     for split_id in placement.pending:
         if split_id in placement.owners:
             raise ContractViolationError(f"split {split_id} is pending and owned at once")
+    for split_id, weight in placement.weights.items():
+        if not 0 <= weight < math.inf:
+            raise ContractViolationError(f"split {split_id} weighs {weight}: a weight is finite and not negative")
 
 
 def _check_answer(assigner: SplitAssigner, placement: Placement, changes: Mapping[SplitId, int]) -> None:

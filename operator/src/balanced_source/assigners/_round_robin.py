@@ -25,10 +25,10 @@ class RoundRobinAssigner(SplitAssigner):
         homeless = sorted(placement.pending)
         if placement.may_move:
             quotas = balanced_quotas(loads, len(homeless))
-            surplus = {i: load - quota for i, (load, quota) in enumerate(zip(loads, quotas, strict=True))}
+            surplus = _limited([load - quota for load, quota in zip(loads, quotas, strict=True)], placement.max_moves)
             moving = _pick_surplus(placement.owners.items(), surplus)
             homeless = sorted([*homeless, *moving])
-            loads = [min(load, quota) for load, quota in zip(loads, quotas, strict=True)]
+            loads = [load - given for load, given in zip(loads, surplus, strict=True)]
         return deal(homeless, loads)
 
 
@@ -58,7 +58,17 @@ def deal(split_ids: Iterable[SplitId], loads: Sequence[int]) -> dict[SplitId, in
     return owners
 
 
-def _pick_surplus(owners: Iterable[tuple[SplitId, int]], surplus: dict[int, int]) -> list[SplitId]:
+def _limited(surplus: Sequence[int], limit: int | None) -> list[int]:
+    """What each reader gives: its surplus; if only `limit` splits may move, the readers that have most give first."""
+    given = [max(0, count) for count in surplus]
+    left = sum(given) if limit is None else limit
+    for subtask in sorted(range(len(given)), key=lambda i: (-given[i], i)):
+        given[subtask] = min(given[subtask], left)
+        left -= given[subtask]
+    return given
+
+
+def _pick_surplus(owners: Iterable[tuple[SplitId, int]], surplus: Sequence[int]) -> list[SplitId]:
     """Choose which splits leave the overfull readers: evenly spaced over their sorted ids.
 
     Even spacing keeps every topic spread; taking the last ones would strip a reader of whole topics.

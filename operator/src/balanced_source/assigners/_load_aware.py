@@ -1,0 +1,147 @@
+"""The weighted policy: the largest load of a reader as small as can be, with few moves.
+
+A split weighs what it costs to read (records or bytes per second, or its lag). The largest load ("makespan") decides
+how long a micro-batch takes, because the batch waits for its slowest reader.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from balanced_source.api import SplitId
+from balanced_source.assigners._contract import Placement, SplitAssigner
+from balanced_source.assigners._moves import Move, Refinement, Step, level, relabel
+from balanced_source.assigners._round_robin import deal
+from balanced_source.assigners._weights import WeightTable, fair_ceiling, lower_bound
+
+GUARANTEE: Final = 4 / 3
+"""An assignment that may move everything is within this factor of the optimum."""
+
+_WORTH_ANOTHER_ROUND: Final = 0.99
+"""Readers above their fair share give in rounds, as long as the largest load falls by as much."""
+
+
+@dataclass(frozen=True)
+class LoadAwareAssigner(SplitAssigner):
+    """Balance the weights of `Placement`.
+
+    Pending splits go, the heaviest first, to the least loaded reader. Where splits may move:
+
+    1. readers above their fair share give to those below it, the heaviest splits that fit first;
+    2. a local search of gifts and swaps removes what remains above `tolerance`;
+    3. if the bound of 4/3 is not shown to hold by then, everything is dealt anew, and readers get the group of which
+       they have most;
+    4. of these steps only as many are done as are worth their moves, and as `Placement.max_moves` allows.
+
+    The lower bound is max(mean, heaviest split), or better where several heavy splits must share a reader. Where one
+    split is heavier than the mean, the others are balanced over the other readers.
+
+    Attributes:
+        tolerance: what the largest load may exceed the lower bound by, as a fraction of it.
+        aversion: what the largest load must fall by, as a fraction of the lower bound, if all splits were to move;
+            half of them must gain half of that, and so on.
+    """
+
+    tolerance: float = 0.01
+    aversion: float = 0.02
+
+    @property
+    def uses_weights(self) -> bool:
+        return True
+
+    def place(self, placement: Placement) -> dict[SplitId, int]:
+        """Least loaded reader for each pending split; when splits may move, see the class."""
+        table = WeightTable.of([*placement.owners, *placement.pending], placement.weights)
+        before = list(placement.owners.values())
+        owners: Sequence[int] = [*before, *_deal(table, before, placement.parallelism)]
+        if placement.may_move and owners:
+            owners = _Rebalance(placement, table, owners, self).solve()
+        return {
+            s: o for i, (s, o) in enumerate(zip(table.ids, owners, strict=True)) if i >= len(before) or o != before[i]
+        }
+
+
+def _deal(table: WeightTable, before: Sequence[int], n: int) -> list[int]:
+    """Owners of the splits behind those in `before`; those without weight are spread by their number."""
+    pending = range(len(before), len(table.ids))
+    dealt = table.deal([i for i in pending if table.weights[i]], table.loads(before, n))
+    counts = Counter([*before, *dealt.values()])
+    idle = {table.ids[i]: i for i in pending if not table.weights[i]}
+    spread = deal(sorted(idle), [counts[subtask] for subtask in range(n)])
+    dealt |= {idle[split_id]: owner for split_id, owner in spread.items()}
+    return [dealt[i] for i in pending]
+
+
+class _Rebalance:
+    """One rebalance.
+
+    The weight of a split that keeps a reader busy alone is cut to a fair share: its reader counts as full, and the
+    others are balanced all the same.
+    """
+
+    def __init__(
+        self, placement: Placement, table: WeightTable, owners: Sequence[int], assigner: LoadAwareAssigner
+    ) -> None:
+        self._n = placement.parallelism
+        self._owners = owners
+        self._assigner = assigner
+        self._table = table
+        self._ceiling = fair_ceiling(table.weights, self._n)
+        self._clipped = table.clipped(self._ceiling)
+        self._largest = max(self._clipped.loads(owners, self._n))
+        self._held = len(placement.owners)
+        self._budget = len(owners) if placement.max_moves is None else placement.max_moves
+
+    def solve(self) -> Sequence[int]:
+        """The owner of every split."""
+        owners = _after(self._owners, (m for step in self._worth(self._steps()) for m in step.moves))
+        largest = max(self._table.loads(owners, self._n))
+        if largest <= GUARANTEE * self._ceiling or largest <= GUARANTEE * lower_bound(self._table.weights, self._n):
+            return owners
+        anew = self._from_scratch()
+        is_affordable = sum(anew[i] != self._owners[i] for i in range(self._held)) <= self._budget
+        is_better = max(self._table.loads(anew, self._n)) < largest
+        return anew if is_affordable and is_better else owners
+
+    def _steps(self) -> list[Step]:
+        goal = round(self._ceiling * (1 + self._assigner.tolerance))
+        steps: list[Step] = []
+        owners, table, largest, before = self._owners, self._clipped, self._largest, 2 * self._largest
+        while goal < largest < _WORTH_ANOTHER_ROUND * before:
+            more = level(table, owners, self._n, ceiling=self._ceiling)
+            owners = _after(owners, (move for step in more for move in step.moves))
+            steps += more
+            before, largest = largest, more[-1].largest if more else largest
+        return [*steps, *Refinement(table, owners, self._n, ceiling=self._ceiling, goal=goal).steps()]
+
+    def _worth(self, steps: Sequence[Step]) -> Sequence[Step]:
+        """The first steps, as many as are affordable and worth their moves."""
+        choices = list(self._choices(steps))
+        best = min(largest for _, largest, _ in choices)
+        allowed = [choice for choice in choices if choice[1] <= max(GUARANTEE * self._ceiling, best)]
+        price = self._assigner.aversion * self._ceiling / len(self._owners)
+        return steps[: min(allowed, key=lambda choice: (choice[1] + price * choice[2], choice[2]))[0]]
+
+    def _choices(self, steps: Sequence[Step]) -> Iterator[tuple[int, int, int]]:
+        """(Number of steps, largest load after them, splits that have moved by then)."""
+        yield 0, self._largest, 0
+        moved = 0
+        for number, step in enumerate(steps, 1):
+            moved += sum(split < self._held for split, _ in step.moves)
+            if moved > self._budget:
+                return
+            yield number, step.largest, moved
+
+    def _from_scratch(self) -> list[int]:
+        """Everything dealt anew."""
+        dealt = self._table.deal(range(len(self._owners)), [0] * self._n)
+        groups = [dealt[i] for i in range(len(dealt))]
+        return relabel(groups, enumerate(self._owners[: self._held]), self._n)
+
+
+def _after(owners: Sequence[int], moves: Iterable[Move]) -> list[int]:
+    changed = list(owners)
+    for split, owner in moves:
+        changed[split] = owner
+    return changed

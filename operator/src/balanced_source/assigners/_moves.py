@@ -1,0 +1,183 @@
+"""Lowering the largest load by moving splits: which ones, and in which order they are worth it.
+
+Splits are indices into a `WeightTable`; `owners` has the reader of each.
+"""
+
+import heapq
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from balanced_source.assigners._weights import WeightTable
+
+_PARTNERS: Final = 4
+"""How many of the least loaded readers are tried as partner of the fullest one."""
+
+Move = tuple[int, int]
+"""A split and its new owner."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Moves that make sense only together, and the largest load after them."""
+
+    moves: tuple[Move, ...]
+    largest: int
+
+
+def level(table: WeightTable, owners: Sequence[int], parallelism: int, *, ceiling: int) -> list[Step]:
+    """Steps that take splits from readers above `ceiling` to those below it.
+
+    Few splits move, because the heaviest go first that neither push the giver below the ceiling nor the taker above
+    the giver. In the order of the steps the largest load falls as fast as it can.
+    """
+    loads = table.loads(owners, parallelism)
+    held: dict[int, list[int]] = {subtask: [] for subtask, load in enumerate(loads) if load > ceiling}
+    if not held:
+        return []
+    for split, owner in enumerate(owners):
+        if owner in held:
+            held[owner].append(split)
+    takers = [(load, subtask) for subtask, load in enumerate(loads) if load < ceiling]
+    heapq.heapify(takers)
+    moves = {
+        giver: _give(table.heaviest_first(held[giver]), table.weights, loads[giver], ceiling, takers)
+        for giver in sorted(held, key=lambda subtask: (-loads[subtask], subtask))
+    }
+    return list(_fullest_first(moves, table.weights, loads))
+
+
+def _give(
+    splits: Iterable[int], weights: Sequence[int], load: int, ceiling: int, takers: list[tuple[int, int]]
+) -> list[Move]:
+    """What one reader gives; `takers` is a heap of (load, reader), which is kept up to date."""
+    moves: list[Move] = []
+    for split in splits:
+        if not takers or takers[0][0] >= ceiling or load <= ceiling:
+            break
+        weight = weights[split]
+        if 0 < weight <= load - ceiling and 2 * weight <= load - takers[0][0]:
+            filled, taker = takers[0]
+            heapq.heapreplace(takers, (filled + weight, taker))
+            moves.append((split, taker))
+            load -= weight
+    return moves
+
+
+def _fullest_first(moves: Mapping[int, Sequence[Move]], weights: Sequence[int], loads: Sequence[int]) -> Iterator[Step]:
+    """The moves in such an order that always the reader that is fullest by then gives next."""
+    now = list(loads)
+    peak = max((load for subtask, load in enumerate(loads) if subtask not in moves), default=0)
+    ready = [(-loads[giver], giver, 0) for giver in moves if moves[giver]]
+    heapq.heapify(ready)
+    stuck = max((loads[giver] for giver in moves if not moves[giver]), default=0)
+    while ready:
+        _, giver, number = ready[0]
+        split, taker = moves[giver][number]
+        now[giver] -= weights[split]
+        now[taker] += weights[split]
+        peak = max(peak, now[taker])
+        if number + 1 < len(moves[giver]):
+            heapq.heapreplace(ready, (-now[giver], giver, number + 1))
+        else:
+            heapq.heappop(ready)
+            stuck = max(stuck, now[giver])
+        yield Step(((split, taker),), max(peak, stuck, -ready[0][0] if ready else 0))
+
+
+class Refinement:
+    """Local search: the fullest reader gives a split to, or swaps two with, one of the least loaded ones."""
+
+    def __init__(self, table: WeightTable, owners: Sequence[int], parallelism: int, *, ceiling: int, goal: int) -> None:
+        """A search that starts at `owners` and ends when the largest load is at most `goal`.
+
+        Readers at or above `ceiling` take nothing.
+        """
+        self._table = table
+        self._owners = owners
+        self._loads = table.loads(owners, parallelism)
+        self._ceiling = ceiling
+        self._goal = goal
+        self._held: dict[int, list[int]] = {}
+
+    def steps(self) -> Iterator[Step]:
+        """At most a few per reader; each lowers the load of the fullest reader."""
+        for _ in range(4 * len(self._loads) + 16):
+            fullest = max(range(len(self._loads)), key=lambda subtask: (self._loads[subtask], -subtask))
+            found = self._best_step(fullest) if self._loads[fullest] > self._goal else None
+            if found is None:
+                return
+            yield found
+
+    def _best_step(self, fullest: int) -> Step | None:
+        order = sorted(range(len(self._loads)), key=lambda subtask: (self._loads[subtask], subtask))
+        best: tuple[int, int, int, int | None] | None = None
+        for partner in order[:_PARTNERS]:
+            found = self._exchange(fullest, partner) if self._loads[partner] < self._ceiling else None
+            if found is not None and (best is None or found[0] < best[0]):
+                best = (found[0], partner, found[1], found[2])
+        return None if best is None else self._apply(fullest, *best[1:])
+
+    def _exchange(self, fullest: int, partner: int) -> tuple[int, int, int | None] | None:
+        """The gift or swap after which the larger of the two loads is smallest; None if none lowers it."""
+        high, low, weights = self._loads[fullest], self._loads[partner], self._table.weights
+        returned = [(0, None), *((weights[split], split) for split in self._splits_of(partner))]
+        best: tuple[int, int, int | None] | None = None
+        at = 0
+        for given in self._splits_of(fullest):  # both are sorted by weight, so `at` only grows
+            while at < len(returned):
+                change = weights[given] - returned[at][0]
+                larger = max(high - change, low + change)
+                if larger < high and (best is None or larger < best[0]):
+                    best = (larger, given, returned[at][1])
+                if 2 * change <= high - low:
+                    break
+                at += 1
+        return best
+
+    def _splits_of(self, subtask: int) -> list[int]:
+        """Of one reader, the lightest first."""
+        if not self._held:
+            held: dict[int, list[int]] = defaultdict(list)
+            for split, owner in enumerate(self._owners):
+                held[owner].append(split)
+            self._held = {owner: self._table.heaviest_first(splits)[::-1] for owner, splits in held.items()}
+        return self._held.setdefault(subtask, [])
+
+    def _apply(self, fullest: int, partner: int, given: int, back: int | None) -> Step:
+        moves = [(given, partner)]
+        self._shift(given, fullest, partner)
+        if back is not None:
+            moves.append((back, fullest))
+            self._shift(back, partner, fullest)
+        return Step(tuple(moves), max(self._loads))
+
+    def _shift(self, split: int, giver: int, taker: int) -> None:
+        self._held[giver].remove(split)
+        into = [*self._splits_of(taker), split]
+        self._held[taker] = self._table.heaviest_first(into)[::-1]
+        self._loads[giver] -= self._table.weights[split]
+        self._loads[taker] += self._table.weights[split]
+
+
+def relabel(dealt: Sequence[int], held: Iterable[tuple[int, int]], parallelism: int) -> list[int]:
+    """The same groups of splits, given to the readers that have most of each group already.
+
+    Args:
+        dealt: group of each split.
+        held: (split, reader) of those that have a reader.
+        parallelism: number of groups and readers.
+    """
+    common: dict[tuple[int, int], int] = defaultdict(int)
+    for split, owner in held:
+        common[dealt[split], owner] += 1
+    label: dict[int, int] = {}
+    taken: set[int] = set()
+    for group, owner in sorted(common, key=lambda pair: (-common[pair], pair)):
+        if group not in label and owner not in taken:
+            label[group] = owner
+            taken.add(owner)
+    free = iter(sorted(set(range(parallelism)) - taken))
+    label |= {group: next(free) for group in range(parallelism) if group not in label}
+    return [label[group] for group in dealt]

@@ -1,0 +1,104 @@
+"""Weights of splits as integers, the bound below which no assignment gets, and dealing by weight.
+
+Integers make sums independent of the order of addition, so that equal questions get equal answers everywhere.
+Splits are numbers here, indices into the table's columns: hashing a million ids again and again is what would cost.
+"""
+
+import heapq
+import itertools
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from balanced_source.api import SplitId
+
+RESOLUTION: Final = 1 << 40
+"""The largest weight becomes this integer; the others keep their proportion to it."""
+
+
+@dataclass(frozen=True, slots=True)
+class WeightTable:
+    """Splits and their weights, side by side."""
+
+    ids: Sequence[SplitId]
+    weights: Sequence[int]
+
+    @classmethod
+    def of(cls, ids: Sequence[SplitId], weights: Mapping[SplitId, float]) -> "WeightTable":
+        """Weights in no unit; a split that `weights` does not know counts as the mean of the others."""
+        known = [weights.get(s) for s in ids]
+        largest = max((w for w in known if w is not None), default=0.0)
+        if largest <= 0.0:
+            return cls(ids, [RESOLUTION] * len(ids))
+        exact = [-1 if w is None else round(w / largest * RESOLUTION) for w in known]
+        missing = exact.count(-1)
+        if missing:
+            mean = (sum(exact) + missing) // (len(exact) - missing)
+            exact = [mean if w < 0 else w for w in exact]
+        return cls(ids, exact)
+
+    def clipped(self, ceiling: int) -> "WeightTable":
+        """The same splits, none heavier than `ceiling`."""
+        return WeightTable(self.ids, [min(weight, ceiling) for weight in self.weights])
+
+    def heaviest_first(self, splits: Iterable[int]) -> list[int]:
+        """In falling order of weight, then by id."""
+        ordered = sorted(splits, key=self.weights.__getitem__, reverse=True)
+        at = 0  # comparing ids costs more than comparing numbers: only equal weights are ordered by id
+        while at < len(ordered):
+            end, weight = at + 1, self.weights[ordered[at]]
+            while end < len(ordered) and self.weights[ordered[end]] == weight:
+                end += 1
+            if end > at + 1:
+                ordered[at:end] = sorted(ordered[at:end], key=self.ids.__getitem__)
+            at = end
+        return ordered
+
+    def loads(self, owners: Iterable[int], parallelism: int) -> list[int]:
+        """Load of each reader, if the split at each index has the owner at that index."""
+        loads = [0] * parallelism
+        for weight, owner in zip(self.weights, owners, strict=False):
+            loads[owner] += weight
+        return loads
+
+    def deal(self, splits: Iterable[int], loads: Sequence[int]) -> dict[int, int]:
+        """Hand out splits, the heaviest first, to the reader with the smallest load ("LPT").
+
+        From empty readers the largest load is within 4/3 − 1/(3n) of the optimum (R. L. Graham, "Bounds on
+        multiprocessing timing anomalies", 1969).
+        """
+        heap = [(load, subtask) for subtask, load in enumerate(loads)]
+        heapq.heapify(heap)
+        owners, weights = {}, self.weights
+        for split in self.heaviest_first(splits):
+            load, subtask = heap[0]
+            owners[split] = subtask
+            heapq.heapreplace(heap, (load + weights[split], subtask))
+        return owners
+
+
+def lower_bound(weights: Collection[float], parallelism: int) -> float:
+    """A largest load that no assignment to `parallelism` readers can beat.
+
+    The mean load; and, because of any k·n + 1 splits some reader of n gets k + 1, the k + 1 lightest of the k·n + 1
+    heaviest (k = 0: the heaviest split).
+    """
+    if not weights:
+        return 0
+    heaviest = sorted(weights, reverse=True)
+    total = list(itertools.accumulate(heaviest, initial=type(heaviest[0])(0)))
+    several = (total[last + 1] - total[last - last // parallelism] for last in range(0, len(heaviest), parallelism))
+    return max(total[-1] / parallelism, *several)
+
+
+def fair_ceiling(weights: Collection[int], parallelism: int) -> int:
+    """What readers must carry besides those that a single split keeps busy.
+
+    A split that is heavier than the mean of what is left gets a reader of its own; the bound of the rest follows.
+    """
+    heaviest = sorted(weights, reverse=True)
+    left, alone = sum(heaviest), 0
+    while alone < min(parallelism, len(heaviest)) - 1 and heaviest[alone] * (parallelism - alone) > left:
+        left -= heaviest[alone]
+        alone += 1
+    return max(1, round(lower_bound(heaviest[alone:], parallelism - alone)))

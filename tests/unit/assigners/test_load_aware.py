@@ -1,0 +1,176 @@
+"""`LoadAware`: near the optimum on any input, at the bound on realistic ones, with few moves."""
+
+import random
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from balanced_source.api import SplitId
+from balanced_source.assigners import LoadAwareAssigner, Placement, RoundRobinAssigner, place
+from balanced_source.assigners._weights import lower_bound
+from balanced_source.errors import ContractViolationError
+from support.placements import WEIGHTS, loads, optimum, placements, shuffled, split_ids
+
+ASSIGNER = LoadAwareAssigner()
+
+
+def answer(placement: Placement) -> dict[SplitId, int]:
+    """Owners of all splits after the placement."""
+    return {**placement.owners, **place(ASSIGNER, placement)}
+
+
+def moved(placement: Placement, owners: Mapping[SplitId, int]) -> int:
+    return sum(owners[s] != o for s, o in placement.owners.items())
+
+
+def largest(placement: Placement, owners: Mapping[SplitId, int]) -> float:
+    return max(loads(owners, placement.weights, placement.parallelism))
+
+
+def zipf(count: int, exponent: float = 1.1, *, cap: float = 1.0, seed: int = 1) -> dict[SplitId, float]:
+    """Weights with a long tail, dealt to the ids at random; the heaviest is `cap` of the whole at most."""
+    weights = [1 / rank**exponent for rank in range(1, count + 1)]
+    weights = [min(w, cap * sum(weights)) for w in weights]
+    random.Random(seed).shuffle(weights)
+    return dict(zip(split_ids(count), weights, strict=True))
+
+
+@settings(max_examples=150, deadline=None)
+@given(placements(max_splits=7, max_readers=4))
+def test_the_largest_load_is_within_four_thirds_of_the_optimum(placement: Placement) -> None:
+    owners = answer(placement)
+
+    weights = [sum(loads({s: 0}, {**placement.weights}, 1)) if s in placement.weights else None for s in owners]
+    known = [w for w in weights if w is not None]
+    mean = sum(known) / len(known) if any(known) else 1.0
+    filled = [w if w is not None and any(known) else mean for w in weights]
+    assert largest(placement, owners) <= 4 / 3 * optimum(filled, placement.parallelism) * (1 + 1e-9)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(WEIGHTS, min_size=1, max_size=7), st.integers(1, 4))
+def test_the_lower_bound_is_one(weights: list[float], n: int) -> None:
+    bound = lower_bound(weights, n)
+
+    assert bound <= optimum(weights, n) * (1 + 1e-9)
+    assert bound >= max(sum(weights) / n, *weights) * (1 - 1e-9) if len(weights) > 1 else bound >= weights[0]
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("begin", ["nothing", "round robin", "one reader less", "one reader more", "all on one"])
+def test_a_thousand_splits_of_zipf_reach_the_bound(begin: str, seed: int) -> None:
+    weights = zipf(1000, seed=seed, cap=1 / 16)  # uncapped, the heaviest split alone is 18 % of the whole
+    ids, n = list(weights), 16
+    balanced = {
+        "nothing": {},
+        "round robin": place(RoundRobinAssigner(), Placement(parallelism=n, pending=ids)),
+        "one reader less": place(ASSIGNER, Placement(parallelism=15, pending=ids, weights=weights)),
+        "one reader more": place(ASSIGNER, Placement(parallelism=17, pending=ids, weights=weights)),
+        "all on one": dict.fromkeys(ids, 3),
+    }[begin]
+    owners = {s: o for s, o in balanced.items() if o < n}
+    pending = [s for s in ids if s not in owners]
+
+    placement = Placement(parallelism=n, owners=owners, pending=pending, may_move=True, weights=weights)
+    bound = max(sum(weights.values()) / n, *weights.values())
+
+    assert largest(placement, answer(placement)) <= 1.02 * bound
+
+
+def test_where_one_split_is_heavier_than_a_fair_share_it_gets_a_reader_of_its_own() -> None:
+    weights = zipf(1000)
+    placement = Placement(parallelism=16, pending=list(weights), may_move=True, weights=weights)
+
+    assert largest(placement, answer(placement)) == pytest.approx(max(weights.values()))
+
+
+@settings(max_examples=100, deadline=None)
+@given(placements(), st.integers(0, 2**32))
+def test_the_order_of_the_input_does_not_matter(placement: Placement, seed: int) -> None:
+    assert place(ASSIGNER, placement) == place(ASSIGNER, shuffled(placement, seed))
+
+
+@settings(max_examples=100, deadline=None)
+@given(placements())
+def test_once_balanced_nothing_moves(placement: Placement) -> None:
+    owners = answer(placement)
+    again = replace(placement, owners=owners, pending=[])
+
+    first = answer(again)
+    assert answer(replace(again, owners=first)) == first
+    assert largest(again, first) <= largest(again, owners) * (1 + 1e-9)
+
+
+@settings(max_examples=100, deadline=None)
+@given(placements(), st.integers(0, 6))
+def test_at_most_the_allowed_number_of_splits_moves_and_never_for_the_worse(placement: Placement, limit: int) -> None:
+    limited = replace(placement, max_moves=limit)
+    still = {**placement.owners, **place(ASSIGNER, replace(placement, may_move=False))}
+
+    owners = answer(limited)
+    assert moved(placement, owners) <= limit
+    assert largest(placement, owners) <= largest(placement, still) * (1 + 1e-9)
+
+
+@settings(max_examples=100, deadline=None)
+@given(placements())
+def test_without_leave_nothing_moves(placement: Placement) -> None:
+    assert place(ASSIGNER, replace(placement, may_move=False)).keys() == set(placement.pending)
+
+
+def test_few_moves_take_the_most() -> None:
+    """One hot reader of four: three moves bring nearly all that there is to gain."""
+    ids = split_ids(40)
+    owners = {s: i % 4 for i, s in enumerate(ids)}
+    weights = {s: 10.0 if owners[s] == 0 and i < 16 else 1.0 for i, s in enumerate(ids)}
+    placement = Placement(parallelism=4, owners=owners, may_move=True, weights=weights)
+
+    before = largest(placement, owners)
+    after = largest(placement, answer(replace(placement, max_moves=2)))
+
+    assert (before, after) == (46.0, 26.0)
+
+
+def test_moves_that_gain_next_to_nothing_are_not_made() -> None:
+    """Loads of 102 and 98 in a hundred splits of weight 2: one move would gain 2 %, and costs one of a hundred."""
+    ids = split_ids(100)
+    owners = {s: 0 if i < 51 else 1 for i, s in enumerate(ids)}
+    weights = dict.fromkeys(ids, 2.0)
+    placement = Placement(parallelism=2, owners=owners, may_move=True, weights=weights)
+
+    assert moved(placement, answer(placement)) == 1
+    reluctant = LoadAwareAssigner(aversion=3.0)
+    assert place(reluctant, placement) == {}
+
+
+def test_the_least_loaded_reader_gets_what_is_new() -> None:
+    owners: dict[SplitId, int] = {("c", "t", 0): 0, ("c", "t", 1): 1, ("c", "t", 2): 1}
+    weights = {("c", "t", 0): 9.0, ("c", "t", 1): 1.0, ("c", "t", 2): 1.0, ("c", "t", 3): 4.0}
+    placement = Placement(parallelism=2, owners=owners, pending=[("c", "t", 3)], weights=weights)
+
+    assert place(ASSIGNER, placement) == {("c", "t", 3): 1}
+
+
+def test_without_weights_numbers_are_balanced() -> None:
+    placement = Placement(parallelism=4, pending=split_ids(10))
+
+    assert sorted(Counter(place(ASSIGNER, placement).values()).values()) == [2, 2, 3, 3]
+
+
+def test_idle_splits_do_not_pile_up_on_the_idlest_reader() -> None:
+    ids = split_ids(33)
+    weights = {s: 5.0 if i == 0 else 0.0 for i, s in enumerate(ids)}
+    placement = Placement(parallelism=4, pending=ids, weights=weights)
+
+    assert max(Counter(place(ASSIGNER, placement).values()).values()) == 9
+
+
+@pytest.mark.parametrize("weight", [-1.0, float("nan"), float("inf")])
+def test_a_weight_that_is_none_is_refused(weight: Any) -> None:
+    with pytest.raises(ContractViolationError, match=r"split \('c', 't0', 0\) weighs"):
+        place(ASSIGNER, Placement(parallelism=2, pending=split_ids(1), weights={("c", "t0", 0): weight}))
