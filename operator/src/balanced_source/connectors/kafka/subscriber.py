@@ -1,12 +1,12 @@
 """Which partitions are read: FLIP-27's ``KafkaSubscriber``, decided purely over what a cluster lists."""
 
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from balanced_source.connectors.discovery import Discovered
+from balanced_source.connectors.kafka.pattern import compiled
 from balanced_source.errors import RefusedDiscoveryError
 
 INTERNAL_TOPICS: Final = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
@@ -57,28 +57,34 @@ class TopicList(KafkaSubscriber):
 
 @dataclass(frozen=True, slots=True)
 class TopicPattern(KafkaSubscriber):
-    """All partitions of the topics whose whole name matches."""
+    """All partitions of the topics whose whole name matches, and does not match `exclude`; see `pattern`."""
 
     pattern: str
+    exclude: str | None = None
 
     @property
     def topics(self) -> None:
         return None
 
     def subscribes(self, topic: str, partition: int) -> bool:
-        return topic not in INTERNAL_TOPICS and re.fullmatch(self.pattern, topic) is not None
+        if topic in INTERNAL_TOPICS or not compiled(self.pattern).matches(topic):
+            return False
+        return self.exclude is None or not compiled(self.exclude).matches(topic)
 
     def select(self, cluster: str, partitions: Mapping[str, frozenset[int]]) -> Discovered:
         found = frozenset((cluster, t, p) for t, ps in partitions.items() for p in ps if self.subscribes(t, p))
         problem = None
         if not found:
             problem = RefusedDiscoveryError(
-                f"no topic on cluster {cluster} matches topicPattern {self.pattern!r} (the whole name must match): "
-                "create a topic or change the pattern; looking again",
+                f"no topic on cluster {cluster} matches topicPattern {self.pattern!r} (the whole name must match)"
+                f"{self._excluded()}: create a topic or change the pattern; looking again",
                 scope=cluster,
                 reason="NoTopicMatches",
             )
         return Discovered(split_ids=found, problem=problem)
+
+    def _excluded(self) -> str:
+        return "" if self.exclude is None else f" without matching excludePattern {self.exclude!r}"
 
 
 @dataclass(frozen=True, slots=True)

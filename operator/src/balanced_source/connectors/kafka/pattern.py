@@ -1,0 +1,266 @@
+r"""Topic patterns: the part of RE2 that topic names need, matched in linear time.
+
+Python's `re` backtracks: ``(a|a)*b`` takes minutes on a name of thirty letters, and whoever may create a BalancedSource
+would stop the operator with it. Here a pattern becomes an automaton whose states are advanced together, so a match
+takes at most (length of the name) × (size of the automaton) steps. The same text means the same in RE2, which the API
+server uses when it checks the field.
+
+Understood: literals, ``.``, ``[a-z]``, ``[^…]``, ``\d \w \s`` and their opposites, escaped punctuation, groups
+``( )``, ``(?: )``, alternatives ``|``, the repetitions ``* + ? {m} {m,} {m,n}`` (also with a following ``?``), and
+``^``, ``$`` at the ends, which change nothing: the whole name must match.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Final, NoReturn
+
+MAX_STATES: Final = 2000
+"""Size of an automaton; more than any pattern for names needs."""
+
+MAX_REPEAT: Final = 1000
+"""Largest number in braces, as in RE2."""
+
+Test = Callable[[str], bool]
+
+
+class PatternError(ValueError):
+    """No pattern of the understood kind; says what, and where."""
+
+
+@dataclass(frozen=True, slots=True)
+class _One:
+    """Reads a character that passes the test, then goes to the next state."""
+
+    test: Test
+
+
+@dataclass(frozen=True, slots=True)
+class _Fork:
+    """Goes on in all of these states at once; steps are relative."""
+
+    steps: tuple[int, ...]
+
+
+_State = _One | _Fork
+_Program = tuple[_State, ...]
+
+
+class Pattern:
+    """An automaton; get one by `compiled`."""
+
+    def __init__(self, program: _Program) -> None:
+        self._program = program
+
+    def matches(self, name: str) -> bool:
+        """Whether the whole name matches."""
+        states = self._spread({0})
+        for character in name:
+            program = self._program
+            states = self._spread(
+                {s + 1 for s in states if isinstance(one := _at(program, s), _One) and one.test(character)}
+            )
+            if not states:
+                return False
+        return len(self._program) in states
+
+    def _spread(self, states: set[int]) -> set[int]:
+        """The states, and all that are reached from them without reading."""
+        reached, todo = set(states), list(states)
+        while todo:
+            state = todo.pop()
+            fork = _at(self._program, state)
+            for step in fork.steps if isinstance(fork, _Fork) else ():
+                if state + step not in reached:
+                    reached.add(state + step)
+                    todo.append(state + step)
+        return reached
+
+
+def _at(program: _Program, state: int) -> _State | None:
+    return program[state] if state < len(program) else None
+
+
+@cache
+def compiled(text: str) -> Pattern:
+    """The automaton of a pattern.
+
+    Raises:
+        PatternError: not of the understood kind.
+    """
+    return Pattern(_Parser(text).program())
+
+
+class _Parser:
+    """Recursive descent; each method returns the program of what it read."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._at = 0
+        self._end = len(text) - 1 if text.endswith("$") and not text.endswith("\\$") else len(text)
+
+    def program(self) -> _Program:
+        if self._peek() == "^":
+            self._at += 1
+        program = self._alternatives()
+        if self._at < self._end:
+            self._refuse("unbalanced )")
+        return program
+
+    def _alternatives(self) -> _Program:
+        options = [self._sequence()]
+        while self._take("|"):
+            options.append(self._sequence())
+        program = options.pop()
+        for option in reversed(options):
+            program = self._sized((_Fork((1, len(option) + 2)), *option, _Fork((len(program) + 1,)), *program))
+        return program
+
+    def _sequence(self) -> _Program:
+        program: _Program = ()
+        while self._at < self._end and self._peek() not in "|)":
+            program = self._sized(program + self._repeated())
+        return program
+
+    def _repeated(self) -> _Program:
+        start = self._at
+        atom = self._atom()
+        bounds = self._bounds()
+        if bounds is None:
+            return atom
+        self._take("?")
+        if self._at < self._end and self._peek() in "*+?":
+            self._refuse("a repetition of a repetition; put it into a group")
+        low, high = bounds
+        if len(atom) * max(low, high or 0) > MAX_STATES:
+            self._refuse("too many repetitions", start)
+        return self._sized(_repeat(atom, low, high))
+
+    def _bounds(self) -> tuple[int, int | None] | None:
+        simple: dict[str, tuple[int, int | None]] = {"*": (0, None), "+": (1, None), "?": (0, 1)}
+        if (character := self._peek()) in simple:
+            self._at += 1
+            return simple[character]
+        return self._braces() if character == "{" else None
+
+    def _braces(self) -> tuple[int, int | None]:
+        close = self._text.find("}", self._at)
+        low, comma, high = self._text[self._at + 1 : close].partition(",")
+        is_number = low.isascii() and low.isdigit() and (not high or (high.isascii() and high.isdigit()))
+        if close < 0 or not is_number:
+            self._refuse("{ begins a repetition like {2,5}; write \\{ for the character")
+        least, most = int(low), int(high) if high else (None if comma else int(low))
+        if least > MAX_REPEAT or (most is not None and not least <= most <= MAX_REPEAT):
+            self._refuse(f"repetitions go from 0 to {MAX_REPEAT}")
+        self._at = close + 1
+        return least, most
+
+    def _atom(self) -> _Program:
+        character = self._next()
+        match character:
+            case "(":
+                return self._group()
+            case "[":
+                return (_One(self._class()),)
+            case ".":
+                return (_One(lambda _: True),)
+            case "\\":
+                return (_One(self._escape()),)
+            case "*" | "+" | "?" | "{":
+                self._refuse("nothing to repeat", self._at - 1)
+            case "^" | "$":
+                self._refuse(f"{character} in the middle: the whole name is matched anyway", self._at - 1)
+            case _:
+                return (_One(lambda c: c == character),)
+
+    def _group(self) -> _Program:
+        start = self._at - 1
+        if self._take("?") and not self._take(":"):
+            self._refuse("only plain groups: no look-around, names or flags", start)
+        inner = self._alternatives()
+        if not self._take(")"):
+            self._refuse("( without )", start)
+        return inner
+
+    def _escape(self) -> Test:
+        character = self._next("\\ at the end")
+        if character in _CLASSES:
+            return _CLASSES[character]
+        if character.isalnum():
+            self._refuse(f"\\{character} is not understood: no back references, no anchors", self._at - 2)
+        return lambda c: c == character
+
+    def _class(self) -> Test:
+        start = self._at - 1
+        is_negated, tests = self._take("^"), list[Test]()
+        while self._peek() != "]" or not tests:
+            if self._at >= self._end:
+                self._refuse("[ without ]", start)
+            tests.append(self._member())
+        self._at += 1
+        return lambda c: any(test(c) for test in tests) != is_negated
+
+    def _member(self) -> Test:
+        first = self._next()
+        if first == "\\":
+            escaped = self._peek()
+            if escaped in _CLASSES:
+                self._at += 1
+                return _CLASSES[escaped]
+            self._escape()
+            first = escaped
+        if self._peek() != "-" or self._text[self._at + 1 : self._at + 2] in ("]", ""):
+            return lambda c: c == first
+        self._at += 1
+        last = self._next()
+        if last == "\\":
+            last = self._next()
+        if last < first:
+            self._refuse(f"{first}-{last} is no range", self._at - 3)
+        return lambda c: first <= c <= last
+
+    # --- text ---------------------------------------------------------------------------------------------------
+
+    def _peek(self) -> str:
+        return self._text[self._at] if self._at < self._end else ""
+
+    def _next(self, missing: str = "it ends too early") -> str:
+        character = self._peek()
+        if not character:
+            self._refuse(missing)
+        self._at += 1
+        return character
+
+    def _take(self, character: str) -> bool:
+        is_there = self._peek() == character
+        self._at += is_there
+        return is_there
+
+    def _sized(self, program: _Program) -> _Program:
+        if len(program) > MAX_STATES:
+            self._refuse("too large")
+        return program
+
+    def _refuse(self, why: str, at: int | None = None) -> NoReturn:
+        raise PatternError(f"at character {(self._at if at is None else at) + 1} of {self._text!r}: {why}")
+
+
+def _repeat(atom: _Program, low: int, high: int | None) -> _Program:
+    size = len(atom)
+    if high is None:
+        loop: _Program = (_Fork((1, size + 2)), *atom, _Fork((-size - 1,)))
+        return atom * low + loop
+    optional: Iterator[_State] = (
+        state for number in range(high - low) for state in (_Fork((1, (high - low - number) * (size + 1))), *atom)
+    )
+    return atom * low + tuple(optional)
+
+
+_CLASSES: Final[dict[str, Test]] = {
+    "d": lambda c: c.isascii() and c.isdigit(),
+    "D": lambda c: not (c.isascii() and c.isdigit()),
+    "w": lambda c: c.isascii() and (c.isalnum() or c == "_"),
+    "W": lambda c: not (c.isascii() and (c.isalnum() or c == "_")),
+    "s": lambda c: c in " \t\n\r\f",
+    "S": lambda c: c not in " \t\n\r\f",
+}

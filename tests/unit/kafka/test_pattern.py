@@ -1,0 +1,74 @@
+"""Topic patterns: the meaning of Python's `re` on what both understand, in linear time; all else is refused."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from balanced_source.connectors.kafka.pattern import PatternError, compiled
+
+atoms = st.sampled_from(["a", "b", ".", "[ab]", "[^a]", r"\d", r"\w", r"\.", "[a-c.-]", "-", r"[\d_]"])
+repeats = st.sampled_from(["", "", "*", "+", "?", "{2}", "{1,}", "{0,2}", "*?", "+?"])
+patterns = st.recursive(
+    st.builds("".join, st.lists(st.builds("{}{}".format, atoms, repeats), max_size=4)),
+    lambda inner: st.builds("({}){}".format, inner, repeats) | st.builds("(?:{}|{}){}".format, inner, inner, repeats),
+    max_leaves=4,
+)
+
+
+@given(patterns, st.text("abc.-_1", max_size=8))
+def test_it_means_what_it_means_elsewhere(pattern: str, name: str) -> None:
+    assert compiled(pattern).matches(name) == (re.fullmatch(pattern, name) is not None)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "yes", "no"),
+    [
+        ("orders", ["orders"], ["orders-1", "my-orders", ""]),
+        ("^orders-.*$", ["orders-", "orders-1"], ["orders"]),
+        (r"(eu|us)\.orders\.v[0-9]{1,2}", ["eu.orders.v1", "us.orders.v12"], ["eu-orders-v1", "eu.orders.v123"]),
+        (r"a\$", ["a$"], ["a"]),
+        ("|x", ["", "x"], ["y"]),
+        ("[]a]+", ["]a", "a"], ["b"]),
+        ("[^-]+", ["abc"], ["a-c"]),
+    ],
+)
+def test_the_whole_name_must_match(pattern: str, yes: list[str], no: list[str]) -> None:
+    assert all(compiled(pattern).matches(name) for name in yes)
+    assert not any(compiled(pattern).matches(name) for name in no)
+
+
+@pytest.mark.parametrize("pattern", ["(a|a)*b", "(a*)*b", "(a+)+b", ".*.*.*.*.*.*x", "(a?){50}a{50}"])
+def test_what_backtracking_never_finishes_is_answered(pattern: str) -> None:
+    """Python's `re` would take years for some of these; the suite's own timeout is the judge."""
+    assert compiled(pattern).matches("a" * 249) == pattern.startswith("(a?)")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "says"),
+    [
+        ("(", "without )"),
+        ("a)", "unbalanced"),
+        ("[a", "without ]"),
+        ("*a", "nothing to repeat"),
+        ("a**", "repetition of a repetition"),
+        ("a++", "repetition of a repetition"),
+        (r"(a)\1", "back references"),
+        ("(?=a)", "look-around"),
+        ("(?i)a", "flags"),
+        (r"\bx", "not understood"),
+        ("a^b", "whole name"),
+        ("a{3,2}", "repetitions"),
+        ("a{x}", "begins a repetition"),
+        ("a{1001}", "repetitions"),
+        ("(a{900}){900}", "too many"),
+        ("[z-a]", "no range"),
+        ("a\\", "at the end"),
+    ],
+)
+def test_anything_else_is_refused_with_the_place(pattern: str, says: str) -> None:
+    with pytest.raises(PatternError, match=r"at character \d+") as caught:
+        compiled(pattern)
+
+    assert says in str(caught.value)
