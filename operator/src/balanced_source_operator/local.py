@@ -59,9 +59,10 @@ class LocalOperator:
     def __init__(self, file: Path, folder: Path) -> None:
         self._file = file
         self._folder = folder
-        self._watch = FolderWatch(file, report_path(folder, HOST))
         spec = read_spec(file)
-        self._source = to_source(spec)
+        metadata = metadata_path(file, spec)
+        self._watch = FolderWatch(file, report_path(folder, HOST), *([metadata] if metadata is not None else []))
+        self._source = to_source(spec, read_metadata(file, spec))
         self._loop = self._new_loop(spec)
 
     @property
@@ -76,10 +77,10 @@ class LocalOperator:
     def look(self) -> None:
         """Take over what has changed in the files since the last look."""
         for path in self._watch.changed():
-            if path == self._file:
-                self._take_spec()
-            else:
+            if path == report_path(self._folder, HOST):
                 self._take_report(path)
+            else:
+                self._take_spec()
 
     def run(self) -> None:
         """Serve for ever."""
@@ -111,7 +112,7 @@ class LocalOperator:
     def _take_spec(self) -> None:
         try:
             spec = read_spec(self._file)
-            source = to_source(spec)
+            source = to_source(spec, read_metadata(self._file, spec))
         except InvalidSpecError as error:
             log.error("spec refused; the last valid one stays in effect", error=str(error))
             return
@@ -148,3 +149,17 @@ def read_spec(file: Path) -> BalancedSourceSpec:
         return parse_spec(manifest["spec"])
     except (OSError, yaml.YAMLError, KeyError, TypeError) as error:
         raise InvalidSpecError(f"cannot be read: {error}", field=str(file)) from error
+
+
+def metadata_path(file: Path, spec: BalancedSourceSpec) -> Path | None:
+    """Where the metadata of `clustersFrom` is: the ConfigMap as a folder beside the spec, with a file per key."""
+    clusters_from = spec.source.kafka.clusters_from
+    if clusters_from is None:
+        return None
+    return file.parent / clusters_from.config_map_ref.name / clusters_from.config_map_ref.key
+
+
+def read_metadata(file: Path, spec: BalancedSourceSpec) -> str | None:
+    """The metadata of `clustersFrom`, if there is any."""
+    path = metadata_path(file, spec)
+    return None if path is None else read_text(path)

@@ -33,6 +33,7 @@ def test_defaults_are_round_robin_earliest_and_five_minutes() -> None:
     [
         ({"topics": ["a", "b", "a"]}, TopicList(("a", "b"))),
         ({"topicPattern": "ord.*"}, TopicPattern("ord.*")),
+        ({"topicPattern": "ord.*", "excludePattern": ".*-dlq"}, TopicPattern("ord.*", ".*-dlq")),
         ({"partitions": [{"topic": "a", "partitions": [0, 2]}]}, PartitionSet(frozenset({("a", 0), ("a", 2)}))),
     ],
 )
@@ -58,8 +59,9 @@ def test_secrets_are_named_never_read() -> None:
     ]
     spec = make_spec(source=kafka(clusters=clusters))
 
-    assert secret_names(spec) == ("x", "y")
-    assert to_source(spec).clusters[0].secrets == ("x", "y")
+    source = to_source(spec)
+    assert secret_names(source) == ("x", "y")
+    assert source.clusters[0].secrets == ("x", "y")
 
 
 @pytest.mark.parametrize(
@@ -72,7 +74,7 @@ def test_secrets_are_named_never_read() -> None:
         pytest.param(
             kafka(clusters=[cluster(properties={"sasl.password": "x"})]), "properties", "propertiesFrom", id="secret"
         ),
-        pytest.param(kafka(subscription={"topicPattern": "("}), "topicPattern", "no regular expression", id="pattern"),
+        pytest.param(kafka(subscription={"topicPattern": "("}), "topicPattern", "( without )", id="pattern"),
         pytest.param(kafka(subscription={}), "subscription", "exactly one", id="none"),
     ],
 )

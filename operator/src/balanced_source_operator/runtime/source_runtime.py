@@ -24,6 +24,7 @@ from balanced_source_operator.runtime.children import Children
 from balanced_source_operator.runtime.coordination import Coordination
 from balanced_source_operator.runtime.environment import Desired, Environment, Troubles
 from balanced_source_operator.runtime.events import EventRecorder
+from balanced_source_operator.runtime.metadata import MetadataReader
 from balanced_source_operator.runtime.observed import Observed
 from balanced_source_operator.runtime.status_writer import StatusWriter
 from balanced_source_operator.spec import parse_spec
@@ -52,6 +53,7 @@ class SourceRuntime:
         )
         self._children = Children(environment, source, self._observed, self._events, self._troubles)
         self._status = StatusWriter(environment.api, source, self._events)
+        self._metadata = MetadataReader(environment.api, source.namespace)
         self._desired: Desired | None = None
         self._refreshed_at = -float("inf")
         self._log = log.bind(source=source.name, namespace=source.namespace)
@@ -88,14 +90,15 @@ class SourceRuntime:
         await self._observe()
         if self._observed.is_deleted:
             return 0.0
-        self._validate()
+        await self._validate()
         decision = _NOTHING
         if self._desired is not None:
             await self._coordination.turn(self._desired)
             decision = await self._children.turn(self._desired, self._coordination.coordinator)
         self._troubles.set("InternalError", None)
         held_back = await self._write_status(decision)
-        pauses = (self._env.settings.resync, decision.look_again, held_back)
+        metadata_due = self._metadata.pause(self._desired.spec if self._desired is not None else None)
+        pauses = (self._env.settings.resync, decision.look_again, held_back, metadata_due)
         return min(pause for pause in pauses if pause is not None)
 
     async def _observe(self) -> None:
@@ -104,17 +107,17 @@ class SourceRuntime:
             self._children.check_again()
             self._refreshed_at = time.monotonic()
 
-    def _validate(self) -> None:
+    async def _validate(self) -> None:
         """Take over the spec if it is valid; else the last valid one stays in effect."""
         try:
             spec = parse_spec(self._observed.body.get("spec"))
-            source = to_source(spec)
+            source = to_source(spec, await self._metadata.read(spec))
         except InvalidSpecError as error:
             self._troubles.set("InvalidSpec", str(error))
             return
         self._troubles.set("InvalidSpec", None)
         self._troubles.set("HashCollapses", source.assigner.warning(spec.parallelism))
-        self._desired = Desired(spec=spec, source=source, secrets=secret_names(spec))
+        self._desired = Desired(spec=spec, source=source, secrets=secret_names(source))
 
     async def _write_status(self, decision: Decision) -> float | None:
         body, coordinator = self._observed.body, self._coordination.coordinator

@@ -135,7 +135,7 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
         self._assign()
 
     def _keep_scopes(self, scopes: frozenset[str]) -> None:
-        """Forget what is known about scopes that are no more; if one returns, it starts like a new one."""
+        """Forget what is known about scopes that are no more; one without positions left returns like a new one."""
         life = self.life
         self.life = replace(
             life,
@@ -143,7 +143,9 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
             failures={s: n for s, n in life.failures.items() if s in scopes},
             problems={s: p for s, p in life.problems.items() if s in scopes},
         )
-        self.state = replace(self.state, discovered=self.state.discovered & scopes)
+        # What appears on a scope whose positions are kept for a return is new, wherever the user wanted to start.
+        kept = scopes.union(self.source.scope_of(s) for s in self.state.retained)
+        self.state = replace(self.state, discovered=self.state.discovered & kept)
 
     # --- discovery ----------------------------------------------------------------------------------------------
 
@@ -188,10 +190,11 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
 
     def _scope_failed(self, scope: str, error: Exception) -> None:
         failures = self.life.failures.get(scope, 0) + 1
+        is_told = failures >= self.source.failure_threshold
         self.life = replace(
             self.life,
             failures={**self.life.failures, scope: failures},
-            problems={**self.life.problems, scope: error},
+            problems={**self.life.problems, scope: error} if is_told else self.life.problems,
             answered=self.life.answered | {scope},
         )
         self._ask(scope, delay=min(2.0 ** (failures - 1), MAX_BACKOFF))

@@ -32,6 +32,8 @@ class DiscoveringSource(Source[SplitT, DiscoveryState[SplitT]], Generic[SplitT])
     assigner: assigners.SplitAssigner
     discovery_interval: float | None
     """Seconds between discoveries of a scope; None, or anything that is not positive, discovers once."""
+    failure_threshold: int
+    """Failures of a scope in a row until that is a problem to tell people of."""
     retention: float
     """Seconds for which positions of removed splits are kept."""
 

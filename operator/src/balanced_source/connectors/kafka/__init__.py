@@ -17,6 +17,7 @@ from balanced_source.connectors.kafka.offsets import (
     PerTopic,
     wish_of,
 )
+from balanced_source.connectors.kafka.per_cluster import PerClusterAssigner
 from balanced_source.connectors.kafka.properties import check_properties
 from balanced_source.connectors.kafka.resolution import OffsetLookup, resolve_start, resolve_stop
 from balanced_source.connectors.kafka.source import DiscoverKafka, InitializeKafka, KafkaSource
@@ -42,6 +43,7 @@ __all__ = [
     "OffsetLookup",
     "OffsetsInitializer",
     "PartitionSet",
+    "PerClusterAssigner",
     "PerPartition",
     "PerTopic",
     "ReadLimits",

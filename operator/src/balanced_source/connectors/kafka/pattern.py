@@ -171,7 +171,8 @@ class _Parser:
             case "^" | "$":
                 self._refuse(f"{character} in the middle: the whole name is matched anyway", self._at - 1)
             case _:
-                return (_One(lambda c: c == character),)
+                pass
+        return (_One(lambda c: c == character),)
 
     def _group(self) -> _Program:
         start = self._at - 1

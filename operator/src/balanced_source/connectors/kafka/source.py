@@ -52,6 +52,7 @@ class KafkaSource(DiscoveringSource[KafkaPartitionSplit], SupportsSplitReassignm
         assigner: owner policy.
         discovery_interval: seconds; None looks once, and then no reader ever gets a further split. Always None for a
             source with an end: what it reads is fixed when it starts.
+        failure_threshold: failures of a cluster in a row until that is a problem to tell people of.
         retention: seconds for which positions of removed partitions are kept.
         limits: of each micro-batch.
     """
@@ -62,6 +63,7 @@ class KafkaSource(DiscoveringSource[KafkaPartitionSplit], SupportsSplitReassignm
     stopping_offsets: OffsetsInitializer | None = None
     assigner: SplitAssigner = field(default_factory=RoundRobinAssigner)
     discovery_interval: float | None = 300.0
+    failure_threshold: int = 1
     retention: float = 0.0
     limits: ReadLimits = field(default_factory=ReadLimits)
 
@@ -72,7 +74,9 @@ class KafkaSource(DiscoveringSource[KafkaPartitionSplit], SupportsSplitReassignm
     @property
     def boundedness(self) -> Boundedness:
         """Bounded if every cluster has an end; else those that have one just stop there."""
-        ends = [cluster.stopping_offsets or self.stopping_offsets for cluster in self.clusters]
+        ends = [cluster.stopping_offsets or self.stopping_offsets for cluster in self.clusters] or [
+            self.stopping_offsets
+        ]
         return Boundedness.CONTINUOUS_UNBOUNDED if None in ends else Boundedness.BOUNDED
 
     def scopes(self) -> tuple[str, ...]:

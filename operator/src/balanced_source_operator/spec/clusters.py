@@ -1,0 +1,103 @@
+"""``clusters`` and ``clustersFrom``: how Kafka clusters are reached, and who says which there are."""
+
+from typing import Annotated, Final
+
+from pydantic import Field
+
+from balanced_source.connectors.kafka.properties import RESERVED, SECRET_PARTS
+from balanced_source_operator.spec.base import Model, rule, with_rules
+from balanced_source_operator.spec.offsets import StartingOffsets, StoppingOffsets, Topic
+
+NAME_PATTERN: Final = r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$"
+
+
+def _property_rules() -> list[dict[str, str]]:
+    """Reserved and secret properties are refused by name, each with its reason."""
+    reserved = [
+        rule(f"!('{name}' in self)", f"property {name} is reserved: {reason}") for name, reason in RESERVED.items()
+    ]
+    secret = [
+        rule(
+            f"!self.exists(name, name.contains('{part}'))",
+            f"properties with '{part}' in their name are secrets: put them into a Secret and name it in propertiesFrom",
+        )
+        for part in SECRET_PARTS
+    ]
+    return [*reserved, *secret]
+
+
+Properties = Annotated[
+    dict[Annotated[str, Field(max_length=128)], Annotated[str, Field(max_length=4096)]],
+    Field(max_length=64, json_schema_extra=with_rules(*_property_rules())),
+]
+"""librdkafka properties."""
+
+
+class SecretReference(Model):
+    """A Secret in the namespace of the BalancedSource."""
+
+    name: Annotated[str, Field(min_length=1, max_length=253)]
+    """Name of the Secret. Each of its keys is a librdkafka property, e.g. sasl.password."""
+
+
+class PropertiesSource(Model):
+    """Where further properties come from."""
+
+    secret_ref: SecretReference
+    """The Secret that holds them. Its values never appear in any other object, log or message."""
+
+
+class KafkaCluster(Model):
+    """A Kafka cluster."""
+
+    name: Annotated[str, Field(min_length=1, max_length=63, pattern=NAME_PATTERN)]
+    """Name of the cluster: first part of the identity of its splits, and the column `cluster` of the rows. Never
+    give a name to another cluster: its positions would be taken over."""
+
+    bootstrap_servers: Annotated[str, Field(min_length=1, max_length=4096)]
+    """Brokers to begin with: host:port, several separated by commas."""
+
+    properties: Properties = {}
+    """librdkafka properties for operator and readers, e.g. security.protocol. Some are reserved."""
+
+    properties_from: Annotated[list[PropertiesSource], Field(max_length=8)] = []
+    """Properties from Secrets; they win over `properties`, later ones over earlier ones."""
+
+    active: bool = True
+    """False takes the cluster out: its splits leave the readers, their positions are kept for
+    removedClusterRetention, and true goes on there."""
+
+    starting_offsets: StartingOffsets | None = None
+    """Where reading starts on this cluster; wins over that of the source."""
+
+    stopping_offsets: StoppingOffsets | None = None
+    """Where reading ends on this cluster; wins over that of the source."""
+
+
+class ConfigMapKey(Model):
+    """A key of a ConfigMap in the namespace of the BalancedSource."""
+
+    name: Annotated[str, Field(min_length=1, max_length=253)]
+    """Name of the ConfigMap."""
+
+    key: Annotated[str, Field(min_length=1, max_length=253)] = "clusters.yaml"
+    """Key whose value is the metadata."""
+
+
+class ClustersSource(Model):
+    """Clusters that somebody else names, e.g. a platform team that moves streams between clusters."""
+
+    config_map_ref: ConfigMapKey
+    """YAML or JSON with `clusters`, a list like spec.source.kafka.clusters, and `streams`, a map: id of a stream →
+    name of a cluster → list of topics. Changes are picked up within seconds. While it cannot be read, what was read
+    last stays in effect."""
+
+
+class ClusterMetadata(Model):
+    """What a ConfigMap of `clustersFrom` holds; the model of Flink's KafkaMetadataService."""
+
+    clusters: Annotated[list[KafkaCluster], Field(max_length=64)] = []
+    """The clusters."""
+
+    streams: dict[str, dict[str, list[Topic]]] = {}
+    """Stream → cluster → topics."""

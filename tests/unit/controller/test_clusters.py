@@ -1,0 +1,125 @@
+"""Clusters: from the spec, or from a ConfigMap that somebody else keeps."""
+
+from typing import Any
+
+import pytest
+import yaml
+
+from balanced_source.connectors.kafka import EARLIEST, LATEST, PerClusterAssigner, TopicList
+from balanced_source.errors import InvalidSpecError
+from balanced_source_operator.controller.translate import to_source
+from support.builders import make_spec
+
+METADATA: dict[str, Any] = {
+    "clusters": [
+        {"name": "east", "bootstrapServers": "east:1", "startingOffsets": {"type": "Latest"}},
+        {"name": "west", "bootstrapServers": "west:1", "propertiesFrom": [{"secretRef": {"name": "west"}}]},
+        {"name": "old", "bootstrapServers": "old:1", "active": False},
+    ],
+    "streams": {
+        "orders": {"east": ["orders"], "west": ["orders-v2"]},
+        "clicks": {"west": ["clicks"], "old": ["clicks"]},
+    },
+}
+
+
+def spec(subscription: dict[str, Any], **changes: Any) -> Any:
+    reference = {"configMapRef": {"name": "streams", "key": "clusters.yaml"}}
+    return make_spec(source={"kafka": {"clustersFrom": reference, "subscription": subscription, **changes}})
+
+
+def to_clusters(subscription: dict[str, Any], metadata: Any = METADATA) -> dict[str, Any]:
+    text = metadata if metadata is None or isinstance(metadata, str) else yaml.safe_dump(metadata)
+    return {cluster.name: cluster for cluster in to_source(spec(subscription), text).clusters}
+
+
+def test_a_stream_is_topics_on_clusters() -> None:
+    found = to_clusters({"streams": ["orders"]})
+
+    assert {name: cluster.subscriber for name, cluster in found.items()} == {
+        "east": TopicList(("orders",)),
+        "west": TopicList(("orders-v2",)),
+    }
+    assert (found["east"].starting_offsets, found["west"].starting_offsets) == (LATEST, None)
+    assert found["west"].secrets == ("west",)
+
+
+def test_streams_on_one_cluster_are_read_together_and_inactive_clusters_are_not() -> None:
+    found = to_clusters({"streamPattern": ".*"})
+
+    assert sorted(found) == ["east", "west"]
+    assert found["west"].subscriber == TopicList(("clicks", "orders-v2"))
+
+
+@pytest.mark.scenario("D7")
+def test_the_same_metadata_in_another_order_is_the_same_source() -> None:
+    """Nothing happens then: the coordinator compares sources as values."""
+    other = yaml.safe_dump({**METADATA, "streams": dict(reversed(METADATA["streams"].items()))}, sort_keys=False)
+
+    chosen = spec({"streams": ["clicks", "orders"]})
+
+    assert to_source(chosen, yaml.safe_dump(METADATA)) == to_source(chosen, other)
+
+
+@pytest.mark.scenario("D3", "D4")
+@pytest.mark.parametrize(
+    ("subscription", "metadata", "says"),
+    [
+        ({"streams": ["orders"]}, None, "there is no such ConfigMap"),
+        ({"streams": ["orders"]}, "{", "no YAML"),
+        ({"streams": ["orders"]}, {"clusters": [{"name": "x"}]}, "bootstrapServers"),
+        ({"streams": ["nothing"]}, METADATA, "no stream nothing"),
+        ({"streams": ["orders"]}, {**METADATA, "clusters": METADATA["clusters"][:1]}, "no cluster west"),
+        (
+            {"streams": ["orders"]},
+            {**METADATA, "clusters": [*METADATA["clusters"], METADATA["clusters"][0]]},
+            "two clusters called east",
+        ),
+        ({"streamPattern": "("}, METADATA, "without )"),
+    ],
+)
+def test_metadata_that_cannot_be_used_is_told(subscription: dict[str, Any], metadata: Any, says: str) -> None:
+    """Upstream fails the job; here a condition says it, and what was read last stays in effect (runtime tests)."""
+    with pytest.raises(InvalidSpecError, match=says.replace("(", r"\(").replace(")", r"\)")):
+        to_clusters(subscription, metadata)
+
+
+def test_what_a_cluster_says_wins_over_the_source() -> None:
+    clusters = [
+        {"name": "a", "bootstrapServers": "a:1", "startingOffsets": {"type": "Latest"}},
+        {"name": "b", "bootstrapServers": "b:1", "stoppingOffsets": {"type": "Latest"}},
+        {"name": "c", "bootstrapServers": "c:1", "active": False},
+    ]
+    source = to_source(make_spec(source={"kafka": {"clusters": clusters, "subscription": {"topics": ["t"]}}}))
+
+    assert source.scopes() == ("a", "b")
+    first, later = (source.initialize("a", [("a", "t", 0)], is_first=is_first) for is_first in (True, False))
+    assert (first.starting_offsets, first.stopping_offsets) == (LATEST, None)
+    assert later.starting_offsets == EARLIEST
+    assert source.initialize("b", [], is_first=True).stopping_offsets == LATEST
+
+
+@pytest.mark.scenario("D27")
+def test_the_enumerator_mode_is_a_choice_of_two() -> None:
+    """Unlike upstream's string it is checked by the API server; the values are in the error."""
+    per_cluster = make_spec(source={"kafka": {**_kafka(), "enumeratorMode": "PerCluster"}})
+    assert isinstance(to_source(per_cluster).assigner, PerClusterAssigner)
+
+    with pytest.raises(InvalidSpecError, match="'Global' or 'PerCluster'"):
+        make_spec(source={"kafka": {**_kafka(), "enumeratorMode": "both"}})
+
+
+@pytest.mark.scenario("D13")
+def test_positions_of_what_was_removed_are_kept_for_a_week_unless_asked_otherwise() -> None:
+    """Upstream's default is 0, which loses the positions of a cluster that returns; a negative span is refused."""
+
+    def retention(**changes: Any) -> float:
+        return to_source(make_spec(source={"kafka": {**_kafka(), **changes}})).retention
+
+    assert (retention(), retention(removedClusterRetention="0")) == (7 * 86400.0, 0.0)
+    with pytest.raises(InvalidSpecError, match="removedClusterRetention"):
+        retention(removedClusterRetention="-1s")
+
+
+def _kafka() -> dict[str, Any]:
+    return {"clusters": [{"name": "a", "bootstrapServers": "a:1"}], "subscription": {"topics": ["t"]}}
