@@ -67,3 +67,16 @@ test-chart: install ## The chart: templates, and an install with exactly its rig
 	@$(RUN) pytest -q tests/integration/chart
 
 .PHONY: e2e test-chart
+
+native: install ## Build the native reader and let .venv find it (Rust; about 5 minutes once, then cached)
+	@.ci/native .venv > /dev/null
+
+test-native: native ## The native reader's own tests and lints
+	@cd spark_app/native && cargo fmt --check \
+	  && CARGO_TARGET_DIR=$(BALANCED_SOURCE_CACHE)/cargo-native cargo clippy --quiet --release --all-targets --locked -- -D warnings \
+	  && CARGO_TARGET_DIR=$(BALANCED_SOURCE_CACHE)/cargo-native cargo test --quiet --release --locked
+
+bench-read: native ## Reading beside Spark's own Kafka source and a bare loop (QUICK=1: a subset)
+	@PYTHONPATH=tests:. $(RUN) benchmarks.bench_read $(if $(QUICK),--quick,) $(ARGS)
+
+.PHONY: native test-native bench-read

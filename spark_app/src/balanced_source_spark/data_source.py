@@ -19,7 +19,7 @@ class BalancedDataSource(DataSource):
         return "balanced"
 
     def schema(self) -> StructType:
-        return spark_schema(include_headers=parse_options(self.options).include_headers)
+        return spark_schema(parse_options(self.options).columns)
 
     def streamReader(self, schema: StructType) -> Any:
         return BalancedStreamReader(parse_options(self.options))

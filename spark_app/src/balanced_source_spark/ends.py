@@ -1,7 +1,7 @@
 """How far each split could be read now: what the brokers say, asked often but never waited for in vain."""
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Final
 
@@ -51,6 +51,22 @@ class Ends:
             fresh.append(self._pending[scope])
         wait(fresh, timeout=PATIENCE)
         self._collect()
+        return self._known
+
+    def get_all(self, split_ids: Collection[SplitId], *, timeout: float) -> Mapping[SplitId, int]:
+        """Ends of all these splits, waited for: a query that ends by itself must not end with less than was there.
+
+        Raises:
+            DiscoveryError: a cluster did not answer within `timeout` seconds.
+        """
+        deadline = time.monotonic() + timeout
+        while missing := [s for s in split_ids if s not in self.get(split_ids)]:
+            if time.monotonic() > deadline:
+                raise DiscoveryError(
+                    f"ends of {len(missing)} splits unknown after {timeout:.0f} s, e.g. {missing[0]}: is the "
+                    "cluster reachable?"
+                )
+            time.sleep(FRESH)  # a refusal comes at once
         return self._known
 
     def close(self) -> None:

@@ -19,6 +19,7 @@ from balanced_source.connectors.kafka import (
     check_properties,
 )
 from balanced_source.errors import InvalidSpecError
+from balanced_source_spark.kafka.arrow import PLAIN, TYPES
 
 _KAFKA_PREFIX = "kafka."
 
@@ -38,8 +39,11 @@ class Options:
         embedded: the source, when the driver enumerates its splits itself.
         parallelism: number of readers then.
         host: name of this reader host.
-        include_headers: whether rows have a column `headers`.
+        include_headers: whether rows have a column `headers`, unless `columns` says which they have.
+        columns: of the rows, in this order; what is not asked for is not made.
         secrets_dir: folder with one folder per Secret, with a file per property.
+        max_records_per_reader: from how many records in a micro-batch on the surplus of a reader is read by others,
+            as ranges of its splits; None: a split is never cut.
         start_timeout: seconds to wait for the first assignment where waiting is unavoidable.
     """
 
@@ -51,7 +55,9 @@ class Options:
     parallelism: int = 1
     host: str = "0"
     include_headers: bool = False
+    columns: tuple[str, ...] = PLAIN
     secrets_dir: Path | None = None
+    max_records_per_reader: int | None = None
     start_timeout: float = 300.0
 
 
@@ -65,6 +71,7 @@ def parse_options(raw: Mapping[str, str]) -> Options:
     source, folder = options.get("source"), options.get("assignmentdir")
     embedded = None if source or folder else _embedded(options)
     secrets = options.get("secretsdir")
+    include_headers = options.get("includeheaders", "false").lower() == "true"
     return Options(
         source=source,
         namespace=options.get("namespace", "default"),
@@ -73,10 +80,23 @@ def parse_options(raw: Mapping[str, str]) -> Options:
         embedded=embedded,
         parallelism=_number(options, "parallelism", 1),
         host=options.get("host", "0"),
-        include_headers=options.get("includeheaders", "false").lower() == "true",
+        include_headers=include_headers,
+        columns=_columns(options.get("columns"), include_headers=include_headers),
         secrets_dir=Path(secrets) if secrets else None,
+        max_records_per_reader=_positive(options, "maxrecordsperreader"),
         start_timeout=float(_number(options, "starttimeoutseconds", 300)),
     )
+
+
+def _columns(value: str | None, *, include_headers: bool) -> tuple[str, ...]:
+    if value is None:
+        return tuple(TYPES) if include_headers else PLAIN
+    chosen = tuple(name.strip() for name in value.split(","))
+    if unknown := [name for name in chosen if name not in TYPES]:
+        raise InvalidSpecError(f"no column {unknown[0]!r}; there are {', '.join(TYPES)}", field="options.columns")
+    if len(set(chosen)) != len(chosen):
+        raise InvalidSpecError(f"a column is named twice in {value!r}", field="options.columns")
+    return chosen
 
 
 def _embedded(options: Mapping[str, str]) -> KafkaSource:
@@ -136,3 +156,12 @@ def _number(options: Mapping[str, str], key: str, default: int) -> int:
         return int(value)
     except ValueError as error:
         raise InvalidSpecError(f"a number, not {value!r}", field=f"options.{key}") from error
+
+
+def _positive(options: Mapping[str, str], key: str) -> int | None:
+    if key not in options:
+        return None
+    number = _number(options, key, 0)
+    if number < 1:
+        raise InvalidSpecError(f"at least 1, not {number}", field=f"options.{key}")
+    return number

@@ -1,10 +1,12 @@
 """The rows: Spark's own Kafka schema, and the cluster."""
 
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
+    DataType,
     IntegerType,
     LongType,
     StringType,
@@ -15,18 +17,19 @@ from pyspark.sql.types import (
 
 _HEADER: Final = StructType([StructField("key", StringType()), StructField("value", BinaryType())])
 
+_TYPES: Final[Mapping[str, DataType]] = {
+    "key": BinaryType(),
+    "value": BinaryType(),
+    "topic": StringType(),
+    "partition": IntegerType(),
+    "offset": LongType(),
+    "timestamp": TimestampType(),
+    "timestampType": IntegerType(),
+    "headers": ArrayType(_HEADER),
+    "cluster": StringType(),
+}
 
-def spark_schema(*, include_headers: bool) -> StructType:
-    """Columns of ``format("kafka")`` in its order, then `cluster`."""
-    fields = [
-        StructField("key", BinaryType()),
-        StructField("value", BinaryType()),
-        StructField("topic", StringType()),
-        StructField("partition", IntegerType()),
-        StructField("offset", LongType()),
-        StructField("timestamp", TimestampType()),
-        StructField("timestampType", IntegerType()),
-    ]
-    if include_headers:
-        fields.append(StructField("headers", ArrayType(_HEADER)))
-    return StructType([*fields, StructField("cluster", StringType())])
+
+def spark_schema(columns: Sequence[str]) -> StructType:
+    """Columns of ``format("kafka")``, and `cluster`, in the given order."""
+    return StructType([StructField(name, _TYPES[name]) for name in columns])

@@ -26,7 +26,8 @@ from balanced_source_spark.channels.factory import open_channel
 from balanced_source_spark.ends import Ends
 from balanced_source_spark.host_runtime import HostRuntime, Progress
 from balanced_source_spark.kafka.consumers import consumer_config
-from balanced_source_spark.kafka.range_reader import RangeReaderSettings, read_ranges
+from balanced_source_spark.kafka.range_reader import RangeReaderSettings
+from balanced_source_spark.kafka.readers import read_ranges
 from balanced_source_spark.options import Options
 from balanced_source_spark.partition import ReaderPartition
 from balanced_source_spark.progress import FINISHED
@@ -69,7 +70,7 @@ class BalancedStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             raise ChannelError(
                 f"no assignment was seen within {self._options.start_timeout:.0f} s: is the operator running?"
             )
-        self._targets = dict(self._ends.get(assignment.owners))
+        self._targets = dict(self._ends.get_all(assignment.owners, timeout=self._options.start_timeout))
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         begin = stream_offset.from_json(start)
@@ -109,7 +110,7 @@ class BalancedStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _advanced(self, base: StreamOffset, ends: Mapping[SplitId, int]) -> StreamOffset:
         limits = ends if self._targets is None else self._targets
         positions = {s: max(p or 0, min(limits.get(s, 0), ends.get(s, 0))) for s, p in base.positions.items()}
-        return replace(base, positions=positions)
+        return replace(base, positions=positions, max_records_per_reader=self._options.max_records_per_reader)
 
     def _note(self, end: StreamOffset, ends: Mapping[SplitId, int]) -> None:
         self._latest = end
@@ -138,5 +139,7 @@ class BalancedStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 MountedSecrets(self._options.secrets_dir),
                 client_id=f"{self._client_id()}-{name}-{partition.subtask_id}",
             )
-            settings = RangeReaderSettings(cluster=name, config=config, include_headers=self._options.include_headers)
+            settings = RangeReaderSettings(
+                cluster=name, config=config, columns=self._options.columns, reader=partition.subtask_id
+            )
             yield from read_ranges([p for p in partition.ranges if p.split_id[0] == name], settings)

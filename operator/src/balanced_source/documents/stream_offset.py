@@ -16,7 +16,7 @@ from balanced_source.documents import columns
 from balanced_source.errors import CorruptDocumentError, IncompatibleVersionError
 
 VERSION: Final = 2
-"""Version 2 added attributes."""
+"""Version 2 added attributes, version 3 `maxRecordsPerReader`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +32,8 @@ class StreamOffset:
         starts: splits that were not held before this micro-batch → where it starts to read them.
         retained: revoked splits → position to go on from if they return.
         attributes: what readers must know of all these splits besides their position; only where there is anything.
+        max_records_per_reader: whether and from how many records on a reader's surplus is read by others in this
+            micro-batch, see `host.cutting`; None: never.
     """
 
     epoch: int = 0
@@ -42,6 +44,7 @@ class StreamOffset:
     starts: Mapping[SplitId, Position] = field(default_factory=dict)
     retained: Mapping[SplitId, Position] = field(default_factory=dict)
     attributes: Mapping[SplitId, Mapping[str, Json]] = field(default_factory=dict)
+    max_records_per_reader: int | None = None
 
 
 def to_json(offset: StreamOffset) -> dict[str, Json]:
@@ -56,6 +59,7 @@ def to_json(offset: StreamOffset) -> dict[str, Json]:
         "starts": columns.encode_map(offset.starts),
         "retained": columns.encode_map(offset.retained),
         "attributes": columns.encode_map(offset.attributes),
+        "maxRecordsPerReader": offset.max_records_per_reader,
     }
 
 
@@ -79,6 +83,7 @@ def from_json(data: Mapping[str, Any]) -> StreamOffset:
             starts=columns.decode_map(data["starts"]),
             retained=columns.decode_map(data["retained"]),
             attributes=columns.decode_map(data["attributes"]) if version > 1 else {},
+            max_records_per_reader=data.get("maxRecordsPerReader"),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise CorruptDocumentError(f"no stream offset of this source: {error!r}") from error

@@ -1,24 +1,21 @@
 """From two stream offsets to what each reader reads: a pure function, the same at every replay."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from balanced_source.api import Position, SplitId
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.errors import ContractViolationError
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SplitRange:
-    """Part of a split that one micro-batch reads: from `start`, up to but without `end`."""
-
-    split_id: SplitId
-    start: Position
-    end: Position
+from balanced_source.host.cutting import equalise
+from balanced_source.host.ranges import SplitRange
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReaderPlan:
-    """What one reader reads in one micro-batch; ranges sorted by split id, none empty."""
+    """What one reader reads in one micro-batch; ranges sorted by split id, none empty.
+
+    With `StreamOffset.max_records_per_reader` a range may be a part of what the micro-batch reads of its split.
+    """
 
     subtask_id: int
     ranges: tuple[SplitRange, ...]
@@ -37,9 +34,12 @@ def plan(start: StreamOffset, end: StreamOffset) -> tuple[ReaderPlan, ...]:
             ranges.setdefault(end.owners[split_id], []).append(SplitRange(split_id=split_id, start=begin, end=to))
     if not ranges:
         return ()
+    shares: Mapping[int, Sequence[SplitRange]] = {reader: ranges.get(reader, ()) for reader in end.readers}
+    if end.max_records_per_reader is not None:
+        shares = equalise(shares, max_records=end.max_records_per_reader)
     return tuple(
-        ReaderPlan(subtask_id=reader, ranges=tuple(sorted(ranges.get(reader, ()), key=lambda r: r.split_id)))
-        for reader in end.readers
+        ReaderPlan(subtask_id=reader, ranges=tuple(sorted(share, key=lambda r: r.split_id)))
+        for reader, share in shares.items()
     )
 
 

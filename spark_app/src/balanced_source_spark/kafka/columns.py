@@ -1,25 +1,25 @@
 """From librdkafka's messages to Arrow columns, in bulk."""
 
 import gc
-from collections.abc import Iterator, Sequence
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from operator import methodcaller
-from typing import Any, Final
+from typing import Final
 
 import pyarrow as pa
 from confluent_kafka import Message
+from pyarrow import compute
 
-from balanced_source_spark.kafka.arrow import arrow_schema
+from balanced_source_spark.kafka.arrow import PLAIN, TYPES, arrow_schema
 
-_KEY: Final = methodcaller("key")
-_VALUE: Final = methodcaller("value")
 _TOPIC: Final = methodcaller("topic")
-_PARTITION: Final = methodcaller("partition")
-_OFFSET: Final = methodcaller("offset")
 _TIMESTAMP: Final = methodcaller("timestamp")
 _HEADERS: Final = methodcaller("headers")
 
 _MICROS_PER_MILLI: Final = 1000
+
+_Maker = Callable[[Sequence[Message]], pa.Array]
 
 
 @contextmanager
@@ -34,40 +34,77 @@ def collector_paused() -> Iterator[None]:
             gc.enable()
 
 
-def record_batch(messages: Sequence[Message], *, cluster: str, include_headers: bool) -> pa.RecordBatch:
-    """The messages as rows of the source's schema."""
-    types, stamps = zip(*map(_TIMESTAMP, messages), strict=True) if messages else ((), ())
-    columns = [
-        pa.array(map(_KEY, messages), pa.binary(), size=len(messages)),
-        pa.array(map(_VALUE, messages), pa.binary(), size=len(messages)),
-        pa.array(map(_TOPIC, messages), pa.string(), size=len(messages)),
-        pa.array(map(_PARTITION, messages), pa.int32(), size=len(messages)),
-        pa.array(map(_OFFSET, messages), pa.int64(), size=len(messages)),
-        _timestamps(stamps),
-        _timestamp_types(types),
+def record_batch(messages: Sequence[Message], *, cluster: str, columns: Sequence[str] = PLAIN) -> pa.RecordBatch:
+    """The messages as rows with these columns; nothing is made of what is not asked for."""
+    stamps = _Stamps(messages)
+    made = [
+        pa.repeat(pa.scalar(cluster, pa.string()), len(messages))
+        if name == "cluster"
+        else stamps.column(name)
+        if name.startswith("timestamp")
+        else _MAKERS[name](messages)
+        for name in columns
     ]
-    if include_headers:
-        columns.append(pa.array([_headers(m) for m in messages], _header_type()))
-    columns.append(pa.repeat(pa.scalar(cluster, pa.string()), len(messages)))
-    return pa.RecordBatch.from_arrays(columns, schema=arrow_schema(include_headers=include_headers))
+    return pa.RecordBatch.from_arrays(made, schema=arrow_schema(columns))
 
 
-def _timestamps(millis: Sequence[int]) -> pa.Array:
-    # Like Spark: a record without a timestamp has −1 ms.
-    return pa.array((ms * _MICROS_PER_MILLI for ms in millis), pa.int64(), size=len(millis)).cast(
-        pa.timestamp("us", tz="UTC")
+class _Stamps:
+    """Both columns about time come from one accessor: called once, and only if one of them is wanted."""
+
+    def __init__(self, messages: Sequence[Message]) -> None:
+        self._messages = messages
+        self._pairs: tuple[Sequence[int], Sequence[int]] | None = None
+
+    def column(self, name: str) -> pa.Array:
+        if self._pairs is None:
+            kinds, millis = zip(*map(_TIMESTAMP, self._messages), strict=True) if self._messages else ((), ())
+            self._pairs = kinds, millis
+        if name == "timestamp":  # like Spark: a record without a timestamp has −1 ms
+            return compute.multiply(_packed("q", self._pairs[1]), _MICROS_PER_MILLI).cast(TYPES["timestamp"])
+        # librdkafka counts 0 none, 1 created, 2 appended; Spark −1, 0, 1
+        return compute.subtract(_packed("i", self._pairs[0]), pa.scalar(1, pa.int32()))
+
+
+def _packed(code: str, numbers: Iterable[int]) -> pa.Array:
+    """Numbers without nulls, packed by Python's own `array`: twice as fast as Arrow's conversion."""
+    packed = array(code, numbers)
+    kind = pa.int32() if code == "i" else pa.int64()
+    return pa.Array.from_buffers(kind, len(packed), [None, pa.py_buffer(packed)])
+
+
+def _bytes(name: str) -> _Maker:
+    get = methodcaller(name)
+    return lambda messages: pa.array(list(map(get, messages)), pa.binary())
+
+
+def _numbers(name: str, code: str) -> _Maker:
+    get = methodcaller(name)
+    return lambda messages: _packed(code, map(get, messages))
+
+
+def _topics(messages: Sequence[Message]) -> pa.Array:
+    """Mostly one topic: repeated, not built from as many Python strings."""
+    names = list(map(_TOPIC, messages))
+    if names and names.count(names[0]) == len(names):
+        return pa.repeat(pa.scalar(names[0], pa.string()), len(names))
+    return pa.array(names, pa.string())
+
+
+def _headers(messages: Sequence[Message]) -> pa.Array:
+    return pa.array(
+        [
+            [{"key": key, "value": value} for key, value in headers] if headers else None
+            for headers in map(_HEADERS, messages)
+        ],
+        TYPES["headers"],
     )
 
 
-def _timestamp_types(types: Sequence[int]) -> pa.Array:
-    # librdkafka counts 0 none, 1 created, 2 appended; Spark −1, 0, 1.
-    return pa.array((kind - 1 for kind in types), pa.int32(), size=len(types))
-
-
-def _headers(message: Message) -> list[dict[str, Any]] | None:
-    headers = _HEADERS(message)
-    return [{"key": key, "value": value} for key, value in headers] if headers else None
-
-
-def _header_type() -> pa.DataType:
-    return arrow_schema(include_headers=True).field("headers").type
+_MAKERS: Final[Mapping[str, _Maker]] = {
+    "key": _bytes("key"),
+    "value": _bytes("value"),
+    "topic": _topics,
+    "partition": _numbers("partition", "i"),
+    "offset": _numbers("offset", "q"),
+    "headers": _headers,
+}

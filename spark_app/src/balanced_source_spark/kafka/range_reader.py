@@ -15,6 +15,7 @@ from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
 from balanced_source.errors import BalancedSourceError
 from balanced_source.host import SplitRange
+from balanced_source_spark.kafka.arrow import PLAIN
 from balanced_source_spark.kafka.columns import collector_paused, record_batch
 from balanced_source_spark.kafka.consumers import borrowed_consumer
 
@@ -45,13 +46,15 @@ class RangeReaderSettings:
     Attributes:
         cluster: name, a column of the rows.
         config: of the consumer.
-        include_headers: whether rows have the column `headers`.
+        columns: of the rows, in this order.
+        reader: which reader reads; a consumer that is kept serves the same one again.
         stall: seconds, see `STALL`.
     """
 
     cluster: str
     config: Mapping[str, Any]
-    include_headers: bool = False
+    columns: tuple[str, ...] = PLAIN
+    reader: int = 0
     stall: float = STALL
 
 
@@ -101,7 +104,7 @@ class _Reading:
                 yield batch
 
     def _batch(self, messages: Sequence[Message]) -> pa.RecordBatch:
-        return record_batch(messages, cluster=self._settings.cluster, include_headers=self._settings.include_headers)
+        return record_batch(messages, cluster=self._settings.cluster, columns=self._settings.columns)
 
     def _accept(self, message: Message) -> bool:
         """Take note of a message; whether it belongs to its range."""

@@ -1,0 +1,98 @@
+"""Cutting hot splits: every offset is read exactly once, and no reader has more than its share."""
+
+from collections.abc import Mapping, Sequence
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from balanced_source.documents import stream_offset
+from balanced_source.documents.stream_offset import StreamOffset
+from balanced_source.host import SplitRange, plan
+from balanced_source.host.cutting import equalise, length
+
+Shares = dict[int, list[SplitRange]]
+
+
+@st.composite
+def shares(draw: st.DrawFn) -> Shares:
+    readers = draw(st.integers(1, 12))
+    sizes = draw(st.lists(st.tuples(st.integers(0, readers - 1), st.integers(1, 10_000)), max_size=40))
+    made: Shares = {reader: [] for reader in range(readers)}
+    for number, (reader, size) in enumerate(sizes):
+        start = number * 7
+        made[reader].append(SplitRange(split_id=("k", "t", number), start=start, end=start + size))
+    return made
+
+
+def offsets(given_shares: Mapping[int, Sequence[SplitRange]]) -> list[tuple[int, int, int]]:
+    """Ranges of all readers, those that touch joined."""
+    pieces = sorted(
+        (int(r.split_id[2]), int(r.start or 0), int(r.end or 0)) for rs in given_shares.values() for r in rs
+    )
+    joined: list[tuple[int, int, int]] = []
+    for number, start, end in pieces:
+        if joined and joined[-1][0] == number and joined[-1][2] == start:
+            joined[-1] = (number, joined[-1][1], end)
+        else:
+            joined.append((number, start, end))
+    return joined
+
+
+@given(shares(), st.integers(1, 20_000))
+def test_every_offset_is_read_exactly_once_and_nobody_has_more_than_the_share(before: Shares, threshold: int) -> None:
+    after = equalise(before, max_records=threshold)
+
+    assert offsets(after) == offsets(before)
+    assert after.keys() == before.keys()
+    total = sum(length(r) for rs in before.values() for r in rs)
+    assert max(sum(map(length, rs)) for rs in after.values()) <= max(threshold, -(-total // len(before)))
+
+
+@given(shares())
+def test_few_cuts_and_one_range_of_a_split_per_reader(before: Shares) -> None:
+    after = equalise(before, max_records=1)
+
+    assert sum(map(len, after.values())) - sum(map(len, before.values())) < len(before)
+    for ranges in after.values():
+        assert len({r.split_id for r in ranges}) == len(ranges)
+        assert all(length(r) > 0 for r in ranges)
+
+
+@given(shares(), st.integers(1, 20_000))
+def test_input_order_does_not_matter(before: Shares, threshold: int) -> None:
+    turned = {reader: list(reversed(before[reader])) for reader in reversed(before)}
+
+    first, second = equalise(before, max_records=threshold), equalise(turned, max_records=threshold)
+
+    assert {r: set(x) for r, x in first.items()} == {r: set(x) for r, x in second.items()}
+
+
+def test_readers_below_the_threshold_keep_what_they_own() -> None:
+    before = {0: [SplitRange(split_id=("k", "t", 0), start=0, end=900)], 1: []}
+
+    assert equalise(before, max_records=1000) == {0: tuple(before[0]), 1: ()}
+
+
+def test_a_skewed_topic_is_read_evenly_by_eight_readers() -> None:
+    """Zipf 1.1 on 16 partitions: whole splits leave the largest reader far above the mean."""
+    sizes = [int(1_000_000 / (rank + 1) ** 1.1) for rank in range(16)]
+    splits = {("k", "t", number): size for number, size in enumerate(sizes)}
+    end = StreamOffset(
+        epoch=1,
+        parallelism=8,
+        readers=tuple(range(8)),
+        owners={split: number % 8 for number, split in enumerate(splits)},
+        positions=splits,
+        starts=dict.fromkeys(splits, 0),
+        max_records_per_reader=1,
+    )
+
+    loads = [sum(map(length, p.ranges)) for p in plan(StreamOffset(), end)]
+
+    assert max(loads) <= 1.05 * sum(sizes) / 8
+
+
+def test_an_offset_keeps_what_its_plan_depends_on() -> None:
+    cut = StreamOffset(epoch=1, max_records_per_reader=5)
+
+    assert stream_offset.from_json(stream_offset.to_json(cut)) == cut

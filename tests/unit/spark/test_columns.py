@@ -1,0 +1,47 @@
+"""The reference reader's rows, and the choice of columns."""
+
+import pytest
+
+from balanced_source.errors import InvalidSpecError
+from balanced_source_spark.kafka.arrow import PLAIN, TYPES, arrow_schema
+from balanced_source_spark.kafka.columns import record_batch
+from balanced_source_spark.options import parse_options
+from support.messages import FakeMessage
+
+EMBEDDED = {"kafka.bootstrap.servers": "b:9092", "subscribe": "t"}
+
+
+def test_rows_have_exactly_the_columns_that_were_asked_for() -> None:
+    messages = [FakeMessage(key=None, value=b"v", offset=7, headers=[("h", None)]), FakeMessage(value=None, offset=8)]
+
+    every = record_batch(messages, cluster="c", columns=tuple(TYPES))  # type: ignore[arg-type]
+    some = record_batch(messages, cluster="c", columns=("offset", "value"))  # type: ignore[arg-type]
+
+    assert every.schema == arrow_schema(tuple(TYPES))
+    assert every.column("headers").to_pylist() == [[{"key": "h", "value": None}], None]
+    assert every.column("timestamp").cast("int64").to_pylist() == [1_700_000_000_123_000] * 2
+    assert every.column("timestampType").to_pylist() == [0, 0]
+    assert every.column("cluster").to_pylist() == ["c", "c"]
+    assert some.to_pydict() == {"offset": [7, 8], "value": [b"v", None]}
+
+
+def test_topics_may_differ_within_a_record_batch() -> None:
+    messages = [FakeMessage(topic="a"), FakeMessage(topic="b"), FakeMessage(topic="a")]
+
+    assert record_batch(messages, cluster="c").column("topic").to_pylist() == ["a", "b", "a"]  # type: ignore[arg-type]
+
+
+def test_no_messages_make_an_empty_batch_with_the_same_schema() -> None:
+    assert record_batch([], cluster="c").schema == arrow_schema(PLAIN)
+
+
+def test_columns_are_chosen_in_the_given_order() -> None:
+    assert parse_options(EMBEDDED).columns == PLAIN
+    assert "headers" in parse_options({**EMBEDDED, "includeHeaders": "true"}).columns
+    assert parse_options({**EMBEDDED, "columns": "value, offset"}).columns == ("value", "offset")
+
+
+@pytest.mark.parametrize("value", ["values", "", "key,key"])
+def test_a_wrong_choice_of_columns_is_named(value: str) -> None:
+    with pytest.raises(InvalidSpecError, match=r"options\.columns"):
+        parse_options({**EMBEDDED, "columns": value})
