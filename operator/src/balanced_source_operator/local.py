@@ -16,6 +16,7 @@ from balanced_source.connectors.kafka import KafkaSource
 from balanced_source.coordinator import (
     Checkpoint,
     ParallelismChanged,
+    RebalanceRequested,
     ReportReceived,
     SourceChanged,
     SourceCoordinator,
@@ -120,6 +121,7 @@ class LocalOperator:
             self._source = source
             self._loop.put(SourceChanged(source))
         self._loop.put(ParallelismChanged(spec.parallelism))
+        self._loop.put(RebalanceRequested(nonce=spec.rebalance_nonce))
 
     def _take_report(self, path: Path) -> None:
         try:

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from balanced_source.assigners import HashAssigner, RoundRobinAssigner
+from balanced_source.api import RebalanceMode, RebalancePolicy
+from balanced_source.assigners import HashAssigner, LoadAwareAssigner, RoundRobinAssigner
 from balanced_source.connectors.kafka import EARLIEST, LATEST, PartitionSet, TopicList, TopicPattern
 from balanced_source.errors import InvalidSpecError
 from balanced_source_operator.controller.translate import secret_names, to_source
@@ -89,3 +90,32 @@ def test_what_cannot_be_is_refused_with_its_path(source: dict[str, Any], field: 
 def test_a_spec_that_no_model_accepts_names_the_field() -> None:
     with pytest.raises(InvalidSpecError, match=r"spec\.parallelism"):
         parse_spec(spec_json(parallelism=0))
+
+
+def test_rebalancing_as_the_user_wants_it() -> None:
+    source = to_source(
+        make_spec(
+            assignment={
+                "strategy": "LoadAware",
+                "rebalance": {"mode": "Drift", "maxImbalance": 1.5, "minInterval": "2m", "maxMoves": 7},
+            }
+        )
+    )
+
+    assert source.assigner == LoadAwareAssigner()
+    assert source.rebalance_policy == RebalancePolicy(
+        mode=RebalanceMode.DRIFT, max_imbalance=1.5, min_interval=120.0, max_moves=7
+    )
+    assert source.wants_loads
+
+
+@pytest.mark.parametrize(
+    ("assignment", "field"),
+    [
+        ({"strategy": "Hash", "rebalance": {"mode": "Drift"}}, "spec.assignment.rebalance.mode"),
+        ({"rebalance": {"mode": "Drift", "minInterval": "1s"}}, "spec.assignment.rebalance.minInterval"),
+    ],
+)
+def test_rebalancing_that_cannot_be_is_refused(assignment: dict[str, Any], field: str) -> None:
+    with pytest.raises(InvalidSpecError, match=field):
+        to_source(make_spec(assignment=assignment))

@@ -6,7 +6,6 @@ from balanced_source.api.enumerator import (
     CallFailure,
     CompletionHandler,
     ReaderInfo,
-    RebalanceCause,
     Source,
     SplitEnumerator,
     SplitEnumeratorContext,
@@ -14,6 +13,7 @@ from balanced_source.api.enumerator import (
     SupportsSplitReassignmentOnRecovery,
 )
 from balanced_source.api.events import SourceEvent
+from balanced_source.api.rebalancing import RebalanceCause, RebalanceMode, RebalancePolicy
 from balanced_source.api.serializer import VersionedSerializer
 from balanced_source.api.splits import STOP, BoundedSplit, Json, Position, SourceSplit, SplitId
 
@@ -28,6 +28,8 @@ __all__ = [
     "Position",
     "ReaderInfo",
     "RebalanceCause",
+    "RebalanceMode",
+    "RebalancePolicy",
     "Source",
     "SourceEvent",
     "SourceSplit",

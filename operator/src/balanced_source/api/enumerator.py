@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, Self, TypeVar
 
 from balanced_source.api.events import SourceEvent
+from balanced_source.api.rebalancing import RebalanceCause
 from balanced_source.api.splits import Position, SourceSplit, SplitId
 from balanced_source.errors import ContractViolationError
 
@@ -29,15 +30,6 @@ class Boundedness(enum.Enum):
 
     BOUNDED = "Bounded"
     CONTINUOUS_UNBOUNDED = "ContinuousUnbounded"
-
-
-class RebalanceCause(enum.Enum):
-    """Why splits may move now; nothing moves for any other reason."""
-
-    RESCALE = "Rescale"
-    RECOVERY = "Recovery"
-    REQUESTED = "Requested"
-    DRIFT = "Drift"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,6 +97,13 @@ class SplitEnumeratorContext(ABC, Generic[SplitT]):
     @abstractmethod
     def current_assignments(self) -> Mapping[SplitId, int]:
         """Owner of every assigned split: the whole picture, where `SplitsAssignment` is an increment."""
+
+    def split_loads(self) -> Mapping[SplitId, float]:
+        """What splits cost to read, in records per second over the last minutes, as far as known.
+
+        Empty unless `Source.wants_loads`.
+        """
+        return {}
 
     @abstractmethod
     def assigned_split(self, split_id: SplitId) -> SplitT:
@@ -217,6 +216,9 @@ class SplitEnumerator(ABC, Generic[SplitT, StateT]):
         Only now may such a split be given out again as something else (a topic that was deleted and created anew).
         """
 
+    def handle_loads(self) -> None:
+        """Called when `SplitEnumeratorContext.split_loads` has changed, after each report of a host."""
+
     def handle_finished(self, split_ids: Sequence[SplitId]) -> None:
         """Called once for owned splits that have reached their stopping position. They stay assigned, without work."""
 
@@ -307,6 +309,11 @@ class Source(ABC, Generic[SplitT, StateT]):
     @abstractmethod
     def state_version(self) -> int:
         """Version that `encode_state` writes."""
+
+    @property
+    def wants_loads(self) -> bool:
+        """Whether the enumerator looks at the loads of splits; observing them costs time and room in the state."""
+        return False
 
     def reader_settings(self) -> Mapping[str, Any]:
         """What readers must know to connect, as JSON without secrets; travels with the assignment."""

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Final
 
 from balanced_source.assigners._contract import Placement, SplitAssigner, place
+from balanced_source.assigners._drift import DriftWatch, gain, imbalance, minimum_gain
 from balanced_source.assigners._hash import HashAssigner, hash_owner, java_string_hash
 from balanced_source.assigners._load_aware import LoadAwareAssigner
 from balanced_source.assigners._round_robin import RoundRobinAssigner
@@ -20,12 +21,16 @@ STRATEGIES: Final[dict[str, Callable[[], SplitAssigner]]] = {
 
 __all__ = [
     "STRATEGIES",
+    "DriftWatch",
     "HashAssigner",
     "LoadAwareAssigner",
     "Placement",
     "RoundRobinAssigner",
     "SplitAssigner",
+    "gain",
     "hash_owner",
+    "imbalance",
     "java_string_hash",
+    "minimum_gain",
     "place",
 ]

@@ -66,6 +66,9 @@ class CoordinatorContext(SplitEnumeratorContext[SplitT], Generic[SplitT]):
     def current_assignments(self) -> Mapping[SplitId, int]:
         return self.state.owners
 
+    def split_loads(self) -> Mapping[SplitId, float]:
+        return self.state.loads.loads()
+
     def assigned_split(self, split_id: SplitId) -> SplitT:
         return self.state.split(split_id)
 

@@ -162,7 +162,7 @@ class SourceCoordinator(Generic[SplitT, StateT]):
             case SourceChanged():
                 self._on_source(event.source)
             case RebalanceRequested():
-                self.enumerator.rebalance(event.cause)
+                self._on_rebalance(event)
             case CallCompleted():
                 self._on_call(event)
             case _:
@@ -287,6 +287,13 @@ class SourceCoordinator(Generic[SplitT, StateT]):
         self._acknowledge(report.host, before=host.acknowledged_epoch)
         self._take_events(report)
         self._find_finished(report)
+        self._observe_loads(report)
+
+    def _observe_loads(self, report: HostReport) -> None:
+        if self.source.wants_loads:
+            loads = self.state.loads.observe(report, self.state.owners)
+            self._context.state = replace(self.state, loads=loads)
+            self.enumerator.handle_loads()
 
     def _acknowledge(self, name: str, *, before: int) -> None:
         state = self.state
@@ -371,6 +378,14 @@ class SourceCoordinator(Generic[SplitT, StateT]):
             self.enumerator.add_splits_back(orphans[subtask], subtask)
         self._add_readers(range(before, parallelism))
         self.enumerator.rebalance(RebalanceCause.RESCALE)
+
+    def _on_rebalance(self, event: RebalanceRequested) -> None:
+        if event.nonce is not None:
+            if event.nonce == self.state.rebalance_nonce:
+                return
+            self._context.state = replace(self.state, rebalance_nonce=event.nonce)
+            self._must_persist = True
+        self.enumerator.rebalance(event.cause)
 
     def _on_source(self, source: Source[SplitT, StateT]) -> None:
         is_changed = source.reader_settings() != self.source.reader_settings()

@@ -41,6 +41,8 @@ class RebalanceRequested:
     """Splits may move now, although neither parallelism nor the split set changed."""
 
     cause: RebalanceCause = RebalanceCause.REQUESTED
+    nonce: int | None = None
+    """What the user wrote; equal to the last one, nothing happens. None: always."""
 
 
 @dataclass(frozen=True, slots=True)

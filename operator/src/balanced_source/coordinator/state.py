@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from balanced_source.api import Position, SourceSplit, SplitId
+from balanced_source.coordinator.loads import LoadTracker
 from balanced_source.coordinator.tracker import SplitAssignmentTracker
 from balanced_source.documents.assignment import NumberedEvent
 from balanced_source.documents.report import HostReport
@@ -111,6 +112,8 @@ class CoordinatorState(Generic[SplitT]):
         no_more_splits: readers that were told so.
         outbox: custom events to readers, until acknowledged.
         events_sent: number of the newest of them.
+        loads: what splits cost, as observed; empty unless the source wants to know.
+        rebalance_nonce: of the last rebalance that the user asked for.
     """
 
     has_history: bool = False
@@ -126,6 +129,8 @@ class CoordinatorState(Generic[SplitT]):
     no_more_splits: frozenset[int] = frozenset()
     outbox: tuple[NumberedEvent, ...] = ()
     events_sent: int = 0
+    loads: LoadTracker = field(default_factory=LoadTracker)
+    rebalance_nonce: int = 0
 
     def host_of(self, subtask_id: int) -> str:
         """The host that runs a reader; it does not depend on parallelism, so a rescale moves no reader."""

@@ -3,6 +3,7 @@
 from typing import Any, Final
 
 from balanced_source.api import Json, Source, SplitId
+from balanced_source.coordinator import loads
 from balanced_source.coordinator.state import (
     Checkpoint,
     CoordinatorState,
@@ -78,6 +79,8 @@ def _coordinator_to_json(state: CoordinatorState[SplitT]) -> Json:
         "noMoreSplits": sorted(state.no_more_splits),
         "outbox": encode_events(state.outbox),
         "eventsSent": state.events_sent,
+        "loads": loads.to_json(state.loads),
+        "rebalanceNonce": state.rebalance_nonce,
     }
 
 
@@ -98,6 +101,9 @@ def _coordinator_from_json(data: Any, source: Source[SplitT, StateT]) -> Coordin
         no_more_splits=frozenset(data["noMoreSplits"]),
         outbox=decode_events(data["outbox"]),
         events_sent=int(data["eventsSent"]),
+        # Version 2 was never released without them.
+        loads=loads.from_json(data.get("loads", [])),
+        rebalance_nonce=int(data.get("rebalanceNonce", 0)),
     )
 
 

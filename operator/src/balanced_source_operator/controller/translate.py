@@ -1,5 +1,8 @@
 """Validate: from the spec to the values that the pure library works with."""
 
+from typing import Final
+
+from balanced_source.api import RebalanceMode, RebalancePolicy
 from balanced_source.assigners import STRATEGIES, SplitAssigner
 from balanced_source.connectors.kafka import (
     KafkaSource,
@@ -14,13 +17,16 @@ from balanced_source.errors import InvalidSpecError
 from balanced_source_operator.controller.clusters import to_clusters
 from balanced_source_operator.controller.offsets import to_start, to_stop
 from balanced_source_operator.controller.patterns import checked_pattern
-from balanced_source_operator.spec import BalancedSourceSpec
+from balanced_source_operator.spec import Assignment, BalancedSourceSpec, Strategy
 from balanced_source_operator.spec.base import seconds
 from balanced_source_operator.spec.limits import Limits
 from balanced_source_operator.spec.source import EnumeratorMode
 from balanced_source_operator.spec.subscription import Subscription
 
 _KAFKA = "spec.source.kafka"
+
+MIN_INTERVAL: Final = 30.0
+"""Seconds between two rebalances of mode Drift that a user may ask for: loads must be observed in between."""
 
 
 def to_source(spec: BalancedSourceSpec, metadata: str | None = None) -> KafkaSource:
@@ -40,10 +46,26 @@ def to_source(spec: BalancedSourceSpec, metadata: str | None = None) -> KafkaSou
         starting_offsets=to_start(kafka.starting_offsets, field=f"{_KAFKA}.startingOffsets"),
         stopping_offsets=to_stop(kafka.stopping_offsets, field=f"{_KAFKA}.stoppingOffsets"),
         assigner=_assigner(spec),
+        rebalance_policy=_rebalance_policy(spec.assignment),
         discovery_interval=seconds(kafka.discovery.interval) or None,
         failure_threshold=kafka.discovery.failure_threshold,
         retention=seconds(kafka.removed_cluster_retention),
         limits=_limits(kafka.limits),
+    )
+
+
+def _rebalance_policy(assignment: Assignment) -> RebalancePolicy:
+    wanted = assignment.rebalance
+    if assignment.strategy is Strategy.HASH and wanted.mode.value == RebalanceMode.DRIFT.value:
+        raise InvalidSpecError("Drift has no meaning for strategy Hash", field="spec.assignment.rebalance.mode")
+    interval = seconds(wanted.min_interval)
+    if interval < MIN_INTERVAL:
+        raise InvalidSpecError(f"at least {MIN_INTERVAL:.0f}s", field="spec.assignment.rebalance.minInterval")
+    return RebalancePolicy(
+        mode=RebalanceMode(wanted.mode.value),
+        max_imbalance=wanted.max_imbalance,
+        min_interval=interval,
+        max_moves=wanted.max_moves,
     )
 
 

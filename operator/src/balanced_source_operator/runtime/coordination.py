@@ -15,6 +15,7 @@ from balanced_source.coordinator import (
     ParallelismChanged,
     PersistState,
     PublishAssignment,
+    RebalanceRequested,
     ReportFact,
     ReportReceived,
     SourceChanged,
@@ -142,6 +143,8 @@ class Coordination:
             await self._handle(coordinator, ParallelismChanged(desired.spec.parallelism))
         if (report := self._report()) is not None:
             await self._handle(coordinator, ReportReceived(report))
+        if (nonce := desired.spec.rebalance_nonce) != coordinator.state.rebalance_nonce:
+            await self._handle(coordinator, RebalanceRequested(nonce=nonce))
         while self._results:
             await self._handle(coordinator, self._results.pop(0))
 

@@ -1,12 +1,12 @@
 """The custom resource as pydantic models: the one source of the CRD, of defaults and of validation."""
 
-import enum
 from typing import Annotated, Any
 
 from pydantic import Field, ValidationError
 
 from balanced_source.errors import InvalidSpecError
 from balanced_source_operator.spec.application import Application
+from balanced_source_operator.spec.assignment import Assignment, Rebalance, RebalanceMode, Strategy
 from balanced_source_operator.spec.base import Model
 from balanced_source_operator.spec.source import Source
 from balanced_source_operator.spec.status import Condition, Status
@@ -17,21 +17,6 @@ KIND = "BalancedSource"
 PLURAL = "balancedsources"
 
 
-class Strategy(enum.StrEnum):
-    """How owners are picked."""
-
-    ROUND_ROBIN = "RoundRobin"
-    HASH = "Hash"
-
-
-class Assignment(Model):
-    """How splits are assigned to readers."""
-
-    strategy: Strategy = Strategy.ROUND_ROBIN
-    """RoundRobin: as many splits for every reader, over all topics and clusters, with the fewest moves. Hash: Flink's
-    owner function, for equal owners on both systems; balances worse."""
-
-
 class BalancedSourceSpec(Model):
     """What the user wants."""
 
@@ -40,6 +25,9 @@ class BalancedSourceSpec(Model):
 
     assignment: Assignment = Assignment()
     """How splits are assigned to readers."""
+
+    rebalance_nonce: Annotated[int, Field(ge=0, le=2147483647)] = 0
+    """Change it to rebalance now, whatever the mode is. Any other number will do."""
 
     source: Source
     """What is read."""
@@ -76,6 +64,8 @@ __all__ = [
     "BalancedSourceSpec",
     "Condition",
     "Model",
+    "Rebalance",
+    "RebalanceMode",
     "Source",
     "Status",
     "Strategy",

@@ -9,6 +9,7 @@ from balanced_source.api import (
     CallFailure,
     ReaderInfo,
     RebalanceCause,
+    RebalanceMode,
     Source,
     SplitEnumerator,
     SplitEnumeratorContext,
@@ -100,8 +101,34 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
         )
 
     def rebalance(self, cause: RebalanceCause) -> None:
-        self.state = replace(self.state, rebalance_due=True)
+        if self.source.rebalance_policy.allows(cause):
+            self.life = replace(self.life, cause=cause)
+            self.state = replace(self.state, rebalance_due=True)
         self._assign()
+
+    def handle_loads(self) -> None:
+        """Look whether the loads have drifted apart, now and then."""
+        policy, now = self.source.rebalance_policy, self.context.now()
+        if policy.mode is not RebalanceMode.DRIFT:
+            return
+        watch = self.life.drift or assigners.DriftWatch(changed_at=now)
+        if watch.is_look_due(policy, now) and not self.state.unassigned and not self.state.rebalance_due:
+            question = self._question((), cause=RebalanceCause.DRIFT)
+            imbalance = assigners.imbalance(question.owners, question.weights, question.parallelism)
+            watch, is_due = watch.look(policy, imbalance, now)
+            if is_due:
+                gain = assigners.gain(self.source.assigner, question)
+                is_enough = gain >= assigners.minimum_gain(policy)
+                is_partial = is_enough and imbalance - gain > policy.max_imbalance
+                watch = watch.tried(policy, now, is_partial=is_partial)
+                if is_enough:
+                    self._follow_drift(imbalance, imbalance - gain)
+        self.life = replace(self.life, drift=watch)
+
+    def _follow_drift(self, before: float, after: float) -> None:
+        told = f"the fullest reader has {before:.2f} times the load that it could have, {after:.2f} times after this"
+        self.context.report("LoadsDrifted", told)
+        self.rebalance(RebalanceCause.DRIFT)
 
     def handle_revoked(self, splits: Sequence[SplitT]) -> None:
         retained, unassigned = dict(self.state.retained), dict(self.state.unassigned)
@@ -311,22 +338,29 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
 
     def _place(self, pending: Collection[SplitId], *, may_move: bool) -> None:
         state, n = self.state, self.context.current_parallelism()
-        owners = {s: o for s, o in self.context.current_assignments().items() if s not in state.finished}
         kept = {s: o for s in pending if (o := state.preferred.get(s, n)) < n}
-        changes = assigners.place(
-            self.source.assigner,
-            assigners.Placement(
-                parallelism=n,
-                owners={**owners, **kept},
-                pending=[s for s in pending if s not in kept],
-                may_move=may_move,
-            ),
-        )
+        question = self._question([s for s in pending if s not in kept], cause=self.life.cause if may_move else None)
+        question = replace(question, owners={**question.owners, **kept})
+        changes = assigners.place(self.source.assigner, question)
         wanted = {**kept, **changes}
         readers = self.context.registered_readers()
         self._give({s: o for s, o in wanted.items() if o in readers})
         is_done = all(o in readers for o in wanted.values())
         self.state = replace(self.state, rebalance_due=state.rebalance_due and not (may_move and is_done))
+        if may_move and self.life.drift is not None:
+            self.life = replace(self.life, drift=self.life.drift.moved(self.context.now()))
+
+    def _question(self, pending: Collection[SplitId], *, cause: RebalanceCause | None) -> assigners.Placement:
+        """To the policy; without a cause nothing may move."""
+        owners = self.context.current_assignments()
+        return assigners.Placement(
+            parallelism=self.context.current_parallelism(),
+            owners={s: o for s, o in owners.items() if s not in self.state.finished},
+            pending=pending,
+            may_move=cause is not None,
+            weights=self.context.split_loads() if self.source.assigner.uses_weights else {},
+            max_moves=self.source.rebalance_policy.limit(cause) if cause is not None else None,
+        )
 
     def _give(self, owners: Mapping[SplitId, int]) -> None:
         given: dict[int, list[SplitT]] = {}

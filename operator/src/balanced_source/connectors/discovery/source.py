@@ -7,7 +7,7 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, Final, Generic
 
 from balanced_source import assigners
-from balanced_source.api import Source, SplitEnumeratorContext, SplitId
+from balanced_source.api import RebalanceMode, RebalancePolicy, Source, SplitEnumeratorContext, SplitId
 from balanced_source.connectors.discovery.values import (
     Discover,
     DiscoveryState,
@@ -30,6 +30,8 @@ class DiscoveringSource(Source[SplitT, DiscoveryState[SplitT]], Generic[SplitT])
     """What a connector adds to become a complete source."""
 
     assigner: assigners.SplitAssigner
+    rebalance_policy: RebalancePolicy
+    """When splits may move."""
     discovery_interval: float | None
     """Seconds between discoveries of a scope; None, or anything that is not positive, discovers once."""
     failure_threshold: int
@@ -64,6 +66,10 @@ class DiscoveringSource(Source[SplitT, DiscoveryState[SplitT]], Generic[SplitT])
 
         `is_first` tells the first discovery of the scope, when the user's start option applies.
         """
+
+    @property
+    def wants_loads(self) -> bool:
+        return self.assigner.uses_weights or self.rebalance_policy.mode is RebalanceMode.DRIFT
 
     @property
     def state_version(self) -> int:

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-from balanced_source.api import AsyncCall, SourceSplit, SplitId
+from balanced_source.api import AsyncCall, RebalanceCause, SourceSplit, SplitId
+from balanced_source.assigners import DriftWatch
 from balanced_source.errors import DiscoveryError
 
 SplitT = TypeVar("SplitT", bound=SourceSplit)
@@ -56,6 +57,8 @@ class Life:
         failures: scope → successive failures.
         problems: scope → what keeps it from being read.
         rounds: scope → number of its newest discovery; answers of older ones are ignored.
+        cause: of the rebalance that is due, or was last.
+        drift: decides about rebalances that nobody asked for; None until loads are known.
     """
 
     answered: frozenset[str] = frozenset()
@@ -64,6 +67,8 @@ class Life:
     failures: Mapping[str, int] = field(default_factory=dict)
     problems: Mapping[str, Exception] = field(default_factory=dict)
     rounds: Mapping[str, int] = field(default_factory=dict)
+    cause: RebalanceCause = RebalanceCause.RESCALE
+    drift: DriftWatch | None = None
 
 
 class Discover(AsyncCall):

@@ -20,10 +20,18 @@ class PerClusterAssigner(SplitAssigner):
     def place(self, placement: Placement) -> dict[SplitId, int]:
         """What `inner` says for each cluster."""
         changes: dict[SplitId, int] = {}
+        left = placement.max_moves
         for _, ids in groupby(sorted({*placement.owners, *placement.pending}), key=lambda split_id: split_id[0]):
             members = frozenset(ids)
-            changes |= self.inner.place(_only(placement, members))
+            found = self.inner.place(replace(_only(placement, members), max_moves=left))
+            if left is not None:
+                left -= sum(s in placement.owners for s in found)
+            changes |= found
         return changes
+
+    @property
+    def uses_weights(self) -> bool:
+        return self.inner.uses_weights
 
     def warning(self, parallelism: int) -> str | None:
         return self.inner.warning(parallelism)

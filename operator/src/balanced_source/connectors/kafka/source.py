@@ -7,6 +7,7 @@ from typing import Any
 from balanced_source.api import (
     Boundedness,
     Position,
+    RebalancePolicy,
     SplitId,
     SupportsSplitReassignmentOnRecovery,
 )
@@ -50,6 +51,7 @@ class KafkaSource(DiscoveringSource[KafkaPartitionSplit], SupportsSplitReassignm
         starting_offsets: for the partitions of a cluster's first discovery; later ones start at the earliest offset.
         stopping_offsets: where reading ends; None reads on for ever.
         assigner: owner policy.
+        rebalance_policy: when splits may move.
         discovery_interval: seconds; None looks once, and then no reader ever gets a further split. Always None for a
             source with an end: what it reads is fixed when it starts.
         failure_threshold: failures of a cluster in a row until that is a problem to tell people of.
@@ -62,6 +64,7 @@ class KafkaSource(DiscoveringSource[KafkaPartitionSplit], SupportsSplitReassignm
     starting_offsets: OffsetsInitializer = EARLIEST
     stopping_offsets: OffsetsInitializer | None = None
     assigner: SplitAssigner = field(default_factory=RoundRobinAssigner)
+    rebalance_policy: RebalancePolicy = field(default_factory=RebalancePolicy)
     discovery_interval: float | None = 300.0
     failure_threshold: int = 1
     retention: float = 0.0

@@ -1,0 +1,94 @@
+"""What each split costs: how fast its position grows, averaged over minutes, from the reports of the reader hosts."""
+
+import math
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Final, Self
+
+from balanced_source.api import Json, Position, SplitId
+from balanced_source.documents import columns
+from balanced_source.documents.report import HostReport
+
+AVERAGED_OVER: Final = 300.0
+"""Seconds after which an observation counts by 1/e."""
+
+ENOUGH: Final = 30.0
+"""Seconds of observation from which on a load is believed."""
+
+IDLE_SHARE: Final = 0.01
+"""What a split without records costs, as a share of the mean: somebody polls it all the same."""
+
+_PER_DOUBLING: Final = 8
+"""Steps in which stored loads are rounded: 8 per doubling are at most 5 % off."""
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """Of one split.
+
+    Attributes:
+        position: last seen.
+        at: when, by the host's clock.
+        records: how far the position has come; older progress counts less.
+        seconds: in which time; counted alike.
+    """
+
+    position: Position
+    at: float
+    records: float = 0.0
+    seconds: float = 0.0
+
+    def then(self, position: Position, at: float, decay: float) -> "Observation":
+        """With a further look. Positions that went back tell nothing."""
+        if position is None or self.position is None or position < self.position:
+            return Observation(position, at, self.records, self.seconds)
+        return Observation(
+            position, at, self.records * decay + position - self.position, self.seconds * decay + at - self.at
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadTracker:
+    """Immutable.
+
+    Attributes:
+        observations: by split.
+    """
+
+    observations: Mapping[SplitId, Observation] = field(default_factory=dict)
+
+    def observe(self, report: HostReport, owned: Collection[SplitId]) -> Self:
+        """With a host's report. Splits that neither it nor `owned` knows are forgotten."""
+        at, decays = report.heartbeat, dict[float, float]()
+        seen = {s: o for s, o in self.observations.items() if s in owned and s not in report.positions}
+        for split_id, position in report.positions.items():
+            before = self.observations.get(split_id)
+            if before is None or at <= before.at:
+                seen[split_id] = before or Observation(position, at)
+                continue
+            span = at - before.at
+            if (decay := decays.get(span)) is None:
+                decay = decays[span] = math.exp(-span / AVERAGED_OVER)
+            seen[split_id] = before.then(position, at, decay)
+        return type(self)(observations=seen)
+
+    def loads(self) -> dict[SplitId, float]:
+        """Records per second of the splits that were observed for long enough."""
+        rates = {s: o.records / o.seconds for s, o in self.observations.items() if o.seconds >= ENOUGH}
+        idle = IDLE_SHARE * sum(rates.values()) / len(rates) if rates else 0.0
+        return {s: max(rate, idle) for s, rate in rates.items()}
+
+
+def to_json(tracker: LoadTracker) -> Json:
+    """For the enumerator state: rounded, so that a hundred thousand of them stay small."""
+    steps = {s: round(_PER_DOUBLING * math.log2(load)) for s, load in tracker.loads().items() if load > 0}
+    return columns.encode_map(steps)
+
+
+def from_json(data: Json) -> LoadTracker:
+    """Inverse of `to_json`, but for the rounding."""
+    rates = {s: 2.0 ** (int(steps) / _PER_DOUBLING) for s, steps in columns.decode_map(data).items()}
+    known = {
+        s: Observation(None, 0.0, records=rate * AVERAGED_OVER, seconds=AVERAGED_OVER) for s, rate in rates.items()
+    }
+    return LoadTracker(observations=known)
