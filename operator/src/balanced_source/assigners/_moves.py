@@ -14,6 +14,9 @@ from balanced_source.assigners._weights import WeightTable
 _PARTNERS: Final = 4
 """How many of the least loaded readers are tried as partner of the fullest one."""
 
+_SLACK: Final = 10
+"""A taker may come above its giver by one tenth of the ceiling: the local search makes up for it."""
+
 Move = tuple[int, int]
 """A split and its new owner."""
 
@@ -29,8 +32,8 @@ class Step:
 def level(table: WeightTable, owners: Sequence[int], parallelism: int, *, ceiling: int) -> list[Step]:
     """Steps that take splits from readers above `ceiling` to those below it.
 
-    Few splits move, because the heaviest go first that neither push the giver below the ceiling nor the taker above
-    the giver. In the order of the steps the largest load falls as fast as it can.
+    Few splits move, because the heaviest go first that bring the giver nearer to the ceiling without lifting the
+    taker far above the giver. In the order of the steps the largest load falls as fast as it can.
     """
     loads = table.loads(owners, parallelism)
     held: dict[int, list[int]] = {subtask: [] for subtask, load in enumerate(loads) if load > ceiling}
@@ -53,12 +56,14 @@ def _give(
 ) -> list[Move]:
     """What one reader gives; `takers` is a heap of (load, reader), which is kept up to date."""
     moves: list[Move] = []
+    slack = ceiling // _SLACK
     for split in splits:
         if not takers or takers[0][0] >= ceiling or load <= ceiling:
             break
         weight = weights[split]
-        if 0 < weight <= load - ceiling and 2 * weight <= load - takers[0][0]:
-            filled, taker = takers[0]
+        filled, taker = takers[0]
+        is_useful = 0 < weight < min(2 * (load - ceiling), load - filled)
+        if is_useful and 2 * weight <= load - filled + slack:
             heapq.heapreplace(takers, (filled + weight, taker))
             moves.append((split, taker))
             load -= weight
