@@ -128,11 +128,7 @@ class SourceCoordinator(Generic[SplitT, StateT]):
         """
         self._context.turn = Turn(now=now)
         state = self.state
-        self._context.readers = {
-            subtask: ReaderInfo(subtask_id=subtask)
-            for subtask in range(state.parallelism)
-            if state.hosts[state.host_of(subtask)].is_assignable
-        }
+        self._context.readers = {s: ReaderInfo(subtask_id=s) for s in self._assignable(range(state.parallelism))}
         self.enumerator.start()
         if not self._is_restored:
             for subtask in range(state.parallelism):
@@ -211,6 +207,8 @@ class SourceCoordinator(Generic[SplitT, StateT]):
             HostState(incarnation=report.incarnation, phase=HostPhase.RECOVERING, report=report),
         )
         self._drop_readers(report.host)
+        if recovery.waiting_for(self.state):
+            self._context.readers = {}  # nor does a host get anything that is yet to come: it may hold other splits
         self._must_persist = True
         self._open_gate()
 
@@ -434,9 +432,14 @@ class SourceCoordinator(Generic[SplitT, StateT]):
     def _restore_readers(self, name: str) -> None:
         self._add_readers(self.state.subtasks_of(name))
 
-    def _add_readers(self, subtasks: range) -> None:
+    def _assignable(self, subtasks: range) -> list[int]:
+        """Readers that may be given splits now: none while the gate is closed."""
         state = self.state
-        fresh = [s for s in subtasks if state.hosts[state.host_of(s)].is_assignable]
+        is_closed = bool(recovery.waiting_for(state))
+        return [s for s in subtasks if state.hosts[state.host_of(s)].is_assignable and not is_closed]
+
+    def _add_readers(self, subtasks: range) -> None:
+        fresh = self._assignable(subtasks)
         added: dict[int, ReaderInfo[SplitT]] = {subtask: ReaderInfo(subtask_id=subtask) for subtask in fresh}
         self._context.readers = {**self._context.readers, **added}
         for subtask in fresh:

@@ -16,7 +16,8 @@ def assignment_of(state: CoordinatorState[SplitT], settings: Mapping[str, Json])
         lineage=state.lineage,
         epoch=state.epoch,
         parallelism=state.parallelism,
-        incarnations={name: host.incarnation for name, host in state.hosts.items()},
+        # A host that waits behind the gate is not meant yet, whatever was decided for its predecessor.
+        incarnations={name: host.incarnation if host.addressed_epoch else 0 for name, host in state.hosts.items()},
         owners=owners,
         starts={s: state.position(s) for s in uncovered if s in owners},
         attributes={s: a for s, a in attributes if a},

@@ -194,7 +194,9 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
         if isinstance(result, CallFailure):
             self._scope_failed(call.scope, result.error)
         else:
-            fresh = {s.split_id: s for s in result if self.source.subscribes(s.split_id)}
+            # A reader may have registered with one of these meanwhile: then its word counts, not where splits begin.
+            known = {*self.context.current_assignments(), *self.state.unassigned, *self.state.retained}
+            fresh = {s.split_id: s for s in result if s.split_id not in known and self.source.subscribes(s.split_id)}
             self.state = replace(self.state, unassigned={**self.state.unassigned, **fresh})
             self._mark_discovered(call.scope)
         self._assign()
