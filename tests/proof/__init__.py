@@ -1,0 +1,6 @@
+"""`make proof`: the protocol's rules, proven on the real code by visiting every state that it can get into.
+
+The real coordinator, enumerator, assigner, documents and reader host are driven through every interleaving of what
+can happen to them within a budget of disturbances; see `model` for the world around them, `explorer` for the search,
+`rules` for what must hold, `mutants` for the bugs that the search must find, and `docs/protocol.md` for the results.
+"""

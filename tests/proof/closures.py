@@ -1,0 +1,23 @@
+"""What is explored: small closures in every test run, the large ones in `make proof`."""
+
+from typing import Final
+
+from proof.values import Budget, Setting
+
+SMALL: Final = (
+    Setting(name="rescale and crash", budget=Budget(rescales=1, crashes=1), records=1),
+    Setting(name="two crashes", budget=Budget(crashes=2), records=1),
+    Setting(name="growth", budget=Budget(growths=1, crashes=1), records=1),
+    Setting(name="shrink", budget=Budget(shrinks=1, crashes=1), records=1),
+    Setting(name="blind broker", budget=Budget(blind=1, crashes=1), records=1),
+    Setting(name="faults outside", budget=Budget(faults=1, crashes=1), records=1),
+    Setting(name="zombie", budget=Budget(zombies=1, rescales=1), records=1),
+    Setting(name="old news", budget=Budget(old_news=1, rescales=1), records=1),
+    Setting(name="lost state", budget=Budget(amnesia=1, crashes=1), parallelism=2),
+    Setting(name="Hash", budget=Budget(rescales=1), parallelism=2, strategy="Hash"),
+    Setting(name="discovery once", budget=Budget(crashes=1), is_periodic=False),
+    Setting(name="only what is new", budget=Budget(crashes=1, growths=1), records=1, begins_latest=True),
+    Setting(name="drivers first", budget=Budget(crashes=1), records=1, are_drivers_early=True),
+    Setting(name="two hosts", hosts=("0", "1"), parallelism=2, splits=2, records=1),
+)
+"""Together well under a minute."""

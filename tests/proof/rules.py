@@ -1,0 +1,265 @@
+"""What must hold: the rules of the protocol, checked from outside, with arithmetic of their own."""
+
+import dataclasses
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from balanced_source.api import SplitId, SupportsSplitReassignmentOnRecovery
+from balanced_source.assigners import RoundRobinAssigner
+from balanced_source.coordinator import Checkpoint, Event, HostPhase, ParallelismChanged, ReportReceived
+from balanced_source.coordinator.state import CoordinatorState
+from balanced_source.coordinator.view import assignment_of
+from balanced_source.documents.assignment import Assignment
+from balanced_source.documents.stream_offset import StreamOffset
+from balanced_source.host import plan
+from proof.canonical import coordinator_key, key
+from proof.values import Delivered, Operator, Violation, enumerator_of
+
+Owners = Mapping[SplitId, int]
+
+
+def turn(before: Operator, event: Event, after: Operator) -> None:
+    """Rules about one turn of the operator.
+
+    Raises:
+        Violation: one is broken.
+    """
+    old, new = before.coordinator.state, after.coordinator.state
+    _check_fencing(before, event, after)
+    _check_one_owner(after)
+    _check_gate(before, after)
+    if (new.lineage, new.epoch) < (old.lineage, old.epoch):
+        raise Violation(f"rule 10, fencing: epoch went back from {old.epoch} to {new.epoch}")
+    if isinstance(after.enumerator.source.assigner, RoundRobinAssigner):
+        _check_moves(before, event, after)
+
+
+def _check_fencing(before: Operator, event: Event, after: Operator) -> None:
+    """Rule 10: what an older incarnation says changes nothing."""
+    if not isinstance(event, ReportReceived):
+        return
+    report = event.report
+    known = before.coordinator.state.hosts[report.host]
+    is_old = report.incarnation < known.incarnation and report.lineage <= before.coordinator.state.lineage
+    if is_old and coordinator_key(before.coordinator) != coordinator_key(after.coordinator):
+        raise Violation(
+            f"rule 10, fencing: a report of incarnation {report.incarnation} counted, {known.incarnation} is registered"
+        )
+    if after.coordinator.state.hosts[report.host].incarnation < known.incarnation and not is_old:
+        return  # a new lineage: everybody registers anew
+
+
+def _check_one_owner(after: Operator) -> None:
+    """Rule 1: a split has one owner, which exists, or it is pending."""
+    state, pending = after.coordinator.state, after.enumerator.state.unassigned
+    if both := state.owners.keys() & pending.keys():
+        raise Violation(f"rule 1, one owner: {sorted(both)} are owned and pending at once")
+    if both := state.owners.keys() & state.retained:
+        raise Violation(f"rule 1, one owner: {sorted(both)} are owned and retained at once")
+    if nobody := {s: o for s, o in state.owners.items() if not 0 <= o < state.parallelism}:
+        raise Violation(f"rule 1, one owner: owners outside [0, {state.parallelism}): {nobody}")
+    if state.owners.keys() != state.splits.keys():
+        raise Violation("rule 1, one owner: owned splits and their positions differ")
+
+
+def _check_gate(before: Operator, after: Operator) -> None:
+    """Rule 7: a split gets an owner only if its scope was asked, and nobody waits at the gate."""
+    new = after.coordinator.state
+    given = new.owners.keys() - before.coordinator.state.owners.keys()
+    if given and (waiting := gate(new)):
+        raise Violation(f"rule 7, gate: {sorted(given)} were assigned while the gate waits for hosts {waiting}")
+    if is_early := [s for s in given if s[0] not in after.asked]:
+        raise Violation(f"rule 7, gate: {sorted(is_early)} were assigned before the first discovery")
+
+
+def gate(state: CoordinatorState[Any]) -> list[str]:
+    """Hosts that must register before anything is assigned: not at a first start, when nobody can hold anything."""
+    if not state.has_history and state.lineage == 1:
+        return []
+    phases = {name: host.phase for name, host in state.hosts.items()}
+    if HostPhase.RECOVERING not in phases.values() or HostPhase.ACTIVE in phases.values():
+        return []
+    return sorted(name for name, phase in phases.items() if phase is not HostPhase.RECOVERING)
+
+
+# --- balance (rules 3 and 4) ------------------------------------------------------------------------------------
+
+
+def _check_moves(before: Operator, event: Event, after: Operator) -> None:
+    old, new = _claims(before), after.coordinator.state
+    was_due = before.enumerator.state.rebalance_due
+    is_due = after.enumerator.state.rebalance_due
+    may_move = was_due or isinstance(event, ParallelismChanged) or _has_recovered(before, after)
+    moved = {s for s, o in new.owners.items() if s in old and old[s] != o}
+    if moved and not may_move:
+        raise Violation(f"rule 4, sticky: {sorted(moved)} moved, and nobody asked for it")
+    stays = {s: o for s, o in old.items() if o < new.parallelism and s in new.owners}
+    needless = len(moved & stays.keys()) - fewest_moves(stays, len(new.owners), new.parallelism)
+    if needless > 0:
+        raise Violation(f"rule 4, sticky: {sorted(moved)} moved, {needless} of them without need")
+    if may_move and not is_due and spread(new.owners, new.parallelism) > 1:
+        raise Violation(f"rule 3, balanced: {dict(new.owners)} over {new.parallelism} readers after a rebalance")
+    if not may_move:
+        _check_growth(before, after)
+
+
+def _claims(operator: Operator) -> Owners:
+    """Who has each split, or had it last and gets it back if possible."""
+    return {**operator.enumerator.state.preferred, **operator.coordinator.state.owners}
+
+
+def _check_growth(before: Operator, after: Operator) -> None:
+    """Splits that never had an owner go where least is; those that come back go where they were."""
+    new, claimed = after.coordinator.state, _claims(before)
+    fresh = [s for s in new.owners if s not in claimed]
+    loads = Counter(new.owners.values())
+    lowest = min(loads[i] for i in range(new.parallelism))
+    for owner in {new.owners[s] for s in fresh}:
+        if loads[owner] > lowest + 1:
+            raise Violation(
+                f"rule 3, balanced: reader {owner} got a new split and has {loads[owner]}, another {lowest}"
+            )
+
+
+def _has_recovered(before: Operator, after: Operator) -> bool:
+    """Full recovery: all hosts came through the gate together."""
+    if not isinstance(after.coordinator.source, SupportsSplitReassignmentOnRecovery):
+        return False
+    old, new = before.coordinator.state.hosts, after.coordinator.state.hosts
+    return all(
+        host.phase is HostPhase.ACTIVE
+        and (host.incarnation != old[name].incarnation or old[name].phase is HostPhase.RECOVERING)
+        for name, host in new.items()
+    )
+
+
+def spread(owners: Owners, parallelism: int) -> int:
+    """Largest minus smallest number of splits of a reader."""
+    loads = Counter(owners.values())
+    counts = [loads[subtask] for subtask in range(parallelism)]
+    return max(counts) - min(counts)
+
+
+def fewest_moves(owners: Owners, total: int, parallelism: int) -> int:
+    """Moves without which `total` splits cannot be balanced, when `owners` have theirs already."""
+    counts = Counter(owners.values())
+    base, extra = divmod(total, parallelism)
+    fullest = sorted((counts[subtask] for subtask in range(parallelism)), reverse=True)
+    return sum(max(0, load - base - (rank < extra)) for rank, load in enumerate(fullest))
+
+
+# --- determinism (rule 5) ---------------------------------------------------------------------------------------
+
+
+def order_independence(before: Operator, event: Event, after: Operator) -> None:
+    """Rule 5: the same turn from the same state, its mappings in reversed order, has the same outcome.
+
+    Raises:
+        Violation: it has not.
+    """
+    twin = before.coordinator.fork()
+    twin._context.state = _reversed(twin._context.state)
+    enumerator = enumerator_of(twin)
+    enumerator.state = _reversed(enumerator.state)
+    twin._context.readers = dict(reversed(list(twin._context.readers.items())))
+    twin.handle(event, now=0.0)
+    if _outcome(twin) != _outcome(after.coordinator):
+        raise Violation("rule 5, deterministic: the outcome depends on the order of a mapping")
+
+
+def _outcome(coordinator: Any) -> Any:
+    """All that was decided; comparing mappings does not look at their order."""
+    context = coordinator._context
+    return context.state, context.readers, context.calls, enumerator_of(coordinator).state, coordinator._must_persist
+
+
+def _reversed(state: Any) -> Any:
+    changes = {}
+    for field in dataclasses.fields(state):
+        value = getattr(state, field.name)
+        if isinstance(value, Mapping) and field.name != "hosts":  # the order of hosts says who runs which reader
+            changes[field.name] = dict(reversed(list(value.items())))
+    return replace(state, **changes)
+
+
+# --- documents (rule 6) -----------------------------------------------------------------------------------------
+
+
+def publishing(
+    stored: Checkpoint[Any, Any] | None, previous: Assignment | None, published: Assignment, source: Any
+) -> str | None:
+    """What is wrong with publishing an assignment; None if nothing is."""
+    if stored is None:
+        return "rule 6, write ahead: an assignment is published, and no state is stored"
+    implied = assignment_of(stored.coordinator, source.reader_settings())
+    if key(implied) != key(published):
+        return (
+            f"rule 6, write ahead: epoch {published.epoch} is published, the stored state (epoch "
+            f"{stored.coordinator.epoch}) implies another assignment"
+        )
+    if previous is None or published.lineage != previous.lineage:
+        return None
+    if published.epoch > previous.epoch:
+        is_same = key(replace(published, epoch=previous.epoch)) == key(previous)
+        return f"an epoch for nothing: {published.epoch} says what {previous.epoch} says" if is_same else None
+    # Starts and retained splits are left out when nobody needs them any more; a host that waits is not addressed.
+    if _decision(published) != _decision(previous):
+        return f"rule 10, fencing: epoch {published.epoch} was published before, with other owners"
+    return None
+
+
+def _decision(assignment: Assignment) -> Any:
+    return assignment.epoch, assignment.owners, assignment.parallelism
+
+
+# --- readers (rules 1, 2, 9) ------------------------------------------------------------------------------------
+
+
+def delivered_after(delivered: Delivered, start: StreamOffset, end: StreamOffset) -> dict[SplitId, int]:
+    """What the sink has after a micro-batch.
+
+    Raises:
+        Violation: it would get records twice, or miss some; or planning is not what it was.
+    """
+    result = dict(delivered)
+    plans = plan(start, end)
+    if plans and tuple(p.subtask_id for p in plans) != tuple(end.readers):
+        raise Violation("rule 9, pure planning: a micro-batch has not one task per reader")
+    for reader in plans:
+        for piece in reader.ranges:
+            if piece.start != result[piece.split_id]:
+                raise Violation(_gap(piece.split_id, result[piece.split_id], piece.start))
+            if end.owners[piece.split_id] != reader.subtask_id:
+                raise Violation(f"rule 1, one owner: reader {reader.subtask_id} reads {piece.split_id} of another")
+            result[piece.split_id] = int(piece.end or 0)
+    return result
+
+
+def _gap(split_id: SplitId, delivered: int, start: Any) -> str:
+    if start is not None and start < delivered:
+        return f"rule 2, exactly once: records {start} to {delivered - 1} of {split_id} are delivered twice"
+    return f"rule 2, nothing lost: records {delivered} to {start} of {split_id} are never delivered"
+
+
+# --- the end (liveness) -----------------------------------------------------------------------------------------
+
+
+def unsettled(state: CoordinatorState[Any], exists: Iterable[SplitId], desired: int, *, is_told: bool) -> str | None:
+    """What is missing when nothing can happen any more; None if all is well."""
+    owned = state.owners.keys()
+    if rest := frozenset(exists) - owned:
+        return f"liveness: {sorted(rest)} are never assigned"
+    if state.parallelism != desired:
+        return f"liveness: parallelism stays {state.parallelism}, {desired} is wanted"
+    if state.revoking:
+        return f"liveness: {sorted(state.revoking)} are never let go of"
+    for name, host in state.hosts.items():
+        if host.phase is not HostPhase.ACTIVE:
+            return f"liveness: host {name} stays {host.phase.value}"
+        if host.acknowledged_epoch != state.epoch:
+            return f"liveness: host {name} never acknowledges epoch {state.epoch}, only {host.acknowledged_epoch}"
+    if is_told and len(state.no_more_splits) < state.parallelism:
+        return f"liveness: only readers {sorted(state.no_more_splits)} learn that there are no more splits"
+    return None

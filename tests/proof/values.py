@@ -1,0 +1,201 @@
+"""What a state of the world is made of, and what can go wrong in it."""
+
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
+
+from balanced_source.api import SplitId
+from balanced_source.connectors.discovery import DiscoveringSplitEnumerator
+from balanced_source.coordinator import SourceCoordinator
+from balanced_source.documents.stream_offset import StreamOffset
+from balanced_source.host import ReaderHost
+
+T = TypeVar("T")
+
+Label: TypeAlias = tuple[Any, ...]
+"""What happened in a step: words and numbers, shown joined by spaces."""
+
+PartId: TypeAlias = int
+"""Number of an interned part; 0 stands for none."""
+
+
+class Violation(Exception):  # noqa: N818 - it is what the search looks for, not an error of it
+    """A rule does not hold."""
+
+
+class Budget(NamedTuple):
+    """How many disturbances may still happen; each kind in any place.
+
+    Attributes:
+        rescales: the user changes parallelism, to any other value.
+        crashes: an operator or a driver dies, between any two steps or between two effects of one turn.
+        zombies: a driver that is thought dead goes on, beside the one that replaces it.
+        growths: a split appears.
+        shrinks: a split disappears for good.
+        blind: a discovery does not list splits that exist.
+        faults: a call to the outside fails.
+        old_news: a document, replaced by a newer one, is seen after it.
+        amnesia: the operator's stored state is deleted while the operator is down.
+    """
+
+    rescales: int = 0
+    crashes: int = 0
+    zombies: int = 0
+    growths: int = 0
+    shrinks: int = 0
+    blind: int = 0
+    faults: int = 0
+    old_news: int = 0
+    amnesia: int = 0
+
+    def minus(self, kind: str, number: int = 1) -> "Budget":
+        """What is left."""
+        return self._replace(**{kind: getattr(self, kind) - number})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """One exploration: where it begins, and what may happen.
+
+    Attributes:
+        name: for people.
+        budget: see `Budget`.
+        splits: number of splits at the beginning.
+        records: number of records in each split; a micro-batch reads at most one of each.
+        parallelism: number of readers at the beginning.
+        parallelisms: what the user may rescale to.
+        hosts: names of the reader hosts.
+        is_periodic: whether discovery is repeated; if not, readers must be told that there are no more splits.
+        retention: seconds for which positions of removed splits are kept; no time passes.
+        begins_latest: the user wants only what is written after the start: nothing of the splits that exist then.
+        strategy: of assignment.
+        are_drivers_early: whether drivers may start before anything is published; the operator makes no
+            SparkApplication before that, but a driver may have its own coordinator, or outlive a deleted source.
+    """
+
+    name: str
+    budget: Budget = field(default_factory=Budget)
+    splits: int = 2
+    records: int = 2
+    parallelism: int = 1
+    parallelisms: tuple[int, ...] = (1, 2, 3)
+    hosts: tuple[str, ...] = ("0",)
+    is_periodic: bool = True
+    retention: float = 0.0
+    begins_latest: bool = False
+    strategy: str = "RoundRobin"
+    are_drivers_early: bool = False
+
+
+class World(NamedTuple):
+    """A state: numbers of interned parts, so that it is small, and compared and hashed at once.
+
+    Attributes:
+        operator: its coordinator (`Operator`); 0 while it is down.
+        stored: the checkpoint in the enumerator's document.
+        published: the assignment document.
+        desired: parallelism that the user wants.
+        broker: splits that exist (frozenset of ids).
+        delivered: split → number of records that the sink has, of its first ones, without a gap.
+        drivers: one per host (`Driver`).
+        old_assignment: an assignment document that somebody may still see, although a newer one is published.
+        old_report: the same of a report.
+        budget: disturbances that may still happen.
+    """
+
+    operator: PartId
+    stored: PartId
+    published: PartId
+    desired: int
+    broker: PartId
+    delivered: PartId
+    drivers: tuple[PartId, ...]
+    old_assignment: PartId
+    old_report: PartId
+    budget: Budget
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """A running operator: its coordinator, and the scopes that it has asked since it started."""
+
+    coordinator: SourceCoordinator[Any, Any]
+    asked: frozenset[str] = frozenset()
+
+    @property
+    def enumerator(self) -> DiscoveringSplitEnumerator[Any]:
+        """The coordinator's."""
+        return enumerator_of(self.coordinator)
+
+
+def enumerator_of(coordinator: SourceCoordinator[Any, Any]) -> DiscoveringSplitEnumerator[Any]:
+    """The enumerator that a coordinator drives."""
+    enumerator = coordinator.enumerator
+    assert isinstance(enumerator, DiscoveringSplitEnumerator)
+    return enumerator
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """Spark's checkpoint: the newest two entries of the offset log, and whether the commit log has the newest."""
+
+    before: StreamOffset = field(default_factory=StreamOffset)
+    last: StreamOffset = field(default_factory=StreamOffset)
+    is_committed: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Runner:
+    """A driver process; `is_busy` from logging a micro-batch until its end."""
+
+    host: ReaderHost
+    is_busy: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Driver:
+    """A reader host in its surroundings.
+
+    Attributes:
+        name: of the host.
+        log: its Spark checkpoint.
+        report: its report document; None before the first.
+        live: its newest process, if it runs.
+        zombie: an older process that still runs.
+    """
+
+    name: str
+    log: Log = field(default_factory=Log)
+    report: Any = None
+    live: Runner | None = None
+    zombie: Runner | None = None
+
+
+class Table(Generic[T]):
+    """Interned parts: equal keys, one number, one representative."""
+
+    def __init__(self) -> None:
+        self.values: list[T] = []
+        self._numbers: dict[Hashable, PartId] = {}
+
+    def add(self, value: T, key: Hashable) -> PartId:
+        """The number of the part, at least 1."""
+        number = self._numbers.get(key)
+        if number is None:
+            self.values.append(value)
+            number = self._numbers[key] = len(self.values)
+        return number
+
+    def of(self, text: str, read: Callable[[str], T]) -> PartId:
+        """The number of a document: what is explored is what is read back from its text."""
+        number = self._numbers.get(text)
+        return self.add(read(text), text) if number is None else number
+
+    def __getitem__(self, number: PartId) -> T:
+        return self.values[number - 1]
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+
+Delivered: TypeAlias = Mapping[SplitId, int]
