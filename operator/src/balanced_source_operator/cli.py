@@ -1,11 +1,20 @@
 """The command ``balanced-source``."""
 
+import enum
 import os
 from pathlib import Path
 
 import typer
 
 from balanced_source.errors import BalancedSourceError
+
+
+class Output(enum.StrEnum):
+    """How results are printed."""
+
+    TABLE = "table"
+    JSON = "json"
+
 
 app = typer.Typer(
     help="Streaming sources on Spark that stay evenly spread over their readers.",
@@ -42,6 +51,24 @@ def local(
         LocalOperator(file, folder).run()
     except BalancedSourceError as error:
         raise typer.BadParameter(str(error)) from error
+
+
+@app.command()
+def plan(
+    file: Path = typer.Option(..., "-f", "--file", help="The BalancedSource as it shall be."),
+    state: Path | None = typer.Option(
+        None, help="Enumerator state: a ConfigMap as YAML or JSON, or local mode's file. Else the cluster is asked."
+    ),
+    output: Output = typer.Option(Output.TABLE, "-o", "--output", help="How to print it."),
+) -> None:
+    """Print what applying a changed BalancedSource would move. Nothing is changed."""
+    from balanced_source_operator import dry_run
+
+    try:
+        found = dry_run.from_file(file, state) if state is not None else dry_run.from_cluster(file)
+    except BalancedSourceError as error:
+        raise typer.BadParameter(str(error)) from error
+    typer.echo(dry_run.as_json(found) if output is Output.JSON else dry_run.as_table(found), nl=False)
 
 
 @app.command()

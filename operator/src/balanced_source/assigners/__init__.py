@@ -10,6 +10,7 @@ from balanced_source.assigners._contract import Placement, SplitAssigner, place
 from balanced_source.assigners._drift import DriftWatch, gain, imbalance, minimum_gain
 from balanced_source.assigners._hash import HashAssigner, hash_owner, java_string_hash
 from balanced_source.assigners._load_aware import LoadAwareAssigner
+from balanced_source.assigners._plan import Balance, Layout, Move, Plan, Wish, balance, plan
 from balanced_source.assigners._round_robin import RoundRobinAssigner
 
 STRATEGIES: Final[dict[str, Callable[[], SplitAssigner]]] = {
@@ -21,16 +22,23 @@ STRATEGIES: Final[dict[str, Callable[[], SplitAssigner]]] = {
 
 __all__ = [
     "STRATEGIES",
+    "Balance",
     "DriftWatch",
     "HashAssigner",
+    "Layout",
     "LoadAwareAssigner",
+    "Move",
     "Placement",
+    "Plan",
     "RoundRobinAssigner",
     "SplitAssigner",
+    "Wish",
+    "balance",
     "gain",
     "hash_owner",
     "imbalance",
     "java_string_hash",
     "minimum_gain",
     "place",
+    "plan",
 ]

@@ -1,0 +1,189 @@
+"""``balanced-source plan``: what a changed BalancedSource would move, from the stored enumerator state."""
+
+import asyncio
+import io
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+from rich.console import Console
+from rich.table import Table
+
+from balanced_source.api import RebalanceCause, SplitId
+from balanced_source.assigners import Layout, Plan, Wish, plan
+from balanced_source.connectors.kafka import KafkaSource
+from balanced_source.coordinator import Checkpoint, state_codec
+from balanced_source.documents.storage import Names, unpack
+from balanced_source.errors import InvalidSpecError, StateError
+from balanced_source_operator.controller.translate import to_source
+from balanced_source_operator.kube.connect import connect
+from balanced_source_operator.kube.port import KubernetesApi, KubernetesError
+from balanced_source_operator.local import read_metadata, read_spec
+from balanced_source_operator.resources.documents import blob_of
+from balanced_source_operator.resources.kinds import BALANCED_SOURCE, CONFIG_MAP
+from balanced_source_operator.spec import BalancedSourceSpec, parse_spec
+
+SHOWN_MOVES: Final = 20
+"""Moves that the table lists; JSON lists all."""
+
+
+def from_file(file: Path, state: Path) -> Plan:
+    """The plan for a spec and a state that lie in files.
+
+    Raises:
+        InvalidSpecError, StateError: one of them cannot be used.
+    """
+    spec = read_spec(file)
+    try:
+        text = _document(state.read_text())
+    except OSError as error:
+        raise InvalidSpecError(f"cannot be read: {error}", field=str(state)) from error
+    return make_plan(spec, to_source(spec, read_metadata(file, spec)), text)
+
+
+def from_cluster(file: Path) -> Plan:
+    """The plan for a spec in a file and the state in the cluster that kubectl would talk to.
+
+    Raises:
+        InvalidSpecError, StateError: spec or state cannot be used, or the cluster does not answer.
+    """
+    return asyncio.run(_from_cluster(read_spec(file), yaml.safe_load(file.read_text()).get("metadata") or {}))
+
+
+async def _from_cluster(spec: BalancedSourceSpec, metadata: Mapping[str, Any]) -> Plan:
+    try:
+        async with connect() as (api, default_namespace):
+            namespace = metadata.get("namespace") or default_namespace
+            return await plan_with(api, spec, namespace=namespace, name=str(metadata.get("name", "")))
+    except KubernetesError as error:
+        raise StateError(f"the cluster does not answer: {error}") from error
+
+
+async def plan_with(api: KubernetesApi, spec: BalancedSourceSpec, *, namespace: str, name: str) -> Plan:
+    """The plan for `spec`, with the source of that name as it is in the cluster.
+
+    Raises:
+        StateError: there is no such source, or it has no state yet.
+        KubernetesError: the API server does not answer.
+    """
+    stored = await api.get(CONFIG_MAP, namespace, Names.of(name).state)
+    if stored is None:
+        raise StateError(f"there is no state of a BalancedSource {name!r} in namespace {namespace!r}")
+    body = await api.get(BALANCED_SOURCE, namespace, name)
+    before = parse_spec(body["spec"]) if body is not None else None
+    source = to_source(spec, await _metadata(api, spec, namespace))
+    return make_plan(spec, source, unpack(blob_of(stored)), before=before)
+
+
+def make_plan(
+    spec: BalancedSourceSpec, source: KafkaSource, state: str, *, before: BalancedSourceSpec | None = None
+) -> Plan:
+    """The plan for the source of `spec`, going on from a stored state; `before` is the spec in effect, if known.
+
+    Raises:
+        StateError: the state cannot be used.
+    """
+    checkpoint = state_codec.decode(state, source)
+    coordinator, unassigned = checkpoint.coordinator, checkpoint.enumerator.unassigned
+    known = [*coordinator.owners, *unassigned]
+    current = Layout(
+        parallelism=coordinator.parallelism,
+        owners={s: o for s, o in coordinator.owners.items() if s not in checkpoint.enumerator.finished},
+        pending=tuple(unassigned),
+        loads=coordinator.loads.loads(),
+    )
+    wish = Wish(
+        parallelism=spec.parallelism,
+        assigner=source.assigner,
+        policy=source.rebalance_policy,
+        causes=_causes(spec, before, checkpoint),
+        unwanted=[s for s in known if not source.subscribes(s)],
+    )
+    return plan(current, wish)
+
+
+def _causes(
+    spec: BalancedSourceSpec, before: BalancedSourceSpec | None, checkpoint: Checkpoint[Any, Any]
+) -> list[RebalanceCause]:
+    """Why splits may move. Another strategy counts as asked for."""
+    causes = []
+    if spec.parallelism != checkpoint.coordinator.parallelism:
+        causes.append(RebalanceCause.RESCALE)
+    is_other_strategy = before is not None and before.assignment.strategy != spec.assignment.strategy
+    if is_other_strategy or spec.rebalance_nonce != checkpoint.coordinator.rebalance_nonce:
+        causes.append(RebalanceCause.REQUESTED)
+    return causes
+
+
+async def _metadata(api: KubernetesApi, spec: BalancedSourceSpec, namespace: str) -> str | None:
+    wanted = spec.source.kafka.clusters_from
+    if wanted is None:
+        return None
+    reference = wanted.config_map_ref
+    found = await api.get(CONFIG_MAP, namespace, reference.name)
+    text: str | None = ((found or {}).get("data") or {}).get(reference.key)
+    return text
+
+
+def _document(text: str) -> str:
+    """The document in a file: itself, or in a manifest of its ConfigMap."""
+    try:
+        manifest = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise StateError(f"neither JSON nor YAML: {error}") from error
+    is_manifest = isinstance(manifest, Mapping) and manifest.get("kind") == CONFIG_MAP.kind
+    return unpack(blob_of(manifest)) if is_manifest else text
+
+
+def as_json(found: Plan) -> str:
+    """The whole plan."""
+
+    def name(split_id: SplitId) -> list[str | int]:
+        return list(split_id)
+
+    content = {
+        "owners": [{"split": name(s), "reader": o} for s, o in sorted(found.owners.items())],
+        "moves": [{"split": name(m.split_id), "from": m.before, "to": m.after} for m in found.moves],
+        "dropped": [name(s) for s in found.dropped],
+        "before": asdict(found.before),
+        "after": asdict(found.after),
+    }
+    return json.dumps(content, indent=2) + "\n"
+
+
+def as_table(found: Plan) -> str:
+    """The plan for people: readers before and after, then what moves."""
+    buffer = io.StringIO()
+    console = Console(file=buffer, width=100)
+    console.print(_readers(found))
+    moving = [move for move in found.moves if move.before is not None]
+    new = len(found.moves) - len(moving)
+    console.print(
+        f"{len(moving)} of {len(found.owners)} splits move, {new} get their first reader, "
+        f"{len(found.dropped)} are not read any more"
+    )
+    console.print(f"imbalance {found.before.imbalance:.2f} → {found.after.imbalance:.2f} (1.00 is the best possible)")
+    for move in found.moves[:SHOWN_MOVES]:
+        origin = "new" if move.before is None else str(move.before)
+        console.print(f"  {'/'.join(map(str, move.split_id))}: {origin} → {move.after}", markup=False, highlight=False)
+    if len(found.moves) > SHOWN_MOVES:
+        console.print(f"  … and {len(found.moves) - SHOWN_MOVES} more (--output json lists all)")
+    return buffer.getvalue()
+
+
+def _readers(found: Plan) -> Table:
+    table = Table("reader", "splits", "splits then", "records/s", "records/s then")
+    for reader in range(max(len(found.before.splits), len(found.after.splits))):
+        cells = [
+            _cell(column, reader)
+            for column in (found.before.splits, found.after.splits, found.before.load, found.after.load)
+        ]
+        table.add_row(str(reader), *cells)
+    return table
+
+
+def _cell(column: tuple[float, ...], reader: int) -> str:
+    return f"{column[reader]:.0f}" if reader < len(column) else "–"

@@ -1,0 +1,112 @@
+"""``balanced-source plan``: says what would happen, in a table or as JSON, and what is wrong in a sentence."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from typer.testing import CliRunner, Result
+
+from balanced_source.coordinator import state_codec
+from balanced_source.errors import StateError
+from balanced_source_operator.cli import app
+from balanced_source_operator.controller.translate import to_source
+from balanced_source_operator.dry_run import plan_with
+from balanced_source_operator.resources.documents import config_map
+from balanced_source_operator.resources.kinds import BALANCED_SOURCE, CONFIG_MAP
+from support.builders import identity, make_spec, source_body
+from support.stage import Stage
+
+
+def stored_state() -> str:
+    """Four readers, and eight splits of topic orders with them."""
+    stage = Stage(readers=4, hosts=1, source=to_source(make_spec())).topic("orders", 8, cluster="main").running()
+    return state_codec.encode(stage.operator.coordinator.checkpoint(), stage.operator.source, uid=identity().uid)
+
+
+STATE = stored_state()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "state.json").write_text(STATE)
+    (tmp_path / "state.yaml").write_text(yaml.safe_dump(config_map(identity(), "orders-enumerator", STATE)))
+    return tmp_path
+
+
+def run(folder: Path, *arguments: str, state: str = "state.json", **spec: Any) -> Result:
+    file = folder / "new.yaml"
+    file.write_text(yaml.safe_dump(source_body(**spec)))
+    return CliRunner().invoke(app, ["plan", "-f", str(file), "--state", str(folder / state), *arguments])
+
+
+@pytest.mark.parametrize("state", ["state.json", "state.yaml"])
+def test_the_table_says_what_moves(folder: Path, state: str) -> None:
+    result = run(folder, state=state, parallelism=8)
+
+    assert result.exit_code == 0, result.output
+    assert "4 of 8 splits move, 0 get their first reader, 0 are not read any more" in result.output
+    assert "imbalance 1.00 → 1.00" in result.output
+    assert "  main/orders/4: 0 → 4" in result.output
+
+
+def test_json_has_it_all(folder: Path) -> None:
+    found = json.loads(run(folder, "-o", "json", parallelism=3).stdout)
+
+    assert found["moves"] == [
+        {"split": ["main", "orders", 3], "from": 3, "to": 0},
+        {"split": ["main", "orders", 7], "from": 3, "to": 1},
+    ]
+    assert found["after"]["splits"] == [3, 3, 2]
+    assert len(found["owners"]) == 8
+
+
+def test_no_change_moves_nothing(folder: Path) -> None:
+    assert "0 of 8 splits move" in run(folder, parallelism=4).output
+
+
+def test_a_nonce_is_a_cause(folder: Path) -> None:
+    assert "0 of 8 splits move" in run(folder, parallelism=4, rebalanceNonce=5).output
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [("{}", "not a document"), (": :", "neither JSON nor YAML"), (STATE.replace("orders", "others"), "digest differs")],
+)
+def test_a_state_that_cannot_be_used_is_told(folder: Path, text: str, told: str) -> None:
+    (folder / "state.json").write_text(text)
+    result = run(folder, parallelism=8)
+
+    assert result.exit_code == 2
+    assert told in " ".join(result.output.split())
+
+
+class Cluster:
+    """Answers `get` from a table."""
+
+    def __init__(self, *manifests: dict[str, Any]) -> None:
+        self._found = {(m["kind"], m["metadata"]["name"]): m for m in manifests}
+
+    async def get(self, kind: Any, namespace: str, name: str) -> Any:
+        return self._found.get((kind.kind, name))
+
+
+async def test_the_cluster_is_asked() -> None:
+    cluster = Cluster(config_map(identity(), "orders-enumerator", STATE), source_body(parallelism=4))
+    assert {CONFIG_MAP.kind, BALANCED_SOURCE.kind} == {"ConfigMap", "BalancedSource"}
+
+    found = await plan_with(cluster, make_spec(parallelism=8), namespace="default", name="orders")  # type: ignore[arg-type]
+    hashed = await plan_with(  # another strategy moves splits although parallelism stays
+        cluster,  # type: ignore[arg-type]
+        make_spec(parallelism=4, assignment={"strategy": "Hash"}),
+        namespace="default",
+        name="orders",
+    )
+    assert len(found.moves) == 4
+    assert hashed.moves
+
+
+async def test_a_source_without_state_is_told() -> None:
+    with pytest.raises(StateError, match="no state of a BalancedSource 'orders' in namespace 'default'"):
+        await plan_with(Cluster(), make_spec(), namespace="default", name="orders")  # type: ignore[arg-type]
