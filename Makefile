@@ -41,7 +41,7 @@ test-unit: install ## Unit tests, and contract suites on fakes (no I/O, under a 
 	@$(RUN) pytest -q tests/unit tests/contract -m "not integration"
 
 testbed: install ## Build the real parts for demo and tests (once, about 9 minutes)
-	@PYTHONPATH=tests $(RUN) testbed build
+	@PYTHONPATH=tests $(RUN) testbed build >&2
 
 test-testbed: testbed ## The testbed's own tests, with all parts real
 	@$(RUN) pytest -q tests/unit/testbed tests/integration/testbed

@@ -81,7 +81,9 @@ class Native:
 
     def ask(self, parallelism: int) -> None:
         """Ask for another number of partitions."""
-        self._control.write_text(str(parallelism))
+        new = self._control.with_suffix(".new")
+        new.write_text(str(parallelism))
+        new.replace(self._control)  # at once: the driver reads it all the time
 
     def batches(self) -> list[Batch]:
         """Finished micro-batches; none before there is a driver."""
@@ -181,7 +183,7 @@ def _start(scene: Scene, native: Native | None, rate: int) -> None:
     if native is not None:
         native.start(2)
     scene.source.wait_adopted(parallelism=2, splits=13, timeout=300)
-    wait_until(lambda: (scene.source.report.lag or 0) < rate, 120, "our application to catch up")
+    wait_until(lambda: scene.has_caught_up(rate), 120, "our application to catch up", interval=0.5)
     if native is not None:
         wait_until(lambda: len(native.batches()) > 3, 300, "the rival to read", interval=1)
         wait_until(lambda: native.batches()[-1].rows < rate * 3, 300, "the rival to catch up", interval=1)

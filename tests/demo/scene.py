@@ -60,6 +60,11 @@ class Scene:
         """Micro-batches of the driver that runs now."""
         return list(batches(self.cluster.logs(self.driver)))
 
+    def has_caught_up(self, rate: int) -> bool:
+        """Whether some micro-batches are done, and what is left is less than a second's load."""
+        lag = self.source.report.lag
+        return len(self.batches()) > 2 and lag is not None and lag < rate
+
     def batches_on_disk(self) -> list[Batch]:
         """Micro-batches of all drivers of the present application, from the node's files: no API server is asked."""
         return list(batches(self.cluster.all_logs(self._driver_name)))

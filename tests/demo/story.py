@@ -69,7 +69,7 @@ def play(scene: Scene, progress: Progress) -> tuple[Delivery, int, int]:
         with progress.step("driver and executor start, first micro-batches"):
             scene.source.wait_adopted(parallelism=2, splits=13, timeout=180)
         with progress.step("catch up with what was produced meanwhile"):
-            wait_until(lambda: _has_caught_up(scene), 120, "the lag to be less than a second's load", interval=0.5)
+            wait_until(lambda: scene.has_caught_up(RATE), 120, "the lag to be less than a second's load", interval=0.5)
         console.print(owner_table(scene.source.assignment), markup=False)
         restarts = sum(rescale(scene, readers) for readers in (5, 3))
         grow(scene, progress)
@@ -149,11 +149,6 @@ def lose_driver(scene: Scene, progress: Progress) -> None:
 def _wait_for_batches(scene: Scene, count: int) -> None:
     seen = _newest(scene)
     wait_until(lambda: _newest(scene) >= seen + count, 90, f"{count} micro-batches", interval=0.2)
-
-
-def _has_caught_up(scene: Scene) -> bool:
-    lag = scene.source.report.lag
-    return _newest(scene) >= 2 and lag is not None and lag < RATE
 
 
 def _newest(scene: Scene) -> int:
