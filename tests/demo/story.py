@@ -41,12 +41,13 @@ def main(
         scene = Scene(
             cluster, OperatorProcess(cluster.control_plane, spark_conf=cluster.driver_spark_conf, detach=keep)
         )
-        delivery, produced, restarts = play(scene, progress)
-        if keep:
-            _say_how_to_go_on(scene)
-        elif not delivery.is_exact:
-            for example in delivery.examples:
-                console.print(example, markup=False)
+        try:
+            delivery, produced, restarts = play(scene, progress)
+        finally:
+            if keep:
+                _say_how_to_go_on(scene)
+        for example in delivery.examples:
+            console.print(example, markup=False)
         if not keep:
             scene.operator.stop()
     is_ok = delivery.is_exact and restarts == 0
@@ -67,7 +68,7 @@ def play(scene: Scene, progress: Progress) -> tuple[Delivery, int, int]:
         _act("kubectl apply -f examples/orders.yaml (broker, folders and memory of this machine filled in)")
         scene.apply()
         with progress.step("driver and executor start, first micro-batches"):
-            scene.source.wait_adopted(parallelism=2, splits=13, timeout=180)
+            scene.source.wait_adopted(parallelism=2, splits=13, timeout=300)
         with progress.step("catch up with what was produced meanwhile"):
             wait_until(lambda: scene.has_caught_up(RATE), 120, "the lag to be less than a second's load", interval=0.5)
         console.print(owner_table(scene.source.assignment), markup=False)
@@ -115,7 +116,7 @@ def grow(scene: Scene, progress: Progress) -> None:
     before = scene.source.assignment
     scene.cluster.kafka().admin.add_partitions("orders", 12)
     with progress.step("discovery finds 4 new partitions"):
-        scene.source.wait_adopted(parallelism=3, splits=17, timeout=60)
+        scene.source.wait_adopted(parallelism=3, splits=17, timeout=120)
     after = scene.source.assignment
     console.print(owner_table(after) + f"\n{moves(before, after)} splits moved", markup=False)
 
@@ -140,8 +141,8 @@ def lose_driver(scene: Scene, progress: Progress) -> None:
     incarnation = scene.source.report.incarnation
     scene.cluster.kill_pod_process(scene.driver)
     with progress.step("a new driver reads"):
-        wait_until(lambda: scene.source.report.incarnation > incarnation, 120, "a new driver to register", interval=0.5)
-        scene.source.wait_adopted(parallelism=3, splits=17, timeout=60)
+        wait_until(lambda: scene.source.report.incarnation > incarnation, 300, "a new driver to register", interval=0.5)
+        scene.source.wait_adopted(parallelism=3, splits=17, timeout=120)
         _wait_for_batches(scene, 3)
     console.print(owner_table(scene.source.assignment), markup=False)
 

@@ -9,6 +9,7 @@ from balanced_source_operator.controller.application import (
     ApplicationState,
     Deadlines,
     Decision,
+    Sightings,
     Wanted,
     decide,
 )
@@ -20,10 +21,17 @@ DEADLINES = Deadlines(stuck_after=300, retry_failed_after=30)
 
 
 def decision(
-    applications: list[dict[str, Any]], pods: list[dict[str, Any]], *, now: float = NOW, **changes: Any
+    applications: list[dict[str, Any]],
+    pods: list[dict[str, Any]],
+    *,
+    now: float = NOW,
+    since: float = NOW,
+    **changes: Any,
 ) -> Decision:
+    """What is decided at `now` about applications that are in their states since `since`."""
     wanted = {"base": "orders", "spec_hash": "h", "is_suspended": False, "may_start": True, **changes}
-    return decide(Wanted(**wanted), applications, pods, deadlines=DEADLINES, now=now)
+    seen = Sightings().looked(applications, now=since)
+    return decide(Wanted(**wanted), applications, pods, seen=seen, deadlines=DEADLINES, now=now)
 
 
 def names(manifests: tuple[Any, ...]) -> list[str]:
@@ -109,6 +117,18 @@ def test_stuck_without_a_driver_is_made_anew_but_not_with_one() -> None:
 
     assert names(decision(stuck, [], now=NOW + 300).delete) == ["orders-1"]
     assert decision(stuck, [driver_pod()], now=NOW + 300).delete == ()
+
+
+def test_a_crash_after_days_is_not_taken_for_being_stuck() -> None:
+    days = NOW + 3 * 86_400
+    seen = Sightings().looked([spark_application(state="RUNNING")], now=NOW)
+    crashed = spark_application(state="PENDING_RERUN")
+
+    decided = decision([crashed], [], now=days + 299, since=days)
+
+    assert (decided.delete, decided.state) == ((), ApplicationState.PENDING)
+    assert seen.looked([crashed], now=days).seconds(crashed, now=days) == 0
+    assert seen.looked([crashed], now=days).looked([crashed], now=days + 5).seconds(crashed, now=days + 9) == 9
 
 
 def test_suspend_stops_the_application_and_is_done_when_no_driver_lives() -> None:

@@ -6,8 +6,8 @@ ever (so there is a deadline); it can say FAILED while its driver lives (so pods
 """
 
 import enum
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
 
@@ -77,6 +77,28 @@ class Deadlines:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Sightings:
+    """Since when each application has been in its state, as far as this operator has seen it.
+
+    The application does not say: its newest time stamp may be of a submission days ago, when its driver crashes now.
+
+    Attributes:
+        first: uid and state → time of the first look at it, seconds.
+    """
+
+    first: Mapping[tuple[str, str], float] = field(default_factory=dict)
+
+    def looked(self, applications: Sequence[Manifest], *, now: float) -> "Sightings":
+        """What is known after a further look; what is over is forgotten."""
+        keys = [_sighting(application) for application in applications]
+        return Sightings(first={key: self.first.get(key, now) for key in keys})
+
+    def seconds(self, application: Manifest, *, now: float) -> float:
+        """How long it has been in its state."""
+        return now - self.first.get(_sighting(application), now)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
     """What to do, and what to say about it.
 
@@ -100,7 +122,13 @@ class Decision:
 
 
 def decide(
-    wanted: Wanted, applications: Sequence[Manifest], pods: Sequence[Manifest], *, deadlines: Deadlines, now: float
+    wanted: Wanted,
+    applications: Sequence[Manifest],
+    pods: Sequence[Manifest],
+    *,
+    seen: Sightings,
+    deadlines: Deadlines,
+    now: float,
 ) -> Decision:
     """What happens next. Repeating a decision on what it led to changes nothing more."""
     current = [a for a in applications if not a["metadata"].get("deletionTimestamp")]
@@ -120,7 +148,7 @@ def decide(
             message=f"settings of the application changed: {_name(surplus[0])} is stopped, then started anew",
         )
     if keep is not None:
-        return _watch(keep, pods, deadlines=deadlines, now=now)
+        return _watch(keep, pods, in_state=seen.seconds(keep, now=now), deadlines=deadlines, now=now)
     return _start(wanted, applications, leaving, pods)
 
 
@@ -173,7 +201,9 @@ def _start(
     )
 
 
-def _watch(application: Manifest, pods: Sequence[Manifest], *, deadlines: Deadlines, now: float) -> Decision:
+def _watch(
+    application: Manifest, pods: Sequence[Manifest], *, in_state: float, deadlines: Deadlines, now: float
+) -> Decision:
     name, state = _name(application), _state(application)
     lives = bool(driver_pods(pods, name))
     if state is ApplicationState.FAILED and lives:
@@ -186,7 +216,7 @@ def _watch(application: Manifest, pods: Sequence[Manifest], *, deadlines: Deadli
     if state is ApplicationState.FAILED:
         return _failed(application, deadlines=deadlines, now=now)
     if state in _PASSING:
-        return _passing(application, state, lives=lives, deadlines=deadlines, now=now)
+        return _passing(application, state, lives=lives, left=deadlines.stuck_after - in_state, deadlines=deadlines)
     return Decision(state=state, name=name)
 
 
@@ -205,10 +235,9 @@ def _failed(application: Manifest, *, deadlines: Deadlines, now: float) -> Decis
 
 
 def _passing(
-    application: Manifest, state: ApplicationState, *, lives: bool, deadlines: Deadlines, now: float
+    application: Manifest, state: ApplicationState, *, lives: bool, left: float, deadlines: Deadlines
 ) -> Decision:
     name = _name(application)
-    left = _since(application, now) + deadlines.stuck_after
     word = application.get("status", {}).get("applicationState", {}).get("state") or "new"
     if left <= 0 and not lives:
         return Decision(
@@ -225,6 +254,11 @@ def _passing(
         message=f"SparkApplication {name} is {word}",
         look_again=max(1.0, left),
     )
+
+
+def _sighting(application: Manifest) -> tuple[str, str]:
+    state = application.get("status", {}).get("applicationState", {}).get("state", "")
+    return str(application["metadata"].get("uid", "")), str(state)
 
 
 def _state(application: Manifest) -> ApplicationState:

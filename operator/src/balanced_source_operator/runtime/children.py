@@ -5,7 +5,14 @@ import time
 from typing import Any
 
 from balanced_source.coordinator import SourceCoordinator
-from balanced_source_operator.controller.application import ApplicationState, Deadlines, Decision, Wanted, decide
+from balanced_source_operator.controller.application import (
+    ApplicationState,
+    Deadlines,
+    Decision,
+    Sightings,
+    Wanted,
+    decide,
+)
 from balanced_source_operator.kube.port import ConflictError, Manifest
 from balanced_source_operator.resources.access import role, role_binding
 from balanced_source_operator.resources.documents import config_map
@@ -44,6 +51,7 @@ class Children:
         self._events = events
         self._troubles = troubles
         self._granted: tuple[Manifest, Manifest] | None = None
+        self._seen = Sightings()
 
     async def turn(self, desired: Desired, coordinator: SourceCoordinator[Any, Any] | None) -> Decision:
         """Make the children what they should be; returns what was decided about the application.
@@ -96,12 +104,15 @@ class Children:
             is_suspended=desired.spec.suspend,
             may_start=coordinator is not None and coordinator.state.epoch > 0 and bool(coordinator.state.owners),
         )
+        now, applications = time.time(), self._observed.all(KUBEFLOW_APPLICATION)
+        self._seen = self._seen.looked(applications, now=now)
         return decide(
             wanted,
-            self._observed.all(KUBEFLOW_APPLICATION),
+            applications,
             self._observed.all(POD),
+            seen=self._seen,
             deadlines=Deadlines(stuck_after=settings.stuck_after, retry_failed_after=settings.retry_failed_after),
-            now=time.time(),
+            now=now,
         )
 
     async def _delete(self, application: Manifest) -> None:
