@@ -7,10 +7,12 @@ product's own, documents and Spark checkpoints included; only broker, store and 
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from balanced_source.api import AsyncCall, Boundedness, Position, RebalanceCause, SplitId
+from balanced_source.assigners import Placement, SplitAssigner
+from balanced_source.connectors.discovery import Alarm, Discover
 from balanced_source.connectors.kafka import KafkaSource
 from balanced_source.coordinator import (
     CallCompleted,
@@ -40,6 +42,17 @@ def bounded_source(*clusters: str, **changes: Any) -> BoundedKafkaSource:
     """A source that ends; discovery runs once."""
     plain = kafka_source(*clusters, **{"discovery_interval": None, **changes})
     return BoundedKafkaSource(**{name: getattr(plain, name) for name in KafkaSource.__dataclass_fields__})
+
+
+@dataclass(frozen=True)
+class FixedOwners(SplitAssigner):
+    """Owners as the test wants them."""
+
+    wanted: Mapping[SplitId, int]
+
+    def place(self, placement: Placement) -> dict[SplitId, int]:
+        known = {*placement.owners, *placement.pending}
+        return {s: o for s, o in self.wanted.items() if s in known and placement.owners.get(s) != o}
 
 
 def splits(topic: str, count: int, *, cluster: str = "c", first: int = 0) -> list[SplitId]:
@@ -105,20 +118,21 @@ class Stage:
         self.operator.answer()
         return self
 
-    def answers(self, kind: type[AsyncCall], *, delayed: bool = False) -> Self:
+    def answers(self, kind: type[AsyncCall], *, delayed: bool = False, takes_time: bool = True) -> Self:
         """Only calls of one kind are answered, each once; what they lead to waits."""
         operator = self.operator
         todo = [call for call in operator.calls if isinstance(call.call, kind) and (delayed or call.delay == 0)]
         operator.calls = [call for call in operator.calls if call not in todo]
         for call in todo:
-            operator.now += call.delay
+            operator.now += call.delay if takes_time else 0.0
             operator.handle(CallCompleted(call.call_id, self.broker.execute(call.call)))
         return self
 
     def looks_again(self, times: int = 1) -> Self:
-        """Time passes, and calls that wait for it are answered; each removal needs two of these."""
+        """The discoveries that wait for their time are answered, and alarms; each removal needs two of these."""
         for _ in range(times):
-            self.operator.answer(delayed=True)
+            self.answers(Discover, delayed=True).discovers()
+            self.answers(Alarm, delayed=True, takes_time=False)  # it asks what time it is, and may come early
         return self
 
     def rescales(self, readers: int) -> Self:
@@ -129,6 +143,12 @@ class Stage:
         self.operator.source = source
         self.operator.handle(SourceChanged(source))
         return self
+
+    def moves(self, split_id: SplitId, reader: int) -> Self:
+        """The policy wants a split somewhere else."""
+        fixed = FixedOwners({**self.state.owners, split_id: reader})
+        self.operator.coordinator.enumerator.source = replace(self.operator.source, assigner=fixed)
+        return self.rebalances()
 
     def rebalances(self) -> Self:
         self.operator.handle(RebalanceRequested(RebalanceCause.REQUESTED))
@@ -217,6 +237,10 @@ class Stage:
     @property
     def spread(self) -> int:
         return max(self.loads) - min(self.loads)
+
+    def with_owner(self, reader: int) -> SplitId:
+        """Some split of a reader."""
+        return min(self.owned(reader))
 
     @property
     def pending(self) -> set[SplitId]:

@@ -43,9 +43,27 @@ def test_an_assignment_is_adopted_with_the_reader_s_own_positions() -> None:
 def test_a_returning_split_goes_on_at_the_newer_of_two_positions() -> None:
     kept = StreamOffset(epoch=1, retained={A: 40, B: 40})
 
-    adopted = adopt(kept, assignment(owners={A: 0, B: 0}, starts={A: 30, B: 60}), host="0")
+    starts = {A: 30, B: 60}
+    back = assignment(owners={A: 0, B: 0}, starts=starts, since={A: 2, B: 2}, retained=frozenset({A, B}))
+    adopted = adopt(kept, back, host="0")
 
     assert adopted.positions == {A: 40, B: 60}
+
+
+def test_what_a_host_retained_does_not_count_for_another_split_by_the_same_name() -> None:
+    kept = StreamOffset(epoch=1, owners={B: 0}, positions={B: 40}, retained={A: 40})
+
+    adopted = adopt(kept, assignment(owners={A: 0, B: 0}, starts={A: 0, B: 0}, since={A: 2, B: 2}), host="0")
+
+    assert adopted.positions == {A: 0, B: 0}
+
+
+def test_what_was_adopted_goes_on_although_the_operator_has_not_heard_of_it() -> None:
+    held = StreamOffset(epoch=2, owners={A: 0}, positions={A: 40})
+
+    adopted = adopt(held, assignment(3, owners={A: 0}, starts={A: 0}, since={A: 2}), host="0")
+
+    assert adopted.positions == {A: 40}
 
 
 def test_a_removed_split_is_kept_only_where_it_is_retained() -> None:

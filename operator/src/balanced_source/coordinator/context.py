@@ -78,7 +78,7 @@ class CoordinatorContext(SplitEnumeratorContext[SplitT], Generic[SplitT]):
     def assign_splits(self, new_assignments: SplitsAssignment[SplitT]) -> None:
         splits, owners = self._checked(new_assignments)
         state = self.state
-        revoking, uncovered = dict(state.revoking), {}
+        revoking, uncovered, reclaimed = dict(state.revoking), {}, set(state.reclaimed)
         for split_id, subtask_id in owners.items():
             host, holder = state.host_of(subtask_id), self._holder(split_id)
             if holder == host:
@@ -87,8 +87,10 @@ class CoordinatorContext(SplitEnumeratorContext[SplitT], Generic[SplitT]):
                     # An epoch without the split is out: the host may acknowledge it without ever having held the
                     # split, so that acknowledgement must not count as cover. Where it did, its own position wins.
                     uncovered[split_id] = subtask_id
+                    reclaimed.add(split_id)
             elif holder is None:
                 uncovered[split_id] = subtask_id
+                (reclaimed.add if split_id in state.retained else reclaimed.discard)(split_id)
             elif split_id not in revoking:
                 revoking[split_id] = self._revocation(split_id, holder)
         self.state = replace(
@@ -98,6 +100,7 @@ class CoordinatorContext(SplitEnumeratorContext[SplitT], Generic[SplitT]):
             revoking=revoking,
             tracker=state.tracker.record(uncovered),
             retained=state.retained - owners.keys(),
+            reclaimed=frozenset(reclaimed),
         )
         self.turn.is_changed |= bool(owners)
 

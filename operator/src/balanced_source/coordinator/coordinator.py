@@ -41,6 +41,7 @@ from balanced_source.coordinator.state import (
     reported_position,
 )
 from balanced_source.coordinator.view import assignment_of
+from balanced_source.documents import envelope
 from balanced_source.documents.assignment import Assignment
 from balanced_source.documents.report import HostReport
 from balanced_source.errors import ContractViolationError
@@ -134,6 +135,7 @@ class SourceCoordinator(Generic[SplitT, StateT]):
             for subtask in range(state.parallelism):
                 self.enumerator.add_reader(subtask)
         self._context.turn.is_changed |= not self._is_restored and state.lineage > 1
+        self._publish_new_settings()
         self._open_gate()
         effects = self._settle()
         if self._is_restored and state.epoch and self.state.epoch == state.epoch:
@@ -204,7 +206,12 @@ class SourceCoordinator(Generic[SplitT, StateT]):
         self._context.state = replace(self.state, epoch=max(self.state.epoch, report.epoch), has_history=has_history)
         self._set_host(
             report.host,
-            HostState(incarnation=report.incarnation, phase=HostPhase.RECOVERING, report=report),
+            HostState(
+                incarnation=report.incarnation,
+                phase=HostPhase.RECOVERING,
+                report=report,
+                known_from=self.state.hosts[report.host].known_from,
+            ),
         )
         self._drop_readers(report.host)
         if recovery.waiting_for(self.state):
@@ -320,6 +327,7 @@ class SourceCoordinator(Generic[SplitT, StateT]):
             revoking={s: r for s, r in state.revoking.items() if s not in done},
             splits={**state.splits, **{s: final[s] for s in moving}},
             tracker=state.tracker.forget(done).record(moving),
+            reclaimed=state.reclaimed - done.keys(),
         )
         self._must_persist = True
         self._context.turn.is_changed |= bool(moving)
@@ -386,11 +394,19 @@ class SourceCoordinator(Generic[SplitT, StateT]):
         self.enumerator.rebalance(event.cause)
 
     def _on_source(self, source: Source[SplitT, StateT]) -> None:
-        is_changed = source.reader_settings() != self.source.reader_settings()
+        context = self._context
+        # What was said to be the end is not the end of what is asked for now; the enumerator says it again if it is.
+        context.turn.is_changed |= bool(self.state.no_more_splits)
+        context.state = replace(self.state, no_more_splits=frozenset())
         self.source = source
         self.enumerator.handle_source_change(source)
-        self._context.turn.is_changed |= is_changed
+        self._publish_new_settings()
         self._must_persist = True
+
+    def _publish_new_settings(self) -> None:
+        """Readers learn of new settings by a new epoch, also when nobody was there as the user changed them."""
+        if self.state.epoch and envelope.digest(self.source.reader_settings()) != self.state.settings:
+            self._context.turn.is_changed = True
 
     # --- outside ------------------------------------------------------------------------------------------------
 
@@ -413,7 +429,11 @@ class SourceCoordinator(Generic[SplitT, StateT]):
         if turn.is_changed:
             epoch = self.state.epoch + 1
             tracker = self.state.tracker.on_checkpoint(epoch)
-            context.state = replace(self.state, epoch=epoch, tracker=tracker)
+            settings = envelope.digest(self.source.reader_settings())
+            reclaimed = (
+                self.state.reclaimed.intersection(tracker.uncovered_since(0)) if self.state.reclaimed else frozenset()
+            )
+            context.state = replace(self.state, epoch=epoch, tracker=tracker, settings=settings, reclaimed=reclaimed)
             effects = [PersistState(self.checkpoint()), PublishAssignment(self.assignment)]
         elif self._must_persist:
             effects = [PersistState(self.checkpoint())]

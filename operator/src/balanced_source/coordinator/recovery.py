@@ -20,6 +20,7 @@ from balanced_source.api import Position, ReaderInfo, Source, SplitId
 from balanced_source.coordinator.state import (
     CoordinatorState,
     HostPhase,
+    HostState,
     SplitT,
     StateT,
     newest,
@@ -127,7 +128,7 @@ def _release(
         else:
             released.append(final)
     rest = {s: r for s, r in state.revoking.items() if s not in done}
-    return replace(state, revoking=rest, splits=splits), released
+    return replace(state, revoking=rest, splits=splits, reclaimed=state.reclaimed - done.keys()), released
 
 
 def _apply_positions(
@@ -136,24 +137,24 @@ def _apply_positions(
     reports: Mapping[str, HostReport],
     known: Mapping[SplitId, Position],
 ) -> CoordinatorState[SplitT]:
-    """Positions of splits of the recovering hosts: their owner's word, else the furthest that anybody knows.
+    """Positions of splits of the recovering hosts; splits of hosts that go on are not touched at all.
 
-    A host that had a split once, and reports it still, can only move it forward; splits of hosts that go on are not
-    touched at all. Where a split ends is the reporter's word too, as long as nobody has adopted what was decided: a
-    discovery after the loss of the state has found the end of today.
+    What was decided knowing the host is compared with its report epoch by epoch. What was decided before the host had
+    ever registered (the state was lost) is a guess: any report is better, also about where the split ends.
     """
     moved: dict[SplitId, SplitT] = {}
-    uncovered = state.tracker.uncovered_since(0)
-    reported = {s: a for report in reports.values() for s, a in report.attributes.items() if s in uncovered}
+    attributes = {s: a for report in reports.values() for s, a in report.attributes.items()}
     for split_id, furthest in known.items():
         owner = state.owners.get(split_id)
-        report = reports.get(state.host_of(owner)) if owner is not None else None
-        if report is not None:
-            split = state.splits[split_id]
-            if split_id in reported:
-                split = source.create_split(split_id, split.position, reported[split_id])
-            word = report.positions.get(split_id, newest(split.position, furthest))
-            moved[split_id] = split.at(word)
+        host = state.hosts[state.host_of(owner)] if owner is not None else None
+        if host is None or host.report is None or host.phase is not HostPhase.RECOVERING:
+            continue
+        split = state.splits[split_id]
+        if host.known_from:
+            moved[split_id] = state.split(split_id)
+        else:
+            word = host.report.positions.get(split_id, newest(split.position, furthest))
+            moved[split_id] = source.create_split(split_id, word, attributes.get(split_id, split.attributes()))
     return replace(state, splits={**state.splits, **moved})
 
 
@@ -180,10 +181,7 @@ def _without(state: CoordinatorState[SplitT], gone: Iterable[SplitId]) -> Coordi
 
 
 def _activate(state: CoordinatorState[SplitT], reports: Mapping[str, HostReport]) -> CoordinatorState[SplitT]:
-    hosts = {
-        name: replace(host, phase=HostPhase.ACTIVE, addressed_epoch=state.epoch + 1) if name in reports else host
-        for name, host in state.hosts.items()
-    }
+    hosts = {name: _activated(host, state.epoch + 1) if name in reports else host for name, host in state.hosts.items()}
     mine = {subtask for name in reports for subtask in state.subtasks_of(name)}
     owned = [s for s, o in state.owners.items() if state.host_of(o) in reports]
     return replace(
@@ -193,6 +191,10 @@ def _activate(state: CoordinatorState[SplitT], reports: Mapping[str, HostReport]
         no_more_splits=state.no_more_splits - mine,
         outbox=tuple(e for e in state.outbox if e.subtask_id not in mine),
     )
+
+
+def _activated(host: HostState, epoch: int) -> HostState:
+    return replace(host, phase=HostPhase.ACTIVE, addressed_epoch=epoch, known_from=host.known_from or epoch)
 
 
 def _readers(

@@ -42,6 +42,8 @@ class HostState:
             snapshot (Flink lost partitions there: FLINK-40469).
         addressed_epoch: first epoch that is meant for this incarnation; an acknowledgement is at least that.
         events_seen: number of the last custom event taken from it.
+        known_from: first epoch that was decided knowing what the host holds, its first incarnation's; 0 if it has never
+            registered in this lineage.
     """
 
     incarnation: int = 0
@@ -49,6 +51,7 @@ class HostState:
     report: HostReport | None = None
     addressed_epoch: int = 0
     events_seen: int = 0
+    known_from: int = 0
 
     @property
     def acknowledged_epoch(self) -> int:
@@ -77,6 +80,26 @@ def reported_position(report: HostReport, split_id: SplitId, known: Position) ->
     if split_id in report.positions:
         return report.positions[split_id]
     return newest(known, report.retained.get(split_id))
+
+
+def believed_position(
+    report: HostReport, split_id: SplitId, known: Position, *, since: int | None, is_reclaimed: bool
+) -> Position:
+    """Position of a split by the report of its owner's host, which may be older than the decision.
+
+    Args:
+        report: of the host.
+        split_id: owned by one of its readers.
+        known: position when it was assigned.
+        since: first epoch with the split; None if the host has adopted it. A report of an earlier epoch tells of former
+            times: of another split by that name, or of the same before somebody else read on.
+        is_reclaimed: see `CoordinatorState`.
+    """
+    if since is None or 0 < since <= report.epoch:
+        return report.positions.get(split_id, known)
+    if is_reclaimed:
+        return newest(known, report.positions.get(split_id), report.retained.get(split_id))
+    return known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,11 +132,14 @@ class CoordinatorState(Generic[SplitT]):
         tracker: which assignments their host has not adopted yet.
         revoking: splits on their way out of a host.
         retained: splits without an owner whose positions the hosts keep.
+        reclaimed: owned splits that were given back before their host had let go, or that hosts have retained: one may
+            have read on after its last report, so what it holds counts too.
         no_more_splits: readers that were told so.
         outbox: custom events to readers, until acknowledged.
         events_sent: number of the newest of them.
         loads: what splits cost, as observed; empty unless the source wants to know.
         rebalance_nonce: of the last rebalance that the user asked for.
+        settings: digest of the reader settings that were published last; empty when unknown.
     """
 
     has_history: bool = False
@@ -126,11 +152,13 @@ class CoordinatorState(Generic[SplitT]):
     tracker: SplitAssignmentTracker = field(default_factory=SplitAssignmentTracker)
     revoking: Mapping[SplitId, Revocation[SplitT]] = field(default_factory=dict)
     retained: frozenset[SplitId] = frozenset()
+    reclaimed: frozenset[SplitId] = frozenset()
     no_more_splits: frozenset[int] = frozenset()
     outbox: tuple[NumberedEvent, ...] = ()
     events_sent: int = 0
     loads: LoadTracker = field(default_factory=LoadTracker)
     rebalance_nonce: int = 0
+    settings: str = ""
 
     def host_of(self, subtask_id: int) -> str:
         """The host that runs a reader; it does not depend on parallelism, so a rescale moves no reader."""
@@ -146,7 +174,10 @@ class CoordinatorState(Generic[SplitT]):
         """Newest known position of an owned split: the host's report beats what was remembered."""
         report = self.hosts[self.host_of(self.owners[split_id])].report
         remembered = self.splits[split_id].position
-        return remembered if report is None else reported_position(report, split_id, remembered)
+        if report is None:
+            return remembered
+        since, is_reclaimed = self.tracker.epoch_of(split_id), split_id in self.reclaimed
+        return believed_position(report, split_id, remembered, since=since, is_reclaimed=is_reclaimed)
 
     def split(self, split_id: SplitId) -> SplitT:
         """An owned split at its newest known position."""

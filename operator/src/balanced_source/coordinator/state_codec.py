@@ -20,13 +20,17 @@ from balanced_source.documents.splits import decode_splits, encode_splits
 
 
 def _upgrade_1(body: Json) -> Json:
-    """Version 2 added attributes to reports, and whether anybody has ever held anything."""
+    """Version 2 added what a restart and a second life of a split need: history, reclaimed, settings, known_from."""
     coordinator = body["coordinator"]
-    hosts = [
-        [name, {**host, "report": host["report"] and report.upgrade_1(host["report"])}]
-        for name, host in coordinator["hosts"]
-    ]
-    return {**body, "coordinator": {**coordinator, "hosts": hosts, "hasHistory": True}}
+    hosts = [[name, _upgrade_host_1(host)] for name, host in coordinator["hosts"]]
+    added = {"hasHistory": True, "settings": "", "reclaimed": []}
+    return {**body, "coordinator": {**coordinator, **added, "hosts": hosts}}
+
+
+def _upgrade_host_1(host: Any) -> Json:
+    is_known = host["phase"] != HostPhase.EXPECTED.value
+    waiting = report.upgrade_1(host["report"]) if host["report"] is not None else None
+    return {**host, "report": waiting, "knownFrom": int(is_known)}
 
 
 KIND: Final = envelope.Kind(name="EnumeratorState", version=2, upgrades={1: _upgrade_1})
@@ -76,11 +80,13 @@ def _coordinator_to_json(state: CoordinatorState[SplitT]) -> Json:
             "splits": encode_splits({s: r.split for s, r in state.revoking.items()}),
         },
         "retained": columns.encode_ids(state.retained),
+        "reclaimed": columns.encode_ids(state.reclaimed),
         "noMoreSplits": sorted(state.no_more_splits),
         "outbox": encode_events(state.outbox),
         "eventsSent": state.events_sent,
         "loads": loads.to_json(state.loads),
         "rebalanceNonce": state.rebalance_nonce,
+        "settings": state.settings,
     }
 
 
@@ -98,12 +104,14 @@ def _coordinator_from_json(data: Any, source: Source[SplitT, StateT]) -> Coordin
         ),
         revoking=_revoking_from_json(data["revoking"], source),
         retained=columns.decode_ids(data["retained"]),
+        reclaimed=columns.decode_ids(data["reclaimed"]),
         no_more_splits=frozenset(data["noMoreSplits"]),
         outbox=decode_events(data["outbox"]),
         events_sent=int(data["eventsSent"]),
         # Version 2 was never released without them.
         loads=loads.from_json(data.get("loads", [])),
         rebalance_nonce=int(data.get("rebalanceNonce", 0)),
+        settings=str(data["settings"]),
     )
 
 
@@ -125,6 +133,7 @@ def _host_to_json(host: HostState) -> Json:
         "report": report.to_json(host.report) if waits and host.report is not None else None,
         "addressedEpoch": host.addressed_epoch,
         "eventsSeen": host.events_seen,
+        "knownFrom": host.known_from,
     }
 
 
@@ -135,4 +144,5 @@ def _host_from_json(data: Any) -> HostState:
         report=report.from_json(data["report"]) if data["report"] is not None else None,
         addressed_epoch=int(data["addressedEpoch"]),
         events_seen=int(data["eventsSeen"]),
+        known_from=int(data["knownFrom"]),
     )

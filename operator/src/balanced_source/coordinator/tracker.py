@@ -47,6 +47,12 @@ class SplitAssignmentTracker:
                 kept[taken] = rest
         return self if kept == self.by_checkpoint else replace(self, by_checkpoint=kept)
 
+    def epoch_of(self, split_id: SplitId) -> int | None:
+        """The checkpoint that will cover this split: None if one does already, 0 if the next one will."""
+        if split_id in self.uncheckpointed:
+            return 0
+        return next((taken for taken, owned in self.by_checkpoint.items() if split_id in owned), None)
+
     def uncovered_since(self, checkpoint_id: int, *, of: Callable[[int], bool] = lambda _: True) -> Owned:
         """What subtasks that were restored from `checkpoint_id` cannot know of, with its owner."""
         later = [owned for taken, owned in self.by_checkpoint.items() if taken > checkpoint_id]

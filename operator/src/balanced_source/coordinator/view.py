@@ -10,7 +10,7 @@ from balanced_source.documents.assignment import Assignment
 def assignment_of(state: CoordinatorState[SplitT], settings: Mapping[str, Json]) -> Assignment:
     """What reader hosts shall do in `state.epoch`."""
     owners = visible_owners(state)
-    uncovered = state.tracker.uncovered_since(0)
+    since = {s: epoch for epoch, owned in state.tracker.by_checkpoint.items() for s in owned if s in owners}
     attributes = ((split_id, state.splits[split_id].attributes()) for split_id in owners)
     return Assignment(
         lineage=state.lineage,
@@ -19,9 +19,10 @@ def assignment_of(state: CoordinatorState[SplitT], settings: Mapping[str, Json])
         # A host that waits behind the gate is not meant yet, whatever was decided for its predecessor.
         incarnations={name: host.incarnation if host.addressed_epoch else 0 for name, host in state.hosts.items()},
         owners=owners,
-        starts={s: state.position(s) for s in uncovered if s in owners},
+        starts={s: state.position(s) for s in since},
+        since=since,
         attributes={s: a for s, a in attributes if a},
-        retained=state.retained | state.revoking.keys(),
+        retained=state.retained | state.reclaimed | state.revoking.keys(),
         no_more_splits=state.no_more_splits,
         events=state.outbox,
         events_seen={name: host.events_seen for name, host in state.hosts.items()},

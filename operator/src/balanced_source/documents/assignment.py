@@ -32,9 +32,12 @@ class Assignment:
         incarnations: host → the incarnation that this is for; any other incarnation must not use it.
         owners: split → subtask. A split that is not here is pending, or not ours.
         starts: position of the splits that their host may not hold yet; see `balanced_source.host.adopt`.
+        since: epoch in which each of these was assigned. A host whose offset is older has nothing to say about it: what
+            it holds by that name is of former times (a topic that was created anew).
         attributes: what readers must know of a split besides its position; only where there is anything.
-        retained: splits without an owner whose positions the hosts keep: for a return, and so that the stream offset
-            alone could restore everything.
+        retained: splits whose positions the hosts keep although they do not read them: for a return, and so that the
+            stream offset alone could restore everything. An owned split is among them if its host may have read on
+            after its last report: then what the host has counts, if it is the newer position.
         no_more_splits: readers that get no further split.
         events: custom events for readers that their host has not acknowledged yet.
         events_seen: host → number of the last custom event that was received from it.
@@ -47,6 +50,7 @@ class Assignment:
     incarnations: Mapping[str, int] = field(default_factory=dict)
     owners: Mapping[SplitId, int] = field(default_factory=dict)
     starts: Mapping[SplitId, Position] = field(default_factory=dict)
+    since: Mapping[SplitId, int] = field(default_factory=dict)
     attributes: Mapping[SplitId, Mapping[str, Json]] = field(default_factory=dict)
     retained: frozenset[SplitId] = frozenset()
     no_more_splits: frozenset[int] = frozenset()
@@ -55,7 +59,13 @@ class Assignment:
     settings: Mapping[str, Json] = field(default_factory=dict)
 
 
-KIND: Final = envelope.Kind(name="Assignment", version=1, upgrades={})
+def _upgrade_1(body: Json) -> Json:
+    """Version 2 added since."""
+    started = columns.decode_map(body["starts"])
+    return {**body, "since": columns.encode_map(dict.fromkeys(started, body["epoch"]))}
+
+
+KIND: Final = envelope.Kind(name="Assignment", version=2, upgrades={1: _upgrade_1})
 
 
 def encode(assignment: Assignment, *, source: str) -> str:
@@ -67,6 +77,7 @@ def encode(assignment: Assignment, *, source: str) -> str:
         "incarnations": dict(assignment.incarnations),
         "owners": columns.encode_map(assignment.owners),
         "starts": columns.encode_map(assignment.starts),
+        "since": columns.encode_map(assignment.since),
         "attributes": columns.encode_map(assignment.attributes),
         "retained": columns.encode_ids(assignment.retained),
         "noMoreSplits": sorted(assignment.no_more_splits),
@@ -94,6 +105,7 @@ def _build(body: dict[str, Any]) -> Assignment:
         incarnations=dict(body["incarnations"]),
         owners=columns.decode_map(body["owners"]),
         starts=columns.decode_map(body["starts"]),
+        since=columns.decode_map(body["since"]),
         attributes=columns.decode_map(body["attributes"]),
         retained=columns.decode_ids(body["retained"]),
         no_more_splits=frozenset(body["noMoreSplits"]),

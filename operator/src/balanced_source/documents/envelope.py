@@ -42,7 +42,7 @@ def encode(kind: Kind, source: str, body: Json) -> str:
         body: JSON without secrets.
     """
     content = {"kind": kind.name, "version": kind.version, "source": source, "body": body}
-    return canonical({**content, "digest": _digest(content)})
+    return canonical({**content, "digest": digest(content)})
 
 
 def decode(kind: Kind, text: str, *, source: str | None = None) -> Json:
@@ -53,13 +53,13 @@ def decode(kind: Kind, text: str, *, source: str | None = None) -> Json:
         IncompatibleVersionError: written by newer software.
     """
     content = _parse(kind, text)
-    digest = content.pop("digest")
+    written = content.pop("digest")
     version = content["version"]
     if not isinstance(version, int) or version < 1:
         raise CorruptDocumentError(f"{kind.name}: {version!r} is no version")
     if version > kind.version:
         raise IncompatibleVersionError(kind.name, found=version, supported=kind.version)
-    if digest != _digest(content):
+    if written != digest(content):
         raise CorruptDocumentError(f"{kind.name}: changed by somebody else since it was written (digest differs)")
     if source is not None and content["source"] != source:
         raise CorruptDocumentError(f"{kind.name}: belongs to source {content['source']}, not to {source}")
@@ -82,7 +82,8 @@ def canonical(value: Json) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
-def _digest(content: Mapping[str, Json]) -> str:
+def digest(content: Mapping[str, Json]) -> str:
+    """Of equal content, always the same short text."""
     return hashlib.sha256(canonical(content).encode()).hexdigest()[:32]
 
 

@@ -12,15 +12,16 @@ from balanced_source.errors import ContractViolationError
 def adopt(offset: StreamOffset, assignment: Assignment, *, host: str) -> StreamOffset:
     """The offset from which the first micro-batch of the new epoch goes on.
 
-    Positions come from the reader: what the host holds goes on where it is. A split that the host does not hold
-    starts at the newer of the assignment's position and the one that the host retained, if it did: the operator may
-    not have heard of the last progress before a revocation, and the host may not have heard who read on since.
+    Positions come from the reader: what the host holds goes on where it is. A split that was assigned after the host's
+    last adoption starts at the assignment's position, whatever the host has by that name; only where the assignment
+    names it as retained the newer of both counts: the operator may not have heard of the last progress before it took
+    the split away.
 
     Raises:
         ContractViolationError: a split has no position anywhere; adopting would lose or repeat records.
     """
     mine = owned_by(assignment, host)
-    fresh = {s: _start(offset, assignment, s) for s in mine if s not in offset.positions}
+    fresh = {s: _start(offset, assignment, s) for s in mine if not _goes_on(offset, assignment, s)}
     held = {**offset.retained, **offset.positions}
     retained = {s: held[s] for s in assignment.retained if s in held and s not in mine}
     return StreamOffset(
@@ -57,8 +58,14 @@ def owned_by(assignment: Assignment, host: str) -> Mapping[SplitId, int]:
     return {s: o for s, o in assignment.owners.items() if o in mine}
 
 
+def _goes_on(offset: StreamOffset, assignment: Assignment, split_id: SplitId) -> bool:
+    return split_id in offset.positions and assignment.since.get(split_id, 0) <= offset.epoch
+
+
 def _start(offset: StreamOffset, assignment: Assignment, split_id: SplitId) -> Position:
-    known = [table[split_id] for table in (offset.retained, assignment.starts) if split_id in table]
+    own = (offset.positions, offset.retained) if split_id in assignment.retained else ()
+    tables = (*own, assignment.starts)
+    known = [table[split_id] for table in tables if split_id in table]
     if not known:
         raise ContractViolationError(f"epoch {assignment.epoch} assigns split {split_id} without a position")
     return max((position for position in known if position is not None), default=None)

@@ -44,8 +44,8 @@ def plan(start: StreamOffset, end: StreamOffset) -> tuple[ReaderPlan, ...]:
 
 
 def _begin(start: StreamOffset, end: StreamOffset, split_id: SplitId) -> Position:
-    if split_id in start.positions:
-        return start.positions[split_id]
     if split_id in end.starts:
         return end.starts[split_id]
+    if split_id in start.positions:
+        return start.positions[split_id]
     raise ContractViolationError(f"split {split_id} of epoch {end.epoch} has no start: offset log was tampered with?")

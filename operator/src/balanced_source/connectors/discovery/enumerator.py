@@ -55,6 +55,7 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
     # --- life cycle ---------------------------------------------------------------------------------------------
 
     def start(self) -> None:
+        self._agree_with_source()
         for scope in self.source.scopes():
             self._ask(scope, delay=0.0)
         if self.state.retained:
@@ -132,15 +133,18 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
 
     def handle_revoked(self, splits: Sequence[SplitT]) -> None:
         retained, unassigned = dict(self.state.retained), dict(self.state.unassigned)
+        changed: set[str] = set()
         for split in splits:
             if (entry := retained.get(split.split_id)) is not None:
                 retained[split.split_id] = replace(entry, split=split)
             elif split.split_id in unassigned:
                 unassigned[split.split_id] = split
             else:
-                # It may exist again as something else, which waited for this: look now, not in minutes.
-                self._ask(self.source.scope_of(split.split_id), delay=0.0)
+                changed.add(self.source.scope_of(split.split_id))
         self.state = replace(self.state, retained=retained, unassigned=unassigned)
+        # They may exist again as something else, which waited for this: look now, not in minutes.
+        for scope in sorted(changed.intersection(self.source.scopes())):
+            self._ask(scope, delay=0.0)
 
     def handle_finished(self, split_ids: Sequence[SplitId]) -> None:
         fresh = [s for s in split_ids if s not in self.state.finished]
@@ -152,14 +156,26 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
             super().handle_source_change(source)
             return
         before, self.source = self.source, source
-        known = {*self.context.current_assignments(), *self.state.unassigned}
-        self._remove({s for s in known if not source.subscribes(s)}, "not subscribed any more")
-        self._keep_scopes(frozenset(source.scopes()))
+        same = frozenset(
+            scope
+            for scope in self.life.answered.intersection(source.scopes(), before.scopes())
+            if source.discover(scope, 0) == before.discover(scope, 0)
+        )
+        self.life = replace(self.life, answered=same)
+        self._agree_with_source()
         for scope in source.scopes():
             self._ask(scope, delay=0.0)
-        if source.assigner != before.assigner:
-            self.state = replace(self.state, rebalance_due=True)
         self._assign()
+
+    def _agree_with_source(self) -> None:
+        """Whether the source changed just now or while nobody was there: what it does not ask for any more goes."""
+        known = {*self.context.current_assignments(), *self.state.unassigned}
+        self._remove({s for s in known if not self.source.subscribes(s)}, "not subscribed any more")
+        self._keep_scopes(frozenset(self.source.scopes()))
+        policy = repr(self.source.assigner)
+        if policy != self.state.assigner:
+            is_other = self.state.assigner != ""
+            self.state = replace(self.state, assigner=policy, rebalance_due=self.state.rebalance_due or is_other)
 
     def _keep_scopes(self, scopes: frozenset[str]) -> None:
         """Forget what is known about scopes that are no more; one without positions left returns like a new one."""

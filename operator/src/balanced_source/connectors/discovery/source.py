@@ -22,8 +22,8 @@ from balanced_source.errors import IncompatibleVersionError
 if TYPE_CHECKING:
     from balanced_source.connectors.discovery.enumerator import DiscoveringSplitEnumerator
 
-STATE_VERSION: Final = 1
-"""Version of `DiscoveryState` as JSON."""
+STATE_VERSION: Final = 2
+"""Version of `DiscoveryState` as JSON; 2 added the assigner."""
 
 
 class DiscoveringSource(Source[SplitT, DiscoveryState[SplitT]], Generic[SplitT]):
@@ -84,6 +84,7 @@ class DiscoveringSource(Source[SplitT, DiscoveryState[SplitT]], Generic[SplitT])
             "retainedUntil": columns.encode_map({s: entry.until for s, entry in state.retained.items()}),
             "discovered": sorted(state.discovered),
             "rebalanceDue": state.rebalance_due,
+            "assigner": state.assigner,
         }
 
     def decode_state(self, version: int, data: Any) -> DiscoveryState[SplitT]:
@@ -98,6 +99,7 @@ class DiscoveringSource(Source[SplitT, DiscoveryState[SplitT]], Generic[SplitT])
             retained={s: Retained(split=split, until=float(until[s])) for s, split in retained.items()},
             discovered=frozenset(data["discovered"]),
             rebalance_due=bool(data["rebalanceDue"]),
+            assigner=str(data["assigner"]) if version > 1 else "",
         )
 
     def create_enumerator(self, context: SplitEnumeratorContext[SplitT]) -> DiscoveringSplitEnumerator[SplitT]:

@@ -36,6 +36,8 @@ class DiscoveryState(Generic[SplitT]):
         discovered: scopes whose first discovery is complete, with all start positions resolved. Splits found later in
             such a scope are new, and start at their beginning whatever the start option says (FLINK-32019).
         rebalance_due: splits may move as soon as everything is known.
+        assigner: the policy that the owners were computed under, as text; empty when unknown. A restored enumerator
+            sees from it that the user chose another one while nobody was there.
     """
 
     unassigned: Mapping[SplitId, SplitT] = field(default_factory=dict)
@@ -44,6 +46,7 @@ class DiscoveryState(Generic[SplitT]):
     preferred: Mapping[SplitId, int] = field(default_factory=dict)
     discovered: frozenset[str] = frozenset()
     rebalance_due: bool = False
+    assigner: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
