@@ -17,6 +17,7 @@ from balanced_source.connectors.kafka import (
     resolve_stop,
 )
 from balanced_source.errors import RefusedDiscoveryError
+from balanced_source.host.alignment import RecordTime
 from balanced_source_adapters.kafka_client import ClusterClient
 from balanced_source_adapters.kafka_config import NoSecrets, SecretReader, client_config
 
@@ -85,6 +86,14 @@ class KafkaAdmin:
             DiscoveryError: the cluster did not answer, or refused.
         """
         return self._client(cluster).ends(split_ids, Anchor.EARLIEST)
+
+    def records_from(self, cluster: KafkaCluster, millis: Mapping[SplitId, int]) -> dict[SplitId, RecordTime | None]:
+        """The first record of each partition at or after a time, in milliseconds; None if there is none.
+
+        Raises:
+            DiscoveryError: the cluster did not answer, or refused.
+        """
+        return self._client(cluster).records_from(millis)
 
     def _client(self, cluster: KafkaCluster) -> ClusterClient:
         config, name = self._config(cluster), cluster.name

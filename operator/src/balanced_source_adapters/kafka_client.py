@@ -18,6 +18,7 @@ from confluent_kafka.admin import AdminClient, OffsetSpec
 from balanced_source.api import SplitId
 from balanced_source.connectors.kafka import Anchor
 from balanced_source.errors import DiscoveryError, RefusedDiscoveryError, TransientDiscoveryError
+from balanced_source.host.alignment import RecordTime
 
 REQUEST_TIMEOUT: Final = 10.0
 """Seconds for one request, all of librdkafka's retries included."""
@@ -113,6 +114,11 @@ class ClusterClient:
         answers = self._offsets({s: OffsetSpec.for_timestamp(ms) for s, ms in millis.items()})
         return {s: offset for s, offset in answers.items() if offset >= 0}
 
+    def records_from(self, millis: Mapping[SplitId, int]) -> dict[SplitId, RecordTime | None]:
+        """The first record of each partition at or after a time; None if there is none, left out if unknown."""
+        answers = self._listed({s: OffsetSpec.for_timestamp(ms) for s, ms in millis.items()})
+        return {s: RecordTime(offset=a.offset, time=a.timestamp) if a.offset >= 0 else None for s, a in answers.items()}
+
     def committed(self, group: str, split_ids: Collection[SplitId]) -> dict[SplitId, int]:
         """See `OffsetLookup`."""
         wanted = {_partition_of(s): s for s in split_ids}
@@ -143,7 +149,7 @@ class ClusterClient:
             for topic in sorted({str(s[1]) for s in missing}):
                 self._refresh(topic)
             found |= self._listed(missing)
-        return found
+        return {s: answer.offset for s, answer in found.items()}
 
     def _refresh(self, topic: str) -> None:
         try:
@@ -151,7 +157,7 @@ class ClusterClient:
         except KafkaException as error:
             raise self._translated(error) from error
 
-    def _listed(self, wanted: Mapping[SplitId, OffsetSpec]) -> dict[SplitId, int]:
+    def _listed(self, wanted: Mapping[SplitId, OffsetSpec]) -> dict[SplitId, Any]:
         if not wanted:
             return {}
         names = {_partition_of(s): s for s in wanted}
@@ -160,14 +166,14 @@ class ClusterClient:
             isolation_level=self._isolation,
             request_timeout=REQUEST_TIMEOUT,
         )
-        offsets: dict[SplitId, int] = {}
+        answers: dict[SplitId, Any] = {}
         for partition, future in futures.items():
             try:
-                offsets[names[partition]] = future.result().offset
+                answers[names[partition]] = future.result()
             except KafkaException as error:
                 if error.args[0].code() not in _NOT_THERE:
                     raise self._translated(error) from error
-        return offsets
+        return answers
 
     # --- errors -------------------------------------------------------------------------------------------------
 

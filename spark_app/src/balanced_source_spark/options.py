@@ -1,10 +1,11 @@
 """Options of ``spark.readStream.format("balanced")``."""
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from balanced_source.assigners import STRATEGIES
 from balanced_source.connectors.kafka import (
@@ -20,8 +21,25 @@ from balanced_source.connectors.kafka import (
 )
 from balanced_source.errors import InvalidSpecError
 from balanced_source_spark.kafka.arrow import PLAIN, TYPES
+from balanced_source_spark.kafka.consumers import PREFETCH
 
 _KAFKA_PREFIX = "kafka."
+_PART: Final = re.compile(r"([0-9]+)(ms|s|m|h)")
+_DURATION: Final = re.compile(r"([0-9]+(ms|s|m|h))+")
+_UNITS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alignment:
+    """Event-time alignment by admission, see `balanced_source.host.alignment`.
+
+    Attributes:
+        max_drift: milliseconds that a split may be ahead of the slowest active one.
+        idle_timeout: seconds after which a split that is read to its end holds the others back no more.
+    """
+
+    max_drift: int
+    idle_timeout: float = 30.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,8 +60,11 @@ class Options:
         include_headers: whether rows have a column `headers`, unless `columns` says which they have.
         columns: of the rows, in this order; what is not asked for is not made.
         secrets_dir: folder with one folder per Secret, with a file per property.
+        reader: which implementation reads: `auto`, `native` or `python`.
+        prefetch: bytes that one reader fetches ahead at most.
         max_records_per_reader: from how many records in a micro-batch on the surplus of a reader is read by others,
             as ranges of its splits; None: a split is never cut.
+        alignment: None: splits are read as far as they are, whatever the time of their records.
         start_timeout: seconds to wait for the first assignment where waiting is unavoidable.
     """
 
@@ -57,7 +78,10 @@ class Options:
     include_headers: bool = False
     columns: tuple[str, ...] = PLAIN
     secrets_dir: Path | None = None
+    reader: str = "auto"
+    prefetch: int = PREFETCH
     max_records_per_reader: int | None = None
+    alignment: Alignment | None = None
     start_timeout: float = 300.0
 
 
@@ -83,6 +107,9 @@ def parse_options(raw: Mapping[str, str]) -> Options:
         include_headers=include_headers,
         columns=_columns(options.get("columns"), include_headers=include_headers),
         secrets_dir=Path(secrets) if secrets else None,
+        reader=_choice(options, "reader", ("auto", "native", "python")),
+        prefetch=_positive(options, "prefetchbytes") or PREFETCH,
+        alignment=_alignment(options),
         max_records_per_reader=_positive(options, "maxrecordsperreader"),
         start_timeout=float(_number(options, "starttimeoutseconds", 300)),
     )
@@ -156,6 +183,30 @@ def _number(options: Mapping[str, str], key: str, default: int) -> int:
         return int(value)
     except ValueError as error:
         raise InvalidSpecError(f"a number, not {value!r}", field=f"options.{key}") from error
+
+
+def _alignment(options: Mapping[str, str]) -> Alignment | None:
+    drift, idle = options.get("alignmentmaxdrift"), options.get("alignmentidletimeout", "30s")
+    if drift is None:
+        return None
+    max_drift = round(_seconds(drift, "alignmentMaxDrift") * 1000)
+    if max_drift < 1:
+        raise InvalidSpecError("must be longer than 0", field="options.alignmentMaxDrift")
+    return Alignment(max_drift=max_drift, idle_timeout=_seconds(idle, "alignmentIdleTimeout"))
+
+
+def _seconds(duration: str, name: str) -> float:
+    """``500ms``, ``5m``, ``1h30m``, or ``0``, as in the custom resource."""
+    if duration != "0" and not _DURATION.fullmatch(duration):
+        raise InvalidSpecError(f"a duration such as 500ms, 5m or 1h30m, not {duration!r}", field=f"options.{name}")
+    return sum(int(number) * _UNITS[unit] for number, unit in _PART.findall(duration))
+
+
+def _choice(options: Mapping[str, str], key: str, known: tuple[str, ...]) -> str:
+    value = options.get(key, known[0]).lower()
+    if value not in known:
+        raise InvalidSpecError(f"one of {', '.join(known)}, not {value!r}", field=f"options.{key}")
+    return value
 
 
 def _positive(options: Mapping[str, str], key: str) -> int | None:

@@ -16,11 +16,13 @@ class ReaderPartition(InputPartition):
     Attributes:
         subtask_id: the reader.
         ranges: what it reads.
+        splits: how many splits the reader owns, read now or not.
         settings: how it connects, from the assignment; without secrets.
     """
 
     subtask_id: int
     ranges: tuple[SplitRange, ...]
+    splits: int = 1
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

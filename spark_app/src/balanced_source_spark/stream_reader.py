@@ -5,10 +5,12 @@ Order of Spark's calls (measured on 4.2 and 4.3): fresh query `initialOffset`, `
 first, with the logged offsets. `latestOffset(start)` means that everything up to `start` is delivered.
 """
 
+import time
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 import structlog
@@ -20,7 +22,9 @@ from balanced_source.connectors.kafka import KafkaCluster
 from balanced_source.documents import stream_offset
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.host import plan
+from balanced_source.host.alignment import RecordTime
 from balanced_source_adapters.kafka_admin import KafkaAdmin
+from balanced_source_spark.aligner import Aligner
 from balanced_source_spark.channels.errors import ChannelError
 from balanced_source_spark.channels.factory import open_channel
 from balanced_source_spark.ends import Ends
@@ -32,6 +36,9 @@ from balanced_source_spark.options import Options
 from balanced_source_spark.partition import ReaderPartition
 from balanced_source_spark.progress import FINISHED
 from balanced_source_spark.secrets import MountedSecrets
+
+_RETRY: Final = 0.2
+"""Seconds until brokers that did not answer are asked again, where waiting is unavoidable."""
 
 log = structlog.get_logger(__name__)
 
@@ -61,6 +68,15 @@ class BalancedStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _ends(self) -> Ends:
         return Ends(self._ask_ends)
 
+    @cached_property
+    def _aligner(self) -> Aligner | None:
+        asked = self._options.alignment
+        if asked is None:
+            return None
+        # A query that ends by itself has no time to wait for splits that are read.
+        idle = asked.idle_timeout if self._targets is None else 0.0
+        return Aligner(self._ask_times, max_drift=asked.max_drift, idle_timeout=idle)
+
     def initialOffset(self) -> dict[str, Any]:
         return stream_offset.to_json(StreamOffset())
 
@@ -82,10 +98,19 @@ class BalancedStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return start
         ends = self._ends.get(base.positions)
         end = self._advanced(base, ends)
+        deadline = time.monotonic() + self._options.start_timeout
+        while self._is_short(end) and end.positions == base.positions and time.monotonic() < deadline:
+            time.sleep(_RETRY)  # what does not move ends a query with AvailableNow
+            end = self._advanced(base, ends)
         self._note(end, ends)
         if end.epoch == begin.epoch and end.positions == begin.positions:
             return self._farewell(start, begin)
         return stream_offset.to_json(end)
+
+    def _is_short(self, end: StreamOffset) -> bool:
+        """Whether a query that ends by itself has not reached what was there at its start."""
+        targets = self._targets or {}
+        return self._aligner is not None and any((end.positions.get(s) or 0) < to for s, to in targets.items())
 
     def _farewell(self, start: dict[str, Any], begin: StreamOffset) -> dict[str, Any]:
         """Once everything is read and reported, an empty micro-batch says so: its progress ends the query."""
@@ -98,7 +123,13 @@ class BalancedStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         plans = plan(stream_offset.from_json(start), finish)
         settings = self._runtime.settings(timeout=self._options.start_timeout) if plans else {}
         self._runtime.planned(finish)
-        return [ReaderPartition(subtask_id=p.subtask_id, ranges=p.ranges, settings=settings) for p in plans]
+        owned = Counter(finish.owners.values())
+        return [
+            ReaderPartition(
+                subtask_id=p.subtask_id, ranges=p.ranges, splits=max(1, owned[p.subtask_id]), settings=settings
+            )
+            for p in plans
+        ]
 
     def reportLatestOffset(self) -> dict[str, Any] | None:
         return {"epoch": self._latest.epoch, "parallelism": self._latest.parallelism}
@@ -109,7 +140,10 @@ class BalancedStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _advanced(self, base: StreamOffset, ends: Mapping[SplitId, int]) -> StreamOffset:
         limits = ends if self._targets is None else self._targets
-        positions = {s: max(p or 0, min(limits.get(s, 0), ends.get(s, 0))) for s, p in base.positions.items()}
+        held = {s: p or 0 for s, p in base.positions.items()}
+        reachable = {s: max(p, min(limits.get(s, 0), ends.get(s, 0))) for s, p in held.items()}
+        admitted = self._aligner.cap(held, reachable) if self._aligner is not None else reachable
+        positions = {s: max(p, admitted.get(s, 0)) for s, p in held.items()}
         return replace(base, positions=positions, max_records_per_reader=self._options.max_records_per_reader)
 
     def _note(self, end: StreamOffset, ends: Mapping[SplitId, int]) -> None:
@@ -123,6 +157,13 @@ class BalancedStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return {}
         cluster = KafkaCluster.from_json(scope, assignment.settings["kafka"]["clusters"][scope])
         return self._admin.ends(cluster, split_ids, assignment.attributes)
+
+    def _ask_times(self, scope: str, millis: Mapping[SplitId, int]) -> Mapping[SplitId, RecordTime | None]:
+        assignment = self._runtime.newest_assignment(timeout=0.0)
+        if assignment is None:
+            return {}
+        cluster = KafkaCluster.from_json(scope, assignment.settings["kafka"]["clusters"][scope])
+        return self._admin.records_from(cluster, millis)
 
     def _client_id(self) -> str:
         return f"balanced-source-{self._options.source or 'embedded'}"
@@ -140,6 +181,12 @@ class BalancedStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 client_id=f"{self._client_id()}-{name}-{partition.subtask_id}",
             )
             settings = RangeReaderSettings(
-                cluster=name, config=config, columns=self._options.columns, reader=partition.subtask_id
+                cluster=name,
+                config=config,
+                columns=self._options.columns,
+                reader=partition.subtask_id,
+                splits=partition.splits,
+                prefetch=self._options.prefetch,
+                implementation=self._options.reader,
             )
             yield from read_ranges([p for p in partition.ranges if p.split_id[0] == name], settings)

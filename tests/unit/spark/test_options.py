@@ -93,3 +93,28 @@ def test_the_application_passes_on_who_it_is() -> None:
 
     want = {"source": "orders", "namespace": "n", "uid": "u", "includeHeaders": "true", "secretsDir": "/s"}
     assert options == want
+
+
+def test_alignment_is_off_unless_a_drift_is_given() -> None:
+    asked = parse_options(
+        {**BROKER, "subscribe": "t", "alignmentMaxDrift": "1m30s", "alignmentIdleTimeout": "500ms"}
+    ).alignment
+
+    assert parse_options({**BROKER, "subscribe": "t"}).alignment is None
+    assert asked is not None
+    assert (asked.max_drift, asked.idle_timeout) == (90_000, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("alignmentMaxDrift", "0"),
+        ("alignmentMaxDrift", "soon"),
+        ("reader", "java"),
+        ("prefetchBytes", "0"),
+        ("maxRecordsPerReader", "-1"),
+    ],
+)
+def test_a_wrong_option_of_the_reader_is_named(option: str, value: str) -> None:
+    with pytest.raises(InvalidSpecError, match=rf"(?i)options\.{option}"):
+        parse_options({**BROKER, "subscribe": "t", option: value})

@@ -15,7 +15,7 @@ from balanced_source.api import Json, Position, SplitId
 from balanced_source.documents import columns
 from balanced_source.errors import CorruptDocumentError, IncompatibleVersionError
 
-VERSION: Final = 2
+VERSION: Final = 3
 """Version 2 added attributes, version 3 `maxRecordsPerReader`."""
 
 

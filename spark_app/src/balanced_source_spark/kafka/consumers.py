@@ -20,9 +20,20 @@ DEFAULTS: Final[Mapping[str, Any]] = {
     # librdkafka's default of 1000 ms is a twelfth of the throughput, 0 spins a core while the queue is full.
     "fetch.queue.backoff.ms": 2,
     "queued.min.messages": 20_000,
-    "queued.max.messages.kbytes": 16_384,
+    # A fetch that waits at the end of the log holds back one for a partition that has just been added; the
+    # broker's answer to a record that arrives is not held back by this.
+    "fetch.wait.max.ms": 20,
 }
 """Measured settings; users may override them."""
+
+PREFETCH: Final = 64 << 20
+"""Bytes that one reader fetches ahead at most, half of them in its queues and half on their way."""
+
+_LEAST: Final = 16 << 10
+"""Bytes: less per partition would be a request per handful of records."""
+
+_MOST: Final = 1 << 20
+"""Bytes: what a broker gives of one partition at once unless it is told otherwise."""
 
 FORCED: Final[Mapping[str, Any]] = {
     "group.id": "balanced-source-readers",  # librdkafka wants one; nothing is ever joined or committed
@@ -32,6 +43,21 @@ FORCED: Final[Mapping[str, Any]] = {
     "enable.partition.eof": True,
 }
 """What exact ranges depend on."""
+
+
+def bounds(splits: int, prefetch: int, *, queue_per_split: bool) -> dict[str, int]:
+    """Settings that keep what one consumer has fetched ahead within `prefetch` bytes.
+
+    `queued.max.messages.kbytes` is per partition when partitions have queues of their own, else for all together.
+    A single record that is larger is delivered all the same.
+    """
+    share = prefetch // 2 // max(1, splits)
+    queued = share if queue_per_split else prefetch // 2
+    return {
+        "queued.max.messages.kbytes": max(_LEAST, queued) // 1024,
+        "max.partition.fetch.bytes": min(_MOST, max(_LEAST, share)),
+    }
+
 
 _idle: dict[str, list[Consumer]] = {}
 _lock = threading.Lock()

@@ -52,7 +52,7 @@ def counters() -> list[Mapping[str, float]]:
 
 def _open(module: Any, settings: RangeReaderSettings) -> Any:
     return module.RangeReader(
-        {key: _text(value) for key, value in settings.config.items()},
+        {key: _text(value) for key, value in settings.consumer(queue_per_split=True).items()},
         cluster=settings.cluster,
         columns=list(settings.columns),
         max_rows=MAX_ROWS,
@@ -66,5 +66,5 @@ def _text(value: Any) -> str:
 
 
 def _key(settings: RangeReaderSettings) -> tuple[Any, ...]:
-    config = tuple(sorted((key, _text(value)) for key, value in settings.config.items()))
+    config = tuple(sorted((k, _text(v)) for k, v in settings.consumer(queue_per_split=True).items()))
     return settings.cluster, settings.reader, settings.columns, settings.stall, config

@@ -17,7 +17,7 @@ from balanced_source.errors import BalancedSourceError
 from balanced_source.host import SplitRange
 from balanced_source_spark.kafka.arrow import PLAIN
 from balanced_source_spark.kafka.columns import collector_paused, record_batch
-from balanced_source_spark.kafka.consumers import borrowed_consumer
+from balanced_source_spark.kafka.consumers import PREFETCH, borrowed_consumer, bounds
 
 CHUNK: Final = 2000
 """Messages per call; 1000 to 2000 measured best in Python."""
@@ -49,6 +49,9 @@ class RangeReaderSettings:
         columns: of the rows, in this order.
         reader: which reader reads; a consumer that is kept serves the same one again.
         stall: seconds, see `STALL`.
+        splits: how many the reader owns; its memory is divided by them.
+        prefetch: bytes, see `consumers.PREFETCH`.
+        implementation: `auto`, `native` or `python`.
     """
 
     cluster: str
@@ -56,6 +59,14 @@ class RangeReaderSettings:
     columns: tuple[str, ...] = PLAIN
     reader: int = 0
     stall: float = STALL
+    splits: int = 1
+    prefetch: int = PREFETCH
+    implementation: str = "auto"
+
+    def consumer(self, *, queue_per_split: bool) -> Mapping[str, Any]:
+        """Configuration of the consumer; what the user has set goes first."""
+        rounded = 1 << max(0, self.splits - 1).bit_length()  # so that one more split needs no other consumer
+        return {**bounds(rounded, self.prefetch, queue_per_split=queue_per_split), **self.config}
 
 
 def read_ranges(ranges: Sequence[SplitRange], settings: RangeReaderSettings) -> Iterator[pa.RecordBatch]:
@@ -65,7 +76,7 @@ def read_ranges(ranges: Sequence[SplitRange], settings: RangeReaderSettings) -> 
         OffsetsLostError: an offset of a range does not exist any more.
         ReadStalledError: no progress for `RangeReaderSettings.stall` seconds.
     """
-    with borrowed_consumer(settings.config) as consumer:
+    with borrowed_consumer(settings.consumer(queue_per_split=False)) as consumer:
         yield from _Reading(consumer, ranges, settings).batches()
 
 

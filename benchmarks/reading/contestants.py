@@ -1,0 +1,77 @@
+"""Who reads: ours in both implementations, Spark's own Kafka source in two settings, and a loop that only counts."""
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from testbed.kafka import KafkaCluster
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contestant:
+    """A source of Spark with its options.
+
+    Attributes:
+        name: in results.
+        format: of the source.
+        options: beside brokers and topic.
+    """
+
+    name: str
+    format: str
+    options: Mapping[str, str] = field(default_factory=dict)
+
+    def settings(self, kafka: KafkaCluster, topic: str, *, readers: int) -> dict[str, str]:
+        """All options; Spark's own source has no number of readers, it has a task per partition."""
+        given = {"kafka.bootstrap.servers": kafka.bootstrap, "subscribe": topic, **self.options}
+        return {**given, "parallelism": str(readers)} if self.format == "balanced" else given
+
+
+OURS: Final = Contestant(name="ours", format="balanced", options={"reader": "native", "starttimeoutseconds": "60"})
+OURS_CUT: Final = Contestant(name="ours, cut", format="balanced", options={**OURS.options, "maxrecordsperreader": "1"})
+PYTHON: Final = Contestant(name="ours, pure Python", format="balanced", options={**OURS.options, "reader": "python"})
+SPARK: Final = Contestant(name="spark", format="kafka")
+SPARK_TUNED: Final = Contestant(name="spark, 10 ms", format="kafka", options={"kafka.fetch.max.wait.ms": "10"})
+
+BARE: Final = "bare loop"
+
+
+def bare_loop(kafka: KafkaCluster, topic: str, *, readers: int) -> tuple[float, float, int]:
+    """Read everything with librdkafka and make nothing of it; as many processes as readers.
+
+    Returns:
+        Wall seconds, CPU seconds, records.
+    """
+    ends = {p: end for p, (_, end) in kafka.admin.offsets(topic).items()}
+    shares = [{p: end for p, end in ends.items() if p % readers == number} for number in range(readers)]
+    calls = [
+        [sys.executable, "-m", "benchmarks.reading.contestants", kafka.bootstrap, topic, json.dumps(share)]
+        for share in shares
+        if share
+    ]
+    running = [subprocess.Popen(call, stdout=subprocess.PIPE, text=True) for call in calls]  # noqa: S603 - this file
+    told = [json.loads(process.communicate()[0]) for process in running]
+    return max(t["wall"] for t in told), sum(t["cpu"] for t in told), sum(t["rows"] for t in told)
+
+
+def _count(bootstrap: str, topic: str, ends: Mapping[str, int]) -> dict[str, float]:
+    import balanced_source_native as native  # type: ignore[import-not-found] # built by `make native`
+
+    from balanced_source_spark.kafka.consumers import DEFAULTS, FORCED
+
+    config = {"bootstrap.servers": bootstrap, **DEFAULTS, **FORCED}
+    text = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in config.items()}
+    reader = native.RangeReader(text, cluster="", columns=[], max_rows=1 << 20, max_bytes=1 << 30, stall=60.0)
+    began, cpu, rows = time.monotonic(), time.process_time(), 0
+    reader.begin([(topic, int(p), 0, end) for p, end in ends.items()])
+    while (batch := reader.next_batch()) is not None:
+        rows += len(batch)
+    return {"wall": time.monotonic() - began, "cpu": time.process_time() - cpu, "rows": rows}
+
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps(_count(sys.argv[1], sys.argv[2], json.loads(sys.argv[3]))))

@@ -1,0 +1,77 @@
+"""CPU and memory of this process and everything that it started."""
+
+import os
+import threading
+from types import TracebackType
+from typing import Final, Self
+
+import psutil
+
+_INTERVAL: Final = 0.2
+_MEGA: Final = 1 << 20
+
+
+class Cost:
+    """A context manager around what is measured; producers and brokers must not be among our children.
+
+    Attributes:
+        cpu: seconds of user and system time, over all processes.
+        python_mb: largest sum of resident memory of Python workers and planning processes, this one left out.
+        jvm_mb: the same of JVMs.
+    """
+
+    def __init__(self, *, ignored: frozenset[int] = frozenset()) -> None:
+        self._ignored = ignored
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._before = 0.0
+        self.cpu = 0.0
+        self.python_mb = 0.0
+        self.jvm_mb = 0.0
+
+    def __enter__(self) -> Self:
+        self._before = self._spent()
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stop.set()
+        self._thread.join()
+        self.cpu = self._spent() - self._before
+
+    def _processes(self) -> list[psutil.Process]:
+        own = psutil.Process()
+        ignored = set(self._ignored)
+        for pid in self._ignored:
+            if psutil.pid_exists(pid):
+                ignored.update(child.pid for child in psutil.Process(pid).children(recursive=True))
+        return [own, *(child for child in own.children(recursive=True) if child.pid not in ignored)]
+
+    def _spent(self) -> float:
+        """Times of the living, and of the dead that a living one has waited for."""
+        total = 0.0
+        for process in self._processes():
+            try:
+                times = process.cpu_times()
+            except psutil.Error:
+                continue
+            total += times.user + times.system
+            if process.pid != os.getpid():  # brokers and producers of earlier cases ended as our own children
+                total += times.children_user + times.children_system
+        return total
+
+    def _watch(self) -> None:
+        while not self._stop.wait(_INTERVAL):
+            python = jvm = 0.0
+            for process in self._processes():
+                try:
+                    name, size = process.name(), process.memory_info().rss / _MEGA
+                except psutil.Error:
+                    continue
+                if name == "java":
+                    jvm += size
+                elif process.pid != os.getpid():
+                    python += size
+            self.python_mb, self.jvm_mb = max(self.python_mb, python), max(self.jvm_mb, jvm)

@@ -1,0 +1,150 @@
+"""Event-time alignment: asks brokers when records happened, and caps how far each split is read.
+
+The rules are pure (`balanced_source.host.alignment`); here are the questions to the brokers and the clock.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from typing import Any, Final
+
+import structlog
+
+from balanced_source.api import SplitId
+from balanced_source.errors import DiscoveryError
+from balanced_source.host.alignment import RecordTime, advance, capped, watermarks
+
+PATIENCE: Final = 2.0
+"""Seconds to wait for clusters. Splits of one that does not answer are not read on, and hold others until idle."""
+
+RecordsFrom = Callable[[str, Mapping[SplitId, int]], Mapping[SplitId, RecordTime | None]]
+"""Asks one cluster for the first records at or after times; blocking. Raises DiscoveryError."""
+
+log = structlog.get_logger(__name__)
+
+
+class Aligner:
+    """Holds the aligned time of one query. Used by one thread.
+
+    Args:
+        ask: see `RecordsFrom`.
+        max_drift: milliseconds that a split may be ahead of the slowest one.
+        idle_timeout: seconds after which a split that is read to its end holds nobody back.
+        clock: seconds, monotonic.
+    """
+
+    def __init__(
+        self,
+        ask: RecordsFrom,
+        *,
+        max_drift: int,
+        idle_timeout: float,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._ask = ask
+        self._max_drift = max_drift
+        self._idle_timeout = idle_timeout
+        self._clock = clock
+        self._pool = ThreadPoolExecutor(thread_name_prefix="bsrc-alignment")
+        self._pending: dict[str, Future[Mapping[SplitId, RecordTime | None]]] = {}
+        self._aligned: int | None = None
+        self._last_seen: dict[SplitId, int] = {}
+        self._read_since: dict[SplitId, float] = {}
+        self._silent_since: dict[SplitId, float] = {}
+        self._marks: Mapping[SplitId, int | None] = {}
+
+    def cap(self, positions: Mapping[SplitId, int], ends: Mapping[SplitId, int]) -> dict[SplitId, int]:
+        """How far splits may be read now: at most to `ends`."""
+        ends = {s: ends[s] for s in positions if s in ends}
+        self._note_idle(positions, ends)
+        if all(positions[s] >= end for s, end in ends.items()):
+            return dict(ends)
+        if self._aligned is None:
+            self._aligned = self._begin(positions, ends)
+        if self._aligned is None:
+            return {s: min(end, positions[s]) for s, end in ends.items()}
+        answers = self._following(ends, self._aligned)
+        present = {s: positions[s] for s in self._present(ends, answers)}
+        self._marks = watermarks(self._aligned, present, ends, answers)
+        self._last_seen |= {s: record.time for s, record in answers.items() if record is not None}
+        self._aligned = advance(
+            self._aligned,
+            present,
+            ends,
+            answers,
+            last_seen=self._last_seen,
+            idle=self._idle(),
+            max_drift=self._max_drift,
+        )
+        after = self._following(ends, self._aligned)
+        self._last_seen |= {s: record.time for s, record in after.items() if record is not None}
+        return capped(ends, after)
+
+    def report(self) -> dict[str, Any]:
+        """For the query's progress: milliseconds since the epoch."""
+        marks = {s: mark for s, mark in self._marks.items() if mark is not None}
+        return {"alignedTo": self._aligned, "slowest": min(marks.values(), default=None), "idle": len(self._idle())}
+
+    def watermarks(self) -> Mapping[SplitId, int | None]:
+        """How far in time each split was read when last looked at."""
+        return self._marks
+
+    def close(self) -> None:
+        """End the worker threads."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def _begin(self, positions: Mapping[SplitId, int], ends: Mapping[SplitId, int]) -> int | None:
+        """The time just before the earliest record that is next in any split, found by halving.
+
+        The broker finds offsets of times, not times of offsets. About forty questions, once per start.
+        """
+        low = dict.fromkeys(ends, -1)
+        high = dict.fromkeys(ends, int(time.time() * 1000) + self._max_drift)
+        while any(high[s] - low[s] > 1 for s in ends):
+            middle = {s: (low[s] + high[s]) // 2 for s in ends}
+            answers = self._records(middle)
+            if len(answers) < len(ends):
+                return None
+            for split_id, record in answers.items():
+                is_before = record is not None and record.offset <= positions[split_id]
+                (low if is_before else high)[split_id] = middle[split_id]
+        self._last_seen |= {s: mark for s, mark in low.items() if mark >= 0}
+        return min((low[s] for s in ends if positions[s] < ends[s]), default=0) - 1
+
+    def _following(self, splits: Mapping[SplitId, int], aligned: int) -> dict[SplitId, RecordTime | None]:
+        return self._records(dict.fromkeys(splits, aligned + 1))
+
+    def _records(self, millis: Mapping[SplitId, int]) -> dict[SplitId, RecordTime | None]:
+        """Answers of the clusters that give one in time."""
+        scopes: dict[str, dict[SplitId, int]] = {}
+        for split_id, moment in millis.items():
+            scopes.setdefault(str(split_id[0]), {})[split_id] = moment
+        asked = []
+        for scope, members in scopes.items():
+            late = self._pending.get(scope)
+            if late is None or late.done():
+                self._pending[scope] = self._pool.submit(self._ask, scope, members)
+                asked.append(self._pending[scope])
+        done, _ = wait(asked, timeout=PATIENCE)
+        answers: dict[SplitId, RecordTime | None] = {}
+        for future in done:
+            try:
+                answers |= future.result()
+            except DiscoveryError as error:
+                log.warning("times of records unknown for now; these splits wait", error=str(error))
+        return answers
+
+    def _present(self, ends: Mapping[SplitId, int], answers: Mapping[SplitId, Any]) -> set[SplitId]:
+        """Splits that count: of a cluster that does not answer only until it is idle, too."""
+        now = self._clock()
+        self._silent_since = {s: self._silent_since.get(s, now) for s in ends if s not in answers}
+        return {s for s in ends if now - self._silent_since.get(s, now) < self._idle_timeout}
+
+    def _note_idle(self, positions: Mapping[SplitId, int], ends: Mapping[SplitId, int]) -> None:
+        now = self._clock()
+        read = {s for s, end in ends.items() if positions[s] >= end}
+        self._read_since = {s: self._read_since.get(s, now) for s in read}
+
+    def _idle(self) -> set[SplitId]:
+        now = self._clock()
+        return {s for s, since in self._read_since.items() if now - since >= self._idle_timeout}

@@ -1,0 +1,108 @@
+"""Alignment by admission, on simulated logs: nobody runs ahead, nobody waits for ever."""
+
+from collections.abc import Mapping, Sequence
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from balanced_source.api import SplitId
+from balanced_source.host.alignment import RecordTime, advance, capped, watermarks
+
+Logs = Mapping[SplitId, Sequence[int]]
+"""Split → times of its records, ascending; the index is the offset."""
+
+A, B = ("k", "t", 0), ("k", "t", 1)
+
+
+def following(logs: Logs, time: int) -> dict[SplitId, RecordTime | None]:
+    """What a broker answers."""
+    found: dict[SplitId, RecordTime | None] = {}
+    for split_id, times in logs.items():
+        offset = next((o for o, t in enumerate(times) if t > time), None)
+        found[split_id] = None if offset is None else RecordTime(offset=offset, time=times[offset])
+    return found
+
+
+def read_all(logs: Logs, *, drift: int, limit: int) -> list[dict[SplitId, list[int]]]:
+    """Micro-batches of at most `limit` records per split: times of what each reads."""
+    positions = dict.fromkeys(logs, 0)
+    ends = {s: len(times) for s, times in logs.items()}
+    aligned, batches = -1, []
+    for _ in range(10_000):
+        if positions == ends:
+            return batches
+        aligned = advance(aligned, positions, ends, following(logs, aligned), last_seen={}, idle=(), max_drift=drift)
+        allowed = capped(ends, following(logs, aligned))
+        reached = {s: min(allowed[s], positions[s] + limit) for s in logs}
+        batches.append({s: list(logs[s][positions[s] : reached[s]]) for s in logs})
+        positions = reached
+    raise AssertionError("it never ends")
+
+
+logs = st.dictionaries(
+    st.tuples(st.just("k"), st.just("t"), st.integers(0, 5)),
+    st.lists(st.integers(0, 10_000), min_size=1, max_size=60).map(sorted),
+    min_size=1,
+    max_size=5,
+)
+
+
+@given(logs, st.integers(1, 2000), st.integers(1, 50))
+def test_everything_is_read_and_nobody_is_ahead_by_more_than_the_drift(
+    given_logs: Logs, drift: int, limit: int
+) -> None:
+    batches = read_all(given_logs, drift=drift, limit=limit)
+
+    left = {s: list(times) for s, times in given_logs.items()}
+    for batch in batches:
+        slowest = min(times[0] for times in left.values() if times)
+        for split_id, times in batch.items():
+            assert all(t <= slowest + drift for t in times)
+            assert left[split_id][: len(times)] == times
+            del left[split_id][: len(times)]
+    assert not any(left.values())
+
+
+@given(logs, st.integers(1, 2000))
+def test_a_watermark_delay_of_the_drift_drops_nothing(given_logs: Logs, drift: int) -> None:
+    """What Spark does: the watermark of a batch is the newest time of the ones before it, less the delay."""
+    newest = -1
+    for batch in read_all(given_logs, drift=drift, limit=7):
+        times = [t for each in batch.values() for t in each]
+        assert all(t >= newest - drift for t in times)
+        newest = max([newest, *times])
+
+
+def test_without_alignment_a_skewed_backlog_is_late() -> None:
+    """The same simulation with no cap: B's records are hours apart, A's seconds."""
+    skewed: Logs = {A: range(100), B: range(0, 100_000, 1000)}
+
+    newest, late = -1, 0
+    for batch in read_all(skewed, drift=10**9, limit=10):
+        times = [t for each in batch.values() for t in each]
+        late += sum(t < newest - 100 for t in times)
+        newest = max([newest, *times])
+
+    assert late > 0
+
+
+def test_a_split_that_is_read_to_its_end_holds_others_until_it_is_idle() -> None:
+    positions, ends = {A: 3, B: 0}, {A: 3, B: 5}
+    answers = {A: None, B: RecordTime(offset=0, time=5000)}
+    known = {A: 1000}
+
+    waiting = advance(1000, positions, ends, answers, last_seen=known, idle=(), max_drift=100)
+    later = advance(1000, positions, ends, answers, last_seen=known, idle={A}, max_drift=100)
+
+    assert (waiting, later) == (1100, 5100)
+    assert capped(ends, {A: None, B: RecordTime(offset=0, time=5000)}) == {A: 3, B: 0}
+
+
+def test_a_split_whose_cluster_does_not_answer_is_not_read_on() -> None:
+    assert capped({A: 3, B: 5}, {A: None}) == {A: 3}
+
+
+def test_watermarks_are_those_of_the_next_record() -> None:
+    answers = {A: RecordTime(offset=3, time=700), B: RecordTime(offset=9, time=900)}
+
+    assert watermarks(500, {A: 3, B: 4}, {A: 10, B: 10}, answers) == {A: 700, B: 500}

@@ -1,0 +1,97 @@
+"""The aligner against simulated logs: where it begins, what it admits, and clusters that do not answer."""
+
+import bisect
+from collections.abc import Mapping, Sequence
+
+import pytest
+
+from balanced_source.api import SplitId
+from balanced_source.errors import DiscoveryError
+from balanced_source.host.alignment import RecordTime
+from balanced_source_spark.aligner import Aligner
+
+A, B, OTHER = ("a", "t", 0), ("a", "t", 1), ("b", "t", 0)
+START = 1_700_000_000_000
+
+
+class Brokers:
+    """Answers from lists of times."""
+
+    def __init__(self, logs: Mapping[SplitId, Sequence[int]]) -> None:
+        self.logs = logs
+        self.down: set[str] = set()
+
+    def __call__(self, scope: str, millis: Mapping[SplitId, int]) -> Mapping[SplitId, RecordTime | None]:
+        if scope in self.down:
+            raise DiscoveryError("not now", scope=scope)
+        return {s: self._first(self.logs[s], moment) for s, moment in millis.items()}
+
+    @staticmethod
+    def _first(times: Sequence[int], moment: int) -> RecordTime | None:
+        offset = bisect.bisect_left(times, moment)
+        return RecordTime(offset=offset, time=times[offset]) if offset < len(times) else None
+
+    @property
+    def ends(self) -> dict[SplitId, int]:
+        return {s: len(times) for s, times in self.logs.items()}
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def aligner(brokers: Brokers, clock: Clock | None = None) -> Aligner:
+    return Aligner(brokers, max_drift=10_000, idle_timeout=30, clock=clock or Clock())
+
+
+@pytest.fixture
+def brokers() -> Brokers:
+    """A's records are a second apart, B's a minute."""
+    return Brokers({A: range(START, START + 100_000, 1000), B: range(START, START + 6_000_000, 60_000)})
+
+
+def test_the_first_micro_batch_is_within_the_drift_of_the_slowest(brokers: Brokers) -> None:
+    assert aligner(brokers).cap({A: 0, B: 0}, brokers.ends) == {A: 11, B: 1}
+
+
+def test_a_restart_begins_where_the_splits_stand(brokers: Brokers) -> None:
+    """A at 50 s, B at 60 s: the slowest is A."""
+    assert aligner(brokers).cap({A: 50, B: 1}, brokers.ends) == {A: 61, B: 2}
+
+
+def test_a_split_that_is_read_holds_the_others_until_it_is_idle(brokers: Brokers) -> None:
+    clock = Clock()
+    made = aligner(brokers, clock)
+
+    first = made.cap({A: 100, B: 2}, brokers.ends)
+    clock.now = 31
+    later = made.cap({A: 100, B: 2}, brokers.ends)
+
+    assert (first[B], later[B]) == (2, 3)
+    assert made.report()["idle"] == 1
+
+
+def test_a_cluster_that_does_not_answer_is_not_read_and_holds_the_others_until_it_is_idle(brokers: Brokers) -> None:
+    both, clock = Brokers({A: brokers.logs[A], OTHER: brokers.logs[B]}), Clock()
+    made = aligner(both, clock)
+    made.cap({A: 0, OTHER: 0}, both.ends)
+    both.down = {"b"}
+
+    assert made.cap({A: 11, OTHER: 1}, both.ends) == {A: 11}
+    clock.now = 31
+    assert made.cap({A: 11, OTHER: 1}, both.ends) == {A: 22}
+
+
+def test_before_all_clusters_have_answered_nothing_is_read(brokers: Brokers) -> None:
+    brokers.down = {"a"}
+
+    assert aligner(brokers).cap({A: 0, B: 0}, brokers.ends) == {A: 0, B: 0}
+
+
+def test_nothing_is_asked_while_nothing_is_new(brokers: Brokers) -> None:
+    brokers.down = {"a"}
+
+    assert aligner(brokers).cap(brokers.ends, brokers.ends) == brokers.ends
