@@ -12,31 +12,57 @@ from balanced_source.api.enumerator import (
     SplitsAssignment,
     SupportsSplitReassignmentOnRecovery,
 )
-from balanced_source.api.events import SourceEvent
+from balanced_source.api.events import SPLIT_REQUEST, SourceEvent
+from balanced_source.api.output import MAX_WATERMARK, MIN_WATERMARK, ReaderOutput, SourceOutput, WatermarkOutput
+from balanced_source.api.reader import InputStatus, SourceReader, SourceReaderContext
 from balanced_source.api.rebalancing import RebalanceCause, RebalanceMode, RebalancePolicy
-from balanced_source.api.serializer import VersionedSerializer
+from balanced_source.api.serializer import JsonSerializer, VersionedSerializer
+from balanced_source.api.split_reader import (
+    RecordEmitter,
+    RecordsWithSplitIds,
+    SplitReader,
+    SplitsAddition,
+    SplitsChange,
+    SplitsRemoval,
+)
 from balanced_source.api.splits import STOP, BoundedSplit, Json, Position, SourceSplit, SplitId
 
 __all__ = [
+    "MAX_WATERMARK",
+    "MIN_WATERMARK",
+    "SPLIT_REQUEST",
     "STOP",
     "AsyncCall",
     "BoundedSplit",
     "Boundedness",
     "CallFailure",
     "CompletionHandler",
+    "InputStatus",
     "Json",
+    "JsonSerializer",
     "Position",
     "ReaderInfo",
+    "ReaderOutput",
     "RebalanceCause",
     "RebalanceMode",
     "RebalancePolicy",
+    "RecordEmitter",
+    "RecordsWithSplitIds",
     "Source",
     "SourceEvent",
+    "SourceOutput",
+    "SourceReader",
+    "SourceReaderContext",
     "SourceSplit",
     "SplitEnumerator",
     "SplitEnumeratorContext",
     "SplitId",
+    "SplitReader",
+    "SplitsAddition",
     "SplitsAssignment",
+    "SplitsChange",
+    "SplitsRemoval",
     "SupportsSplitReassignmentOnRecovery",
     "VersionedSerializer",
+    "WatermarkOutput",
 ]

@@ -17,8 +17,10 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, Self, TypeVar
 
 from balanced_source.api.events import SourceEvent
+from balanced_source.api.reader import SourceReader, SourceReaderContext
 from balanced_source.api.rebalancing import RebalanceCause
-from balanced_source.api.splits import Position, SourceSplit, SplitId
+from balanced_source.api.serializer import JsonSerializer, VersionedSerializer
+from balanced_source.api.splits import Json, Position, SourceSplit, SplitId
 from balanced_source.errors import ContractViolationError
 
 SplitT = TypeVar("SplitT", bound=SourceSplit)
@@ -318,6 +320,34 @@ class Source(ABC, Generic[SplitT, StateT]):
     def reader_settings(self) -> Mapping[str, Any]:
         """What readers must know to connect, as JSON without secrets; travels with the assignment."""
         return {}
+
+    def create_reader(self, context: SourceReaderContext) -> SourceReader[Any, SplitT]:
+        """A reader without splits; `SourceReader.start` is called next. Called where the data is read.
+
+        A restored reader is not made differently: its splits come by `SourceReader.add_splits` at their positions.
+
+        Raises:
+            ContractViolationError: splits of this source are read by something else (the default): Spark's tasks read
+                Kafka by ranges.
+        """
+        raise ContractViolationError(f"{type(self).__name__} makes no readers: its host reads the splits itself")
+
+    def split_serializer(self) -> VersionedSerializer[SplitT]:
+        """Writes splits as `create_split` reads them."""
+        return JsonSerializer("split", 1, split_to_json, lambda _, data: self._split_from_json(data))
+
+    def state_serializer(self) -> VersionedSerializer[StateT]:
+        """Writes enumerator state by `encode_state` and `decode_state`."""
+        return JsonSerializer("state of the enumerator", self.state_version, self.encode_state, self.decode_state)
+
+    def _split_from_json(self, data: Any) -> SplitT:
+        split_id, position, attributes = data
+        return self.create_split(tuple(split_id), position, attributes)
+
+
+def split_to_json(split: SourceSplit) -> Json:
+    """What `Source.create_split` makes the split of."""
+    return [list(split.split_id), split.position, dict(split.attributes())]
 
 
 class SupportsSplitReassignmentOnRecovery:

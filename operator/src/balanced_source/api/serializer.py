@@ -1,6 +1,12 @@
 """Versioned bytes (FLIP-27 ``SimpleVersionedSerializer``)."""
 
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
+
+from balanced_source.api.splits import Json
+from balanced_source.errors import CorruptDocumentError, IncompatibleVersionError
 
 T = TypeVar("T")
 
@@ -25,3 +31,33 @@ class VersionedSerializer(Protocol, Generic[T]):
             CorruptDocumentError: `data` is not what that version writes; trailing bytes count as corruption.
         """
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class JsonSerializer(Generic[T]):
+    """A `VersionedSerializer` on JSON.
+
+    Attributes:
+        what: name of the values, for messages.
+        version: that `to_json` writes.
+        to_json: value → JSON.
+        from_json: version, JSON → value; a value that does not fit may raise anything.
+    """
+
+    what: str
+    version: int
+    to_json: Callable[[T], Json]
+    from_json: Callable[[int, Json], T]
+
+    def serialize(self, value: T) -> bytes:
+        """See `VersionedSerializer`."""
+        return json.dumps(self.to_json(value), separators=(",", ":"), sort_keys=True).encode()
+
+    def deserialize(self, version: int, data: bytes) -> T:
+        """See `VersionedSerializer`."""
+        if version > self.version:
+            raise IncompatibleVersionError(self.what, found=version, supported=self.version)
+        try:
+            return self.from_json(version, json.loads(data))
+        except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
+            raise CorruptDocumentError(f"{self.what}, version {version}, cannot be read: {error!r}") from error

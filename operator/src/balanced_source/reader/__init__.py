@@ -1,0 +1,25 @@
+"""Building blocks of readers (FLIP-27 ``connector-base``), pure: threads are in `balanced_source_adapters.fetchers`."""
+
+from balanced_source.reader.alignment import AlignmentGroup, PauseOrResume, SplitAlignment
+from balanced_source.reader.base import SourceReaderBase
+from balanced_source.reader.fetching import Fetched, Fetchers, FetcherSet, InlineFetchers, SplitFetcher, Threading
+from balanced_source.reader.outputs import SplitOutputs
+from balanced_source.reader.records import RecordsBySplits
+from balanced_source.reader.watermarks import CombinedWatermark, IdlenessTimer
+
+__all__ = [
+    "AlignmentGroup",
+    "CombinedWatermark",
+    "Fetched",
+    "FetcherSet",
+    "Fetchers",
+    "IdlenessTimer",
+    "InlineFetchers",
+    "PauseOrResume",
+    "RecordsBySplits",
+    "SourceReaderBase",
+    "SplitAlignment",
+    "SplitFetcher",
+    "SplitOutputs",
+    "Threading",
+]

@@ -1,0 +1,287 @@
+"""Split readers with what waits to be told to them: pure, so that a thread, or nobody else, can drive them.
+
+Three shapes of work, for one reader: one split after another; one split reader over many splits; one split reader per
+split. Whoever drives them guards `begin`, `end` and everything that changes splits by one lock, and calls `execute`
+without it.
+"""
+
+import enum
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Generic, Protocol, TypeVar
+
+from balanced_source.api import RecordsWithSplitIds, SourceSplit, SplitId, SplitReader, SplitsAddition, SplitsRemoval
+from balanced_source.errors import ContractViolationError
+
+E = TypeVar("E")
+SplitT = TypeVar("SplitT", bound=SourceSplit)
+SplitT_contra = TypeVar("SplitT_contra", bound=SourceSplit, contravariant=True)
+
+
+class Threading(enum.Enum):
+    """How splits of one reader are spread over split readers."""
+
+    ONE_AFTER_ANOTHER = "OneAfterAnother"
+    ONE_READER = "OneReader"
+    ONE_PER_SPLIT = "OnePerSplit"
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched(Generic[E]):
+    """Result of one fetch.
+
+    Attributes:
+        records: what it brought.
+        generations: split → the addition that it was read for; records of a split that was taken away and given
+            back meanwhile belong to nobody.
+    """
+
+    records: RecordsWithSplitIds[E]
+    generations: Mapping[SplitId, int]
+
+
+class Fetchers(Protocol[E, SplitT_contra]):
+    """What a `SourceReaderBase` needs of whoever drives its split readers. No method blocks for long."""
+
+    def add_splits(self, splits: Sequence[SplitT_contra], generation: int) -> None:
+        """Read these from now on."""
+        ...
+
+    def remove_splits(self, split_ids: Collection[SplitId]) -> None:
+        """Read these no more; what is on its way may still come."""
+        ...
+
+    def pause_or_resume_splits(self, to_pause: Collection[SplitId], to_resume: Collection[SplitId]) -> None:
+        """Stop reading some for a while, go on with others."""
+        ...
+
+    def poll(self) -> "Fetched[E] | None":
+        """The next result, if there is one.
+
+        Raises:
+            Exception: a split reader failed.
+        """
+        ...
+
+    def has_result(self) -> bool:
+        """Whether `poll` would return one, or raise, now."""
+        ...
+
+    def is_idle(self) -> bool:
+        """Whether no split is left to be read and no result waits."""
+        ...
+
+    def close(self) -> None:
+        """Close all split readers."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Turn(Generic[SplitT]):
+    """What a split reader is told before its next fetch."""
+
+    changes: tuple[SplitsAddition[SplitT] | SplitsRemoval[SplitT], ...]
+    to_pause: tuple[SplitT, ...]
+    to_resume: tuple[SplitT, ...]
+    generations: Mapping[SplitId, int]
+    is_fetching: bool
+
+
+@dataclass(slots=True)
+class SplitFetcher(Generic[E, SplitT]):
+    """One split reader.
+
+    Attributes:
+        reader: the split reader.
+        is_sequential: whether it is told of one split at a time.
+    """
+
+    reader: SplitReader[E, SplitT]
+    is_sequential: bool = False
+    _waiting: dict[SplitId, tuple[SplitT, int]] = field(default_factory=dict)
+    _active: dict[SplitId, tuple[SplitT, int]] = field(default_factory=dict)
+    _removed: dict[SplitId, SplitT] = field(default_factory=dict)
+    _paused: set[SplitId] = field(default_factory=set)
+    _told_paused: set[SplitId] = field(default_factory=set)
+
+    @property
+    def split_ids(self) -> frozenset[SplitId]:
+        """Splits that it reads or will read."""
+        return frozenset({**self._waiting, **self._active})
+
+    def add_splits(self, splits: Iterable[SplitT], generation: int) -> None:
+        """Read these as well; the removal of an earlier split with the same id is told first."""
+        for split in splits:
+            if split.split_id in self._waiting or split.split_id in self._active:
+                raise ContractViolationError(f"split {split.split_id} was added twice")
+            self._waiting[split.split_id] = (split, generation)
+
+    def remove_splits(self, split_ids: Iterable[SplitId]) -> None:
+        """Forget these; one that the split reader never heard of needs not be told."""
+        for split_id in split_ids:
+            self._waiting.pop(split_id, None)
+            if (known := self._active.pop(split_id, None)) is not None:
+                self._removed[split_id] = known[0]
+            self._paused.discard(split_id)
+            self._told_paused.discard(split_id)
+
+    def pause_or_resume_splits(self, to_pause: Collection[SplitId], to_resume: Collection[SplitId]) -> None:
+        """Told before the next fetch, as far as it changes anything."""
+        self._paused = (self._paused | (set(to_pause) & self.split_ids)) - set(to_resume)
+
+    def has_work(self) -> bool:
+        """Whether a turn would do anything: fetch, or tell something."""
+        return self._is_reading() or self.has_news()
+
+    def has_news(self) -> bool:
+        """Whether there is something to tell."""
+        return bool(self._removed or self._next_additions() or any(self._pause_changes()))
+
+    def begin(self) -> Turn[SplitT]:
+        """What to do next; noted as told."""
+        removals = SplitsRemoval(tuple(self._removed.values()))
+        additions = self._next_additions()
+        self._removed.clear()
+        for split_id in additions:
+            self._active[split_id] = self._waiting.pop(split_id)
+        added = SplitsAddition(tuple(self._active[split_id][0] for split_id in additions))
+        to_pause, to_resume = self._pause_changes()
+        self._told_paused = self._paused & self._active.keys()
+        return Turn(
+            changes=tuple(change for change in (removals, added) if change.splits),
+            to_pause=to_pause,
+            to_resume=to_resume,
+            generations={split_id: generation for split_id, (_, generation) in self._active.items()},
+            is_fetching=self._is_reading(),
+        )
+
+    def execute(self, turn: Turn[SplitT]) -> Fetched[E] | None:
+        """Do it; this is what may block."""
+        for change in turn.changes:
+            self.reader.handle_splits_changes(change)
+        if turn.to_pause or turn.to_resume:
+            self.reader.pause_or_resume_splits(turn.to_pause, turn.to_resume)
+        return Fetched(self.reader.fetch(), turn.generations) if turn.is_fetching else None
+
+    def end(self, fetched: Fetched[E] | None) -> None:
+        """Take note of finished splits; one that was removed and added again meanwhile is not finished."""
+        if fetched is None:
+            return
+        for split_id in fetched.records.finished_splits():
+            if (known := self._active.get(split_id)) and known[1] == fetched.generations.get(split_id):
+                del self._active[split_id]
+                self._paused.discard(split_id)
+                self._told_paused.discard(split_id)
+
+    def _next_additions(self) -> list[SplitId]:
+        if not self.is_sequential:
+            return list(self._waiting)
+        return [] if self._active else list(self._waiting)[:1]
+
+    def _pause_changes(self) -> tuple[tuple[SplitT, ...], tuple[SplitT, ...]]:
+        paused = self._paused & {*self._active, *self._next_additions()}
+        known = {**self._waiting, **self._active}
+        return (
+            tuple(known[s][0] for s in sorted(paused - self._told_paused)),
+            tuple(known[s][0] for s in sorted(self._told_paused - paused)),
+        )
+
+    def _is_reading(self) -> bool:
+        return bool(self._active.keys() - self._paused)
+
+
+@dataclass(slots=True)
+class FetcherSet(Generic[E, SplitT]):
+    """All split readers of one reader, and which splits each of them has."""
+
+    make_reader: Callable[[], SplitReader[E, SplitT]]
+    threading: Threading
+    fetchers: list[SplitFetcher[E, SplitT]] = field(default_factory=list)
+
+    def add_splits(self, splits: Sequence[SplitT], generation: int) -> list[SplitFetcher[E, SplitT]]:
+        """Spread them; returns the fetchers that were made for them."""
+        fresh: list[SplitFetcher[E, SplitT]] = []
+        for share in [[s] for s in splits] if self.threading is Threading.ONE_PER_SPLIT else [splits]:
+            fetcher = self._home_of(share[0].split_id) if share else None
+            if share and fetcher is None:
+                fetcher = SplitFetcher(self.make_reader(), self.threading is Threading.ONE_AFTER_ANOTHER)
+                fresh.append(fetcher)
+                self.fetchers.append(fetcher)
+            if fetcher is not None:
+                fetcher.add_splits(share, generation)
+        return fresh
+
+    def remove_splits(self, split_ids: Collection[SplitId]) -> None:
+        """See `Fetchers`."""
+        for fetcher in self.fetchers:
+            fetcher.remove_splits(split_ids)
+
+    def pause_or_resume_splits(self, to_pause: Collection[SplitId], to_resume: Collection[SplitId]) -> None:
+        """See `Fetchers`."""
+        for fetcher in self.fetchers:
+            fetcher.pause_or_resume_splits(to_pause, to_resume)
+
+    def retire(self, fetcher: SplitFetcher[E, SplitT]) -> bool:
+        """Whether a fetcher is not needed any more, and was taken out: whoever drives it closes its split reader."""
+        if self.threading is not Threading.ONE_PER_SPLIT or fetcher.split_ids:
+            return False
+        self.fetchers.remove(fetcher)
+        return True
+
+    def is_reading(self) -> bool:
+        """Whether any split is left."""
+        return any(fetcher.split_ids for fetcher in self.fetchers)
+
+    def _home_of(self, split_id: SplitId) -> SplitFetcher[E, SplitT] | None:
+        if self.threading is not Threading.ONE_PER_SPLIT:
+            return self.fetchers[0] if self.fetchers else None
+        return next((f for f in self.fetchers if split_id in f.split_ids), None)
+
+
+class InlineFetchers(Generic[E, SplitT]):
+    """`Fetchers` without any thread: `poll` fetches. For split readers that do not block, and for tests."""
+
+    def __init__(
+        self, make_reader: Callable[[], SplitReader[E, SplitT]], threading: Threading = Threading.ONE_READER
+    ) -> None:
+        self._set = FetcherSet(make_reader, threading)
+
+    def add_splits(self, splits: Sequence[SplitT], generation: int) -> None:
+        """See `Fetchers`."""
+        self._set.add_splits(splits, generation)
+
+    def remove_splits(self, split_ids: Collection[SplitId]) -> None:
+        """See `Fetchers`."""
+        self._set.remove_splits(split_ids)
+
+    def pause_or_resume_splits(self, to_pause: Collection[SplitId], to_resume: Collection[SplitId]) -> None:
+        """See `Fetchers`."""
+        self._set.pause_or_resume_splits(to_pause, to_resume)
+
+    def poll(self) -> Fetched[E] | None:
+        """See `Fetchers`."""
+        for fetcher in list(self._set.fetchers):
+            if not fetcher.has_work():
+                continue
+            fetched = fetcher.execute(fetcher.begin())
+            fetcher.end(fetched)
+            self._set.fetchers.sort(key=lambda f: f is fetcher)  # the others come first next time
+            if self._set.retire(fetcher):
+                fetcher.reader.close()
+            if fetched is not None:
+                return fetched
+        return None
+
+    def has_result(self) -> bool:
+        """See `Fetchers`."""
+        return any(fetcher.has_work() for fetcher in self._set.fetchers)
+
+    def is_idle(self) -> bool:
+        """See `Fetchers`."""
+        return not self._set.is_reading()
+
+    def close(self) -> None:
+        """See `Fetchers`."""
+        for fetcher in self._set.fetchers:
+            fetcher.reader.close()
+        self._set.fetchers.clear()
