@@ -9,17 +9,19 @@ from dataclasses import replace
 from typing import Any, Generic, Self, assert_never
 
 from balanced_source.api import (
+    SPLIT_REQUEST,
     Boundedness,
     BoundedSplit,
     CallFailure,
     ReaderInfo,
     RebalanceCause,
     Source,
+    SourceEvent,
     SplitEnumerator,
     SplitId,
     SupportsSplitReassignmentOnRecovery,
 )
-from balanced_source.coordinator import recovery
+from balanced_source.coordinator import mailbox, recovery
 from balanced_source.coordinator.context import CoordinatorContext, PendingCall, Turn
 from balanced_source.coordinator.effects import Effect, PersistState, PublishAssignment
 from balanced_source.coordinator.events import (
@@ -192,7 +194,7 @@ class SourceCoordinator(Generic[SplitT, StateT]):
         lineage = max(self.state.lineage, report.lineage) + 1
         epoch = max(self.state.epoch, report.epoch)
         hosts = dict.fromkeys(self.state.hosts, HostState())
-        self._context.state = replace(self.state, lineage=lineage, epoch=epoch, hosts=hosts)
+        self._context.state = replace(self.state, lineage=lineage, epoch=epoch, hosts=hosts, outbox=())
         self._context.turn.is_changed = True
         self._context.report(
             "StateOutdated", "the stored enumerator state is older than what readers hold: asking them", warning=True
@@ -335,17 +337,20 @@ class SourceCoordinator(Generic[SplitT, StateT]):
             self.enumerator.handle_revoked(released)
 
     def _take_events(self, report: HostReport) -> None:
-        host = self.state.hosts[report.host]
-        fresh = [e for e in report.events if e.number > host.events_seen]
-        for numbered in fresh:
-            self.enumerator.handle_source_event(numbered.subtask_id, numbered.event)
-        if fresh:
-            self._set_host(report.host, replace(self.state.hosts[report.host], events_seen=fresh[-1].number))
-            self._context.turn.is_changed = True
-        mine = frozenset(self.state.subtasks_of(report.host))
-        seen = report.events_seen
-        outbox = tuple(e for e in self.state.outbox if e.number > seen or e.subtask_id not in mine)
-        self._context.state = replace(self.state, outbox=outbox)
+        context = self._context
+        for numbered in mailbox.fresh_events(self.state, report):
+            context.state = mailbox.with_events_seen(self.state, report.host, numbered.number)
+            context.turn.is_changed = True
+            self._deliver(numbered.subtask_id, numbered.event, report.location or None)
+        context.state = mailbox.acknowledged(self.state, report)
+
+    def _deliver(self, subtask_id: int, event: SourceEvent, location: str | None) -> None:
+        if subtask_id not in self._context.readers:
+            return  # of a reader that a change of parallelism took away meanwhile
+        if event == SPLIT_REQUEST:
+            self.enumerator.handle_split_request(subtask_id, location)
+        else:
+            self.enumerator.handle_source_event(subtask_id, event)
 
     def _find_finished(self, report: HostReport) -> None:
         if self.source.boundedness is Boundedness.CONTINUOUS_UNBOUNDED:
@@ -379,6 +384,7 @@ class SourceCoordinator(Generic[SplitT, StateT]):
         context.revoke_splits([split.split_id for splits in orphans.values() for split in splits], retain=True)
         told = frozenset(s for s in self.state.no_more_splits if s < parallelism)
         context.state = replace(self.state, parallelism=parallelism, no_more_splits=told)
+        context.state = mailbox.dropped(self.state, range(parallelism, before))
         context.readers = {s: reader for s, reader in context.readers.items() if s < parallelism}
         for subtask in sorted(orphans):
             self.enumerator.add_splits_back(orphans[subtask], subtask)

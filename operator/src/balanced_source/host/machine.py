@@ -13,11 +13,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Self
 
-from balanced_source.api import Json, Position, SplitId
-from balanced_source.documents.assignment import Assignment
+from balanced_source.api import Json, Position, SourceEvent, SplitId
+from balanced_source.documents.assignment import Assignment, NumberedEvent
 from balanced_source.documents.report import HostReport
 from balanced_source.documents.stream_offset import StreamOffset
-from balanced_source.host.adoption import adopt, go_on
+from balanced_source.host.adoption import adopt, go_on, readers_on
 
 
 class Phase(enum.Enum):
@@ -41,6 +41,9 @@ class ReaderHost:
         durable: newest stream offset that is in Spark's offset log; its epoch is what is acknowledged.
         committed: positions whose records have been delivered.
         assignment: newest one for this incarnation.
+        events_seen: number of the newest custom event that was handed to a reader.
+        outbox: custom events of readers that the operator has not acknowledged yet.
+        events_sent: number of the newest of them.
     """
 
     name: str = "0"
@@ -50,6 +53,9 @@ class ReaderHost:
     durable: StreamOffset = field(default_factory=StreamOffset)
     committed: Mapping[SplitId, Position] = field(default_factory=dict)
     assignment: Assignment | None = None
+    events_seen: int = 0
+    outbox: tuple[NumberedEvent, ...] = ()
+    events_sent: int = 0
 
     def on_assignment(self, assignment: Assignment) -> Self:
         """A document was seen. Older lineages and epochs, and those for another incarnation, change nothing."""
@@ -57,11 +63,16 @@ class ReaderHost:
         if addressed is None or assignment.lineage < self.lineage or self.phase is Phase.FENCED:
             return self
         if assignment.lineage > self.lineage:
-            return replace(self, lineage=assignment.lineage, assignment=None).on_assignment(assignment)
+            # Whoever counts events now has begun anew, too.
+            anew = replace(self, lineage=assignment.lineage, assignment=None, events_seen=0)
+            return anew.on_assignment(assignment)
         if addressed > self.incarnation:
             return replace(self, phase=Phase.FENCED)
         is_old = self.assignment is not None and assignment.epoch <= self.assignment.epoch
-        return self if is_old or addressed < self.incarnation else replace(self, assignment=assignment)
+        if is_old or addressed < self.incarnation:
+            return self
+        taken = assignment.events_seen.get(self.name, 0)
+        return replace(self, assignment=assignment, outbox=tuple(e for e in self.outbox if e.number > taken))
 
     def on_fenced(self) -> Self:
         """Another incarnation has written the report document."""
@@ -92,6 +103,25 @@ class ReaderHost:
             return replace(self, phase=Phase.READING), adopt(self.durable, self.assignment, host=self.name)
         return self, go_on(self.durable) if self.phase is Phase.READING else None
 
+    def take_events(self) -> tuple[Self, tuple[NumberedEvent, ...]]:
+        """Custom events for the readers of this host that were not taken before, in their order.
+
+        They come with the assignment in which they were sent: a reader has its splits before it hears of them.
+        """
+        assignment = self.assignment
+        if assignment is None or assignment.epoch > self.durable.epoch or self.phase is not Phase.READING:
+            return self, ()
+        mine = frozenset(readers_on(assignment, self.name))
+        fresh = [e for e in assignment.events if e.number > self.events_seen and e.subtask_id in mine]
+        fresh.sort(key=lambda e: e.number)
+        return (replace(self, events_seen=fresh[-1].number), tuple(fresh)) if fresh else (self, ())
+
+    def send_event(self, subtask_id: int, event: SourceEvent) -> Self:
+        """Queue a reader's custom event for the enumerator; it stands in every report until it is acknowledged."""
+        number = self.events_sent + 1
+        queued = NumberedEvent(number=number, subtask_id=subtask_id, event=event)
+        return replace(self, outbox=(*self.outbox, queued), events_sent=number)
+
     def report(
         self,
         *,
@@ -121,5 +151,7 @@ class ReaderHost:
             lag=lag,
             heartbeat=heartbeat,
             location=location,
+            events=self.outbox,
+            events_seen=self.events_seen,
             metrics=metrics or {},
         )

@@ -1,0 +1,36 @@
+"""Custom events on their way: numbered per direction, kept until acknowledged, bound to one incarnation of a reader.
+
+To readers they stand in the assignment until the host's report has their number; from readers they stand in the report
+until the assignment has it. Numbers that were seen are part of the stored state, so that a restart repeats nothing.
+"""
+
+from collections.abc import Collection
+from dataclasses import replace
+
+from balanced_source.coordinator.state import CoordinatorState, SplitT
+from balanced_source.documents.assignment import NumberedEvent
+from balanced_source.documents.report import HostReport
+
+
+def fresh_events(state: CoordinatorState[SplitT], report: HostReport) -> tuple[NumberedEvent, ...]:
+    """Events of a report that were not taken before, in their order."""
+    seen = state.hosts[report.host].events_seen
+    return tuple(sorted((e for e in report.events if e.number > seen), key=lambda e: e.number))
+
+
+def with_events_seen(state: CoordinatorState[SplitT], host: str, number: int) -> CoordinatorState[SplitT]:
+    """The state in which a host's events up to `number` were taken."""
+    return replace(state, hosts={**state.hosts, host: replace(state.hosts[host], events_seen=number)})
+
+
+def acknowledged(state: CoordinatorState[SplitT], report: HostReport) -> CoordinatorState[SplitT]:
+    """The state without the events that a host has handed to its readers."""
+    mine = frozenset(state.subtasks_of(report.host))
+    rest = tuple(e for e in state.outbox if e.number > report.events_seen or e.subtask_id not in mine)
+    return state if len(rest) == len(state.outbox) else replace(state, outbox=rest)
+
+
+def dropped(state: CoordinatorState[SplitT], subtasks: Collection[int]) -> CoordinatorState[SplitT]:
+    """The state without events for readers that are gone."""
+    rest = tuple(e for e in state.outbox if e.subtask_id not in subtasks)
+    return state if len(rest) == len(state.outbox) else replace(state, outbox=rest)
