@@ -207,7 +207,16 @@ class SplitEnumerator(ABC, Generic[SplitT, StateT]):
         """
 
     def handle_split_request(self, subtask_id: int, requester_hostname: str | None) -> None:
-        """Called when a reader asks for work (pull-based sources). Push-based sources ignore it."""
+        """Called when a reader asks for work (pull-based sources), once per request. Push-based sources ignore it.
+
+        Answer by `assign_splits`, now or later, or by `signal_no_more_splits`. Splits that come back by
+        `add_splits_back` when readers became fewer belong to nobody who could ask: `rebalance` follows, and must give
+        them to the readers that are left, also to those that were told that there is no more.
+
+        Args:
+            subtask_id: who asks; registered.
+            requester_hostname: where it runs, for locality; None when unknown.
+        """
 
     def handle_source_event(self, subtask_id: int, event: SourceEvent) -> None:
         """Called for each event that a registered reader sent, once and in order."""

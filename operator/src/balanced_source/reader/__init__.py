@@ -3,6 +3,7 @@
 from balanced_source.reader.alignment import AlignmentGroup, PauseOrResume, SplitAlignment
 from balanced_source.reader.base import SourceReaderBase
 from balanced_source.reader.fetching import Fetched, Fetchers, FetcherSet, InlineFetchers, SplitFetcher, Threading
+from balanced_source.reader.group import ReaderGroup
 from balanced_source.reader.outputs import SplitOutputs
 from balanced_source.reader.records import RecordsBySplits
 from balanced_source.reader.watermarks import CombinedWatermark, IdlenessTimer
@@ -16,6 +17,7 @@ __all__ = [
     "IdlenessTimer",
     "InlineFetchers",
     "PauseOrResume",
+    "ReaderGroup",
     "RecordsBySplits",
     "SourceReaderBase",
     "SplitAlignment",

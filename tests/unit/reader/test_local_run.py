@@ -1,0 +1,132 @@
+"""A whole source in one process: pull, events, rescale, crashes; each record delivered once by its checkpoint."""
+
+import random
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from balanced_source.api import AsyncCall
+from balanced_source.errors import ContractViolationError
+from balanced_source.reader import Threading
+from balanced_source_adapters.local_run import LocalRun
+from support.numbers import NumbersSplit
+from support.numbers_source import NumbersSource
+
+Record = tuple[str, int]
+
+
+def ranges(count: int = 7, size: int = 20) -> tuple[NumbersSplit, ...]:
+    return tuple(NumbersSplit(name=f"{number:02}", stop=size) for number in range(count))
+
+
+def nothing(call: AsyncCall) -> Any:
+    raise ContractViolationError(f"nobody executes {type(call).__name__}")
+
+
+class Scene:
+    """A run, and a sink that keeps what was committed: what a crash cuts off was never delivered."""
+
+    def __init__(self, source: NumbersSource, parallelism: int = 2) -> None:
+        self.source = source
+        self.pending: list[tuple[int, Record]] = []
+        self.delivered: Counter[Record] = Counter()
+        self.by_reader: Counter[int] = Counter()
+        self.parallelism = parallelism
+        self.run = self._made(None)
+        self.run.start()
+
+    def _made(self, before: LocalRun[Record] | None) -> LocalRun[Record]:
+        known: dict[str, Any] = {}
+        if before is not None:
+            known = {"state": before.state, "offset": before.offset, "incarnation": before.incarnation}
+        return LocalRun(
+            self.source,
+            nothing,
+            lambda subtask, record, _: self.pending.append((subtask, record)),
+            self._commit,
+            parallelism=self.parallelism,
+            clock=lambda: 0.0,
+            **known,
+        )
+
+    def _commit(self) -> None:
+        self.delivered.update(record for _, record in self.pending)
+        self.by_reader.update(subtask for subtask, _ in self.pending)
+        self.pending.clear()
+
+    def crash(self) -> None:
+        """Everything that is not stored is gone."""
+        self.pending.clear()
+        self.run.close()
+        self.run = self._made(self.run)
+        self.run.start()
+
+    def check(self) -> None:
+        expected = Counter((s.name, n) for s in self.source.ranges for n in range(s.next, s.stop))
+        assert self.delivered == expected
+
+
+@pytest.mark.parametrize("threading", list(Threading))
+def test_readers_pull_until_there_is_nothing_left(threading: Threading) -> None:
+    scene = Scene(NumbersSource(ranges(), threading))
+
+    scene.run.run(timeout=30)
+
+    scene.check()
+    assert set(scene.by_reader) == {0, 1}, "both worked"
+    assert scene.run.coordinator.enumerator.is_finished()
+    assert "0 asks from localhost" in scene.source.log
+
+
+def test_enumerator_and_readers_talk() -> None:
+    scene = Scene(NumbersSource(ranges()))
+
+    scene.run.run(timeout=30)
+
+    for subtask in (0, 1):
+        assert scene.source.log.count(f"{subtask} hears who are you?") == 1
+        assert scene.source.log.count(f"{subtask} says reader {subtask}") == 1
+
+
+def test_a_crash_at_any_step_repeats_nothing_and_loses_nothing() -> None:
+    steps = 0
+    while True:
+        scene = Scene(NumbersSource(ranges(5, 8)))
+        for _ in range(steps):
+            scene.run.step(limit=3)
+        if scene.run.group.is_finished:
+            break
+        scene.run.group.poll(2)  # emitted, and never committed
+        scene.crash()
+        scene.run.run(timeout=30)
+        scene.check()
+        steps += 1
+    assert steps > 5
+
+
+@pytest.mark.parametrize("seed", range(15))
+def test_rescaled_and_crashed_at_random(seed: int) -> None:
+    chance = random.Random(seed)
+    scene = Scene(NumbersSource(ranges(9, 30), chance.choice(list(Threading)), chunk=chance.randint(1, 8)))
+    for _ in range(25):
+        match chance.randrange(4):
+            case 0:
+                scene.parallelism = chance.randint(1, 5)
+                scene.run.rescale(scene.parallelism)
+            case 1:
+                scene.run.group.poll(chance.randint(1, 9))
+                scene.crash()
+            case _:
+                scene.run.step(limit=chance.randint(1, 9))
+    scene.run.run(timeout=30)
+
+    scene.check()
+
+
+def test_a_run_that_does_not_end_says_so() -> None:
+    scene = Scene(NumbersSource(ranges()))
+    scene.run.step()
+
+    with pytest.raises(TimeoutError, match="not at its end"):
+        scene.run.run(timeout=-1)
