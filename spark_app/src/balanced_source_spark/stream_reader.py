@@ -30,6 +30,7 @@ from balanced_source_spark.channels.factory import open_channel
 from balanced_source_spark.ends import Ends
 from balanced_source_spark.host_runtime import HostRuntime, Progress
 from balanced_source_spark.kafka.consumers import consumer_config
+from balanced_source_spark.kafka.data_loss import LossCounter, existing, may_skip, task_admin
 from balanced_source_spark.kafka.range_reader import RangeReaderSettings
 from balanced_source_spark.kafka.readers import read_ranges
 from balanced_source_spark.options import Options
@@ -77,6 +78,10 @@ class BalancedStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         idle = asked.idle_timeout if self._targets is None else 0.0
         return Aligner(self._ask_times, max_drift=asked.max_drift, idle_timeout=idle)
 
+    @cached_property
+    def _losses(self) -> LossCounter:
+        return LossCounter(self._admin.begins)
+
     def initialOffset(self) -> dict[str, Any]:
         return stream_offset.to_json(StreamOffset())
 
@@ -122,6 +127,7 @@ class BalancedStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         finish = stream_offset.from_json(end)
         plans = plan(stream_offset.from_json(start), finish)
         settings = self._runtime.settings(timeout=self._options.start_timeout) if plans else {}
+        self._losses.note(plans, settings)
         self._runtime.planned(finish)
         owned = Counter(finish.owners.values())
         return [
@@ -149,7 +155,8 @@ class BalancedStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _note(self, end: StreamOffset, ends: Mapping[SplitId, int]) -> None:
         self._latest = end
         lag = sum(max(0, ends.get(s, 0) - (p or 0)) for s, p in end.positions.items())
-        self._runtime.note_progress(Progress(lag=lag))
+        metrics = {"skippedOffsets": self._losses.total} if self._losses.total else {}
+        self._runtime.note_progress(Progress(lag=lag, metrics=metrics))
 
     def _ask_ends(self, scope: str, split_ids: Any) -> Mapping[SplitId, int]:
         assignment = self._runtime.newest_assignment(timeout=0.0)
@@ -189,4 +196,8 @@ class BalancedStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 prefetch=self._options.prefetch,
                 implementation=self._options.reader,
             )
-            yield from read_ranges([p for p in partition.ranges if p.split_id[0] == name], settings)
+            ranges = [piece for piece in partition.ranges if piece.split_id[0] == name]
+            if may_skip(partition.settings):
+                admin = task_admin(self._options.secrets_dir, self._client_id())
+                ranges = existing(ranges, admin.begins(cluster, [piece.split_id for piece in ranges]))
+            yield from read_ranges(ranges, settings)
