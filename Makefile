@@ -30,8 +30,11 @@ lint: install ## ruff, mypy --strict, import contracts, hadolint, lengths
 	@$(PY) .ci/structure.py
 
 test: lint testbed ## Everything but the story on real pods; installs and builds what it needs
-	@$(RUN) pytest -q -m "not e2e" --durations=15 tests
-	@$(MAKE) --no-print-directory test-spark43
+	@$(MAKE) --no-print-directory test-unit test-real test-spark43
+
+test-real: testbed ## What needs real parts: API server, brokers, Spark
+	@echo "integration tests, two folders at a time …"
+	@$(RUN) pytest -q -n 2 --dist loadgroup --durations=15 -m "integration and not e2e" tests/contract tests/integration
 
 test-spark43: testbed ## The Spark side's tests on PySpark 4.3
 	@echo "the Spark side on PySpark 4.3 …"
@@ -57,7 +60,7 @@ generate: install ## Write what is generated from the code: the CRD, the chart's
 bench-rescale: testbed ## Seconds from a patch to the first micro-batch with it, beside stopping and starting the native source
 	@PYTHONPATH=tests:. $(PY) benchmarks/bench_rescale.py $(BENCH)
 
-.PHONY: demo generate bench-rescale test test-spark43
+.PHONY: demo generate bench-rescale test test-real test-spark43
 .PHONY: help install lock format lint test-unit testbed test-testbed
 
 e2e: install ## The story on real pods (CLUSTER=node: root on Linux; kind: an engine; process: neither)

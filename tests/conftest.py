@@ -11,11 +11,14 @@ FOLDERS = {"unit": "unit", "contract": "contract", "integration": "integration",
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark tests by folder, and keep those that share real parts on one worker (`-n 2 --dist loadgroup`)."""
     here = Path(__file__).parent
     for item in items:
-        folder = item.path.relative_to(here).parts[0] if here in item.path.parents else ""
-        if folder in FOLDERS:
-            item.add_marker(FOLDERS[folder])
+        parts = item.path.relative_to(here).parts if here in item.path.parents else ("",)
+        if parts[0] in FOLDERS:
+            item.add_marker(FOLDERS[parts[0]])
+        if parts[0] != "unit":
+            item.add_marker(pytest.mark.xdist_group("/".join(parts[:2])))
 
 
 @pytest.fixture(scope="session", autouse=True)
