@@ -6,7 +6,10 @@
 #   --build-arg PYTHON_IMAGE=python:3.11-slim-bookworm@sha256:…
 # Behind a registry of your own, or a proxy with its own certificates, hand pip its settings as secrets:
 #   --secret id=pip,src=pip.conf --secret id=ca,src=ca.crt      (pip.conf: cert = /run/secrets/ca.crt)
+#   (cargo: --secret id=cargo,src=config.toml)
 ARG PYTHON_IMAGE=python:3.11-slim-bookworm
+ARG RUST_IMAGE=rust:1.95-slim-bookworm
+ARG NATIVE=with
 
 # --- tools, then the wheel; later stages take the code by the wheel, last, so that dependencies stay cached
 FROM ${PYTHON_IMAGE} AS tools
@@ -22,8 +25,26 @@ COPY operator operator
 COPY spark_app/src spark_app/src
 RUN /opt/build/bin/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir /wheels .
 
-# A native wheel, when there is one, is built in a stage of its own from a Rust image and joins the other here:
-#   COPY --from=native /wheels /wheels
+# --- the native reader, compiled in a stage of its own; `NATIVE=without` leaves it out, and the Python reader serves ----
+FROM ${RUST_IMAGE} AS native-with
+# hadolint ignore=DL3008
+RUN apt-get update -qq \
+    && apt-get install -y -qq --no-install-recommends cmake g++ make perl python3-venv \
+    && rm -rf /var/lib/apt/lists/*
+WORKDIR /source
+COPY .ci/locks/native.txt .ci/locks/
+RUN --mount=type=secret,id=pip,target=/etc/pip.conf --mount=type=secret,id=ca,target=/run/secrets/ca.crt \
+    python3 -m venv /opt/maturin && /opt/maturin/bin/pip install --quiet --require-hashes -r .ci/locks/native.txt
+COPY spark_app/native spark_app/native
+RUN --mount=type=secret,id=cargo,target=/usr/local/cargo/config.toml \
+    --mount=type=secret,id=ca,target=/run/secrets/ca.crt \
+    /opt/maturin/bin/maturin build --quiet --release --manifest-path spark_app/native/Cargo.toml --out /wheels
+
+FROM ${PYTHON_IMAGE} AS native-without
+RUN mkdir /wheels
+
+# hadolint ignore=DL3006
+FROM native-${NATIVE} AS native
 
 # --- the operator -----------------------------------------------------------------------------------------------------
 FROM tools AS operator-build
@@ -66,6 +87,7 @@ RUN --mount=type=secret,id=pip,target=/etc/pip.conf --mount=type=secret,id=ca,ta
     && /opt/build/bin/pip --python /opt/venv/bin/python install --quiet --no-deps --no-index /spark-wheels/*.whl \
     && packages="$(/opt/venv/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')" \
     && mv "$packages/pyspark" /opt/spark && ln -s /opt/spark "$packages/pyspark" && mkdir -p /opt/spark/conf
+COPY --from=native /wheels /wheels
 COPY --from=wheel /wheels /wheels
 RUN /opt/build/bin/pip --python /opt/venv/bin/python install --quiet --no-deps --no-index /wheels/*.whl
 

@@ -6,13 +6,14 @@ from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource
 from pyspark.sql.types import StructType
 
+from balanced_source_spark.batch_reader import BalancedBatchReader
 from balanced_source_spark.options import parse_options
 from balanced_source_spark.schema import spark_schema
 from balanced_source_spark.stream_reader import BalancedStreamReader
 
 
 class BalancedDataSource(DataSource):
-    """A streaming source whose splits stay evenly spread over its readers."""
+    """A source whose splits stay evenly spread over its readers."""
 
     @classmethod
     def name(cls) -> str:
@@ -20,6 +21,9 @@ class BalancedDataSource(DataSource):
 
     def schema(self) -> StructType:
         return spark_schema(parse_options(self.options).columns)
+
+    def reader(self, schema: StructType) -> Any:
+        return BalancedBatchReader(parse_options(self.options, is_batch=True))
 
     def streamReader(self, schema: StructType) -> Any:
         return BalancedStreamReader(parse_options(self.options))

@@ -9,7 +9,6 @@ from typing import Any, Final
 
 from balanced_source.assigners import STRATEGIES
 from balanced_source.connectors.kafka import (
-    EARLIEST,
     LATEST,
     KafkaCluster,
     KafkaSource,
@@ -22,6 +21,7 @@ from balanced_source.connectors.kafka import (
 from balanced_source.errors import InvalidSpecError
 from balanced_source_spark.kafka.arrow import PLAIN, TYPES
 from balanced_source_spark.kafka.consumers import PREFETCH
+from balanced_source_spark.offset_options import ending_offsets, starting_offsets
 
 _KAFKA_PREFIX = "kafka."
 _PART: Final = re.compile(r"([0-9]+)(ms|s|m|h)")
@@ -65,6 +65,7 @@ class Options:
         max_records_per_reader: from how many records in a micro-batch on the surplus of a reader is read by others,
             as ranges of its splits; None: a split is never cut.
         alignment: None: splits are read as far as they are, whatever the time of their records.
+        metrics_port: where the driver serves Prometheus metrics of the query; None: nowhere.
         start_timeout: seconds to wait for the first assignment where waiting is unavoidable.
     """
 
@@ -82,18 +83,23 @@ class Options:
     prefetch: int = PREFETCH
     max_records_per_reader: int | None = None
     alignment: Alignment | None = None
+    metrics_port: int | None = None
     start_timeout: float = 300.0
 
 
-def parse_options(raw: Mapping[str, str]) -> Options:
+def parse_options(raw: Mapping[str, str], *, is_batch: bool = False) -> Options:
     """Read the options that were set on the reader.
+
+    Args:
+        raw: as Spark passes them.
+        is_batch: a batch query starts at the earliest offsets and ends at the latest, unless told otherwise.
 
     Raises:
         InvalidSpecError: names the option.
     """
     options = {key.lower(): value for key, value in raw.items()}
     source, folder = options.get("source"), options.get("assignmentdir")
-    embedded = None if source or folder else _embedded(options)
+    embedded = None if source or folder else _embedded(options, is_batch=is_batch)
     secrets = options.get("secretsdir")
     include_headers = options.get("includeheaders", "false").lower() == "true"
     return Options(
@@ -109,6 +115,7 @@ def parse_options(raw: Mapping[str, str]) -> Options:
         secrets_dir=Path(secrets) if secrets else None,
         reader=_choice(options, "reader", ("auto", "native", "python")),
         prefetch=_positive(options, "prefetchbytes") or PREFETCH,
+        metrics_port=_positive(options, "metricsport"),
         alignment=_alignment(options),
         max_records_per_reader=_positive(options, "maxrecordsperreader"),
         start_timeout=float(_number(options, "starttimeoutseconds", 300)),
@@ -126,7 +133,7 @@ def _columns(value: str | None, *, include_headers: bool) -> tuple[str, ...]:
     return chosen
 
 
-def _embedded(options: Mapping[str, str]) -> KafkaSource:
+def _embedded(options: Mapping[str, str], *, is_batch: bool) -> KafkaSource:
     """A source of one cluster from the options of Spark's own Kafka source."""
     bootstrap = options.get("kafka.bootstrap.servers")
     if not bootstrap:
@@ -143,7 +150,8 @@ def _embedded(options: Mapping[str, str]) -> KafkaSource:
     return KafkaSource(
         clusters=(KafkaCluster(name="kafka", bootstrap_servers=bootstrap, properties=properties),),
         subscriber=_subscriber(options),
-        starting_offsets=_starting(options),
+        starting_offsets=starting_offsets(options, default="earliest" if is_batch else "latest"),
+        stopping_offsets=ending_offsets(options) or (LATEST if is_batch else None),
         assigner=STRATEGIES[options.get("strategy", "RoundRobin")](),
         discovery_interval=float(_number(options, "discoveryintervalseconds", 300)) or None,
     )
@@ -167,14 +175,6 @@ def _partitions(value: str) -> frozenset[tuple[str, int]]:
         return frozenset((str(topic), int(p)) for topic, partitions in listed.items() for p in partitions)
     except (ValueError, AttributeError, TypeError) as error:
         raise InvalidSpecError(f'expected {{"topic":[0,1]}}, got {value!r}', field="options.assign") from error
-
-
-def _starting(options: Mapping[str, str]) -> Any:
-    value = options.get("startingoffsets", "latest").lower()
-    known = {"earliest": EARLIEST, "latest": LATEST}
-    if value not in known:
-        raise InvalidSpecError(f"earliest or latest, not {value!r}", field="options.startingOffsets")
-    return known[value]
 
 
 def _number(options: Mapping[str, str], key: str, default: int) -> int:

@@ -23,14 +23,15 @@ from balanced_source.documents import stream_offset
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.host import plan
 from balanced_source.host.alignment import RecordTime
+from balanced_source.host.observation import observe
 from balanced_source_adapters.kafka_admin import KafkaAdmin
 from balanced_source_spark.aligner import Aligner
 from balanced_source_spark.channels.errors import ChannelError
 from balanced_source_spark.channels.factory import open_channel
+from balanced_source_spark.driver_metrics import DriverMetrics
 from balanced_source_spark.ends import Ends
 from balanced_source_spark.host_runtime import HostRuntime, Progress
 from balanced_source_spark.kafka.consumers import consumer_config
-from balanced_source_spark.kafka.data_loss import LossCounter, existing, may_skip, task_admin
 from balanced_source_spark.kafka.range_reader import RangeReaderSettings
 from balanced_source_spark.kafka.readers import read_ranges
 from balanced_source_spark.options import Options
@@ -41,6 +42,9 @@ from balanced_source_spark.secrets import MountedSecrets
 _RETRY: Final = 0.2
 """Seconds until brokers that did not answer are asked again, where waiting is unavoidable."""
 
+_TELL_IDLE: Final = 1.0
+"""Seconds between two observations while nothing is read."""
+
 log = structlog.get_logger(__name__)
 
 
@@ -50,7 +54,8 @@ class BalancedStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __init__(self, options: Options) -> None:
         self._options = options
         self._targets: dict[SplitId, int] | None = None
-        self._latest: StreamOffset = StreamOffset()
+        self._told: dict[str, Any] = {}
+        self._told_at = float("-inf")
 
     def __getstate__(self) -> dict[str, Any]:
         return {"_options": self._options}
@@ -79,8 +84,8 @@ class BalancedStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return Aligner(self._ask_times, max_drift=asked.max_drift, idle_timeout=idle)
 
     @cached_property
-    def _losses(self) -> LossCounter:
-        return LossCounter(self._admin.begins)
+    def _metrics(self) -> DriverMetrics:
+        return DriverMetrics(self._options.source or "embedded", port=self._options.metrics_port)
 
     def initialOffset(self) -> dict[str, Any]:
         return stream_offset.to_json(StreamOffset())
@@ -96,8 +101,8 @@ class BalancedStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         begin = stream_offset.from_json(start)
         self._runtime.committed(begin)
-        if self._targets is not None:
-            self._runtime.wait_until_assigned(timeout=self._options.start_timeout)
+        if self._targets is not None and not self._runtime.wait_until_assigned(timeout=self._options.start_timeout):
+            raise ChannelError(f"nothing was assigned to this driver within {self._options.start_timeout:.0f} s")
         base = self._runtime.base()
         if base is None:
             return start
@@ -107,7 +112,7 @@ class BalancedStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         while self._is_short(end) and end.positions == base.positions and time.monotonic() < deadline:
             time.sleep(_RETRY)  # what does not move ends a query with AvailableNow
             end = self._advanced(base, ends)
-        self._note(end, ends)
+        self._note(begin, end, ends)
         if end.epoch == begin.epoch and end.positions == begin.positions:
             return self._farewell(start, begin)
         return stream_offset.to_json(end)
@@ -127,7 +132,6 @@ class BalancedStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         finish = stream_offset.from_json(end)
         plans = plan(stream_offset.from_json(start), finish)
         settings = self._runtime.settings(timeout=self._options.start_timeout) if plans else {}
-        self._losses.note(plans, settings)
         self._runtime.planned(finish)
         owned = Counter(finish.owners.values())
         return [
@@ -138,7 +142,7 @@ class BalancedStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         ]
 
     def reportLatestOffset(self) -> dict[str, Any] | None:
-        return {"epoch": self._latest.epoch, "parallelism": self._latest.parallelism}
+        return dict(self._told)
 
     def stop(self) -> None:
         if "_runtime" in self.__dict__:
@@ -152,11 +156,17 @@ class BalancedStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         positions = {s: max(p, admitted.get(s, 0)) for s, p in held.items()}
         return replace(base, positions=positions, max_records_per_reader=self._options.max_records_per_reader)
 
-    def _note(self, end: StreamOffset, ends: Mapping[SplitId, int]) -> None:
-        self._latest = end
-        lag = sum(max(0, ends.get(s, 0) - (p or 0)) for s, p in end.positions.items())
-        metrics = {"skippedOffsets": self._losses.total} if self._losses.total else {}
-        self._runtime.note_progress(Progress(lag=lag, metrics=metrics))
+    def _note(self, begin: StreamOffset, end: StreamOffset, ends: Mapping[SplitId, int]) -> None:
+        """Tell people; nothing here may end the query."""
+        now = time.monotonic()
+        if end.positions == begin.positions and now - self._told_at < _TELL_IDLE:
+            return  # an idle query asks a hundred times a second
+        self._told_at = now
+        seen = observe(begin, end, ends)
+        aligned = self._aligner.report() if self._aligner is not None else {}
+        self._told = {**seen.to_json(), **({"alignment": aligned} if aligned else {})}
+        self._metrics.note(seen, aligned_to=aligned.get("alignedTo"))
+        self._runtime.note_progress(Progress(lag=seen.lag, metrics={"skew": seen.skew, **aligned}))
 
     def _ask_ends(self, scope: str, split_ids: Any) -> Mapping[SplitId, int]:
         assignment = self._runtime.newest_assignment(timeout=0.0)
@@ -196,8 +206,4 @@ class BalancedStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 prefetch=self._options.prefetch,
                 implementation=self._options.reader,
             )
-            ranges = [piece for piece in partition.ranges if piece.split_id[0] == name]
-            if may_skip(partition.settings):
-                admin = task_admin(self._options.secrets_dir, self._client_id())
-                ranges = existing(ranges, admin.begins(cluster, [piece.split_id for piece in ranges]))
-            yield from read_ranges(ranges, settings)
+            yield from read_ranges([p for p in partition.ranges if p.split_id[0] == name], settings)

@@ -84,7 +84,9 @@ class ImageBuilder:
         self._ensure_base()
         pip = self._store / "pip.conf"
         pip.write_text("[global]\ncert = /run/secrets/ca.crt\n")
-        arguments = [f"--build-arg={setting}" for setting in (f"PYTHON_IMAGE={_local(_BASE)}", *settings)]
+        arguments = [
+            f"--build-arg={setting}" for setting in (f"PYTHON_IMAGE={_local(_BASE)}", "NATIVE=without", *settings)
+        ]
         self._buildah(
             *("build", "--isolation", "chroot", "--pull-never", "--layers", "--disable-compression"),
             *(f"--secret=id=pip,src={pip}", f"--secret=id=ca,src={_CERTIFICATES}"),

@@ -31,7 +31,10 @@ def read_all(logs: Logs, *, drift: int, limit: int) -> list[dict[SplitId, list[i
     for _ in range(10_000):
         if positions == ends:
             return batches
-        aligned = advance(aligned, positions, ends, following(logs, aligned), last_seen={}, idle=(), max_drift=drift)
+        finished = {s for s in logs if positions[s] == ends[s]}
+        aligned = advance(
+            aligned, positions, ends, following(logs, aligned), last_seen={}, idle=finished, max_drift=drift
+        )
         allowed = capped(ends, following(logs, aligned))
         reached = {s: min(allowed[s], positions[s] + limit) for s in logs}
         batches.append({s: list(logs[s][positions[s] : reached[s]]) for s in logs})
@@ -92,9 +95,10 @@ def test_a_split_that_is_read_to_its_end_holds_others_until_it_is_idle() -> None
     known = {A: 1000}
 
     waiting = advance(1000, positions, ends, answers, last_seen=known, idle=(), max_drift=100)
+    unknown = advance(1000, positions, ends, answers, last_seen={}, idle=(), max_drift=100)
     later = advance(1000, positions, ends, answers, last_seen=known, idle={A}, max_drift=100)
 
-    assert (waiting, later) == (1100, 5100)
+    assert (waiting, unknown, later) == (1100, 1000, 5100)
     assert capped(ends, {A: None, B: RecordTime(offset=0, time=5000)}) == {A: 3, B: 0}
 
 

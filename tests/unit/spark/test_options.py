@@ -51,7 +51,7 @@ def test_starting_offsets_and_client_properties_are_taken_over() -> None:
         ({**BROKER}, "exactly one of subscribe"),
         ({**BROKER, "subscribe": "a", "subscribePattern": "b"}, "exactly one of subscribe"),
         ({**BROKER, "subscribe": "a", "kafka.group.id": "g"}, "group.id is reserved"),
-        ({**BROKER, "subscribe": "a", "startingOffsets": "middle"}, "earliest or latest"),
+        ({**BROKER, "subscribe": "a", "startingOffsets": "middle"}, "earliest, latest or"),
         ({**BROKER, "subscribe": "a", "parallelism": "many"}, "a number"),
         ({**BROKER, "assign": "[]"}, "topic"),
     ],

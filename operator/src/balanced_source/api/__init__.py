@@ -25,10 +25,9 @@ from balanced_source.api.split_reader import (
     SplitsChange,
     SplitsRemoval,
 )
-from balanced_source.api.splits import IDENTITY, STOP, BoundedSplit, Json, Position, SourceSplit, SplitId, is_other
+from balanced_source.api.splits import STOP, BoundedSplit, Json, Position, SourceSplit, SplitId
 
 __all__ = [
-    "IDENTITY",
     "MAX_WATERMARK",
     "MIN_WATERMARK",
     "SPLIT_REQUEST",
@@ -66,5 +65,4 @@ __all__ = [
     "SupportsSplitReassignmentOnRecovery",
     "VersionedSerializer",
     "WatermarkOutput",
-    "is_other",
 ]

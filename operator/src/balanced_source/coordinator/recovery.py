@@ -25,7 +25,6 @@ from balanced_source.coordinator.state import (
     StateT,
     newest,
     reported_position,
-    without_former,
 )
 from balanced_source.documents.report import HostReport
 from balanced_source.errors import ContractViolationError
@@ -75,7 +74,7 @@ def recover(state: CoordinatorState[SplitT], source: Source[SplitT, StateT]) -> 
         ContractViolationError: two hosts report the same split. Names both.
     """
     reports = {
-        name: without_former(host.report, state.splits)
+        name: host.report
         for name, host in state.hosts.items()
         if host.phase is HostPhase.RECOVERING and host.report is not None
     }
@@ -122,7 +121,7 @@ def _release(
     done = {s: r for s, r in state.revoking.items() if r.host in reports}
     released, splits = [], dict(state.splits)
     for split_id, revocation in done.items():
-        position = reported_position(reports[revocation.host], revocation.split)
+        position = reported_position(reports[revocation.host], split_id, revocation.split.position)
         final = revocation.split.at(position)
         if split_id in state.owners:
             splits[split_id] = final

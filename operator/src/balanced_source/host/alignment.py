@@ -69,7 +69,8 @@ def advance(
         positions: how far splits are read.
         ends: how far they could be.
         following: see there, of `aligned`.
-        last_seen: newest time known of splits that are read to their end; without one a split counts as idle.
+        last_seen: newest time known of splits that are read to their end; one without any holds all others, until
+            something arrives there or it is idle.
         idle: splits that hold nobody back: nothing arrived there for too long.
         max_drift: milliseconds.
     """
@@ -80,8 +81,9 @@ def advance(
         if mark is None and (split_id in idle or positions[split_id] < ends.get(split_id, 0)):
             continue
         time = mark if mark is not None else last_seen.get(split_id)
-        if time is not None:
-            slowest = time if slowest is None else min(slowest, time)
+        if time is None:
+            return aligned
+        slowest = time if slowest is None else min(slowest, time)
     return aligned if slowest is None else max(aligned, slowest + max_drift)
 
 

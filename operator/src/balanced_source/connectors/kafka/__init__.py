@@ -1,7 +1,6 @@
 """Kafka: one cluster or many."""
 
 from balanced_source.connectors.kafka.cluster import KafkaCluster
-from balanced_source.connectors.kafka.data_loss import OnDataLoss, SkipCounter
 from balanced_source.connectors.kafka.limits import ReadLimits, admit
 from balanced_source.connectors.kafka.offsets import (
     EARLIEST,
@@ -43,13 +42,11 @@ __all__ = [
     "KafkaSubscriber",
     "OffsetLookup",
     "OffsetsInitializer",
-    "OnDataLoss",
     "PartitionSet",
     "PerClusterAssigner",
     "PerPartition",
     "PerTopic",
     "ReadLimits",
-    "SkipCounter",
     "TopicList",
     "TopicPattern",
     "admit",

@@ -1,0 +1,107 @@
+"""What a reader host tells people of its next micro-batch: lag, records and skew, per reader and the worst splits."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from balanced_source.api import Json, Position, SplitId
+from balanced_source.documents.stream_offset import StreamOffset
+from balanced_source.host.planning import plan
+
+WORST: Final = 20
+"""Splits that are told of one by one, those with the most lag: a progress message is no place for ten thousand."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReaderLoad:
+    """One reader.
+
+    Attributes:
+        splits: that it owns.
+        lag: records not yet read after this micro-batch, of the splits that it owns.
+        records: offsets that it reads in this micro-batch, its own splits' or parts of others'.
+    """
+
+    splits: int
+    lag: int
+    records: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observation:
+    """One micro-batch, before it is read.
+
+    Attributes:
+        epoch: of the assignment.
+        parallelism: readers of the source.
+        readers: subtask → its load.
+        lags: split → records not yet read after this micro-batch.
+    """
+
+    epoch: int = 0
+    parallelism: int = 0
+    readers: Mapping[int, ReaderLoad]
+    lags: Mapping[SplitId, int]
+
+    @property
+    def lag(self) -> int:
+        """Of all splits."""
+        return sum(self.lags.values())
+
+    @property
+    def records(self) -> int:
+        """Offsets of the micro-batch."""
+        return sum(load.records for load in self.readers.values())
+
+    @property
+    def skew(self) -> float:
+        """Records of the busiest reader over the mean; 1 is even, and what a micro-batch without records has."""
+        return (
+            max((r.records for r in self.readers.values()), default=0) * len(self.readers) / (self.records or 1) or 1.0
+        )
+
+    def to_json(self) -> dict[str, Json]:
+        """For the query's progress, as `sources[].latestOffset`."""
+        worst = sorted((s for s in self.lags if self.lags[s]), key=lambda s: (-self.lags[s], s))[:WORST]
+        return {
+            "epoch": self.epoch,
+            "parallelism": self.parallelism,
+            "lag": self.lag,
+            "records": self.records,
+            "skew": round(self.skew, 3),
+            "readers": {
+                str(reader): {"splits": load.splits, "lag": load.lag, "records": load.records}
+                for reader, load in self.readers.items()
+            },
+            "worstSplits": [{"split": list(s), "lag": self.lags[s]} for s in worst],
+        }
+
+
+def observe(begin: StreamOffset, end: StreamOffset, ends: Mapping[SplitId, int]) -> Observation:
+    """What the micro-batch from `begin` to `end` means for each reader.
+
+    Args:
+        begin: where it starts.
+        end: where it ends.
+        ends: how far splits could be read.
+    """
+    lags = {s: max(0, ends.get(s, 0) - _number(p)) for s, p in end.positions.items()}
+    records = {p.subtask_id: sum(_number(r.end) - _number(r.start) for r in p.ranges) for p in plan(begin, end)}
+    owned: dict[int, list[SplitId]] = {reader: [] for reader in end.readers}
+    for split_id, reader in end.owners.items():
+        owned.setdefault(reader, []).append(split_id)
+    return Observation(
+        epoch=end.epoch,
+        parallelism=end.parallelism,
+        readers={
+            reader: ReaderLoad(
+                splits=len(splits), lag=sum(lags.get(s, 0) for s in splits), records=records.get(reader, 0)
+            )
+            for reader, splits in owned.items()
+        },
+        lags=lags,
+    )
+
+
+def _number(position: Position) -> int:
+    return position or 0

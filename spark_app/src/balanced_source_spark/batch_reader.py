@@ -1,0 +1,44 @@
+"""``spark.read.format("balanced")``: everything between the start and the stop offsets, once.
+
+It plans as a stream does that begins and reads all that is there. The driver enumerates the splits itself: a batch
+query is no reader host of a source that an operator runs, and must not take the place of its driver.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceReader, InputPartition
+from pyspark.sql.streaming.datasource import ReadAllAvailable
+
+from balanced_source.errors import InvalidSpecError
+from balanced_source_spark.options import Options
+from balanced_source_spark.stream_reader import BalancedStreamReader
+
+
+class BalancedBatchReader(DataSourceReader):
+    """See the module.
+
+    Raises:
+        InvalidSpecError: the options name a source that is assigned elsewhere.
+    """
+
+    def __init__(self, options: Options) -> None:
+        if options.embedded is None:
+            raise InvalidSpecError(
+                "a batch query enumerates by itself: set kafka.bootstrap.servers, not source or assignmentDir",
+                field="options",
+            )
+        self._options = replace(options, alignment=None)
+
+    def partitions(self) -> Sequence[InputPartition]:
+        planner = BalancedStreamReader(self._options)
+        try:
+            begin = planner.initialOffset()
+            planner.prepareForTriggerAvailableNow()
+            return planner.partitions(begin, planner.latestOffset(begin, ReadAllAvailable()))
+        finally:
+            planner.stop()
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        return BalancedStreamReader(self._options).read(partition)

@@ -1,0 +1,56 @@
+"""Prometheus metrics of the planning process: what a query of this source reads, and how far behind it is."""
+
+from typing import Final
+
+import structlog
+from prometheus_client import CollectorRegistry, Gauge, start_http_server
+
+from balanced_source.host.observation import Observation
+
+_PREFIX: Final = "balanced_source_host_"
+
+log = structlog.get_logger(__name__)
+
+
+class DriverMetrics:
+    """Gauges of one query, in a registry of their own.
+
+    Args:
+        source: label of all of them; name of the source, or `embedded`.
+        port: where to serve them; None: nowhere.
+    """
+
+    def __init__(self, source: str, *, port: int | None) -> None:
+        self.registry = CollectorRegistry()
+        self._source = source
+        self._lag = self._gauge("lag_records", "Records not yet read after the planned micro-batch.", "reader")
+        self._planned = self._gauge("planned_records", "Offsets of the planned micro-batch.", "reader")
+        self._splits = self._gauge("splits", "Splits that a reader owns.", "reader")
+        self._epoch = self._gauge("epoch", "Epoch of the assignment in effect.")
+        self._skew = self._gauge("skew", "Records of the busiest reader over the mean; 1 is even.")
+        self._aligned = self._gauge("aligned_to_seconds", "Event time up to which splits are admitted.")
+        if port is not None:
+            self._serve(port)
+
+    def note(self, seen: Observation, *, aligned_to: int | None) -> None:
+        """A micro-batch is planned; `aligned_to` in milliseconds."""
+        for gauge in (self._lag, self._planned, self._splits):
+            gauge.clear()  # readers that are gone
+        for reader, load in seen.readers.items():
+            labels = (self._source, str(reader))
+            self._lag.labels(*labels).set(load.lag)
+            self._planned.labels(*labels).set(load.records)
+            self._splits.labels(*labels).set(load.splits)
+        self._epoch.labels(self._source).set(seen.epoch)
+        self._skew.labels(self._source).set(seen.skew)
+        if aligned_to is not None:
+            self._aligned.labels(self._source).set(aligned_to / 1000)
+
+    def _gauge(self, name: str, text: str, *labels: str) -> Gauge:
+        return Gauge(_PREFIX + name, text, ["source", *labels], registry=self.registry)
+
+    def _serve(self, port: int) -> None:
+        try:
+            start_http_server(port, registry=self.registry)
+        except OSError as error:  # another query of this driver: metrics must not end this one
+            log.warning("metrics are not served", port=port, error=str(error))

@@ -1,0 +1,43 @@
+"""What is told of a micro-batch."""
+
+from balanced_source.documents.stream_offset import StreamOffset
+from balanced_source.host.observation import WORST, observe
+
+A, B, C = ("k", "t", 0), ("k", "t", 1), ("k", "u", 0)
+
+
+def offset(**positions: int) -> StreamOffset:
+    return StreamOffset(
+        epoch=4,
+        parallelism=2,
+        readers=(0, 1),
+        owners={A: 0, B: 0, C: 1},
+        positions={A: positions["a"], B: positions["b"], C: positions["c"]},
+    )
+
+
+def test_lag_records_and_skew_of_each_reader() -> None:
+    told = observe(offset(a=0, b=0, c=0), offset(a=10, b=20, c=10), {A: 10, B: 50, C: 15}).to_json()
+
+    assert (told["epoch"], told["parallelism"], told["lag"], told["records"]) == (4, 2, 35, 40)
+    assert told["readers"] == {
+        "0": {"splits": 2, "lag": 30, "records": 30},
+        "1": {"splits": 1, "lag": 5, "records": 10},
+    }
+    assert told["skew"] == 1.5
+    assert told["worstSplits"] == [{"split": ["k", "t", 1], "lag": 30}, {"split": ["k", "u", 0], "lag": 5}]
+
+
+def test_nothing_to_read_is_even() -> None:
+    same = offset(a=1, b=1, c=1)
+
+    assert observe(same, same, {}).skew == 1.0
+
+
+def test_only_the_worst_splits_are_told_one_by_one() -> None:
+    many = {("k", "t", number): 0 for number in range(500)}
+    end = StreamOffset(epoch=1, parallelism=1, readers=(0,), owners=dict.fromkeys(many, 0), positions=many)
+
+    told = observe(end, end, {s: int(s[2]) for s in many}).to_json()
+
+    assert [entry["lag"] for entry in told["worstSplits"]] == list(range(499, 499 - WORST, -1))  # type: ignore[index,union-attr,call-overload]

@@ -1,0 +1,24 @@
+"""Metrics of the planning process."""
+
+from balanced_source.documents.stream_offset import StreamOffset
+from balanced_source.host.observation import observe
+from balanced_source_spark.driver_metrics import DriverMetrics
+
+A, B = ("k", "t", 0), ("k", "t", 1)
+
+
+def test_each_reader_has_its_lag_and_readers_that_are_gone_have_none() -> None:
+    metrics = DriverMetrics("orders", port=None)
+    two = StreamOffset(epoch=1, parallelism=2, readers=(0, 1), owners={A: 0, B: 1}, positions={A: 5, B: 5})
+    one = StreamOffset(epoch=2, parallelism=1, readers=(0,), owners={A: 0, B: 0}, positions={A: 5, B: 5})
+
+    def lag(reader: str) -> float | None:
+        return metrics.registry.get_sample_value(
+            "balanced_source_host_lag_records", {"source": "orders", "reader": reader}
+        )
+
+    metrics.note(observe(two, two, {A: 9, B: 6}), aligned_to=2500)
+    assert (lag("0"), lag("1")) == (4, 1)
+    assert metrics.registry.get_sample_value("balanced_source_host_aligned_to_seconds", {"source": "orders"}) == 2.5
+    metrics.note(observe(one, one, {A: 9, B: 6}), aligned_to=None)
+    assert (lag("0"), lag("1")) == (5, None)
