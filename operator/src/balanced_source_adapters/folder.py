@@ -1,8 +1,13 @@
 """Documents as files in a folder: local mode, and tests. Written by rename, so readers never see half of one."""
 
+import fcntl
 import os
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+from balanced_source.errors import StateConflictError
 
 
 def state_path(folder: Path) -> Path:
@@ -34,6 +39,40 @@ def write_atomically(path: Path, text: str) -> None:
     temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
     temporary.write_text(text)
     temporary.replace(path)
+
+
+class FolderStore:
+    """A document with compare-and-swap: whoever stores has seen what he replaces. One object per process."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._known: str | None = None
+
+    def read(self) -> str | None:
+        """What is stored; None if nothing is."""
+        self._known = read_text(self._path)
+        return self._known
+
+    def swap(self, text: str) -> None:
+        """Store, if nobody else has stored since.
+
+        Raises:
+            StateConflictError: somebody has.
+        """
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        with _locked(self._path):
+            if read_text(self._path) != self._known:
+                raise StateConflictError(f"{self._path} was written by somebody else: stop one of the two")
+            write_atomically(self._path, text)
+            self._known = text
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """One process at a time; the lock goes with the process."""
+    with path.with_name(f".{path.name}.lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 class FolderWatch:

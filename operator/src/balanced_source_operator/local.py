@@ -25,9 +25,10 @@ from balanced_source.coordinator import (
 from balanced_source.documents import assignment as assignment_document
 from balanced_source.documents import report as report_document
 from balanced_source.documents.assignment import Assignment
-from balanced_source.errors import InvalidSpecError, StateError
+from balanced_source.errors import InvalidSpecError, StateConflictError, StateError
 from balanced_source_adapters.coordinator_loop import CoordinatorLoop, kafka_executor
 from balanced_source_adapters.folder import (
+    FolderStore,
     FolderWatch,
     assignment_path,
     read_text,
@@ -62,6 +63,7 @@ class LocalOperator:
         self._folder = folder
         spec = read_spec(file)
         metadata = metadata_path(file, spec)
+        self._state = FolderStore(state_path(folder))
         self._watch = FolderWatch(file, report_path(folder, HOST), *([metadata] if metadata is not None else []))
         self._source = to_source(spec, read_metadata(file, spec))
         self._loop = self._new_loop(spec)
@@ -95,7 +97,7 @@ class LocalOperator:
         self._loop.close()
 
     def _new_loop(self, spec: BalancedSourceSpec) -> CoordinatorLoop:
-        stored = read_text(state_path(self._folder))
+        stored = self._state.read()
         restored = state_codec.decode(stored, self._source, uid=UID) if stored is not None else None
         coordinator: SourceCoordinator[Any, Any] = SourceCoordinator(
             self._source, parallelism=spec.parallelism, lineage=self._lineage(), restored=restored
@@ -133,7 +135,11 @@ class LocalOperator:
 
     def _persist(self, checkpoint: Checkpoint[Any, Any]) -> None:
         source: KafkaSource = self._source
-        write_atomically(state_path(self._folder), state_codec.encode(checkpoint, source, uid=UID))
+        try:
+            self._state.swap(state_codec.encode(checkpoint, source, uid=UID))
+        except StateConflictError as error:
+            log.error("two operators serve the same folder: this one stops", error=str(error))
+            raise
 
     def _publish(self, assignment: Assignment) -> None:
         write_atomically(assignment_path(self._folder), assignment_document.encode(assignment, source=UID))

@@ -15,10 +15,11 @@ from balanced_source.host import SplitRange
 from balanced_source_adapters.kafka_config import NoSecrets
 from balanced_source_spark.kafka.consumers import consumer_config
 from balanced_source_spark.kafka.range_reader import RangeReaderSettings
+from balanced_source_spark.kafka.readers import ReadRanges
 from testbed.kafka import KafkaCluster
 from testbed.waiting import wait_until
 
-from .readers import READERS, ReadRanges
+from .readers import READERS, is_there
 
 _names = itertools.count(1)
 
@@ -116,6 +117,8 @@ def topic(kafka: KafkaCluster) -> str:
 
 @pytest.fixture(params=READERS)
 def reader(request: pytest.FixtureRequest, kafka: KafkaCluster, topic: str) -> Reader:
+    if not is_there(request.param):
+        pytest.skip(f"the {request.param} reader is not installed")
     return Reader(READERS[request.param], kafka, topic)
 
 

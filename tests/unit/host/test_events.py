@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from balanced_source.api import SPLIT_REQUEST, SourceEvent
@@ -201,6 +201,7 @@ def test_a_request_for_work_reaches_the_enumerator_with_the_place_it_comes_from(
 
 
 @pytest.mark.parametrize("loses_reports", [False, True])
+@settings(deadline=None)
 @given(steps=st.lists(st.sampled_from(["send0", "send1", "say0", "say1", "adopt", "report", "operator"]), max_size=40))
 def test_in_any_order_of_things_every_event_arrives_once(steps: list[str], loses_reports: bool) -> None:
     scene = Scene()

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from balanced_source.api import InputStatus, SourceEvent
@@ -174,6 +174,7 @@ def test_the_watermark_is_that_of_the_slowest_split_and_never_goes_back(make: Ma
     assert scene.watermarks == sorted(set(scene.watermarks))
 
 
+@settings(deadline=None)
 @given(
     steps=st.lists(
         st.one_of(

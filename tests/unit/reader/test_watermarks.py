@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from balanced_source.api import MAX_WATERMARK, MIN_WATERMARK
@@ -106,6 +106,7 @@ def test_a_reader_may_speak_for_itself() -> None:
     assert seen.log == [("x", 1), 1, "idle", "active"]
 
 
+@settings(deadline=None)
 @given(
     st.lists(
         st.tuples(

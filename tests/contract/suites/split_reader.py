@@ -1,0 +1,219 @@
+"""What every `SplitReader` must do."""
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from balanced_source.api import BoundedSplit, SplitId, SplitReader, SplitsAddition, SplitsRemoval
+from balanced_source.errors import ContractViolationError
+from testbed.waiting import wait_until
+
+DEADLINE = 20.0
+"""Seconds until a fetch that should have brought something fails the test."""
+
+
+class SplitReaderContract:
+    """Derive, implement the hooks, and name the class ``Test…``. All splits are bounded.
+
+    Attributes:
+        can_pause: whether the reader supports `pause_or_resume_splits`.
+    """
+
+    can_pause: bool = True
+
+    def make_reader(self) -> SplitReader[Any, Any]:
+        """A fresh reader."""
+        raise NotImplementedError
+
+    def splits(self) -> Sequence[BoundedSplit]:
+        """Three splits with some elements each; the same at each call within a test."""
+        raise NotImplementedError
+
+    def elements(self, split: BoundedSplit) -> Sequence[Any]:
+        """What is to come out of a split, from its position on."""
+        raise NotImplementedError
+
+    def later(self, split: BoundedSplit) -> BoundedSplit:
+        """The same split behind its first element."""
+        raise NotImplementedError
+
+    def unread(self) -> BoundedSplit | None:
+        """A split for which `fetch` blocks, because nothing is there yet; None if this reader never blocks."""
+        return None
+
+    # --- reading ------------------------------------------------------------------------------------------------
+
+    def test_everything_in_its_order_and_then_the_end(self) -> None:
+        reading = _Reading(self.make_reader())
+        reading.add(*self.splits())
+
+        reading.to_the_end(self.splits())
+
+        for split in self.splits():
+            assert reading.elements[split.split_id] == list(self.elements(split))
+        assert sorted(reading.finished) == sorted(s.split_id for s in self.splits()), "each once"
+        reading.reader.close()
+
+    def test_reading_begins_at_the_position(self) -> None:
+        split = self.later(self.splits()[0])
+        reading = _Reading(self.make_reader())
+        reading.add(split)
+
+        reading.to_the_end([split])
+
+        assert reading.elements[split.split_id] == list(self.elements(split))
+        assert len(self.elements(split)) == len(self.elements(self.splits()[0])) - 1
+        reading.reader.close()
+
+    def test_splits_may_come_later(self) -> None:
+        first, *rest = self.splits()
+        reading = _Reading(self.make_reader())
+        reading.add(first)
+        reading.fetch()
+        reading.add(*rest)
+
+        reading.to_the_end(self.splits())
+
+        for split in self.splits():
+            assert reading.elements[split.split_id] == list(self.elements(split))
+        reading.reader.close()
+
+    def test_what_was_removed_is_not_read_any_more(self) -> None:
+        kept, removed, _ = self.splits()
+        reading = _Reading(self.make_reader())
+        reading.add(kept, removed)
+        reading.remove(removed)
+        reading.remove(removed)  # it may be told of splits that it does not have
+
+        reading.to_the_end([kept])
+
+        assert removed.split_id not in reading.elements
+        assert removed.split_id not in reading.finished
+        reading.reader.close()
+
+    def test_a_split_that_comes_back_is_read_from_its_new_position(self) -> None:
+        split = self.splits()[0]
+        reading = _Reading(self.make_reader())
+        reading.add(split)
+        reading.fetch()
+        reading.remove(split)
+        reading.elements.clear()
+        reading.finished.clear()
+        reading.add(self.later(split))
+
+        reading.to_the_end([split])
+
+        assert reading.elements[split.split_id] == list(self.elements(self.later(split)))
+        reading.reader.close()
+
+    # --- waking up ----------------------------------------------------------------------------------------------
+
+    def test_a_wake_up_before_the_fetch_is_not_lost(self) -> None:
+        if (blocking := self.unread()) is None:
+            pytest.skip("this reader never blocks")
+        reading = _Reading(self.make_reader())
+        reading.add(blocking)
+        reading.reader.wake_up()
+
+        with _background(reading.reader) as fetching:
+            assert fetching.wait(DEADLINE), "the fetch did not end"
+        reading.reader.close()
+
+    def test_a_fetch_that_blocks_is_woken_up(self) -> None:
+        if (blocking := self.unread()) is None:
+            pytest.skip("this reader never blocks")
+        reading = _Reading(self.make_reader())
+        reading.add(blocking)
+
+        with _background(reading.reader) as fetching:
+            assert not fetching.wait(0.05)
+            reading.reader.wake_up()
+            assert fetching.wait(DEADLINE), "the fetch did not end"
+        reading.reader.close()
+
+    def test_wake_ups_lose_nothing(self) -> None:
+        reading = _Reading(self.make_reader())
+        reading.add(*self.splits())
+        for _ in range(3):
+            reading.reader.wake_up()
+            reading.fetch()
+
+        reading.to_the_end(self.splits())
+
+        for split in self.splits():
+            assert reading.elements[split.split_id] == list(self.elements(split))
+        reading.reader.close()
+
+    # --- pausing ------------------------------------------------------------------------------------------------
+
+    def test_a_paused_split_waits_and_goes_on_where_it_stopped(self) -> None:
+        first, second, _ = self.splits()
+        reading = _Reading(self.make_reader())
+        reading.add(first, second)
+        if not self.can_pause:
+            with pytest.raises(ContractViolationError):
+                reading.reader.pause_or_resume_splits([second], [])
+            reading.reader.close()
+            return
+        reading.reader.pause_or_resume_splits([second], [])
+        reading.reader.pause_or_resume_splits([second], [first])  # neither changes anything
+
+        reading.to_the_end([first])
+        assert second.split_id not in reading.elements
+
+        reading.reader.pause_or_resume_splits([], [second])
+        reading.to_the_end([second])
+        assert reading.elements[second.split_id] == list(self.elements(second))
+        reading.reader.close()
+
+
+class _Reading:
+    """A reader, and what came out of it."""
+
+    def __init__(self, reader: SplitReader[Any, Any]) -> None:
+        self.reader = reader
+        self.elements: dict[SplitId, list[Any]] = {}
+        self.finished: list[SplitId] = []
+
+    def add(self, *splits: BoundedSplit) -> None:
+        self.reader.handle_splits_changes(SplitsAddition(splits))
+
+    def remove(self, *splits: BoundedSplit) -> None:
+        self.reader.handle_splits_changes(SplitsRemoval(splits))
+
+    def fetch(self) -> None:
+        records = self.reader.fetch()
+        while (split_id := records.next_split()) is not None:
+            assert split_id not in self.finished, "records behind the end"
+            found = self.elements.setdefault(split_id, [])
+            while (element := records.next_record_from_split()) is not None:
+                found.append(element)
+        self.finished += records.finished_splits()
+        records.recycle()
+
+    def to_the_end(self, splits: Sequence[BoundedSplit]) -> None:
+        wanted = {split.split_id for split in splits}
+
+        def is_over() -> bool:
+            if not wanted <= set(self.finished):
+                self.fetch()
+            return wanted <= set(self.finished)
+
+        wait_until(is_over, DEADLINE, f"the end of {sorted(wanted)}", interval=0.001)
+
+
+class _background:  # noqa: N801 - used like a function
+    """A fetch in another thread; the event is set when it returns."""
+
+    def __init__(self, reader: SplitReader[Any, Any]) -> None:
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=lambda: (reader.fetch(), self._done.set()), daemon=True)
+
+    def __enter__(self) -> threading.Event:
+        self._thread.start()
+        return self._done
+
+    def __exit__(self, *_: object) -> None:
+        self._thread.join(DEADLINE)
