@@ -98,8 +98,8 @@ class LocalRun(Generic[T]):
         self._exchange()
         return has_more or epoch != self.group.host.durable.epoch or self._is_news()
 
-    def run(self, *, timeout: float) -> None:
-        """Run a bounded source to its end.
+    def run(self, *, timeout: float, limit: int = 1000) -> None:
+        """Run a bounded source to its end, in steps of `limit`.
 
         Raises:
             TimeoutError: it has not ended within `timeout` seconds.
@@ -109,7 +109,7 @@ class LocalRun(Generic[T]):
             if time.monotonic() > deadline:
                 raise TimeoutError(f"not at its end after {timeout:.0f} s: {self.group.host.durable.positions}")
             self._available.clear()
-            if not self.step():
+            if not self.step(limit):
                 self._available.wait(_PATIENCE)
 
     def rescale(self, parallelism: int) -> None:
