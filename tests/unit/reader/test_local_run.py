@@ -8,7 +8,7 @@ import pytest
 
 from balanced_source.api import AsyncCall
 from balanced_source.errors import ContractViolationError
-from balanced_source.reader import Threading
+from balanced_source.reader import AlignmentGroup, Threading
 from balanced_source_adapters.local_run import LocalRun
 from support.numbers import NumbersSplit
 from support.numbers_source import NumbersSource
@@ -130,3 +130,20 @@ def test_a_run_that_does_not_end_says_so() -> None:
 
     with pytest.raises(TimeoutError, match="not at its end"):
         scene.run.run(timeout=-1)
+
+
+@pytest.mark.parametrize("threading", [Threading.ONE_READER, Threading.ONE_PER_SPLIT])
+def test_splits_of_an_alignment_group_stay_together(threading: Threading) -> None:
+    """A split that begins late in event time waits for the others: by at most the drift and what one poll brings."""
+    late = NumbersSplit(name="late", next=500, stop=600)
+    source = NumbersSource((NumbersSplit(name="early", stop=550), late), threading, chunk=5)
+    scene = Scene(source, parallelism=2)
+    scene.run.group.alignment = AlignmentGroup("g", max_drift=100)
+    order: list[Record] = []
+    scene.run.group.collect = lambda subtask, record, _: (order.append(record), scene.pending.append((subtask, record)))
+
+    scene.run.run(timeout=30, limit=10)
+
+    scene.check()
+    before = order.index(("late", 530))
+    assert ("early", 400) in order[:before], "late was paused at once, and went on only when early was near"

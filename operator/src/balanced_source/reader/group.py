@@ -24,6 +24,7 @@ from balanced_source.documents.assignment import Assignment
 from balanced_source.documents.report import HostReport
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.host import ReaderHost
+from balanced_source.reader.alignment import AlignmentGroup, SplitAlignment
 from balanced_source.reader.outputs import SplitOutputs
 
 T = TypeVar("T")
@@ -33,7 +34,13 @@ T = TypeVar("T")
 class _Reader(Generic[T]):
     reader: SourceReader[T, Any]
     output: SplitOutputs[T]
+    alignment: SplitAlignment = field(default_factory=SplitAlignment)
     has_ended: bool = False
+
+    def align(self, max_allowed: int) -> None:
+        """Pause splits that are too far ahead, go on with those that are not any more."""
+        if change := self.alignment.check(self.output.split_watermarks(), max_allowed):
+            self.reader.pause_or_resume_splits(change.to_pause, change.to_resume)
 
 
 @dataclass(slots=True)
@@ -48,6 +55,7 @@ class ReaderGroup(Generic[T]):
         name: of the host within its source.
         location: host name, for readers and reports.
         notify: called by any thread when `poll` is worth calling.
+        alignment: what these readers, and maybe others of the process, are members of; None lets splits drift apart.
     """
 
     source: Source[Any, Any]
@@ -57,6 +65,7 @@ class ReaderGroup(Generic[T]):
     name: str = "0"
     location: str = ""
     notify: Callable[[], None] = lambda: None
+    alignment: AlignmentGroup[tuple[str, int]] | None = None
     host: ReaderHost = field(init=False)
     _readers: dict[int, _Reader[T]] = field(default_factory=dict)
     _sequence: int = 0
@@ -81,6 +90,8 @@ class ReaderGroup(Generic[T]):
             Exception: a reader failed; close the group and begin anew from the last checkpoint.
         """
         has_more = [self._poll(subtask, limit) for subtask in list(self._readers)]
+        if self.alignment is not None:
+            self._align(self.alignment)
         return any(has_more)
 
     def checkpoint(self, store: Callable[[StreamOffset], None]) -> None:
@@ -126,6 +137,16 @@ class ReaderGroup(Generic[T]):
                 return False
         return True
 
+    def _align(self, group: AlignmentGroup[tuple[str, int]]) -> None:
+        for subtask, entry in self._readers.items():
+            watermarks = entry.output.watermarks
+            if entry.has_ended:
+                group.leave((self.name, subtask))
+            else:
+                group.report((self.name, subtask), watermarks.watermark, is_idle=watermarks.is_idle)
+        for entry in self._readers.values():
+            entry.align(group.max_allowed)
+
     def _positions(self) -> Mapping[SplitId, Position]:
         """Where each split goes on; one that its reader does not have any more was read to its end."""
         held: dict[SplitId, Position] = {}
@@ -157,6 +178,8 @@ class ReaderGroup(Generic[T]):
                 entry.output.release_output_for_split(split_id)
         for subtask in [s for s in self._readers if s not in now.readers]:
             self._readers.pop(subtask).reader.close()
+            if self.alignment is not None:
+                self.alignment.leave((self.name, subtask))
         fresh = [subtask for subtask in now.readers if subtask not in self._readers]
         for subtask in fresh:
             self._open(subtask)

@@ -1,6 +1,6 @@
 """A reader's output with one output per split, on three callables of the host."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
@@ -67,6 +67,10 @@ class SplitOutputs(ReaderOutput[T], Generic[T]):
         self.watermarks.add(_READER)
         self.watermarks.mark_active(_READER)
         self.tell()
+
+    def split_watermarks(self) -> Mapping[SplitId, int]:
+        """How far each split is that has an output; a split that is idle says where it stopped."""
+        return {split_id: self.watermarks.of(split_id) for split_id in self._outputs}
 
     def tell(self) -> None:
         """Pass on what has changed."""
