@@ -15,7 +15,8 @@ from typing import Any, Final
 
 import structlog
 
-from balanced_source.documents.assignment import Assignment
+from balanced_source.api import SourceEvent
+from balanced_source.documents.assignment import Assignment, NumberedEvent
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.errors import ContractViolationError, FencedError
 from balanced_source.host import ReaderHost, is_finished
@@ -42,11 +43,34 @@ class Progress:
     metrics: Mapping[str, Any] | None = None
 
 
-class HostRuntime:
-    """One reader host, from its first stream offset on."""
+EventListener = Callable[[int, SourceEvent], None]
+"""Gets the reader that a custom event of the enumerator is for, and the event."""
 
-    def __init__(self, channel: AssignmentChannel, *, host: str = "0", clock: Callable[[], float] = time.time) -> None:
+
+def _unexpected(subtask_id: int, event: SourceEvent) -> None:
+    log.warning("nobody expects this event of the enumerator", reader=subtask_id, name=event.name)
+
+
+class HostRuntime:
+    """One reader host, from its first stream offset on.
+
+    Args:
+        channel: to the operator.
+        host: name within the source.
+        clock: seconds since the epoch.
+        on_event: gets the enumerator's custom events, once each and in order, in Spark's planning thread.
+    """
+
+    def __init__(
+        self,
+        channel: AssignmentChannel,
+        *,
+        host: str = "0",
+        clock: Callable[[], float] = time.time,
+        on_event: EventListener = _unexpected,
+    ) -> None:
         self._channel = channel
+        self._on_event = on_event
         self._name = host
         self._clock = clock
         self._instance = uuid.uuid4().hex[:8]
@@ -88,12 +112,28 @@ class HostRuntime:
             return base
 
     def planned(self, end: StreamOffset) -> None:
-        """Spark has logged `end`: its epoch is acknowledged at once."""
+        """Spark has logged `end`: its epoch is acknowledged at once, and its custom events go to their readers."""
+        with self._lock:
+            if self._host is None:
+                return
+            is_new = end.epoch != self._host.durable.epoch
+            self._host, events = self._host.on_planned(end).take_events()
+            self._wake(urgent=is_new)
+        for numbered in events:
+            self._hand_over(numbered)
+
+    def send_event(self, subtask_id: int, event: SourceEvent) -> None:
+        """Have the enumerator get a reader's custom event, once. Dropped while the host is not registered."""
         with self._lock:
             if self._host is not None:
-                is_new = end.epoch != self._host.durable.epoch
-                self._host = self._host.on_planned(end)
-                self._wake(urgent=is_new)
+                self._host = self._host.send_event(subtask_id, event)
+                self._wake(urgent=True)
+
+    def _hand_over(self, numbered: NumberedEvent) -> None:
+        try:
+            self._on_event(numbered.subtask_id, numbered.event)
+        except Exception as error:  # noqa: BLE001 - a reader's mistake must not end the query while it is planned
+            log.error("event refused", reader=numbered.subtask_id, name=numbered.event.name, error=repr(error))
 
     def settings(self, *, timeout: float) -> Mapping[str, Any]:
         """How readers connect, from the newest assignment that was seen, for whichever incarnation.

@@ -15,11 +15,10 @@ from balanced_source.host import SplitRange
 from balanced_source_adapters.kafka_config import NoSecrets
 from balanced_source_spark.kafka.consumers import consumer_config
 from balanced_source_spark.kafka.range_reader import RangeReaderSettings
-from balanced_source_spark.kafka.readers import ReadRanges
 from testbed.kafka import KafkaCluster
 from testbed.waiting import wait_until
 
-from .readers import READERS, is_there
+from .readers import READERS, ReadRanges, is_there
 
 _names = itertools.count(1)
 

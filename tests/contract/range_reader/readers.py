@@ -1,10 +1,15 @@
 """Every implementation of a range reader; a new one gets a line here and must pass the whole suite."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
+import pyarrow as pa
+
+from balanced_source.host import SplitRange
 from balanced_source_spark.kafka import native, range_reader
-from balanced_source_spark.kafka.readers import ReadRanges
+from balanced_source_spark.kafka.range_reader import RangeReaderSettings
+
+ReadRanges = Callable[[Sequence[SplitRange], RangeReaderSettings], Iterator[pa.RecordBatch]]
 
 READERS: Final[Mapping[str, ReadRanges]] = {"python": range_reader.read_ranges, "native": native.read_ranges}
 

@@ -1,0 +1,118 @@
+"""Custom events in a Spark driver: from the assignment to whoever listens, from readers into the report."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+
+import pytest
+
+from balanced_source.api import SourceEvent
+from balanced_source.documents.assignment import Assignment, NumberedEvent
+from balanced_source.documents.report import HostReport
+from balanced_source.documents.stream_offset import StreamOffset
+from balanced_source_spark.channels.channel import AssignmentListener
+from balanced_source_spark.host_runtime import HostRuntime
+from testbed.waiting import wait_until
+
+SPLIT = ("main", "orders", 0)
+
+
+@dataclass
+class Channel:
+    """Documents in memory."""
+
+    reports: list[HostReport] = field(default_factory=list)
+    listener: AssignmentListener | None = None
+
+    def start(self, listener: AssignmentListener) -> None:
+        self.listener = listener
+
+    def claim(self, host: str) -> int:
+        return 1
+
+    def write(self, report: HostReport) -> None:
+        self.reports.append(report)
+
+    def close(self) -> None:
+        self.listener = None
+
+
+class Scene:
+    """A driver that is registered, and an operator that is this test."""
+
+    def __init__(self, on_event: Callable[[int, SourceEvent], None] | None = None) -> None:
+        self.heard: list[tuple[int, str]] = []
+        self.channel = Channel()
+        listen = on_event or (lambda subtask, event: self.heard.append((subtask, event.name)))
+        self.runtime = HostRuntime(self.channel, on_event=listen)
+        self.runtime.committed(StreamOffset())
+        wait_until(lambda: self.channel.reports, 20, "registration", interval=0.005)
+
+    def publish(self, epoch: int, *names: str, seen: int = 0) -> None:
+        events = tuple(
+            NumberedEvent(number=number, subtask_id=0, event=SourceEvent(name=name))
+            for number, name in enumerate(names, start=1)
+        )
+        document = Assignment(
+            epoch=epoch,
+            parallelism=1,
+            incarnations={"0": 1},
+            owners={SPLIT: 0},
+            starts={SPLIT: 0},
+            events=events,
+            events_seen={"0": seen},
+        )
+        assert self.channel.listener is not None
+        self.channel.listener(document)
+
+    def batch(self) -> None:
+        wait_until(lambda: self.runtime.base() is not None, 20, "an assignment", interval=0.005)
+        base = self.runtime.base()
+        assert base is not None
+        self.runtime.planned(replace(base, starts=base.starts))
+
+    def wait_report(self, what: str, condition: Callable[[HostReport], bool]) -> None:
+        wait_until(lambda: condition(self.channel.reports[-1]), 20, what, interval=0.005)
+
+
+@pytest.fixture
+def scene() -> Iterator[Scene]:
+    made = Scene()
+    yield made
+    made.runtime.close()
+
+
+def test_events_come_with_the_first_batch_of_their_epoch_and_once(scene: Scene) -> None:
+    scene.publish(1, "one", "two")
+    assert scene.heard == []
+
+    scene.batch()
+    scene.batch()
+    scene.publish(2, "one", "two", "three")
+    scene.batch()
+
+    assert scene.heard == [(0, "one"), (0, "two"), (0, "three")]
+    scene.wait_report("the acknowledgement", lambda report: report.events_seen == 3)
+
+
+def test_a_readers_event_is_reported_until_it_is_acknowledged(scene: Scene) -> None:
+    scene.publish(1)
+    scene.batch()
+
+    scene.runtime.send_event(0, SourceEvent(name="hello"))
+    scene.wait_report("the event", lambda report: [e.event.name for e in report.events] == ["hello"])
+    scene.publish(2, seen=1)
+    scene.batch()
+
+    scene.wait_report("a report without it", lambda report: report.epoch == 2 and not report.events)
+
+
+def test_a_listener_that_fails_does_not_end_the_query() -> None:
+    def fail(subtask: int, event: SourceEvent) -> None:
+        raise ValueError(f"{subtask} does not like {event.name}")
+
+    scene = Scene(fail)
+    scene.publish(1, "one")
+    scene.batch()
+
+    scene.wait_report("the acknowledgement", lambda report: report.events_seen == 1)
+    scene.runtime.close()
