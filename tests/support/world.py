@@ -60,6 +60,7 @@ class Broker:
     ends: dict[SplitId, int] = field(default_factory=dict)
     begins: dict[SplitId, int] = field(default_factory=dict)
     down: set[str] = field(default_factory=set)
+    topic_ids: dict[tuple[str, str], str] = field(default_factory=dict)
     is_bounded: bool = False
 
     def create(self, cluster: str, topic: str, partitions: Iterable[int], *, begin: int = 0, end: int = 0) -> None:
@@ -82,7 +83,8 @@ class Broker:
             listed = frozenset(
                 s for s in self.ends if s[0] == call.scope and call.subscriber.subscribes(str(s[1]), int(s[2]))
             )
-            return Discovered(split_ids=listed)
+            identities = {s: self.topic_ids[s[0], s[1]] for s in listed if (s[0], s[1]) in self.topic_ids}
+            return Discovered(split_ids=listed, identities=identities)
         assert isinstance(call, InitializeKafka)
         table = self.begins if call.starting_offsets == EARLIEST else self.ends
         return [
@@ -92,6 +94,7 @@ class Broker:
                 partition=int(s[2]),
                 offset=table[s],
                 stopping_offset=self.ends[s] if self.is_bounded else None,
+                topic_id=self.topic_ids.get((str(s[0]), str(s[1]))),
             )
             for s in call.split_ids
             if s in table

@@ -2,10 +2,11 @@
 
 import threading
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
-from balanced_source.api import STOP, SplitId
+from balanced_source.api import IDENTITY, STOP, SplitId
 from balanced_source.connectors.discovery import Discovered
 from balanced_source.connectors.kafka import (
     Anchor,
@@ -44,7 +45,9 @@ class KafkaAdmin:
         names = call.subscriber.topics
         if names is None:
             names = tuple(name for name in client.topic_names() if call.subscriber.subscribes(name, 0))
-        return call.subscriber.select(call.scope, {n: t.partitions for n, t in client.topics(names).items()})
+        topics = client.topics(names)
+        selected = call.subscriber.select(call.scope, {n: t.partitions for n, t in topics.items()})
+        return replace(selected, identities={s: topics[str(s[1])].topic_id for s in selected.split_ids})
 
     def initialize(self, call: InitializeKafka) -> tuple[KafkaPartitionSplit, ...]:
         """Resolve start and stop offsets.
@@ -53,11 +56,18 @@ class KafkaAdmin:
             DiscoveryError: the cluster did not answer, or refused.
         """
         client = self._client(call.cluster)
-        starts = resolve_start(call.starting_offsets, call.split_ids, client)
+        topics = client.topics(sorted({str(s[1]) for s in call.split_ids}))
+        existing = [s for s in call.split_ids if str(s[1]) in topics]
+        starts = resolve_start(call.starting_offsets, existing, client)
         stops = resolve_stop(call.stopping_offsets, starts, client) if call.stopping_offsets else {}
         return tuple(
             KafkaPartitionSplit(
-                cluster=str(s[0]), topic=str(s[1]), partition=int(s[2]), offset=start, stopping_offset=stops.get(s)
+                cluster=str(s[0]),
+                topic=str(s[1]),
+                partition=int(s[2]),
+                offset=start,
+                stopping_offset=stops.get(s),
+                topic_id=topics[str(s[1])].topic_id,
             )
             for s, start in starts.items()
             if call.stopping_offsets is None or s in stops
@@ -68,6 +78,8 @@ class KafkaAdmin:
     ) -> dict[SplitId, int]:
         """End of each partition: how far it may be read now. At most its stopping offset.
 
+        A partition of a topic that was created anew ends at 0: offsets of the former one mean nothing in it.
+
         Args:
             cluster: to ask.
             split_ids: of partitions on it; those that do not exist are left out of the answer.
@@ -76,8 +88,10 @@ class KafkaAdmin:
         Raises:
             DiscoveryError: the cluster did not answer, or refused.
         """
-        ends = self._client(cluster).ends(list(split_ids), Anchor.LATEST)
-        return {s: min(end, attributes.get(s, {}).get(STOP, end)) for s, end in ends.items()}
+        client, asked = self._client(cluster), list(split_ids)
+        ends = client.ends(asked, Anchor.LATEST)
+        ids = client.topic_ids({str(s[1]) for s in asked if IDENTITY in attributes.get(s, {})})
+        return {s: _readable(end, attributes.get(s, {}), ids.get(str(s[1]))) for s, end in ends.items()}
 
     def begins(self, cluster: KafkaCluster, split_ids: Collection[SplitId]) -> dict[SplitId, int]:
         """First offset of each partition that still exists.
@@ -109,3 +123,8 @@ class KafkaAdmin:
             return client_config(cluster, self._secrets, client_id=f"{self._client_id}-admin")
         except LookupError as error:
             raise RefusedDiscoveryError(str(error), scope=cluster.name, reason="SecretNotFound") from error
+
+
+def _readable(end: int, attributes: Mapping[str, Any], topic_id: str | None) -> int:
+    is_former = topic_id is not None and attributes.get(IDENTITY, topic_id) != topic_id
+    return 0 if is_former else min(end, attributes.get(STOP, end))

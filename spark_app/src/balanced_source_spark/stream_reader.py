@@ -32,6 +32,7 @@ from balanced_source_spark.driver_metrics import DriverMetrics
 from balanced_source_spark.ends import Ends
 from balanced_source_spark.host_runtime import HostRuntime, Progress
 from balanced_source_spark.kafka.consumers import consumer_config
+from balanced_source_spark.kafka.data_loss import LossCounter, existing, may_skip, task_admin
 from balanced_source_spark.kafka.range_reader import RangeReaderSettings
 from balanced_source_spark.kafka.readers import read_ranges
 from balanced_source_spark.options import Options
@@ -87,6 +88,10 @@ class BalancedStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _metrics(self) -> DriverMetrics:
         return DriverMetrics(self._options.source or "embedded", port=self._options.metrics_port)
 
+    @cached_property
+    def _losses(self) -> LossCounter:
+        return LossCounter(self._admin.begins)
+
     def initialOffset(self) -> dict[str, Any]:
         return stream_offset.to_json(StreamOffset())
 
@@ -132,6 +137,7 @@ class BalancedStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         finish = stream_offset.from_json(end)
         plans = plan(stream_offset.from_json(start), finish)
         settings = self._runtime.settings(timeout=self._options.start_timeout) if plans else {}
+        self._losses.note(plans, settings)
         self._runtime.planned(finish)
         owned = Counter(finish.owners.values())
         return [
@@ -166,7 +172,8 @@ class BalancedStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         aligned = self._aligner.report() if self._aligner is not None else {}
         self._told = {**seen.to_json(), **({"alignment": aligned} if aligned else {})}
         self._metrics.note(seen, aligned_to=aligned.get("alignedTo"))
-        self._runtime.note_progress(Progress(lag=seen.lag, metrics={"skew": seen.skew, **aligned}))
+        lost = {"skippedOffsets": self._losses.total} if self._losses.total else {}
+        self._runtime.note_progress(Progress(lag=seen.lag, metrics={"skew": seen.skew, **aligned, **lost}))
 
     def _ask_ends(self, scope: str, split_ids: Any) -> Mapping[SplitId, int]:
         assignment = self._runtime.newest_assignment(timeout=0.0)
@@ -206,4 +213,8 @@ class BalancedStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 prefetch=self._options.prefetch,
                 implementation=self._options.reader,
             )
-            yield from read_ranges([p for p in partition.ranges if p.split_id[0] == name], settings)
+            ranges = [piece for piece in partition.ranges if piece.split_id[0] == name]
+            if may_skip(partition.settings):
+                admin = task_admin(self._options.secrets_dir, self._client_id())
+                ranges = existing(ranges, admin.begins(cluster, [piece.split_id for piece in ranges]))
+            yield from read_ranges(ranges, settings)

@@ -140,3 +140,14 @@ def test_status_never_holds_more_than_a_condition_may() -> None:
     status = status_of(facts(troubles=(Trouble(reason="X", message="y" * 9999),)))
 
     assert max(len(c.message) for c in status.conditions) <= 1024
+
+
+def test_skipped_offsets_are_a_condition_of_their_own() -> None:
+    report = make_report(epoch=3, parallelism=2, metrics={"skippedOffsets": 12})
+    host = HostState(incarnation=1, phase=HostPhase.ACTIVE, report=report, addressed_epoch=2)
+
+    status = status_of(facts(state=state(hosts={"0": host})))
+
+    assert conditions(status)["DataLoss"] == ("True", "OffsetsSkipped")
+    assert conditions(status)["Ready"] == ("True", "Reading")
+    assert "12 offsets" in next(c.message for c in status.conditions if c.type == "DataLoss")

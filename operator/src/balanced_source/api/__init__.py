@@ -25,9 +25,10 @@ from balanced_source.api.split_reader import (
     SplitsChange,
     SplitsRemoval,
 )
-from balanced_source.api.splits import STOP, BoundedSplit, Json, Position, SourceSplit, SplitId
+from balanced_source.api.splits import IDENTITY, STOP, BoundedSplit, Json, Position, SourceSplit, SplitId, is_other
 
 __all__ = [
+    "IDENTITY",
     "MAX_WATERMARK",
     "MIN_WATERMARK",
     "SPLIT_REQUEST",
@@ -65,4 +66,5 @@ __all__ = [
     "SupportsSplitReassignmentOnRecovery",
     "VersionedSerializer",
     "WatermarkOutput",
+    "is_other",
 ]

@@ -51,6 +51,17 @@ STOP: Final = "stop"
 """Attribute of a bounded split: its stopping position. Every connector calls it so."""
 
 
+IDENTITY: Final = "id"
+"""Attribute of a split: what tells it from a former one of the same id, e.g. of a topic that was deleted and created
+anew. Text; absent where there is no such thing. Every connector calls it so."""
+
+
+def is_other(told: Mapping[str, Json], known: Mapping[str, Json]) -> bool:
+    """Whether two sets of attributes under one id belong to different splits; not if either has no identity."""
+    one, other = told.get(IDENTITY), known.get(IDENTITY)
+    return one is not None and other is not None and one != other
+
+
 class BoundedSplit(SourceSplit):
     """A split that may have an end."""
 

@@ -322,7 +322,7 @@ class SourceCoordinator(Generic[SplitT, StateT]):
         done = {s: r for s, r in state.revoking.items() if r.host == name and r.epoch <= epoch}
         if not done or report is None:
             return
-        final = {s: r.split.at(reported_position(report, s, r.split.position)) for s, r in done.items()}
+        final = {s: r.split.at(reported_position(report, r.split)) for s, r in done.items()}
         moving = {s: state.owners[s] for s in done if s in state.owners}
         self._context.state = replace(
             state,

@@ -25,6 +25,7 @@ from balanced_source.coordinator.state import (
     StateT,
     newest,
     reported_position,
+    without_former,
 )
 from balanced_source.documents.report import HostReport
 from balanced_source.errors import ContractViolationError
@@ -74,7 +75,7 @@ def recover(state: CoordinatorState[SplitT], source: Source[SplitT, StateT]) -> 
         ContractViolationError: two hosts report the same split. Names both.
     """
     reports = {
-        name: host.report
+        name: without_former(host.report, state.splits)
         for name, host in state.hosts.items()
         if host.phase is HostPhase.RECOVERING and host.report is not None
     }
@@ -121,7 +122,7 @@ def _release(
     done = {s: r for s, r in state.revoking.items() if r.host in reports}
     released, splits = [], dict(state.splits)
     for split_id, revocation in done.items():
-        position = reported_position(reports[revocation.host], split_id, revocation.split.position)
+        position = reported_position(reports[revocation.host], revocation.split)
         final = revocation.split.at(position)
         if split_id in state.owners:
             splits[split_id] = final

@@ -9,10 +9,10 @@ Life of a host (one reader host is one running SparkApplication attempt):
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
-from balanced_source.api import Position, SourceSplit, SplitId
+from balanced_source.api import Position, SourceSplit, SplitId, is_other
 from balanced_source.coordinator.loads import LoadTracker
 from balanced_source.coordinator.tracker import SplitAssignmentTracker
 from balanced_source.documents.assignment import NumberedEvent
@@ -71,15 +71,34 @@ def newest(*positions: Position) -> Position:
     return max((position for position in positions if position is not None), default=None)
 
 
-def reported_position(report: HostReport, split_id: SplitId, known: Position) -> Position:
+def without_former(report: HostReport, splits: Mapping[SplitId, SplitT]) -> HostReport:
+    """The report without what it says of former splits that had the ids of these.
+
+    A host keeps the position of a split that it let go of. If the split was deleted and created anew meanwhile, that
+    position means nothing any more.
+    """
+    former = {s for s, told in report.attributes.items() if s in splits and is_other(told, splits[s].attributes())}
+    if not former:
+        return report
+    return replace(
+        report,
+        positions={s: p for s, p in report.positions.items() if s not in former},
+        retained={s: p for s, p in report.retained.items() if s not in former},
+    )
+
+
+def reported_position(report: HostReport, split: SplitT) -> Position:
     """Position of a split by the word of its holder.
 
     What a host reads counts as it says, also backwards: its Spark checkpoint is the truth. What it only retains may
     be older than what somebody else has read since, so there the newer of both counts.
     """
+    split_id = split.split_id
+    if is_other(report.attributes.get(split_id, {}), split.attributes()):
+        return split.position
     if split_id in report.positions:
         return report.positions[split_id]
-    return newest(known, report.retained.get(split_id))
+    return newest(split.position, report.retained.get(split_id))
 
 
 def believed_position(

@@ -2,7 +2,8 @@
 
 Splits come in families: the partitions of a topic share all but the last part of their id. A map
 ``{(c, t, 0): a, (c, t, 1): b}`` is written as ``[[[c, t], [[0, 2]], [a, b]]]``: prefix, runs of last parts, values.
-Ids whose last part is text (files) list it instead of runs. Sorted throughout, so equal maps give equal bytes.
+Ids whose last part is text (files) list it instead of runs. Values that are objects and all the same are written once:
+``[[c, t], [[0, 1000]], [{…}]]``. Sorted throughout, so equal maps give equal bytes.
 """
 
 import itertools
@@ -20,7 +21,9 @@ def encode_map(values: Mapping[SplitId, Any]) -> list[Json]:
     rows: list[Json] = []
     for prefix, ids in itertools.groupby(sorted(values), key=lambda split_id: split_id[:-1]):
         members = list(ids)
-        rows.append([list(prefix), _encode_lasts([m[-1] for m in members]), [values[m] for m in members]])
+        rows.append(
+            [list(prefix), _encode_lasts([m[-1] for m in members]), _encode_values([values[m] for m in members])]
+        )
     return rows
 
 
@@ -53,6 +56,12 @@ def decode_ids(rows: Json) -> frozenset[SplitId]:
         raise CorruptDocumentError(f"malformed list of splits: {error}") from error
 
 
+def _encode_values(values: list[Json]) -> list[Json]:
+    """Attributes that a whole family shares, such as the id of its topic, are written once."""
+    is_shared = len(values) > 1 and isinstance(values[0], dict) and all(value == values[0] for value in values)
+    return values[:1] if is_shared else values
+
+
 def _encode_lasts(lasts: list[Any]) -> list[Json]:
     if not isinstance(lasts[0], int):
         return lasts
@@ -75,4 +84,6 @@ def _decode_lasts(lasts: Json) -> Iterator[Any]:
 
 def _decode_rows(rows: Json) -> Iterator[tuple[SplitId, Any]]:
     for prefix, lasts, values in rows:
-        yield from zip(((*prefix, last) for last in _decode_lasts(lasts)), values, strict=True)
+        ids = [(*prefix, last) for last in _decode_lasts(lasts)]
+        is_shared = len(values) == 1 and len(ids) > 1 and isinstance(values[0], dict)
+        yield from zip(ids, values * len(ids) if is_shared else values, strict=True)

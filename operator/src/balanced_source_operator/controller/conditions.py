@@ -14,6 +14,8 @@ from balanced_source_operator.spec.status import ApplicationStatus, Balance, Con
 READY: Final = "Ready"
 PROGRESSING: Final = "Progressing"
 DEGRADED: Final = "Degraded"
+DATA_LOSS: Final = "DataLoss"
+"""Only there when records were skipped because they were gone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +70,7 @@ def status_of(facts: Facts) -> Status:
             _condition(facts, READY, ready[0], ready[1], ready[2]),
             _condition(facts, PROGRESSING, progressing is not None, *_said(progressing, "Stable", "nothing to do")),
             _condition(facts, DEGRADED, degraded is not None, *_said(degraded, "AsExpected", "nothing is wrong")),
+            *_data_loss(facts),
         ],
         epoch=state.epoch if state else 0,
         acknowledged_epoch=_acknowledged(state),
@@ -80,6 +83,15 @@ def status_of(facts: Facts) -> Status:
         application=ApplicationStatus(name=facts.application.name, state=facts.application.state.value),
         message=ready[2],
     )
+
+
+def _data_loss(facts: Facts) -> list[Condition]:
+    reports = [host.report for host in facts.state.hosts.values()] if facts.state else []
+    skipped = sum(int(report.metrics.get("skippedOffsets", 0)) for report in reports if report is not None)
+    if not skipped:
+        return []
+    message = f"{skipped} offsets were deleted before they were read, and skipped (onDataLoss: Continue)"
+    return [_condition(facts, DATA_LOSS, True, "OffsetsSkipped", message)]
 
 
 def _degraded(facts: Facts) -> Trouble | None:

@@ -7,6 +7,7 @@ from balanced_source.assigners import STRATEGIES, SplitAssigner
 from balanced_source.connectors.kafka import (
     KafkaSource,
     KafkaSubscriber,
+    OnDataLoss,
     PartitionSet,
     PerClusterAssigner,
     ReadLimits,
@@ -51,6 +52,7 @@ def to_source(spec: BalancedSourceSpec, metadata: str | None = None) -> KafkaSou
         failure_threshold=kafka.discovery.failure_threshold,
         retention=seconds(kafka.removed_cluster_retention),
         limits=_limits(kafka.limits),
+        on_data_loss=OnDataLoss(kafka.on_data_loss.value),
     )
 
 

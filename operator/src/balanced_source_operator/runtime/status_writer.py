@@ -55,7 +55,7 @@ class StatusWriter:
             kind, reason, message = condition["type"], condition["reason"], condition["message"]
             if known.get(kind) == (condition["status"], reason) or condition["status"] != "True":
                 continue
-            if kind == "Degraded":
+            if kind in ("Degraded", "DataLoss"):
                 await self._events.post(reason, message, warning=True)
             elif kind == "Ready":
                 await self._events.post(reason, message)

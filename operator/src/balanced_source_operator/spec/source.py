@@ -19,6 +19,13 @@ class EnumeratorMode(enum.StrEnum):
     PER_CLUSTER = "PerCluster"
 
 
+class DataLoss(enum.StrEnum):
+    """What happens when records are gone before they were read."""
+
+    FAIL = "Fail"
+    CONTINUE = "Continue"
+
+
 class Discovery(Model):
     """Looking for new topics and partitions."""
 
@@ -81,6 +88,11 @@ class KafkaSource(Model):
     stopping_offsets: StoppingOffsets | None = None
     """Where reading ends; the query ends by itself then, and the source is Finished. Absent: it reads on for ever.
     Cannot be changed: make a new source."""
+
+    on_data_loss: DataLoss = DataLoss.FAIL
+    """When records are gone before they were read. Fail: retention that was faster fails the query, and a topic that
+    was deleted and created anew is not read until somebody decides. Continue: what is gone is skipped and counted, and
+    the new topic is read from its beginning."""
 
     limits: Limits = Limits()
     """How much a micro-batch reads."""

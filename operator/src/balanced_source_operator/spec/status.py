@@ -13,7 +13,7 @@ class Condition(Model):
     """A metav1.Condition."""
 
     type: Annotated[str, Field(max_length=316)]
-    """Ready, Progressing or Degraded."""
+    """Ready, Progressing, Degraded, or DataLoss."""
 
     status: Annotated[str, Field(pattern="^(True|False|Unknown)$")]
     """True, False or Unknown."""

@@ -6,6 +6,7 @@ from typing import Any, Final, Generic, Self
 
 from balanced_source import assigners
 from balanced_source.api import (
+    IDENTITY,
     CallFailure,
     ReaderInfo,
     RebalanceCause,
@@ -15,6 +16,7 @@ from balanced_source.api import (
     SplitEnumeratorContext,
     SplitId,
     SplitsAssignment,
+    is_other,
 )
 from balanced_source.connectors.discovery.source import DiscoveringSource
 from balanced_source.connectors.discovery.values import (
@@ -27,6 +29,7 @@ from balanced_source.connectors.discovery.values import (
     Retained,
     SplitT,
 )
+from balanced_source.errors import RefusedDiscoveryError
 
 CONFIRMATIONS: Final = 2
 """Successive discoveries that must miss a split before it counts as removed."""
@@ -254,8 +257,9 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
             problems=problems,
             answered=self.life.answered | {scope},
         )
-        unsure = self._find_removed(scope, result.split_ids)
-        self._find_new(scope, result.split_ids)
+        listed = self._without_replaced(scope, result)
+        unsure = self._find_removed(scope, listed)
+        self._find_new(scope, listed)
         self._ask_again(scope, unsure=unsure, has_problem=result.problem is not None)
 
     def _ask_again(self, scope: str, *, unsure: bool, has_problem: bool) -> None:
@@ -264,6 +268,32 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
             self._ask(scope, delay=min(interval or CONFIRMATION_DELAY, CONFIRMATION_DELAY))
         elif interval is not None:
             self._ask(scope, delay=interval)
+
+    def _without_replaced(self, scope: str, result: Discovered) -> frozenset[SplitId]:
+        """What is listed, less what must not be read yet: a former split of the same id has to be let go of first."""
+        held = {*self.context.current_assignments(), *self.state.unassigned}
+        replaced = {s for s, identity in result.identities.items() if self._is_former(s, identity)}
+        if not replaced:
+            return result.split_ids
+        if self.source.may_lose:
+            self._remove(replaced, "created anew, and read from their beginning as soon as readers let go", forget=True)
+            return result.split_ids
+        problem = RefusedDiscoveryError(
+            f"{len(replaced)} splits were deleted and created anew, and are not read: {_some(sorted(replaced))}. What "
+            "was not read of the former ones is lost: set onDataLoss to Continue to read the new ones",
+            scope=scope,
+            reason="SplitsRecreated",
+        )
+        self.life = replace(self.life, problems={**self.life.problems, scope: problem})
+        return result.split_ids - (replaced - held)
+
+    def _is_former(self, split_id: SplitId, identity: str) -> bool:
+        """Whether what is known under an id is another thing than what has this identity now."""
+        retained = self.state.retained.get(split_id)
+        split = self.state.unassigned.get(split_id) or (retained.split if retained is not None else None)
+        if split_id in self.context.current_assignments():
+            split = self.context.assigned_split(split_id)
+        return split is not None and is_other(split.attributes(), {IDENTITY: identity})
 
     def _find_removed(self, scope: str, listed: frozenset[SplitId]) -> bool:
         """Count known splits that are not listed; True if some are missing but not yet confirmed as removed."""
@@ -317,6 +347,8 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
         reads = {split.split_id for split in reader.reported_splits}
         for split in (*reader.retained_splits, *reader.reported_splits):
             split_id = split.split_id
+            if split_id in unassigned and is_other(split.attributes(), unassigned[split_id].attributes()):
+                continue  # a former split of this id: it says nothing of the present one
             if split_id in retained:
                 retained[split_id] = replace(retained[split_id], split=_further(retained[split_id].split, split))
             elif split_id not in owned and self.source.subscribes(split_id):
@@ -392,11 +424,11 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
         )
         self.context.assign_splits(SplitsAssignment(assignment=given))
 
-    def _remove(self, removed: Collection[SplitId], why: str) -> None:
-        """Take splits out; their positions are retained for a return."""
+    def _remove(self, removed: Collection[SplitId], why: str, *, forget: bool = False) -> None:
+        """Take splits out; their positions are retained for a return, unless nothing can return."""
         if not removed:
             return
-        gone, keep = frozenset(removed), self.source.retention > 0
+        gone, keep = frozenset(removed), self.source.retention > 0 and not forget
         owned = self.context.current_assignments()
         last = {s: self.context.assigned_split(s) for s in gone if s in owned}
         last |= {s: x for s, x in self.state.unassigned.items() if s in gone}
@@ -410,7 +442,7 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
             unassigned={s: x for s, x in self.state.unassigned.items() if s not in gone},
             preferred={s: o for s, o in self.state.preferred.items() if s not in gone},
             finished=self.state.finished - gone,
-            retained={**self.state.retained, **retained},
+            retained={**{s: e for s, e in self.state.retained.items() if s not in gone}, **retained},
         )
         self.context.report("SplitsRemoved", f"{len(gone)} splits {why}: {_some(sorted(gone))}")
         if retained:

@@ -36,6 +36,8 @@ class DiscoveringSource(Source[SplitT, DiscoveryState[SplitT]], Generic[SplitT])
     """Seconds between discoveries of a scope; None, or anything that is not positive, discovers once."""
     failure_threshold: int
     """Failures of a scope in a row until that is a problem to tell people of."""
+    may_lose: bool
+    """Whether a split may be read anew as what it is now if it was deleted and created again; else somebody decides."""
     retention: float
     """Seconds for which positions of removed splits are kept."""
 

@@ -99,8 +99,10 @@ class Discovered:
 
     Attributes:
         split_ids: all splits of the scope that are subscribed and exist.
+        identities: what tells listed splits from former ones of the same ids, see `balanced_source.api.IDENTITY`.
         problem: what the user should know although the discovery succeeded, e.g. a topic that does not exist.
     """
 
     split_ids: frozenset[SplitId]
+    identities: Mapping[SplitId, str] = field(default_factory=dict)
     problem: DiscoveryError | None = None

@@ -1,6 +1,7 @@
 """Kafka: one cluster or many."""
 
 from balanced_source.connectors.kafka.cluster import KafkaCluster
+from balanced_source.connectors.kafka.data_loss import OnDataLoss, SkipCounter
 from balanced_source.connectors.kafka.limits import ReadLimits, admit
 from balanced_source.connectors.kafka.offsets import (
     EARLIEST,
@@ -42,11 +43,13 @@ __all__ = [
     "KafkaSubscriber",
     "OffsetLookup",
     "OffsetsInitializer",
+    "OnDataLoss",
     "PartitionSet",
     "PerClusterAssigner",
     "PerPartition",
     "PerTopic",
     "ReadLimits",
+    "SkipCounter",
     "TopicList",
     "TopicPattern",
     "admit",

@@ -14,6 +14,7 @@ from balanced_source.api import (
 from balanced_source.assigners import RoundRobinAssigner, SplitAssigner
 from balanced_source.connectors.discovery import Discover, DiscoveringSource, Initialize
 from balanced_source.connectors.kafka.cluster import KafkaCluster
+from balanced_source.connectors.kafka.data_loss import OnDataLoss
 from balanced_source.connectors.kafka.limits import ReadLimits
 from balanced_source.connectors.kafka.offsets import EARLIEST, OffsetsInitializer
 from balanced_source.connectors.kafka.split import KafkaPartitionSplit, split_of
@@ -57,6 +58,7 @@ class KafkaSource(DiscoveringSource[KafkaPartitionSplit], SupportsSplitReassignm
         failure_threshold: failures of a cluster in a row until that is a problem to tell people of.
         retention: seconds for which positions of removed partitions are kept.
         limits: of each micro-batch.
+        on_data_loss: what happens when records are gone before they were read.
     """
 
     clusters: tuple[KafkaCluster, ...]
@@ -69,6 +71,7 @@ class KafkaSource(DiscoveringSource[KafkaPartitionSplit], SupportsSplitReassignm
     failure_threshold: int = 1
     retention: float = 0.0
     limits: ReadLimits = field(default_factory=ReadLimits)
+    on_data_loss: OnDataLoss = OnDataLoss.FAIL
 
     def __post_init__(self) -> None:
         if self.boundedness is Boundedness.BOUNDED:
@@ -81,6 +84,10 @@ class KafkaSource(DiscoveringSource[KafkaPartitionSplit], SupportsSplitReassignm
             self.stopping_offsets
         ]
         return Boundedness.CONTINUOUS_UNBOUNDED if None in ends else Boundedness.BOUNDED
+
+    @property
+    def may_lose(self) -> bool:  # type: ignore[override] # an attribute of the contract, derived here
+        return self.on_data_loss is OnDataLoss.CONTINUE
 
     def scopes(self) -> tuple[str, ...]:
         return tuple(cluster.name for cluster in self.clusters)
@@ -112,7 +119,7 @@ class KafkaSource(DiscoveringSource[KafkaPartitionSplit], SupportsSplitReassignm
 
     def reader_settings(self) -> Mapping[str, Any]:
         clusters = {cluster.name: cluster.to_json() for cluster in self.clusters}
-        return {"kafka": {"clusters": clusters, "limits": self.limits.to_json()}}
+        return {"kafka": {"clusters": clusters, "limits": self.limits.to_json(), "onDataLoss": self.on_data_loss.value}}
 
     def _subscriber(self, cluster: KafkaCluster) -> KafkaSubscriber:
         return cluster.subscriber or self.subscriber

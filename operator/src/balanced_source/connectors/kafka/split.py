@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Self
 
-from balanced_source.api import STOP, BoundedSplit, Json, Position, SplitId
+from balanced_source.api import IDENTITY, STOP, BoundedSplit, Json, Position, SplitId
 from balanced_source.errors import ContractViolationError
 
 
@@ -18,6 +18,7 @@ class KafkaPartitionSplit(BoundedSplit):
         partition: number of the partition.
         offset: next record to read; always a real offset, resolved when the split was discovered.
         stopping_offset: first record that is not read any more; None reads on for ever.
+        topic_id: of the topic that `offset` belongs to; None if nobody told.
     """
 
     cluster: str
@@ -25,6 +26,7 @@ class KafkaPartitionSplit(BoundedSplit):
     partition: int
     offset: int
     stopping_offset: int | None = None
+    topic_id: str | None = None
 
     @property
     def split_id(self) -> SplitId:
@@ -44,7 +46,8 @@ class KafkaPartitionSplit(BoundedSplit):
         return self if position == self.offset else replace(self, offset=position)
 
     def attributes(self) -> Mapping[str, Json]:
-        return {} if self.stopping_offset is None else {STOP: self.stopping_offset}
+        everything = {STOP: self.stopping_offset, IDENTITY: self.topic_id}
+        return {key: value for key, value in everything.items() if value is not None}
 
 
 def split_of(split_id: SplitId, offset: Position, attributes: Mapping[str, Json]) -> KafkaPartitionSplit:
@@ -58,4 +61,5 @@ def split_of(split_id: SplitId, offset: Position, attributes: Mapping[str, Json]
         partition=partition,
         offset=offset,
         stopping_offset=attributes.get(STOP),
+        topic_id=attributes.get(IDENTITY),
     )

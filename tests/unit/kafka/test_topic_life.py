@@ -1,0 +1,158 @@
+"""Topics that are deleted, and created anew under the same name: another thing, never read with old offsets."""
+
+import pytest
+
+from balanced_source.connectors.kafka import OnDataLoss, SkipCounter
+from balanced_source.documents import columns
+from balanced_source.host import SplitRange
+from balanced_source_spark.kafka.data_loss import existing
+from support.stage import Stage, splits
+from support.world import kafka_source
+
+T = splits("t", 2)
+
+
+def stage_with(policy: OnDataLoss, *, retention: float = 3600.0) -> Stage:
+    stage = Stage(readers=2, hosts=1, source=kafka_source("c", on_data_loss=policy, retention=retention))
+    stage.broker.topic_ids["c", "t"] = "first"
+    return stage.topic("t", 2, end=10).topic("other", 2, end=10).running().adopts()
+
+
+def create_anew(stage: Stage, *, end: int = 4) -> None:
+    stage.topic_deleted("t").topic("t", 2, end=end)
+    stage.broker.topic_ids["c", "t"] = "second"
+    stage.drivers["0"].delivered.clear()  # offsets mean something else now
+
+
+def test_a_new_topic_of_the_same_name_is_read_from_its_beginning_after_the_old_one_was_let_go() -> None:
+    """Two phases: readers adopt an epoch without the splits, and only then get them as something new."""
+    stage = stage_with(OnDataLoss.CONTINUE)
+    assert stage.positions()[T[0]] == 10
+    create_anew(stage)
+
+    stage.looks_again()
+    assert not stage.owners.keys() & set(T), "revoked first"
+    assert "SplitsRemoved" in stage.facts
+    stage.adopts().discovers().adopts()
+
+    assert stage.positions() == dict.fromkeys([*splits("other", 2), *T], 0) | {
+        **dict.fromkeys(splits("other", 2), 10),
+        **dict.fromkeys(T, 4),
+    }
+    assert {s for s, _ in stage.drivers["0"].delivered} == set(T)
+    assert stage.assignment.attributes[T[0]] == {"id": "second"}
+
+
+def test_nobody_gets_the_new_splits_before_the_readers_let_go_of_the_old_ones() -> None:
+    stage = stage_with(OnDataLoss.CONTINUE)
+    create_anew(stage)
+
+    stage.looks_again(5)
+
+    assert not stage.owners.keys() & set(T)
+    assert not stage.pending & set(T)
+
+
+def test_without_consent_nothing_is_read_and_somebody_is_told_what_to_do() -> None:
+    stage = stage_with(OnDataLoss.FAIL)
+    create_anew(stage)
+
+    stage.looks_again(3).adopts()
+
+    problem = stage.operator.coordinator.enumerator.problems()["c"]
+    assert "set onDataLoss to Continue" in str(problem)
+    assert stage.owners.keys() >= set(T), "kept as they are: their readers do not read them (KafkaAdmin.ends)"
+    assert not {s for s, _ in stage.drivers["0"].delivered} & set(T)
+
+
+def test_consent_that_is_given_later_takes_effect_at_once() -> None:
+    stage = stage_with(OnDataLoss.FAIL)
+    create_anew(stage)
+    stage.looks_again(2)
+
+    stage.source_changes(kafka_source("c", on_data_loss=OnDataLoss.CONTINUE, retention=3600.0)).discovers()
+    stage.adopts().discovers().adopts()
+
+    assert {stage.positions()[s] for s in T} == {4}
+    assert stage.operator.coordinator.enumerator.problems() == {}
+
+
+@pytest.mark.parametrize("retention", [0.0, 3600.0])
+def test_a_deleted_topic_whose_positions_are_kept_does_not_lend_them_to_a_new_one(retention: float) -> None:
+    """Deleted, confirmed, retained; then the name is used again."""
+    stage = stage_with(OnDataLoss.CONTINUE, retention=retention)
+    stage.topic_deleted("t").looks_again(2).adopts()
+    assert not stage.owners.keys() & set(T)
+
+    stage.topic("t", 2, end=4)
+    stage.broker.topic_ids["c", "t"] = "second"
+    stage.drivers["0"].delivered.clear()
+    stage.looks_again().adopts().looks_again().adopts()
+
+    assert {stage.positions()[s] for s in T} == {4}
+    assert {s for s, _ in stage.drivers["0"].delivered} == set(T)
+
+
+def test_a_topic_that_was_only_invisible_goes_on() -> None:
+    """A broker that is briefly blind: the same id comes back."""
+    stage = stage_with(OnDataLoss.CONTINUE)
+    stage.topic_deleted("t").looks_again(1)
+    stage.topic("t", 2, end=12).looks_again().adopts()
+
+    assert {stage.positions()[s] for s in T} == {12}
+    assert {offset for s, offset in stage.drivers["0"].delivered if s in T} == set(range(12))
+
+
+def test_an_unknown_id_is_no_reason_to_start_over() -> None:
+    """State of former versions, and reports of hosts after the state was lost, know no ids."""
+    stage = Stage(readers=2, hosts=1, source=kafka_source("c", on_data_loss=OnDataLoss.CONTINUE))
+    stage.topic("t", 2, end=10).running().adopts()
+    before = stage.owners
+
+    stage.broker.topic_ids["c", "t"] = "first"
+    stage.looks_again(3)
+
+    assert stage.owners == before
+
+
+def test_skipped_offsets_are_counted_once() -> None:
+    counter, a, b = SkipCounter(), T[0], T[1]
+
+    assert counter.note({a: (5, 20), b: (0, 3)}, {a: 12, b: 0}) == 7
+    assert counter.note({a: (5, 20), b: (0, 3)}, {a: 12, b: 0}) == 0, "a replay of the same micro-batch"
+    assert counter.note({a: (20, 30), b: (3, 9)}, {a: 25, b: 100}) == 5 + 6
+    assert counter.note({("c", "gone", 0): (1, 2)}, {}) == 0
+    assert counter.total == 18
+
+
+def test_ranges_are_cut_to_what_exists() -> None:
+    ranges = [
+        SplitRange(split_id=T[0], start=5, end=20),
+        SplitRange(split_id=T[1], start=0, end=3),
+        SplitRange(split_id=("c", "gone", 0), start=0, end=3),
+    ]
+
+    assert existing(ranges, {T[0]: 12, T[1]: 3}) == [SplitRange(split_id=T[0], start=12, end=20)]
+
+
+def test_ids_of_topics_cost_next_to_nothing_in_documents() -> None:
+    attributes = {("c", "t", p): {"id": "OQ8gY1aTQf2Vv7mHnyMZKA"} for p in range(1000)}
+
+    rows = columns.encode_map(attributes)
+
+    assert rows == [[["c", "t"], [[0, 1000]], [{"id": "OQ8gY1aTQf2Vv7mHnyMZKA"}]]]
+    assert columns.decode_map(rows) == attributes
+
+
+@pytest.mark.parametrize("is_state_lost", [False, True])
+def test_a_driver_that_restarts_in_between_brings_no_old_offsets_back(is_state_lost: bool) -> None:
+    """Its Spark checkpoint keeps the position of the split that it let go of, and it reports that."""
+    stage = stage_with(OnDataLoss.CONTINUE)
+    create_anew(stage)
+    stage.looks_again().adopts().discovers()
+    if is_state_lost:
+        stage.state_lost()
+    stage.operator_starts().discovers().fails(0).registers(0).looks_again().adopts().looks_again().adopts()
+
+    assert {stage.positions()[s] for s in T} == {4}
+    assert {offset for s, offset in stage.drivers["0"].delivered if s in T} == set(range(4))
