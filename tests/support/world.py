@@ -83,7 +83,8 @@ class Broker:
             listed = frozenset(
                 s for s in self.ends if s[0] == call.scope and call.subscriber.subscribes(str(s[1]), int(s[2]))
             )
-            identities = {s: self.topic_ids[s[0], s[1]] for s in listed if (s[0], s[1]) in self.topic_ids}
+            topics = {s: (str(s[0]), str(s[1])) for s in listed}
+            identities = {s: self.topic_ids[topic] for s, topic in topics.items() if topic in self.topic_ids}
             return Discovered(split_ids=listed, identities=identities)
         assert isinstance(call, InitializeKafka)
         table = self.begins if call.starting_offsets == EARLIEST else self.ends
