@@ -17,7 +17,7 @@ from balanced_source.connectors.kafka import (
     resolve_start,
     resolve_stop,
 )
-from balanced_source.errors import RefusedDiscoveryError
+from balanced_source.errors import InvalidSpecError, RefusedDiscoveryError
 from balanced_source.host.alignment import RecordTime
 from balanced_source_adapters.kafka_client import ClusterClient
 from balanced_source_adapters.kafka_config import NoSecrets, SecretReader, client_config
@@ -123,6 +123,8 @@ class KafkaAdmin:
             return client_config(cluster, self._secrets, client_id=f"{self._client_id}-admin")
         except LookupError as error:
             raise RefusedDiscoveryError(str(error), scope=cluster.name, reason="SecretNotFound") from error
+        except InvalidSpecError as error:
+            raise RefusedDiscoveryError(str(error), scope=cluster.name, reason="InvalidProperties") from error
 
 
 def _readable(end: int, attributes: Mapping[str, Any], topic_id: str | None) -> int:

@@ -20,6 +20,7 @@ from balanced_source.api import SplitId
 from balanced_source.connectors.kafka import Anchor
 from balanced_source.errors import DiscoveryError, RefusedDiscoveryError, TransientDiscoveryError
 from balanced_source.host.alignment import RecordTime
+from balanced_source_adapters.kafka_config import without_secrets
 
 REQUEST_TIMEOUT: Final = 10.0
 """Seconds for one request, all of librdkafka's retries included."""
@@ -72,6 +73,7 @@ class ClusterClient:
 
     def __init__(self, cluster: str, config: Mapping[str, Any], *, is_read_committed: bool = True) -> None:
         self._cluster = cluster
+        self._config = config
         self._isolation = IsolationLevel.READ_COMMITTED if is_read_committed else IsolationLevel.READ_UNCOMMITTED
         self._last_error: KafkaError | None = None
         self._admin: Any = None
@@ -81,7 +83,7 @@ class ClusterClient:
             settings: dict[str, Any] = {**config, "error_cb": self._on_error, "logger": _SILENT}
             self._admin = AdminClient(settings)
         except KafkaException as error:
-            raise self._translated(error) from error
+            raise self._translated(error) from None  # it quotes values
 
     # --- topics -------------------------------------------------------------------------------------------------
 
@@ -204,14 +206,17 @@ class ClusterClient:
             if candidate is not None and (refusal := _REFUSALS.get(candidate.code())) is not None:
                 reason, advice = refusal
                 return RefusedDiscoveryError(
-                    f"cluster {self._cluster}: {candidate.str()}: {advice}", scope=self._cluster, reason=reason
+                    f"cluster {self._cluster}: {self._said(candidate)}: {advice}", scope=self._cluster, reason=reason
                 )
-        why = (self._last_error or error).str()
+        why = self._said(self._last_error or error)
         return TransientDiscoveryError(
             f"cluster {self._cluster} does not answer ({why}): check bootstrapServers and the network; trying again",
             scope=self._cluster,
             reason="ClusterUnreachable",
         )
+
+    def _said(self, error: KafkaError) -> str:
+        return without_secrets(error.str(), self._config)
 
 
 def _partition_of(split_id: SplitId) -> TopicPartition:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final, Protocol
 
-from balanced_source.connectors.kafka import KafkaCluster
+from balanced_source.connectors.kafka import KafkaCluster, check_reserved, is_secret, translated
 
 SESSION_TIMEOUTS: Final[Mapping[str, Any]] = {
     "socket.timeout.ms": 10_000,
@@ -38,8 +38,24 @@ class NoSecrets:
 
 
 def client_config(cluster: KafkaCluster, secrets: SecretReader, *, client_id: str) -> dict[str, Any]:
-    """Configuration of any client of the cluster. Holds secrets: never log it, never store it."""
+    """Configuration of any client of the cluster. Holds secrets: never log it, never store it.
+
+    Raises:
+        LookupError: a Secret is not there.
+        InvalidSpecError: a Secret holds what it must not, or what librdkafka does not know; never says a value.
+    """
     config: dict[str, Any] = {**SESSION_TIMEOUTS, **cluster.properties}
     for name in cluster.secrets:
-        config.update(secrets.read(name))
+        found = secrets.read(name)
+        check_reserved(found, field=f"Secret {name}")
+        config.update(translated(found, field=f"Secret {name}"))
     return {**config, "bootstrap.servers": cluster.bootstrap_servers, "client.id": client_id}
+
+
+def without_secrets(text: str, config: Mapping[str, Any]) -> str:
+    """A text of librdkafka (which quotes values that it does not like) that people may see."""
+    values = {str(value) for name, value in config.items() if is_secret(name) or name == "sasl.username"}
+    for value in sorted(values, key=len, reverse=True):
+        if value:
+            text = text.replace(value, "***")
+    return text

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 import yaml
 from pydantic import ValidationError
 
-from balanced_source.connectors.kafka import KafkaCluster, TopicList, check_properties
+from balanced_source.connectors.kafka import KafkaCluster, TopicList, check_properties, translated
 from balanced_source.errors import InvalidSpecError
 from balanced_source_operator.controller.offsets import to_start, to_stop
 from balanced_source_operator.controller.patterns import checked_pattern, matches
@@ -90,7 +90,7 @@ def _cluster(cluster: spec.KafkaCluster, topics: tuple[str, ...] | None, *, fiel
     return KafkaCluster(
         name=cluster.name,
         bootstrap_servers=cluster.bootstrap_servers,
-        properties=dict(cluster.properties),
+        properties=translated(cluster.properties, field=f"{field}.properties"),
         secrets=tuple(p.secret_ref.name for p in cluster.properties_from),
         subscriber=TopicList(topics) if topics is not None else None,
         starting_offsets=to_start(starting, field=f"{field}.startingOffsets") if starting is not None else None,

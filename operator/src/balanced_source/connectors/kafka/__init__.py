@@ -2,6 +2,7 @@
 
 from balanced_source.connectors.kafka.cluster import KafkaCluster
 from balanced_source.connectors.kafka.data_loss import OnDataLoss, SkipCounter
+from balanced_source.connectors.kafka.java_properties import translated
 from balanced_source.connectors.kafka.limits import ReadLimits, admit
 from balanced_source.connectors.kafka.offsets import (
     EARLIEST,
@@ -19,7 +20,7 @@ from balanced_source.connectors.kafka.offsets import (
     wish_of,
 )
 from balanced_source.connectors.kafka.per_cluster import PerClusterAssigner
-from balanced_source.connectors.kafka.properties import check_properties
+from balanced_source.connectors.kafka.properties import check_properties, check_reserved, is_secret
 from balanced_source.connectors.kafka.resolution import OffsetLookup, resolve_start, resolve_stop
 from balanced_source.connectors.kafka.source import DiscoverKafka, InitializeKafka, KafkaSource
 from balanced_source.connectors.kafka.split import KafkaPartitionSplit
@@ -54,7 +55,10 @@ __all__ = [
     "TopicPattern",
     "admit",
     "check_properties",
+    "check_reserved",
+    "is_secret",
     "resolve_start",
     "resolve_stop",
+    "translated",
     "wish_of",
 ]

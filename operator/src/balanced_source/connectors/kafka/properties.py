@@ -27,7 +27,7 @@ RESERVED: Final[Mapping[str, str]] = {
 }
 """Property → what to do instead, or why not."""
 
-SECRET_PARTS: Final = ("password", "secret", "pem", "sasl.jaas.config", "sasl.oauthbearer.config")
+SECRET_PARTS: Final = ("password", "secret", "pem", "sasl.jaas.config", "sasl.oauthbearer.config", "ssl.keystore.key")
 """Parts of property names whose values are secrets: they belong into a Secret, not into a spec."""
 
 
@@ -37,13 +37,23 @@ def check_properties(properties: Mapping[str, str], *, field: str) -> None:
     Raises:
         InvalidSpecError: names the property and what to do instead.
     """
+    check_reserved(properties, field=field)
     for name in sorted(properties):
-        if (reason := RESERVED.get(name)) is not None:
-            raise InvalidSpecError(f"property {name} is reserved: {reason}", field=field)
         if is_secret(name):
             raise InvalidSpecError(
                 f"property {name} is a secret: put it into a Secret and name that in propertiesFrom", field=field
             )
+
+
+def check_reserved(properties: Mapping[str, str], *, field: str) -> None:
+    """Refuse reserved properties by name, wherever they come from.
+
+    Raises:
+        InvalidSpecError: names the property and what to do instead.
+    """
+    for name in sorted(properties):
+        if (reason := RESERVED.get(name)) is not None:
+            raise InvalidSpecError(f"property {name} is reserved: {reason}", field=field)
 
 
 def is_secret(name: str) -> bool:
