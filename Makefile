@@ -43,6 +43,9 @@ test-spark43: testbed ## The Spark side's tests on PySpark 4.3
 test-unit: install ## Unit tests, and contract suites on fakes (no I/O, under a minute)
 	@$(RUN) pytest -q tests/unit tests/contract -m "not integration"
 
+proof: install ## Visit every state of the protocol on the real code, and find all seeded bugs (20 min on two cores)
+	@PYTHONPATH=tests $(RUN) proof $(PROOF)
+
 testbed: install ## Build the real parts for demo and tests (once, about 9 minutes)
 	@PYTHONPATH=tests $(RUN) testbed build >&2
 
@@ -60,7 +63,7 @@ generate: install ## Write what is generated from the code: the CRD, the chart's
 bench-rescale: testbed ## Seconds from a patch to the first micro-batch with it, beside stopping and starting the native source
 	@PYTHONPATH=tests:. $(PY) benchmarks/bench_rescale.py $(BENCH)
 
-.PHONY: demo generate bench-rescale test test-real test-spark43
+.PHONY: proof demo generate bench-rescale test test-real test-spark43
 .PHONY: help install lock format lint test-unit testbed test-testbed
 
 e2e: install ## The story on real pods (CLUSTER=node: root on Linux; kind: an engine; process: neither)

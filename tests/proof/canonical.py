@@ -6,6 +6,7 @@ Keys make states comparable, so whatever they leave out must not matter to any l
 * the order of mappings and sets (rule 5; `rules.order_independence` checks it on the code);
 * texts for people: errors, heartbeats, locations;
 * how often something failed: it only lengthens a delay, and here every delay may be any;
+* how often a split was missing, beyond the number that confirms it;
 * what a reader reported at its registration, once its registration has been handled;
 * an assignment that a reader host has adopted: only its number is looked at again.
 """
@@ -16,7 +17,7 @@ from collections.abc import Callable, Hashable, Mapping
 from typing import Any, Final
 
 from balanced_source.api import ReaderInfo, SourceSplit
-from balanced_source.connectors.discovery import Discover
+from balanced_source.connectors.discovery import CONFIRMATIONS, Discover
 from balanced_source.connectors.discovery.values import Life
 from balanced_source.coordinator import SourceCoordinator
 from balanced_source.coordinator.context import PendingCall
@@ -87,7 +88,7 @@ def _key_function(kind: type) -> Callable[[Any], Key]:
 
 _LEFT_OUT: Final[Mapping[type, frozenset[str]]] = {
     HostReport: frozenset({"heartbeat", "instance", "location", "metrics"}),
-    Life: frozenset({"rounds", "failures", "problems"}),
+    Life: frozenset({"rounds", "failures", "problems", "missing"}),
     ReaderInfo: frozenset({"location", "reported_splits", "retained_splits"}),
 }
 
@@ -95,14 +96,15 @@ _LEFT_OUT: Final[Mapping[type, frozenset[str]]] = {
 def _dataclass_key(kind: type) -> Callable[[Any], Key]:
     names = [f.name for f in dataclasses.fields(kind) if f.name not in _LEFT_OUT.get(kind, ())]
     if kind is Life:
-        return lambda life: (
-            *(key(getattr(life, name)) for name in names),
-            frozenset(life.failures),
-            frozenset(life.problems),
-        )
+        return lambda life: (*(key(getattr(life, name)) for name in names), *_life_key(life))
     if kind is ReaderHost:
         return lambda host: _reader_host_key(host, names)
     return lambda value: tuple(key(getattr(value, name)) for name in names)
+
+
+def _life_key(life: Life) -> tuple[Key, ...]:
+    missing = tuple(sorted((split_id, min(count, CONFIRMATIONS)) for split_id, count in life.missing.items()))
+    return frozenset(life.failures), frozenset(life.problems), missing
 
 
 def _reader_host_key(host: ReaderHost, names: list[str]) -> Key:

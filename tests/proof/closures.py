@@ -4,6 +4,17 @@ from typing import Final
 
 from proof.values import Budget, Setting
 
+LARGE: Final = (
+    Setting(
+        name="rescales and crashes",
+        splits=4,
+        records=2,
+        parallelism=3,
+        budget=Budget(rescales=2, crashes=2),
+    ),
+)
+"""Largest first: they run side by side."""
+
 SMALL: Final = (
     Setting(name="rescale and crash", budget=Budget(rescales=1, crashes=1), records=1),
     Setting(name="two crashes", budget=Budget(crashes=2), records=1),
@@ -11,7 +22,7 @@ SMALL: Final = (
     Setting(name="shrink", budget=Budget(shrinks=1, crashes=1), records=1),
     Setting(name="blind broker", budget=Budget(blind=1, crashes=1), records=1),
     Setting(name="faults outside", budget=Budget(faults=1, crashes=1), records=1),
-    Setting(name="zombie", budget=Budget(zombies=1, rescales=1), records=1),
+    Setting(name="zombie", splits=1, budget=Budget(zombies=1, rescales=1), records=1, parallelisms=(1, 2)),
     Setting(name="old news", budget=Budget(old_news=1, rescales=1), records=1),
     Setting(name="lost state", budget=Budget(amnesia=1, crashes=1), parallelism=2),
     Setting(name="Hash", budget=Budget(rescales=1), parallelism=2, strategy="Hash"),

@@ -84,6 +84,10 @@ class DriverSide:
         """A process is no more."""
         return self._remembered(("gone", driver, role), lambda: self._with(self.drivers[driver], role, None))
 
+    def wiped(self, driver: PartId) -> DriverStep:
+        """A process is no more, nor is its Spark checkpoint."""
+        return self._remembered(("wiped", driver), lambda: self._wiped(driver))
+
     def undead(self, driver: PartId) -> DriverStep:
         """A process is thought dead, and goes on."""
         return self._remembered(("undead", driver), lambda: self._undead(driver))
@@ -173,6 +177,9 @@ class DriverSide:
             return IMPOSSIBLE
         return DriverStep(self.add(replace(driver, report=report)))
 
+    def _wiped(self, number: PartId) -> DriverStep:
+        return DriverStep(self.add(replace(self.drivers[number], live=None, log=Log())))
+
     def _undead(self, number: PartId) -> DriverStep:
         driver = self.drivers[number]
         if driver.zombie is not None:
@@ -207,9 +214,13 @@ def _check_adoption(host: ReaderHost, base: StreamOffset) -> None:
 
 
 def report_of(host: ReaderHost, *, is_busy: bool) -> HostReport | None:
-    """The report with a sequence number that grows as the host does, and tells nothing of the way that it went."""
+    """The report, with a sequence number that grows as the host does, and tells nothing of the way that it went.
+
+    Each incarnation counts anew, so nothing may depend on whose numbers are larger: here those of older ones are.
+    """
     if host.phase in (Phase.STARTING, Phase.FENCED):
         return None
     durable = host.durable
     progress = 2 * sum(int(p or 0) for p in durable.positions.values()) + (not is_busy)
-    return host.report(sequence=1_000_000 * host.lineage + 1_000 * durable.epoch + progress + 1)
+    age = 1_000 - host.incarnation
+    return host.report(sequence=((1_000 * age + host.lineage) * 1_000 + durable.epoch) * 1_000 + progress + 1)

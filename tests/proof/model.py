@@ -78,8 +78,7 @@ class Model:
             return "liveness: no operator"
         coordinator = self.operators.operators[world.operator].coordinator
         exists = self._brokers[world.broker]
-        is_told = not self.setting.is_periodic
-        problem = rules.unsettled(coordinator.state, exists, world.desired, is_told=is_told)
+        problem = rules.unsettled(coordinator.state, exists, world.desired, self.setting)
         if problem is not None:
             return problem
         delivered = self.drivers.delivered[world.delivered]
@@ -138,7 +137,11 @@ class Model:
             if world.budget.blind and isinstance(question.call, Discover) and exists:
                 for listed in dict.fromkeys((frozenset[SplitId](), exists - {min(exists)})):
                     turn = self.operators.answer(world.operator, question, listed)
-                    label = (what, "is blind, it lists only", *sorted(listed))
+                    label = (
+                        (what, "is blind, it lists only", *sorted(listed))
+                        if listed
+                        else (what, "is blind, it lists nothing")
+                    )
                     yield from self._turn(self._paid(world, "blind"), label, turn, is_free=False)
 
     def _turn(self, world: World, label: Label, turn: TurnResult, *, is_free: bool = True) -> Iterator[Step]:
@@ -214,10 +217,22 @@ class Model:
         if budget.crashes:
             gone = self.drivers.gone(number, "live")
             yield self._stepped(self._paid(world, "crashes"), place, (who, "dies"), gone, is_free=False)
+        if budget.wipes and self._knows_all(world, number):
+            wiped = self.drivers.wiped(number)
+            label = (who, "dies, and its Spark checkpoint is deleted")
+            yield self._stepped(self._paid(world, "wipes"), place, label, wiped, is_free=False)
         if budget.zombies:
             raised = self.drivers.undead(number)
             label = (who, "is cut off; it goes on as a zombie")
             yield self._stepped(self._paid(world, "zombies"), place, label, raised, is_free=False)
+
+    def _knows_all(self, world: World, number: int) -> bool:
+        """Whether the operator would not miss a driver's Spark checkpoint."""
+        driver = self.drivers.drivers[number]
+        if not world.operator or driver.report is None or driver.live is None or driver.live.is_busy:
+            return False
+        known = self.operators.operators[world.operator].coordinator.state.hosts[driver.name].report
+        return bool(known == driver.report and driver.report.positions == driver.log.last.positions)
 
     def _reported(self, world: World, place: int, label: Label, step: DriverStep) -> Iterator[Step]:
         yield self._stepped(world, place, label, step)

@@ -149,6 +149,8 @@ class OperatorSide:
 
     def _start(self, stored: PartId, lineage: int, parallelism: int) -> TurnResult:
         restored = self.checkpoints[stored] if stored else None
+        if restored is not None:
+            rules.restored(restored)
         coordinator: SourceCoordinator[Any, Any] = SourceCoordinator(
             self.source, parallelism=parallelism, hosts=self.setting.hosts, lineage=lineage, restored=restored
         )

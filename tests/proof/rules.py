@@ -8,14 +8,14 @@ from typing import Any
 
 from balanced_source.api import SplitId, SupportsSplitReassignmentOnRecovery
 from balanced_source.assigners import RoundRobinAssigner
-from balanced_source.coordinator import Checkpoint, Event, HostPhase, ParallelismChanged, ReportReceived
+from balanced_source.coordinator import Checkpoint, Event, HostPhase, HostState, ParallelismChanged, ReportReceived
 from balanced_source.coordinator.state import CoordinatorState
 from balanced_source.coordinator.view import assignment_of
 from balanced_source.documents.assignment import Assignment
 from balanced_source.documents.stream_offset import StreamOffset
-from balanced_source.host import plan
+from balanced_source.host import SplitRange, plan
 from proof.canonical import coordinator_key, key
-from proof.values import Delivered, Operator, Violation, enumerator_of
+from proof.values import Delivered, Operator, Setting, Violation, enumerator_of
 
 Owners = Mapping[SplitId, int]
 
@@ -72,6 +72,31 @@ def _check_gate(before: Operator, after: Operator) -> None:
         raise Violation(f"rule 7, gate: {sorted(given)} were assigned while the gate waits for hosts {waiting}")
     if is_early := [s for s in given if s[0] not in after.asked]:
         raise Violation(f"rule 7, gate: {sorted(is_early)} were assigned before the first discovery")
+    _check_passage(before.coordinator.state, new)
+
+
+def _check_passage(old: CoordinatorState[Any], new: CoordinatorState[Any]) -> None:
+    """Rule 7: as long as nobody is active, all hosts pass the gate together."""
+    passed = [n for n, h in new.hosts.items() if h.phase is HostPhase.ACTIVE and _is_new(old.hosts[n], h)]
+    others = [n for n, h in new.hosts.items() if n not in passed]
+    has_history = old.lineage > 1 or old.has_history
+    if passed and others and has_history and all(new.hosts[n].phase is not HostPhase.ACTIVE for n in others):
+        raise Violation(f"rule 7, gate: hosts {passed} passed it before {others} had registered")
+
+
+def _is_new(old: HostState, new: HostState) -> bool:
+    return new.incarnation != old.incarnation or old.phase is HostPhase.RECOVERING
+
+
+def restored(checkpoint: Checkpoint[Any, Any]) -> None:
+    """Rule 7 of a state that is read back: it has the reports that wait behind the gate.
+
+    Raises:
+        Violation: it has not.
+    """
+    for name, host in checkpoint.coordinator.hosts.items():
+        if host.phase is HostPhase.RECOVERING and host.report is None:
+            raise Violation(f"rule 7, gate: the stored state has no report of host {name}, which waits")
 
 
 def gate(state: CoordinatorState[Any]) -> list[str]:
@@ -128,11 +153,7 @@ def _has_recovered(before: Operator, after: Operator) -> bool:
     if not isinstance(after.coordinator.source, SupportsSplitReassignmentOnRecovery):
         return False
     old, new = before.coordinator.state.hosts, after.coordinator.state.hosts
-    return all(
-        host.phase is HostPhase.ACTIVE
-        and (host.incarnation != old[name].incarnation or old[name].phase is HostPhase.RECOVERING)
-        for name, host in new.items()
-    )
+    return all(host.phase is HostPhase.ACTIVE and _is_new(old[name], host) for name, host in new.items())
 
 
 def spread(owners: Owners, parallelism: int) -> int:
@@ -229,37 +250,49 @@ def delivered_after(delivered: Delivered, start: StreamOffset, end: StreamOffset
         raise Violation("rule 9, pure planning: a micro-batch has not one task per reader")
     for reader in plans:
         for piece in reader.ranges:
-            if piece.start != result[piece.split_id]:
-                raise Violation(_gap(piece.split_id, result[piece.split_id], piece.start))
+            if piece.start != result[piece.split_id] or int(piece.end or 0) < int(piece.start or 0):
+                raise Violation(_gap(piece, result[piece.split_id]))
             if end.owners[piece.split_id] != reader.subtask_id:
                 raise Violation(f"rule 1, one owner: reader {reader.subtask_id} reads {piece.split_id} of another")
             result[piece.split_id] = int(piece.end or 0)
     return result
 
 
-def _gap(split_id: SplitId, delivered: int, start: Any) -> str:
-    if start is not None and start < delivered:
-        return f"rule 2, exactly once: records {start} to {delivered - 1} of {split_id} are delivered twice"
-    return f"rule 2, nothing lost: records {delivered} to {start} of {split_id} are never delivered"
+def _gap(piece: SplitRange, delivered: int) -> str:
+    start, end = int(piece.start or 0), int(piece.end or 0)
+    if start <= delivered:
+        return f"rule 2, exactly once: of {piece.split_id} {delivered} records are delivered, next is {start} to {end}"
+    return f"rule 2, nothing lost: records {delivered} to {start} of {piece.split_id} are never delivered"
 
 
 # --- the end (liveness) -----------------------------------------------------------------------------------------
 
 
-def unsettled(state: CoordinatorState[Any], exists: Iterable[SplitId], desired: int, *, is_told: bool) -> str | None:
+def unsettled(state: CoordinatorState[Any], exists: Iterable[SplitId], desired: int, setting: Setting) -> str | None:
     """What is missing when nothing can happen any more; None if all is well."""
-    owned = state.owners.keys()
-    if rest := frozenset(exists) - owned:
-        return f"liveness: {sorted(rest)} are never assigned"
+    owned, there = frozenset(state.owners), frozenset(exists)
+    if there - owned:
+        return f"liveness: {sorted(there - owned)} are never assigned"
+    if owned - there:
+        return f"liveness: {sorted(owned - there)} do not exist any more, and stay assigned"
     if state.parallelism != desired:
         return f"liveness: parallelism stays {state.parallelism}, {desired} is wanted"
     if state.revoking:
         return f"liveness: {sorted(state.revoking)} are never let go of"
+    if (problem := _silent(state)) is not None:
+        return problem
+    if not setting.is_periodic and len(state.no_more_splits) < state.parallelism:
+        return f"liveness: only readers {sorted(state.no_more_splits)} learn that there are no more splits"
+    is_stirred = setting.budget.shrinks or setting.budget.blind or setting.strategy != "RoundRobin"
+    if not is_stirred and spread(state.owners, state.parallelism) > 1:
+        return f"rule 3, balanced: {dict(state.owners)} over {state.parallelism} readers in the end"
+    return None
+
+
+def _silent(state: CoordinatorState[Any]) -> str | None:
     for name, host in state.hosts.items():
         if host.phase is not HostPhase.ACTIVE:
             return f"liveness: host {name} stays {host.phase.value}"
         if host.acknowledged_epoch != state.epoch:
             return f"liveness: host {name} never acknowledges epoch {state.epoch}, only {host.acknowledged_epoch}"
-    if is_told and len(state.no_more_splits) < state.parallelism:
-        return f"liveness: only readers {sorted(state.no_more_splits)} learn that there are no more splits"
     return None

@@ -36,6 +36,7 @@ class Budget(NamedTuple):
         faults: a call to the outside fails.
         old_news: a document, replaced by a newer one, is seen after it.
         amnesia: the operator's stored state is deleted while the operator is down.
+        wipes: a driver dies and its Spark checkpoint is deleted, just when the operator knows all that was in it.
     """
 
     rescales: int = 0
@@ -47,6 +48,7 @@ class Budget(NamedTuple):
     faults: int = 0
     old_news: int = 0
     amnesia: int = 0
+    wipes: int = 0
 
     def minus(self, kind: str, number: int = 1) -> "Budget":
         """What is left."""

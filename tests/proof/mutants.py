@@ -1,0 +1,287 @@
+"""Bugs that the explorer must find: the defects X1 to X11 of other systems, and each rule of the protocol broken.
+
+X1, X2 and X3 are about owners that are derived from a count; X4 about reports lost in a snapshot; X5 about reports that
+beat newer ownership; X6 about overlapping discoveries; X7 and X8 about the end of bounded sources; X9 about hashing;
+X10 about removed splits; X11 about a reader that comes back with nothing. The numbers are those of docs/scenarios.md.
+"""
+
+from typing import Final
+
+from proof.mutation import Mutant
+from proof.values import Budget, Setting
+
+_ENUMERATOR: Final = "connectors.discovery.enumerator:DiscoveringSplitEnumerator"
+_COORDINATOR: Final = "coordinator.coordinator:SourceCoordinator"
+
+_START: Final = Setting(name="start", splits=3, parallelism=2, records=1)
+_RESCALE: Final = Setting(name="rescale", splits=4, parallelism=2, records=1, budget=Budget(rescales=1))
+_SHRINK: Final = Setting(name="shrink", splits=4, parallelism=2, records=1, budget=Budget(shrinks=1, growths=1))
+_CRASH: Final = Setting(name="crash", parallelism=2, records=1, budget=Budget(crashes=1))
+_BOUNDED: Final = Setting(name="bounded", records=1, budget=Budget(crashes=2), is_periodic=False)
+_HOSTS: Final = Setting(
+    name="hosts", hosts=("0", "1"), parallelism=1, parallelisms=(2,), splits=2, budget=Budget(rescales=1)
+)
+_HOSTS_BEFORE: Final = Setting(
+    name="hosts before the operator",
+    hosts=("0", "1"),
+    parallelism=2,
+    splits=1,
+    records=1,
+    budget=Budget(crashes=1),
+    are_drivers_early=True,
+)
+_ZOMBIE: Final = Setting(name="zombie", records=1, splits=1, budget=Budget(zombies=1))
+_WIPE: Final = Setting(name="lost checkpoint", splits=1, records=2, budget=Budget(wipes=1))
+_BLIND: Final = Setting(name="blind", splits=1, records=1, budget=Budget(blind=1, rescales=1))
+
+MUTANTS: Final = (
+    Mutant(
+        name="all new splits go to one reader",
+        breaks=("X1", "rule 3"),
+        where="assigners._round_robin:deal",
+        old="(load + 1, subtask)",
+        new="(load, subtask)",
+        setting=_START,
+    ),
+    Mutant(
+        name="splits of readers that are no more go to one reader",
+        breaks=("X2", "rule 3"),
+        where=f"{_ENUMERATOR}._place",
+        old="if (o := state.preferred.get(s, n)) < n}",
+        new="if (o := state.preferred.get(s, n) % n) >= 0}; may_move = False",
+        setting=_RESCALE,
+    ),
+    Mutant(
+        name="the next owner follows a count",
+        breaks=("X3", "rule 3"),
+        where="assigners._round_robin:deal",
+        old="load, subtask = heap[0]",
+        new="load, subtask = 0, (sum(loads) + len(owners)) % len(loads)",
+        setting=_SHRINK,
+    ),
+    Mutant(
+        name="a snapshot forgets reports that wait behind the gate",
+        breaks=("X4", "rule 7"),
+        where="coordinator.state_codec:_host_to_json",
+        old="host.phase in (HostPhase.RECOVERING, HostPhase.LOST)",
+        new="False",
+        setting=_HOSTS_BEFORE,
+    ),
+    Mutant(
+        name="a report gives splits back to their former reader",
+        breaks=("X5", "rule 4"),
+        where="coordinator.recovery:_activate",
+        old="        hosts=hosts,",
+        new="        hosts=hosts,\n"
+        "        owners={**state.owners, **{s: o for r in reports.values() for s, o in r.owners.items()"
+        " if s in state.owners and o < state.parallelism}},",
+        setting=Setting(
+            name="hosts, rescale and crash",
+            hosts=("0", "1"),
+            parallelisms=(2,),
+            records=1,
+            budget=Budget(rescales=1, crashes=1),
+        ),
+    ),
+    Mutant(
+        name="a look-up under way is started again, and its answer always counts",
+        breaks=("X6", "rule 1"),
+        where=f"{_ENUMERATOR}.handle_initialized",
+        old="if s.split_id not in known and self",
+        new="if self",
+        setting=Setting(name="lost state", records=1, splits=1, budget=Budget(amnesia=1, crashes=1)),
+    ),
+    Mutant(
+        name="a restored bounded source never ends",
+        breaks=("X7",),
+        where=f"{_ENUMERATOR}._assign",
+        old="if self._is_complete():",
+        new="if pending and self._is_complete():",
+        setting=_BOUNDED,
+    ),
+    Mutant(
+        name="no more splits is said again and again",
+        breaks=("X8",),
+        where="coordinator.context:CoordinatorContext.signal_no_more_splits",
+        old="if subtask_id not in self.state.no_more_splits:",
+        new="if True:",
+        setting=_BOUNDED,
+    ),
+    Mutant(
+        name="owners by hash where balance was promised",
+        breaks=("X9", "rule 3"),
+        where="assigners._round_robin:deal",
+        old="owners[split_id] = subtask",
+        new="owners[split_id] = len(str(split_id[1])) * 31 % len(loads)",
+        setting=_START,
+    ),
+    Mutant(
+        name="a removed split is read for ever",
+        breaks=("X10",),
+        where=f"{_ENUMERATOR}._find_removed",
+        old="if count >= CONFIRMATIONS}",
+        new="if count < 0}",
+        setting=Setting(name="only shrink", records=1, budget=Budget(shrinks=1)),
+    ),
+    Mutant(
+        name="a reader that lost its checkpoint starts where it was assigned",
+        breaks=("X11", "rule 8"),
+        where=f"{_COORDINATOR}._absorb_positions",
+        old="if report is None:",
+        new="if True:",
+        setting=_WIPE,
+    ),
+    Mutant(
+        name="a split moves to another host before its holder let go of it",
+        breaks=("rule 1", "rule 2"),
+        where="coordinator.context:CoordinatorContext._holder",
+        old="host = self.state.host_of(owner)",
+        new="return None",
+        setting=_HOSTS,
+    ),
+    Mutant(
+        name="a split goes on where the operator last saw it, not where its holder let go",
+        breaks=("rule 2", "rule 8"),
+        where=f"{_COORDINATOR}._release",
+        old="r.split.at(reported_position(",
+        new="r.split or r.split.at(reported_position(",
+        setting=_HOSTS,
+    ),
+    Mutant(
+        name="adopting takes the assignment's positions, not the reader's",
+        breaks=("rule 2", "rule 8"),
+        where="host.adoption:_goes_on",
+        old="split_id in offset.positions and",
+        new="split_id in offset.positions and split_id not in assignment.starts and",
+        setting=Setting(name="rescale of one split", splits=1, records=2, budget=Budget(rescales=1)),
+    ),
+    Mutant(
+        name="a rescale moves nothing",
+        breaks=("rule 3",),
+        where=f"{_ENUMERATOR}._assign",
+        old="may_move = self.state.rebalance_due and",
+        new="may_move = False and",
+        setting=_RESCALE,
+    ),
+    Mutant(
+        name="the larger shares go to the first readers, not to the fullest",
+        breaks=("rule 4",),
+        where="assigners._round_robin:balanced_quotas",
+        old="key=lambda i: (-loads[i], i)",
+        new="key=lambda i: i",
+        setting=Setting(name="one more", splits=3, records=1, parallelism=2, budget=Budget(shrinks=1, rescales=1)),
+    ),
+    Mutant(
+        name="every discovery may move splits",
+        breaks=("rule 4",),
+        where=f"{_ENUMERATOR}._scope_listed",
+        old="unsure = self._find_removed",
+        new="self.state = replace(self.state, rebalance_due=True); unsure = self._find_removed",
+        setting=_SHRINK,
+    ),
+    Mutant(
+        name="which splits move depends on the order of a mapping",
+        breaks=("rule 5",),
+        where="assigners._round_robin:_pick_surplus",
+        old="split_ids.sort()",
+        new="pass",
+        setting=_RESCALE,
+    ),
+    Mutant(
+        name="publish first, store later",
+        breaks=("rule 6",),
+        where=f"{_COORDINATOR}._settle",
+        old="[PersistState(self.checkpoint()), PublishAssignment(self.assignment)]",
+        new="[PublishAssignment(self.assignment), PersistState(self.checkpoint())]",
+        setting=_START,
+    ),
+    Mutant(
+        name="a restarted operator does not publish again",
+        breaks=("rule 6",),
+        where=f"{_COORDINATOR}.start",
+        old="if self._is_restored and state.epoch and",
+        new="if False and",
+        setting=_CRASH,
+    ),
+    Mutant(
+        name="the state forgets which splits nobody has adopted yet",
+        breaks=("rule 2", "rule 6"),
+        where="coordinator.state_codec:_coordinator_from_json",
+        old='for epoch, owned in data["uncovered"]}',
+        new="for epoch, owned in []}",
+        setting=_CRASH,
+    ),
+    Mutant(
+        name="the gate is always open",
+        breaks=("rule 7",),
+        where="coordinator.recovery:waiting_for",
+        old="if HostPhase.RECOVERING not in",
+        new="if True or HostPhase.RECOVERING not in",
+        setting=_HOSTS_BEFORE,
+    ),
+    Mutant(
+        name="splits are assigned before the first discovery",
+        breaks=("rule 7",),
+        where=f"{_ENUMERATOR}._is_confirmed",
+        old=" and self.source.scope_of(split_id) in self.life.answered",
+        new="",
+        setting=Setting(name="growth and crashes", splits=1, records=1, budget=Budget(growths=1, crashes=2)),
+    ),
+    Mutant(
+        name="one blind discovery removes splits",
+        breaks=("rule 8",),
+        where=f"{_ENUMERATOR}._find_removed",
+        old="if count >= CONFIRMATIONS}",
+        new="if count >= 1}",
+        setting=_BLIND,
+    ),
+    Mutant(
+        name="an offset does not say where new splits start",
+        breaks=("rule 9",),
+        where="host.adoption:adopt",
+        old="starts=fresh,",
+        new="starts={},",
+        setting=_START,
+    ),
+    Mutant(
+        name="only readers that have work get a task",
+        breaks=("rule 9",),
+        where="host.planning:plan",
+        old="for reader in end.readers",
+        new="for reader in sorted(ranges)",
+        setting=Setting(name="more readers than splits", splits=1, parallelism=2),
+    ),
+    Mutant(
+        name="reports of an older incarnation count",
+        breaks=("rule 10",),
+        where=f"{_COORDINATOR}._on_report",
+        old="or report.incarnation < max(1, host.incarnation)",
+        new="or report.incarnation < 1",
+        setting=Setting(name="old report", records=1, splits=1, budget=Budget(crashes=1, old_news=1)),
+    ),
+    Mutant(
+        name="a driver takes assignments for another incarnation",
+        breaks=("rule 10",),
+        where="host.machine:ReaderHost.on_assignment",
+        old="is_old or addressed < self.incarnation",
+        new="is_old",
+        setting=_CRASH,
+    ),
+    Mutant(
+        name="a driver is not fenced by a newer one",
+        breaks=("rule 10",),
+        where="host.machine:ReaderHost.on_assignment",
+        old="if addressed > self.incarnation:",
+        new="if False:",
+        setting=_ZOMBIE,
+    ),
+    Mutant(
+        name="an acknowledgement is not looked at",
+        breaks=("liveness",),
+        where=f"{_COORDINATOR}._acknowledge",
+        old="self._release(name, epoch)",
+        new="pass",
+        setting=Setting(name="small hosts", hosts=("0", "1"), parallelisms=(2,), records=1, budget=Budget(rescales=1)),
+    ),
+)
+"""Each is found by the search of its own setting."""

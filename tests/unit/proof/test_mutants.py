@@ -1,0 +1,42 @@
+"""The search finds bugs: all that were put into the code on purpose."""
+
+import pytest
+
+from proof.explorer import Explorer
+from proof.mutants import MUTANTS
+from proof.mutation import Mutant
+
+pytestmark = pytest.mark.unit
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
+def test_a_seeded_bug_is_found(mutant: Mutant) -> None:
+    with mutant.applied():
+        report = Explorer(mutant.setting, limit=60_000).run()
+
+    assert report.problem is not None, "this bug survives"
+    assert report.trace
+
+
+def test_each_rule_and_each_known_defect_is_broken_once() -> None:
+    broken = {name for mutant in MUTANTS for name in mutant.breaks}
+
+    assert broken >= {f"X{number}" for number in range(1, 12)}
+    assert broken >= {f"rule {number}" for number in range(1, 11)}
+
+
+def test_a_mutant_that_fits_no_longer_is_an_error() -> None:
+    outdated = Mutant(
+        name="x", breaks=(), where="host.planning:plan", old="no such text", new="", setting=MUTANTS[0].setting
+    )
+
+    with pytest.raises(ValueError, match="0 times"), outdated.applied():
+        pass
+
+
+def test_the_code_is_sound_again_afterwards() -> None:
+    mutant = MUTANTS[0]
+    with mutant.applied():
+        pass
+
+    assert Explorer(mutant.setting).run().problem is None
