@@ -109,6 +109,14 @@ class KafkaAdmin:
         """
         return self._client(cluster).records_from(millis)
 
+    def commit(self, cluster: KafkaCluster, group: str, offsets: Mapping[SplitId, int]) -> None:
+        """Set the offsets of a consumer group that has no members.
+
+        Raises:
+            DiscoveryError: the cluster did not answer, or refused.
+        """
+        self._client(cluster).commit(group, offsets)
+
     def _client(self, cluster: KafkaCluster) -> ClusterClient:
         config, name = self._config(cluster), cluster.name
         with self._lock:

@@ -152,9 +152,12 @@ class ClusterClient:
         request = [ConsumerGroupTopicPartitions(group, listed)]
         try:
             futures = self._admin.alter_consumer_group_offsets(request, request_timeout=REQUEST_TIMEOUT)
-            futures[group].result()
+            answer = futures[group].result()
         except KafkaException as error:
             raise self._translated(error) from error
+        for partition in answer.topic_partitions:
+            if partition.error is not None and partition.error.code() not in _NOT_THERE:
+                raise self._translated(KafkaException(partition.error))
 
     def _offsets(self, wanted: Mapping[SplitId, OffsetSpec]) -> dict[SplitId, int]:
         """Answers for the partitions that exist."""

@@ -13,11 +13,14 @@ from balanced_source.connectors.kafka import (
     KafkaCluster,
     KafkaSource,
     KafkaSubscriber,
+    OnDataLoss,
     PartitionSet,
+    ReadLimits,
     TopicList,
     TopicPattern,
     check_properties,
 )
+from balanced_source.connectors.kafka.pattern import PatternError, compiled
 from balanced_source.errors import InvalidSpecError
 from balanced_source_spark.kafka.arrow import PLAIN, TYPES
 from balanced_source_spark.kafka.consumers import PREFETCH
@@ -154,7 +157,25 @@ def _embedded(options: Mapping[str, str], *, is_batch: bool) -> KafkaSource:
         stopping_offsets=ending_offsets(options) or (LATEST if is_batch else None),
         assigner=STRATEGIES[options.get("strategy", "RoundRobin")](),
         discovery_interval=float(_number(options, "discoveryintervalseconds", 300)) or None,
+        limits=_limits(options),
+        on_data_loss=_on_data_loss(options),
+        commit_group=options.get("commitgroup"),
     )
+
+
+def _limits(options: Mapping[str, str]) -> ReadLimits:
+    return ReadLimits(
+        max_records=_positive(options, "maxoffsetspertrigger"),
+        max_records_per_split=_positive(options, "maxoffsetspersplit"),
+        max_bytes=_positive(options, "maxbytespertrigger"),
+        min_records=_positive(options, "minoffsetspertrigger"),
+        max_delay=_seconds(options.get("maxtriggerdelay", "15m"), "maxTriggerDelay"),
+    )
+
+
+def _on_data_loss(options: Mapping[str, str]) -> OnDataLoss:
+    is_failing = _choice(options, "failondataloss", ("true", "false")) == "true"
+    return OnDataLoss.FAIL if is_failing else OnDataLoss.CONTINUE
 
 
 def _subscriber(options: Mapping[str, str]) -> KafkaSubscriber:
@@ -165,8 +186,16 @@ def _subscriber(options: Mapping[str, str]) -> KafkaSubscriber:
     if chosen == ["subscribe"]:
         return TopicList(tuple(name.strip() for name in value.split(",")))
     if chosen == ["subscribepattern"]:
-        return TopicPattern(value)
+        return TopicPattern(_checked_pattern(value))
     return PartitionSet(_partitions(value))
+
+
+def _checked_pattern(value: str) -> str:
+    try:
+        compiled(value)
+    except PatternError as error:
+        raise InvalidSpecError(str(error), field="options.subscribePattern") from error
+    return value
 
 
 def _partitions(value: str) -> frozenset[tuple[str, int]]:

@@ -18,13 +18,14 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailableNow
 
 from balanced_source.api import SplitId
-from balanced_source.connectors.kafka import KafkaCluster
+from balanced_source.connectors.kafka import KafkaCluster, ReadLimits
 from balanced_source.documents import stream_offset
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.host import plan
 from balanced_source.host.alignment import RecordTime
 from balanced_source.host.observation import observe
 from balanced_source_adapters.kafka_admin import KafkaAdmin
+from balanced_source_spark.admission import Admission
 from balanced_source_spark.aligner import Aligner
 from balanced_source_spark.channels.errors import ChannelError
 from balanced_source_spark.channels.factory import open_channel
@@ -33,8 +34,10 @@ from balanced_source_spark.ends import Ends
 from balanced_source_spark.host_runtime import HostRuntime, Progress
 from balanced_source_spark.kafka.consumers import consumer_config
 from balanced_source_spark.kafka.data_loss import LossCounter, existing, may_skip, task_admin
+from balanced_source_spark.kafka.group_commits import GroupCommits
 from balanced_source_spark.kafka.range_reader import RangeReaderSettings
 from balanced_source_spark.kafka.readers import read_ranges
+from balanced_source_spark.kafka.record_sizes import RecordSizes, sampled
 from balanced_source_spark.options import Options
 from balanced_source_spark.partition import ReaderPartition
 from balanced_source_spark.progress import FINISHED
@@ -92,6 +95,14 @@ class BalancedStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _losses(self) -> LossCounter:
         return LossCounter(self._admin.begins)
 
+    @cached_property
+    def _admission(self) -> Admission:
+        return Admission(RecordSizes(self._sample))
+
+    @cached_property
+    def _group_commits(self) -> GroupCommits:
+        return GroupCommits(self._commit_on)
+
     def initialOffset(self) -> dict[str, Any]:
         return stream_offset.to_json(StreamOffset())
 
@@ -106,6 +117,7 @@ class BalancedStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         begin = stream_offset.from_json(start)
         self._runtime.committed(begin)
+        self._commit_to_group(begin)
         if self._targets is not None and not self._runtime.wait_until_assigned(timeout=self._options.start_timeout):
             raise ChannelError(f"nothing was assigned to this driver within {self._options.start_timeout:.0f} s")
         base = self._runtime.base()
@@ -153,13 +165,16 @@ class BalancedStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def stop(self) -> None:
         if "_runtime" in self.__dict__:
             self._runtime.close()
+        if "_group_commits" in self.__dict__:
+            self._group_commits.close()
 
     def _advanced(self, base: StreamOffset, ends: Mapping[SplitId, int]) -> StreamOffset:
         limits = ends if self._targets is None else self._targets
         held = {s: p or 0 for s, p in base.positions.items()}
         reachable = {s: max(p, min(limits.get(s, 0), ends.get(s, 0))) for s, p in held.items()}
         admitted = self._aligner.cap(held, reachable) if self._aligner is not None else reachable
-        positions = {s: max(p, admitted.get(s, 0)) for s, p in held.items()}
+        aligned = {s: max(p, admitted.get(s, 0)) for s, p in held.items()}
+        positions = self._admission.cap(held, aligned, self._limits(), may_wait=self._targets is None)
         return replace(base, positions=positions, max_records_per_reader=self._options.max_records_per_reader)
 
     def _note(self, begin: StreamOffset, end: StreamOffset, ends: Mapping[SplitId, int]) -> None:
@@ -174,6 +189,27 @@ class BalancedStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._metrics.note(seen, aligned_to=aligned.get("alignedTo"))
         lost = {"skippedOffsets": self._losses.total} if self._losses.total else {}
         self._runtime.note_progress(Progress(lag=seen.lag, metrics={"skew": seen.skew, **aligned, **lost}))
+
+    def _commit_to_group(self, delivered: StreamOffset) -> None:
+        assignment = self._runtime.newest_assignment(timeout=0.0)
+        if assignment is not None and assignment.settings.get("kafka", {}).get("commitGroup"):
+            self._group_commits.note({s: p for s, p in delivered.positions.items() if p is not None})
+
+    def _commit_on(self, name: str, offsets: Mapping[SplitId, int]) -> None:
+        kafka = self._runtime.settings(timeout=0.0)["kafka"]
+        if group := kafka.get("commitGroup"):
+            self._admin.commit(KafkaCluster.from_json(name, kafka["clusters"][name]), group, offsets)
+
+    def _limits(self) -> ReadLimits:
+        assignment = self._runtime.newest_assignment(timeout=0.0)
+        settings = assignment.settings if assignment is not None else {}
+        return ReadLimits.from_json(settings.get("kafka", {}).get("limits", {}))
+
+    def _sample(self, split_id: SplitId, offset: int) -> float | None:
+        name = str(split_id[0])
+        cluster = KafkaCluster.from_json(name, self._runtime.settings(timeout=0.0)["kafka"]["clusters"][name])
+        secrets = MountedSecrets(self._options.secrets_dir)
+        return sampled(consumer_config(cluster, secrets, client_id=f"{self._client_id()}-sizes"), split_id, offset)
 
     def _ask_ends(self, scope: str, split_ids: Any) -> Mapping[SplitId, int]:
         assignment = self._runtime.newest_assignment(timeout=0.0)

@@ -52,6 +52,7 @@ def to_source(spec: BalancedSourceSpec, metadata: str | None = None) -> KafkaSou
         failure_threshold=kafka.discovery.failure_threshold,
         retention=seconds(kafka.removed_cluster_retention),
         limits=_limits(kafka.limits),
+        commit_group=kafka.commit_group,
         on_data_loss=OnDataLoss(kafka.on_data_loss.value),
     )
 

@@ -8,7 +8,7 @@ from pydantic import ConfigDict, Field
 from balanced_source_operator.spec.base import Duration, Model, rule, with_rules
 from balanced_source_operator.spec.clusters import ClustersSource, KafkaCluster
 from balanced_source_operator.spec.limits import Limits
-from balanced_source_operator.spec.offsets import StartingOffsets, StoppingOffsets
+from balanced_source_operator.spec.offsets import Group, StartingOffsets, StoppingOffsets
 from balanced_source_operator.spec.subscription import Subscription
 
 
@@ -93,6 +93,10 @@ class KafkaSource(Model):
     """When records are gone before they were read. Fail: retention that was faster fails the query, and a topic that
     was deleted and created anew is not read until somebody decides. Continue: what is gone is skipped and counted, and
     the new topic is read from its beginning."""
+
+    commit_group: Group | None = None
+    """Consumer group whose offsets follow the query, for lag monitors and KEDA; nothing ever joins it, and it is not
+    read back unless startingOffsets asks for it. The user needs Read on the group."""
 
     limits: Limits = Limits()
     """How much a micro-batch reads."""

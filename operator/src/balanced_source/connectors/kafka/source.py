@@ -59,6 +59,7 @@ class KafkaSource(DiscoveringSource[KafkaPartitionSplit], SupportsSplitReassignm
         retention: seconds for which positions of removed partitions are kept.
         limits: of each micro-batch.
         on_data_loss: what happens when records are gone before they were read.
+        commit_group: consumer group that is told how far the query is; None tells nobody.
     """
 
     clusters: tuple[KafkaCluster, ...]
@@ -72,6 +73,7 @@ class KafkaSource(DiscoveringSource[KafkaPartitionSplit], SupportsSplitReassignm
     retention: float = 0.0
     limits: ReadLimits = field(default_factory=ReadLimits)
     on_data_loss: OnDataLoss = OnDataLoss.FAIL
+    commit_group: str | None = None
 
     def __post_init__(self) -> None:
         if self.boundedness is Boundedness.BOUNDED:
@@ -118,8 +120,14 @@ class KafkaSource(DiscoveringSource[KafkaPartitionSplit], SupportsSplitReassignm
         return split_of(split_id, position, attributes)
 
     def reader_settings(self) -> Mapping[str, Any]:
-        clusters = {cluster.name: cluster.to_json() for cluster in self.clusters}
-        return {"kafka": {"clusters": clusters, "limits": self.limits.to_json(), "onDataLoss": self.on_data_loss.value}}
+        kafka: dict[str, Any] = {
+            "clusters": {cluster.name: cluster.to_json() for cluster in self.clusters},
+            "limits": self.limits.to_json(),
+            "onDataLoss": self.on_data_loss.value,
+        }
+        if self.commit_group is not None:
+            kafka["commitGroup"] = self.commit_group
+        return {"kafka": kafka}
 
     def _subscriber(self, cluster: KafkaCluster) -> KafkaSubscriber:
         return cluster.subscriber or self.subscriber

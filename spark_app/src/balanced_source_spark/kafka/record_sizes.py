@@ -1,0 +1,88 @@
+"""How large records are: a sample of each topic, taken now and then where reading stands. For limits in bytes."""
+
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from typing import Any, Final
+
+import structlog
+from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
+
+from balanced_source.api import SplitId
+
+FRESH: Final = 60.0
+"""Seconds for which a sample of a topic is good."""
+
+PATIENCE: Final = 2.0
+"""Seconds to wait for the first sample of a topic; later ones are taken in the background."""
+
+SAMPLE: Final = 200
+"""Records."""
+
+log = structlog.get_logger(__name__)
+
+Sample = Callable[[SplitId, int], float | None]
+"""Mean bytes of records of a split from an offset on; None if there is none. Blocking."""
+
+_Topic = tuple[str, str]
+
+
+class RecordSizes:
+    """Last known mean size per topic. Used by one thread."""
+
+    def __init__(self, sample: Sample) -> None:
+        self._sample = sample
+        self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="bsrc-sizes")
+        self._known: dict[_Topic, float] = {}
+        self._asked: dict[_Topic, float] = {}
+        self._pending: dict[_Topic, Future[float | None]] = {}
+
+    def __call__(self, positions: Mapping[SplitId, int]) -> Mapping[SplitId, float]:
+        """Mean bytes of a record per split, for topics of which any is known."""
+        now = time.monotonic()
+        for split_id, position in positions.items():
+            topic = _topic_of(split_id)
+            if topic not in self._pending and now - self._asked.get(topic, -FRESH) >= FRESH:
+                self._asked[topic] = now
+                self._pending[topic] = self._pool.submit(self._sample, split_id, position)
+        wait([future for topic, future in self._pending.items() if topic not in self._known], PATIENCE)
+        self._collect()
+        return {s: self._known[topic] for s in positions if (topic := _topic_of(s)) in self._known}
+
+    def _collect(self) -> None:
+        for topic, future in list(self._pending.items()):
+            if not future.done():
+                continue
+            del self._pending[topic]
+            try:
+                size = future.result()
+            except KafkaException:
+                log.warning("cannot tell how large records are now", cluster=topic[0], topic=topic[1])
+                continue
+            if size is not None:
+                self._known[topic] = size
+
+
+def sampled(config: Mapping[str, Any], split_id: SplitId, offset: int) -> float | None:
+    """See `Sample`.
+
+    Raises:
+        KafkaException: the cluster does not answer.
+    """
+    consumer = Consumer({**config, "queued.min.messages": SAMPLE})
+    try:
+        consumer.assign([TopicPartition(str(split_id[1]), int(split_id[2]), offset)])
+        messages = [m for m in consumer.consume(SAMPLE, PATIENCE / 2) if m.error() is None]
+    finally:
+        consumer.close()
+    return sum(map(size_of, messages)) / len(messages) if messages else None
+
+
+def size_of(message: Message) -> int:
+    """Bytes of key, value and headers."""
+    headers: Any = message.headers() or ()
+    return len(message.key() or b"") + len(message.value() or b"") + sum(len(k) + len(v or b"") for k, v in headers)
+
+
+def _topic_of(split_id: SplitId) -> _Topic:
+    return str(split_id[0]), str(split_id[1])

@@ -1,0 +1,73 @@
+"""Limits of the source at the reader: when they wait, and what they let in."""
+
+from collections.abc import Mapping
+
+from balanced_source.api import SplitId
+from balanced_source.connectors.kafka import OnDataLoss, ReadLimits
+from balanced_source_spark.admission import Admission
+from balanced_source_spark.kafka.record_sizes import RecordSizes
+from balanced_source_spark.options import parse_options
+
+A: SplitId = ("c", "t", 0)
+B: SplitId = ("c", "t", 1)
+
+
+def no_sizes(_: Mapping[SplitId, int]) -> Mapping[SplitId, float]:
+    raise AssertionError("sizes are asked for limits in bytes only")
+
+
+def test_ends_go_on_from_where_the_splits_are() -> None:
+    admission = Admission(no_sizes, clock=lambda: 0.0)
+
+    ends = admission.cap({A: 100, B: 7}, {A: 1000, B: 9}, ReadLimits(max_records=50), may_wait=True)
+
+    assert ends == {A: 148, B: 9}
+
+
+def test_too_few_records_wait_until_the_delay_has_passed_since_the_last_micro_batch() -> None:
+    now = [0.0]
+    admission, limits = Admission(no_sizes, clock=lambda: now[0]), ReadLimits(min_records=10, max_delay=60)
+
+    assert admission.cap({A: 0}, {A: 5}, limits, may_wait=True) == {A: 0}
+    now[0] = 60.0
+    assert admission.cap({A: 0}, {A: 5}, limits, may_wait=True) == {A: 5}
+    now[0] = 61.0
+    assert admission.cap({A: 5}, {A: 9}, limits, may_wait=True) == {A: 5}
+    assert admission.cap({A: 5}, {A: 15}, limits, may_wait=True) == {A: 15}
+
+
+def test_a_query_that_ends_by_itself_does_not_wait() -> None:
+    admission = Admission(no_sizes, clock=lambda: 0.0)
+
+    assert admission.cap({A: 0}, {A: 5}, ReadLimits(min_records=10), may_wait=False) == {A: 5}
+
+
+def test_bytes_are_counted_by_samples_of_the_topic() -> None:
+    asked: list[SplitId] = []
+
+    def sample(split_id: SplitId, _offset: int) -> float:
+        asked.append(split_id)
+        return 100.0
+
+    admission = Admission(RecordSizes(sample))
+
+    for _ in range(3):
+        assert admission.cap({A: 0, B: 0}, {A: 99, B: 99}, ReadLimits(max_bytes=1000), may_wait=True) == {A: 5, B: 5}
+    assert len(asked) == 1, "one sample per topic, good for a minute"
+
+
+def test_the_options_of_spark_s_own_source_are_understood() -> None:
+    options = parse_options(
+        {
+            "kafka.bootstrap.servers": "b:1",
+            "subscribe": "t",
+            "maxOffsetsPerTrigger": "100",
+            "minOffsetsPerTrigger": "10",
+            "maxTriggerDelay": "5m",
+            "failOnDataLoss": "false",
+        }
+    )
+
+    assert options.embedded is not None
+    assert options.embedded.limits == ReadLimits(max_records=100, min_records=10, max_delay=300)
+    assert options.embedded.on_data_loss is OnDataLoss.CONTINUE
