@@ -21,13 +21,6 @@ FAST = {"RESYNC_SECONDS": "5", "SAVE_INTERVAL_SECONDS": "1"}
 _names = itertools.count(1)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Threads that follow a document die with the process, and leave their sockets to it: nobody's mistake."""
-    for item in items:
-        if Path(__file__).parent in item.path.parents:
-            item.add_marker(pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"))
-
-
 @pytest.fixture(scope="session")
 def spark_crds() -> Path:
     """Custom resources of Kubeflow's operator."""

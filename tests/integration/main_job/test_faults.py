@@ -106,8 +106,8 @@ def test_the_name_is_checked_where_it_will_be_used(world: World) -> None:
 def test_explain_reads_well(world: World) -> None:
     told = " ".join(world.kubectl("explain", "bsrc.spec.source.kafka.subscription").split())
 
-    assert "Which partitions are read; exactly one of the three." in told
-    assert "All partitions of the topics whose whole name matches this regular expression." in told
+    assert "Which partitions are read; exactly one of the" in told
+    assert "All partitions of the topics whose whole name matches this regular expression" in told
 
 
 # --- what the operator says -------------------------------------------------------------------------------------------
