@@ -1,0 +1,150 @@
+"""What the operator finds around it: missing kinds and accounts, an API server that is away, edited rights."""
+
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import pytest
+
+from balanced_source_operator.kube.port import KubernetesError
+from balanced_source_operator.resources.kinds import (
+    KUBEFLOW_APPLICATION,
+    POD,
+    ROLE,
+    SERVICE_ACCOUNT,
+)
+from support import virtual_time
+from support.cluster_story import NAMESPACE, Story
+from support.fake_kubernetes import INSTALLED, FakeClient
+from support.virtual_time import clock
+
+
+def check(play: Callable[[Story], Coroutine[Any, Any, None]]) -> Story:
+    story = Story()
+
+    async def run() -> None:
+        await play(story)
+        await story.end()
+
+    virtual_time.run(run())
+    assert story.broken == []
+    assert len(story.driver.delivered) == sum(story.broker.ends.values())
+    return story
+
+
+async def read(story: Story, parallelism: int = 2, application: str = "orders-1") -> None:
+    await story.launched(application)
+    story.driver.start()
+    await story.adopted(parallelism=parallelism, splits=8)
+
+
+def has(story: Story, kind: str, reason: str) -> bool:
+    conditions = story.status.get("conditions", [])
+    return any(c["type"] == kind and c["reason"] == reason for c in conditions)
+
+
+def test_without_a_spark_operator_it_waits_and_says_so() -> None:
+    async def play(story: Story) -> None:
+        story.server.kinds = [kind for kind in INSTALLED if kind != KUBEFLOW_APPLICATION]
+        await story.begin()
+        await story.until(lambda: has(story, "Degraded", "SparkOperatorMissing"), "a condition")
+        await story.until(lambda: len(story.owners) == 8, "splits are assigned all the same")
+        story.server.kinds = INSTALLED
+        await read(story)
+        await story.until(lambda: has(story, "Ready", "Reading"), "all is well")
+
+    assert check(play).applications == ["orders-1"]
+
+
+def test_without_a_service_account_it_waits_and_says_so() -> None:
+    async def play(story: Story) -> None:
+        await story.begin()
+        story.server.remove(SERVICE_ACCOUNT, NAMESPACE, "spark")
+        await story.until(lambda: has(story, "Degraded", "ServiceAccountMissing"), "a condition")
+        assert story.applications == []
+        story.server.add(SERVICE_ACCOUNT, {"metadata": {"namespace": NAMESPACE, "name": "spark"}})
+        await read(story)
+
+    check(play)
+
+
+def test_rights_that_somebody_widened_are_narrowed_again() -> None:
+    async def play(story: Story) -> None:
+        await story.begin()
+        await read(story)
+        before = story.server.find(ROLE, NAMESPACE, "orders-documents")["rules"]
+        everything = [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}]
+        story.server.edit(ROLE, NAMESPACE, "orders-documents", {"rules": everything})
+        await story.until(
+            lambda: story.server.find(ROLE, NAMESPACE, "orders-documents")["rules"] == before, "the rights as they were"
+        )
+
+    check(play)
+
+
+def test_rights_that_somebody_deleted_are_granted_again() -> None:
+    async def play(story: Story) -> None:
+        await story.begin()
+        await read(story)
+        story.server.remove(ROLE, NAMESPACE, "orders-documents")
+        await story.until(lambda: story.server.find(ROLE, NAMESPACE, "orders-documents"), "the rights again")
+
+    check(play)
+
+
+def test_an_api_server_that_is_away_for_minutes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither a crash nor a storm: what was wanted meanwhile happens when it is back."""
+    away = False
+    asked: list[float] = []
+    call = FakeClient._call
+
+    async def refusing(self: FakeClient, verb: str, *rest: Any) -> Any:
+        if away:
+            asked.append(clock())
+            raise KubernetesError("the API server does not answer: connection refused")
+        return await call(self, verb, *rest)
+
+    monkeypatch.setattr(FakeClient, "_call", refusing)
+
+    async def play(story: Story) -> None:
+        nonlocal away
+        await story.begin()
+        await read(story)
+        away = True
+        story.patch(parallelism=3)
+        end = clock() + 300
+        await story.until(lambda: clock() > end, "five minutes")
+        away = False
+        await story.adopted(parallelism=3, splits=8)
+
+    check(play)
+    assert 5 <= len(asked) <= 40, "it tries again, ever more slowly"
+
+
+def test_a_failed_application_is_made_anew_once_its_driver_is_gone() -> None:
+    async def play(story: Story) -> None:
+        await story.begin()
+        await read(story)
+        failed = {"status": {"applicationState": {"state": "FAILED", "errorMessage": "out of memory"}}}
+        story.server.edit(KUBEFLOW_APPLICATION, NAMESPACE, "orders-1", failed)
+        end = clock() + 300
+        await story.until(lambda: clock() > end, "five minutes")
+        assert story.applications == ["orders-1"], "left alone: its driver pod lives"
+        story.server.remove(POD, NAMESPACE, "orders-1-driver")
+        await story.until(lambda: len(story.applications) == 2, "a new application")
+        await read(story, application=story.applications[-1])
+
+    assert len(check(play).applications) == 2
+
+
+def test_a_change_of_the_application_replaces_it_and_a_rescale_does_not() -> None:
+    async def play(story: Story) -> None:
+        await story.begin()
+        await read(story)
+        story.patch(parallelism=5)
+        await story.adopted(parallelism=5, splits=8)
+        assert story.applications == ["orders-1"]
+        story.patch(application={"sparkConf": {"spark.task.maxFailures": "9"}})
+        await story.until(lambda: len(story.applications) == 2, "an application with the new settings")
+        await read(story, parallelism=5, application=story.applications[-1])
+
+    check(play)
