@@ -72,9 +72,7 @@ class LocalRun(Generic[T]):
 
     def start(self) -> None:
         """Begin, or go on from `state` and `offset`."""
-        restored = state_codec.decode(self.state, self.source, uid=_UID) if self.state is not None else None
-        self.coordinator = SourceCoordinator(self.source, parallelism=self.parallelism, restored=restored)
-        self._do(self.coordinator.start(now=self.clock()))
+        self.start_coordinator()
         self.incarnation += 1
         self.group = ReaderGroup(
             source=self.source,
@@ -85,6 +83,13 @@ class LocalRun(Generic[T]):
             notify=self._available.set,
         )
         self._exchange()
+
+    def start_coordinator(self) -> None:
+        """Begin the deciding part anew from `state`, while the readers go on: an operator that was restarted."""
+        self._calls.clear()
+        restored = state_codec.decode(self.state, self.source, uid=_UID) if self.state is not None else None
+        self.coordinator = SourceCoordinator(self.source, parallelism=self.parallelism, restored=restored)
+        self._do(self.coordinator.start(now=self.clock()))
 
     def step(self, limit: int = 1000) -> bool:
         """Do what is due, read at most `limit` times per reader, checkpoint, exchange documents.

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from balanced_source.api import AsyncCall
+from balanced_source.documents import assignment as assignment_document
 from balanced_source.errors import ContractViolationError
 from balanced_source.reader import AlignmentGroup, Threading
 from balanced_source_adapters.local_run import LocalRun
@@ -27,8 +28,9 @@ def nothing(call: AsyncCall) -> Any:
 class Scene:
     """A run, and a sink that keeps what was committed: what a crash cuts off was never delivered."""
 
-    def __init__(self, source: NumbersSource, parallelism: int = 2) -> None:
+    def __init__(self, source: NumbersSource, parallelism: int = 2, made: type[LocalRun[Record]] = LocalRun) -> None:
         self.source = source
+        self.type = made
         self.pending: list[tuple[int, Record]] = []
         self.delivered: Counter[Record] = Counter()
         self.by_reader: Counter[int] = Counter()
@@ -40,7 +42,7 @@ class Scene:
         known: dict[str, Any] = {}
         if before is not None:
             known = {"state": before.state, "offset": before.offset, "incarnation": before.incarnation}
-        return LocalRun(
+        return self.type(
             self.source,
             nothing,
             lambda subtask, record, _: self.pending.append((subtask, record)),
@@ -105,12 +107,31 @@ def test_a_crash_at_any_step_repeats_nothing_and_loses_nothing() -> None:
     assert steps > 5
 
 
+class Unreliable(LocalRun[Record]):
+    """Documents are lost, or arrive much later than newer ones, until `mend`."""
+
+    chance = random.Random(0)
+    is_mended = False
+
+    def _exchange(self) -> None:
+        if self.is_mended or self.chance.random() < 0.5:
+            super()._exchange()
+        else:
+            self.group.report()  # written, and never seen
+            if self._assignment is not None and self.chance.random() < 0.5:
+                self.group.on_assignment(assignment_document.decode(self._assignment))
+
+
+@pytest.mark.parametrize("is_reliable", [True, False])
 @pytest.mark.parametrize("seed", range(15))
-def test_rescaled_and_crashed_at_random(seed: int) -> None:
+def test_rescaled_and_crashed_at_random(seed: int, is_reliable: bool) -> None:
     chance = random.Random(seed)
-    scene = Scene(NumbersSource(ranges(9, 30), chance.choice(list(Threading)), chunk=chance.randint(1, 8)))
-    for _ in range(25):
-        match chance.randrange(4):
+    source = NumbersSource(ranges(9, 30), chance.choice(list(Threading)), chunk=chance.randint(1, 8))
+    scene = Scene(source, made=LocalRun if is_reliable else Unreliable)
+    for _ in range(40):
+        match chance.randrange(5):
+            case 4:
+                scene.run.start_coordinator()
             case 0:
                 scene.parallelism = chance.randint(1, 5)
                 scene.run.rescale(scene.parallelism)
@@ -119,6 +140,7 @@ def test_rescaled_and_crashed_at_random(seed: int) -> None:
                 scene.crash()
             case _:
                 scene.run.step(limit=chance.randint(1, 9))
+    scene.run.is_mended = True  # type: ignore[attr-defined] # of the unreliable one
     scene.run.run(timeout=30)
 
     scene.check()
