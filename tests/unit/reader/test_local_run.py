@@ -146,6 +146,18 @@ def test_rescaled_and_crashed_at_random(seed: int, is_reliable: bool) -> None:
     scene.check()
 
 
+def test_a_reader_that_had_come_to_its_end_takes_over_what_others_leave() -> None:
+    source = NumbersSource((NumbersSplit(name="short", stop=2), NumbersSplit(name="long", stop=500)))
+    scene = Scene(source)
+    while not (readers := scene.run.group._readers) or not readers[0].has_ended:
+        scene.run.step(limit=5)
+
+    scene.run.rescale(1)
+    scene.run.run(timeout=30)
+
+    scene.check()
+
+
 def test_a_run_that_does_not_end_says_so() -> None:
     scene = Scene(NumbersSource(ranges()))
     scene.run.step()

@@ -164,12 +164,11 @@ class SplitFetcher(Generic[E, SplitT]):
         return Fetched(self.reader.fetch(), turn.generations) if turn.is_fetching else None
 
     def end(self, fetched: Fetched[E] | None) -> None:
-        """Take note of finished splits; one that was removed and added again meanwhile is not finished."""
+        """Take note of finished splits; one that was removed and added again meanwhile waits for its turn."""
         if fetched is None:
             return
         for split_id in fetched.records.finished_splits():
-            if (known := self._active.get(split_id)) and known[1] == fetched.generations.get(split_id):
-                del self._active[split_id]
+            if self._active.pop(split_id, None) is not None:
                 self._paused.discard(split_id)
                 self._told_paused.discard(split_id)
 
