@@ -55,15 +55,19 @@ test-testbed: testbed ## The testbed's own tests, with all parts real
 demo: install ## The product at work on real parts, with a proof at the end (KEEP=1 leaves it running)
 	@PYTHONPATH=tests $(RUN) demo $(if $(KEEP),--keep,)
 
+demo-multicluster: install ## Four brokers, clusters that come and go: owners in global and in per-cluster mode, step by step
+	@PYTHONPATH=tests $(RUN) demo.multicluster
+
 generate: install ## Write what is generated from the code: the CRD, the chart's copy of it, the index of scenarios
 	@.venv/bin/balanced-source crd > crds/balancedsource.io_balancedsources.yaml
 	@cp crds/balancedsource.io_balancedsources.yaml charts/balanced-source/files/
 	@PYTHONPATH=tests $(RUN) support.scenario_index > docs/scenarios.md
+	@PYTHONPATH=tests $(RUN) support.kafka_reference > docs/kafka.md
 
 bench-rescale: testbed ## Seconds from a patch to the first micro-batch with it, beside stopping and starting the native source
 	@PYTHONPATH=tests:. $(PY) benchmarks/bench_rescale.py $(BENCH)
 
-.PHONY: proof demo generate bench-rescale test test-real test-spark43
+.PHONY: proof demo demo-multicluster generate bench-rescale test test-real test-spark43
 .PHONY: help install lock format lint test-unit testbed test-testbed
 
 e2e: install ## The story on real pods (CLUSTER=node: root on Linux; kind: an engine; process: neither)
