@@ -11,6 +11,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
+from balanced_source.connectors.kafka import ReadLimits
 from balanced_source.errors import InvalidSpecError
 from balanced_source_spark.options import Options
 from balanced_source_spark.stream_reader import BalancedStreamReader
@@ -29,7 +30,8 @@ class BalancedBatchReader(DataSourceReader):
                 "a batch query enumerates by itself: set kafka.bootstrap.servers, not source or assignmentDir",
                 field="options",
             )
-        self._options = replace(options, alignment=None)
+        everything = replace(options.embedded, limits=ReadLimits())  # limits are of micro-batches
+        self._options = replace(options, alignment=None, embedded=everything)
 
     def partitions(self) -> Sequence[InputPartition]:
         planner = BalancedStreamReader(self._options)

@@ -7,14 +7,18 @@ import pytest
 from pyspark.sql import SparkSession
 
 from support.spark_session import spark_session
+from testbed.jars import ensure_jars
 from testbed.kafka import KafkaCluster
+
+QUICK_CLEANER = {"log.cleaner.backoff.ms": "200", "log.cleaner.min.cleanable.ratio": "0.01"}
+"""Compaction within a second, where a topic asks for it."""
 
 _names = itertools.count()
 
 
 @pytest.fixture(scope="session")
 def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
-    with KafkaCluster("main", tmp_path_factory.mktemp("kafka")) as cluster:
+    with KafkaCluster("main", tmp_path_factory.mktemp("kafka"), properties=QUICK_CLEANER) as cluster:
         yield cluster
 
 
@@ -28,5 +32,7 @@ def topic(kafka: KafkaCluster) -> str:
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    with spark_session() as session:
+    """With Spark's own Kafka source beside ours."""
+    jars = sorted(ensure_jars("spark-kafka").glob("*.jar"))
+    with spark_session({"spark.jars": ",".join(map(str, jars))}) as session:
         yield session

@@ -1,0 +1,196 @@
+"""The same topics read by Spark's own Kafka source and by ours, bounded: the same rows, whatever the options.
+
+Topics hold what records can be: null and empty keys and values, headers, transactions that were committed, aborted or
+left open, offsets that compaction took, records that retention took, partitions without any record.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from confluent_kafka import Producer
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import unix_millis
+
+from testbed.kafka import KafkaCluster
+from testbed.waiting import wait_until
+
+SHAPES, TRANSACTIONS, COMPACTED = "shapes", "transactions", "compacted"
+ALL = f"{SHAPES},{TRANSACTIONS},{COMPACTED}"
+START = 1_700_000_000_000
+
+
+@pytest.fixture(scope="module", autouse=True)
+def topics(kafka: KafkaCluster) -> Iterator[None]:
+    _shapes(kafka)
+    producers = _transactions(kafka)
+    _compacted(kafka)
+    yield
+    for producer in producers:
+        producer.abort_transaction(30)
+
+
+def _shapes(kafka: KafkaCluster) -> None:
+    """Partition 0: all shapes, in order of time; 1: begins at 5; 2: empty; 3: times go back and forth."""
+    kafka.admin.create_topic(SHAPES, partitions=4)
+    producer = Producer({"bootstrap.servers": kafka.bootstrap})
+    bodies: list[tuple[bytes | None, bytes | None, Any]] = [
+        (None, None, None),
+        (b"", b"", []),
+        (b"k", None, [("h", b"1"), ("h", b"2")]),
+        (None, b"v" * 1000, [("empty", b""), ("none", None)]),
+        (bytes(range(256)), b"\x00", None),
+    ]
+    for number, (key, value, headers) in enumerate(bodies * 4):
+        producer.produce(SHAPES, key=key, value=value, headers=headers, partition=0, timestamp=START + number * 1000)
+    for number in range(10):
+        producer.produce(SHAPES, b"%d" % number, partition=1, timestamp=START + number * 1000)
+        back_and_forth = START + (number * 7 % 10) * 1000
+        producer.produce(SHAPES, b"%d" % number, partition=3, timestamp=back_and_forth)
+    assert producer.flush(30) == 0
+    kafka.admin.delete_records(SHAPES, {1: 5})
+
+
+def _transactions(kafka: KafkaCluster) -> list[Producer]:
+    """Partition 0: committed, aborted, committed; 1: only aborted; 2: ends in a transaction that is open."""
+    kafka.admin.create_topic(TRANSACTIONS, partitions=3)
+
+    def producer(name: str) -> Producer:
+        made = Producer({"bootstrap.servers": kafka.bootstrap, "transactional.id": name})
+        made.init_transactions(60)
+        made.begin_transaction()
+        return made
+
+    for number, (partition, is_kept) in enumerate([(0, True), (0, False), (0, True), (1, False), (2, True)]):
+        one = producer(f"t-{number}")
+        for record in range(5):
+            one.produce(TRANSACTIONS, b"%d-%d" % (number, record), partition=partition)
+        one.flush(30)
+        (one.commit_transaction if is_kept else one.abort_transaction)(30)
+    opened = producer("t-open")
+    opened.produce(TRANSACTIONS, b"open", partition=2)
+    opened.flush(30)
+    return [opened]
+
+
+def _compacted(kafka: KafkaCluster) -> None:
+    """Many versions of few keys; only the last ones are left, with gaps between their offsets."""
+    config = {"cleanup.policy": "compact", "segment.ms": "100", "min.cleanable.dirty.ratio": "0.01"}
+    kafka.admin.create_topic(COMPACTED, partitions=1, config=config)
+    producer = Producer({"bootstrap.servers": kafka.bootstrap})
+
+    def is_cleaned() -> bool:
+        # A new record rolls the segment, and only segments that are rolled are cleaned.
+        for key in range(5):
+            producer.produce(COMPACTED, key=b"%d" % key, value=b"v")
+        producer.flush(30)
+        return _count(kafka, COMPACTED) < kafka.admin.offsets(COMPACTED)[0][1]
+
+    wait_until(is_cleaned, 120, "compaction to leave gaps", interval=0.5)
+
+
+def _count(kafka: KafkaCluster, topic: str) -> int:
+    from confluent_kafka import Consumer, KafkaError, TopicPartition
+
+    consumer = Consumer({"bootstrap.servers": kafka.bootstrap, "group.id": "count", "enable.partition.eof": True})
+    consumer.assign([TopicPartition(topic, 0, 0)])
+    count = 0
+    try:
+        while True:
+            message = consumer.poll(10)
+            assert message is not None
+            if message.error() is None:
+                count += 1
+            elif message.error().code() == KafkaError._PARTITION_EOF:
+                return count
+    finally:
+        consumer.close()
+
+
+Read = Callable[..., Counter[Any]]
+
+
+@pytest.fixture
+def read(spark: SparkSession, kafka: KafkaCluster) -> Read:
+    def rows(source: str, **options: str) -> Counter[Any]:
+        base = {"kafka.bootstrap.servers": kafka.bootstrap, "includeHeaders": "true"}
+        if source == "kafka":
+            base |= {"kafka.default.api.timeout.ms": "20000"}
+        return _rows(spark.read.format(source).options(**{**base, **options}).load())
+
+    return rows
+
+
+def _rows(frame: DataFrame) -> Counter[Any]:
+    millis = frame.withColumn("millis", unix_millis("timestamp"))
+    columns = ("topic", "partition", "offset", "key", "value", "millis", "timestampType", "headers")
+    return Counter(tuple(_plain(row[name]) for name in columns) for row in millis.select(*columns).collect())
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, list):
+        return tuple((header.key, _plain(header.value)) for header in value)
+    return bytes(value) if isinstance(value, bytearray | memoryview) else value
+
+
+def offsets(**topics: dict[int, int]) -> str:
+    return json.dumps({topic: {str(p): o for p, o in listed.items()} for topic, listed in topics.items()})
+
+
+EVERY_START = {SHAPES: {0: 7, 1: -2, 2: -2, 3: 2}, TRANSACTIONS: {0: 3, 1: 0, 2: -2}, COMPACTED: {0: -2}}
+EVERY_END = {SHAPES: {0: 12, 1: -1, 2: -1, 3: 9}, TRANSACTIONS: {0: 8, 1: -1, 2: 5}, COMPACTED: {0: -1}}
+TIMES = {SHAPES: {0: START + 3000, 1: START + 7000, 2: START, 3: START + 4000}}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param({"subscribe": ALL}, id="everything"),
+        pytest.param({"subscribe": ALL, "kafka.isolation.level": "read_committed"}, id="committed"),
+        pytest.param({"subscribePattern": "sha.*|trans.*"}, id="pattern"),
+        pytest.param({"assign": json.dumps({SHAPES: [1, 3], TRANSACTIONS: [0]})}, id="assign"),
+        pytest.param({"subscribe": ALL, "startingOffsets": offsets(**EVERY_START)}, id="from offsets"),
+        pytest.param({"subscribe": ALL, "endingOffsets": offsets(**EVERY_END)}, id="to offsets"),
+        pytest.param(
+            {
+                "subscribe": ALL,
+                "startingOffsets": offsets(**EVERY_START),
+                "endingOffsets": offsets(**EVERY_END),
+                "kafka.isolation.level": "read_committed",
+            },
+            id="between offsets, committed",
+        ),
+        pytest.param(
+            {
+                "subscribe": SHAPES,
+                "startingTimestamp": str(START + 4500),
+                "startingOffsetsByTimestampStrategy": "latest",
+            },
+            id="from a moment",
+        ),
+        pytest.param(
+            {
+                "subscribe": SHAPES,
+                "startingOffsetsByTimestamp": offsets(**TIMES),
+                "startingOffsetsByTimestampStrategy": "latest",
+            },
+            id="from moments",
+        ),
+        pytest.param({"subscribe": SHAPES, "endingTimestamp": str(START + 6000)}, id="to a moment"),
+        pytest.param({"subscribe": SHAPES, "endingOffsetsByTimestamp": offsets(**TIMES)}, id="to moments"),
+        pytest.param(
+            {"subscribe": SHAPES, "startingTimestamp": "0", "startingOffsetsByTimestampStrategy": "latest"},
+            id="before everything",
+        ),
+    ],
+)
+def test_both_sources_read_the_same_rows(read: Read, options: dict[str, str]) -> None:
+    isolation = options.get("kafka.isolation.level", "read_uncommitted")
+
+    native = read("kafka", **options)
+    ours = read("balanced", **{**options, "kafka.isolation.level": isolation}, parallelism="3")
+
+    assert ours == native
+    assert sum(native.values()) > 0, "the options leave something to compare"

@@ -1,0 +1,118 @@
+"""Topics that are created anew, retention that is faster than the query, and the group that is told: on real parts."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from pyspark.sql import SparkSession
+
+from balanced_source_adapters.kafka_client import ClusterClient
+from balanced_source_operator.local import LocalOperator
+from support.builders import spec_json
+from support.queries import Collector, start, wait_rows
+from testbed.kafka import KafkaCluster
+from testbed.waiting import wait_until
+
+Make = Callable[..., LocalOperator]
+
+
+@pytest.fixture
+def operator(tmp_path: Path, kafka: KafkaCluster, topic: str) -> Iterator[Make]:
+    made: list[LocalOperator] = []
+
+    def make(**changes: Any) -> LocalOperator:
+        settings = {
+            "clusters": [{"name": "main", "bootstrapServers": kafka.bootstrap}],
+            "subscription": {"topics": [topic]},
+            "discovery": {"interval": "1s"},
+            **changes,
+        }
+        file = tmp_path / "source.yaml"
+        file.write_text(yaml.safe_dump({"spec": spec_json(parallelism=2, source={"kafka": settings})}))
+        made.append(LocalOperator(file, tmp_path / "documents"))
+        made[-1].start()
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.close()
+
+
+def values(sink: Collector) -> Counter[bytes]:
+    return Counter(bytes(row.value) for row in sink.rows)
+
+
+def test_a_topic_that_is_created_anew_is_read_from_its_beginning(
+    spark: SparkSession, kafka: KafkaCluster, topic: str, tmp_path: Path, operator: Make
+) -> None:
+    """The query goes on; no offset of the former topic is applied to the new one."""
+    kafka.admin.produce(topic, [b"old"] * 300, partition=0)
+    made, sink = operator(onDataLoss="Continue"), Collector()
+    query = start(spark, sink, tmp_path / "ck", assignmentDir=str(tmp_path / "documents"))
+    try:
+        wait_until(lambda: made.look() or len(sink.rows) >= 300, 90, "the records of the former topic")
+        kafka.admin.delete_topic(topic)
+        kafka.admin.create_topic(topic, partitions=3)
+        kafka.admin.produce(topic, [b"new"] * 500, partition=0)
+
+        wait_until(lambda: made.look() or len(sink.rows) >= 800, 90, "the records of the new topic")
+        assert query.exception() is None
+    finally:
+        query.stop()
+
+    assert values(sink) == {b"old": 300, b"new": 500}
+
+
+def test_retention_that_was_faster_is_skipped_and_counted(
+    spark: SparkSession, kafka: KafkaCluster, topic: str, tmp_path: Path, operator: Make
+) -> None:
+    """A micro-batch that was planned before can be replayed: its range begins at what is left."""
+    kafka.admin.produce(topic, [b"x"] * 100, partition=0)
+    made, sink, done = operator(onDataLoss="Continue"), Collector(), list[int]()
+    sink.fail_before = lambda number: not done and bool(number >= 0)
+    folder = str(tmp_path / "documents")
+    first = start(spark, sink, tmp_path / "ck", assignmentDir=folder)
+    wait_until(lambda: made.look() or first.exception() is not None, 90, "the query to fail")
+    kafka.admin.delete_records(topic, {0: 60})
+    done.append(1)
+
+    second = start(spark, sink, tmp_path / "ck", assignmentDir=folder)
+    try:
+        wait_until(lambda: made.look() or len(sink.rows) >= 40, 90, "the records that are left")
+        kafka.admin.produce(topic, [b"y"] * 5, partition=0)
+        wait_until(lambda: made.look() or len(sink.rows) >= 45, 90, "the records after them")
+        assert second.exception() is None
+    finally:
+        second.stop()
+
+    assert sorted(row.offset for row in sink.rows) == list(range(60, 105))
+
+
+def test_limits_and_the_group_that_is_told(
+    spark: SparkSession, kafka: KafkaCluster, topic: str, tmp_path: Path, operator: Make
+) -> None:
+    """No micro-batch is larger than allowed, and the group stands where the query does."""
+    kafka.admin.produce(topic, [b"x"] * 900, partition=0)
+    kafka.admin.produce(topic, [b"x"] * 10, partition=1)
+    made, sink = operator(limits={"maxOffsetsPerTrigger": 200}, commitGroup=f"lag-{topic}"), Collector()
+    query = start(spark, sink, tmp_path / "ck", assignmentDir=str(tmp_path / "documents"))
+    client = ClusterClient("main", {"bootstrap.servers": kafka.bootstrap})
+    splits = [("main", topic, p) for p in range(3)]
+    try:
+        wait_until(lambda: made.look() or len(sink.rows) >= 910, 90, "all records")
+        wait_rows(query, sink, 910)
+        wait_until(
+            lambda: client.committed(f"lag-{topic}", splits) == {splits[0]: 900, splits[1]: 10, splits[2]: 0},
+            60,
+            "the group to be told",
+        )
+    finally:
+        query.stop()
+
+    sizes = [len(rows) for _, rows in sorted(sink.batches.items()) if rows]
+    assert max(sizes) <= 200
+    first = next(rows for _, rows in sorted(sink.batches.items()) if rows)
+    assert sum(row.partition == 1 for row in first) == 10, "the small split is read to its end at once"

@@ -1,0 +1,52 @@
+"""The ConfigMap of clustersFrom is read again every few seconds, and no more often."""
+
+from typing import Any
+
+import pytest
+
+from balanced_source_operator.runtime import metadata
+from balanced_source_operator.runtime.metadata import MetadataReader
+from balanced_source_operator.spec import BalancedSourceSpec
+from support.builders import make_spec
+
+
+class Api:
+    """Counts; only `get` is asked."""
+
+    def __init__(self, found: Any) -> None:
+        self.found = found
+        self.asked = 0
+
+    async def get(self, _kind: Any, _namespace: str, _name: str) -> Any:
+        self.asked += 1
+        return self.found
+
+
+def spec(name: str = "streams") -> BalancedSourceSpec:
+    reference = {"configMapRef": {"name": name}}
+    return make_spec(source={"kafka": {"clustersFrom": reference, "subscription": {"streams": ["s"]}}})
+
+
+async def test_changes_are_seen_after_the_interval(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [1000.0]
+    monkeypatch.setattr(metadata.time, "monotonic", lambda: now[0])
+    api: Any = Api({"data": {"clusters.yaml": "one"}})
+    reader = MetadataReader(api, "default")
+
+    assert [await reader.read(spec()) for _ in range(3)] == ["one"] * 3
+    assert api.asked == 1
+    api.found = {"data": {"clusters.yaml": "two"}}
+    now[0] += metadata.INTERVAL
+    assert await reader.read(spec()) == "two"
+    api.found = None
+    assert await reader.read(spec("another")) is None, "another ConfigMap is read at once"
+
+
+async def test_a_key_that_is_missing_is_none_and_a_spec_without_reference_asks_nothing() -> None:
+    api: Any = Api({"data": {"other": "x"}})
+    reader = MetadataReader(api, "default")
+
+    assert await reader.read(make_spec()) is None
+    assert api.asked == 0
+    assert await reader.read(spec()) is None
+    assert (MetadataReader.pause(spec()), MetadataReader.pause(make_spec())) == (metadata.INTERVAL, None)
