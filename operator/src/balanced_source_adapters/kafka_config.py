@@ -1,5 +1,6 @@
 """From a cluster in the spec to a librdkafka configuration."""
 
+import re
 from collections.abc import Mapping
 from typing import Any, Final, Protocol
 
@@ -15,6 +16,8 @@ SESSION_TIMEOUTS: Final[Mapping[str, Any]] = {
     "reconnect.backoff.max.ms": 2_000,
 }
 """Shorter than librdkafka's defaults, so that a dead broker is noticed in seconds; users may override them."""
+
+_QUOTED: Final = re.compile(r'Invalid value ".*" for', re.DOTALL)
 
 
 class SecretReader(Protocol):
@@ -58,4 +61,5 @@ def without_secrets(text: str, config: Mapping[str, Any]) -> str:
     for value in sorted(values, key=len, reverse=True):
         if value:
             text = text.replace(value, "***")
-    return text
+    # A secret in the wrong place: the name of its property does not tell.
+    return _QUOTED.sub("Invalid value for", text)

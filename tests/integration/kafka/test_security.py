@@ -172,7 +172,7 @@ def test_a_secret_that_cannot_be_used_is_told_without_its_content(
     secured: Brokers, secrets: Secrets, content: Mapping[str, str], says: str
 ) -> None:
     secrets.write("kafka", content)
-    cluster = KafkaCluster(name="c", bootstrap_servers=secured.bootstrap_of(Listener.TLS), secrets=("kafka",))
+    cluster = cluster_of(secured, Listener.TLS)
 
     with pytest.raises(RefusedDiscoveryError) as caught:
         KafkaAdmin(secrets.reader).begins(cluster, [HERS])
