@@ -21,6 +21,7 @@ from balanced_source.errors import InvalidSpecError, RefusedDiscoveryError
 from balanced_source.host.alignment import RecordTime
 from balanced_source_adapters.kafka_client import ClusterClient
 from balanced_source_adapters.kafka_config import NoSecrets, SecretReader, client_config
+from balanced_source_adapters.kafka_statistics import BrokerStatistics
 
 Attributes: TypeAlias = Mapping[SplitId, Mapping[str, Any]]
 """What the assignment says of splits besides their positions."""
@@ -116,6 +117,12 @@ class KafkaAdmin:
             DiscoveryError: the cluster did not answer, or refused.
         """
         self._client(cluster).commit(group, offsets)
+
+    def statistics(self) -> Mapping[str, BrokerStatistics]:
+        """Of the clients made so far, by cluster."""
+        with self._lock:
+            clients = {name: client for name, (_, client) in self._clients.items()}
+        return {name: client.statistics for name, client in clients.items()}
 
     def _client(self, cluster: KafkaCluster) -> ClusterClient:
         config, name = self._config(cluster), cluster.name

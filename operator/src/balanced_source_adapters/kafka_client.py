@@ -21,6 +21,7 @@ from balanced_source.connectors.kafka import Anchor
 from balanced_source.errors import DiscoveryError, RefusedDiscoveryError, TransientDiscoveryError
 from balanced_source.host.alignment import RecordTime
 from balanced_source_adapters.kafka_config import without_secrets
+from balanced_source_adapters.kafka_statistics import INTERVAL_MS, BrokerStatistics, parse
 
 REQUEST_TIMEOUT: Final = 10.0
 """Seconds for one request, all of librdkafka's retries included."""
@@ -79,11 +80,24 @@ class ClusterClient:
         self._admin: Any = None
         self._ids: dict[str, str] = {}
         self._ids_at = 0.0
+        self._statistics = BrokerStatistics()
         try:
-            settings: dict[str, Any] = {**config, "error_cb": self._on_error, "logger": _SILENT}
+            settings: dict[str, Any] = {
+                "statistics.interval.ms": INTERVAL_MS,
+                **config,
+                "error_cb": self._on_error,
+                "stats_cb": self._on_statistics,
+                "logger": _SILENT,
+            }
             self._admin = AdminClient(settings)
         except KafkaException as error:
             raise self._translated(error) from None  # it quotes values
+
+    @property
+    def statistics(self) -> BrokerStatistics:
+        """Newest that the client told."""
+        self._admin.poll(0)
+        return self._statistics
 
     # --- topics -------------------------------------------------------------------------------------------------
 
@@ -195,6 +209,9 @@ class ClusterClient:
         return answers
 
     # --- errors -------------------------------------------------------------------------------------------------
+
+    def _on_statistics(self, text: str) -> None:
+        self._statistics = parse(text)
 
     def _on_error(self, error: KafkaError) -> None:
         if error.code() != KafkaError._ALL_BROKERS_DOWN:

@@ -187,6 +187,7 @@ class BalancedStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         aligned = self._aligner.report() if self._aligner is not None else {}
         self._told = {**seen.to_json(), **({"alignment": aligned} if aligned else {})}
         self._metrics.note(seen, aligned_to=aligned.get("alignedTo"))
+        self._metrics.note_brokers(self._admin.statistics())
         lost = {"skippedOffsets": self._losses.total} if self._losses.total else {}
         self._runtime.note_progress(Progress(lag=seen.lag, metrics={"skew": seen.skew, **aligned, **lost}))
 

@@ -35,6 +35,10 @@ _LEAST: Final = 16 << 10
 _MOST: Final = 1 << 20
 """Bytes: what a broker gives of one partition at once unless it is told otherwise."""
 
+RACK: Final = "BALANCED_SOURCE_RACK"
+"""Environment variable of executors: where they are, so that they fetch from replicas nearby; `client.rack` of the
+cluster wins. Looked at when a split is read, not when the query is planned."""
+
 FORCED: Final[Mapping[str, Any]] = {
     "group.id": "balanced-source-readers",  # librdkafka wants one; nothing is ever joined or committed
     "enable.auto.commit": False,
@@ -65,7 +69,13 @@ _lock = threading.Lock()
 
 def consumer_config(cluster: KafkaCluster, secrets: SecretReader, *, client_id: str) -> dict[str, Any]:
     """Configuration of a reader's consumer. Holds secrets: never log it."""
-    return {**DEFAULTS, **client_config(cluster, secrets, client_id=client_id), **FORCED}
+    rack = os.environ.get(RACK, "")
+    return {
+        **DEFAULTS,
+        **({"client.rack": rack} if rack else {}),
+        **client_config(cluster, secrets, client_id=client_id),
+        **FORCED,
+    }
 
 
 @contextmanager

@@ -1,0 +1,53 @@
+"""Client behaviour: statistics of brokers, and where a reader says that it is."""
+
+import json
+
+import pytest
+
+from balanced_source.connectors.kafka import KafkaCluster
+from balanced_source_adapters.kafka_config import NoSecrets
+from balanced_source_adapters.kafka_statistics import BrokerStatistics, parse
+from balanced_source_spark.driver_metrics import DriverMetrics
+from balanced_source_spark.kafka.consumers import RACK, consumer_config
+
+
+def test_the_worst_broker_counts() -> None:
+    document = {
+        "brokers": {
+            "a:1/1": {"state": "UP", "rtt": {"avg": 1500}, "throttle": {"avg": 0}, "tx": 5, "req_timeouts": 1},
+            "b:1/2": {"state": "UP", "rtt": {"avg": 4000}, "throttle": {"avg": 250}, "tx": 7, "req_timeouts": 0},
+            "bootstrap": {"state": "DOWN"},
+        }
+    }
+
+    told = parse(json.dumps(document))
+
+    assert told == BrokerStatistics(connected=2, rtt=0.004, throttle=0.25, requests=12, timeouts=1)
+    assert parse("{}") == BrokerStatistics()
+
+
+def test_statistics_are_metrics_by_cluster() -> None:
+    metrics = DriverMetrics("orders", port=None)
+
+    metrics.note_brokers({"east": BrokerStatistics(connected=3, rtt=0.5)})
+
+    labels = {"source": "orders", "cluster": "east"}
+    assert metrics.registry.get_sample_value("balanced_source_host_kafka_brokers_connected", labels) == 3
+    assert metrics.registry.get_sample_value("balanced_source_host_kafka_rtt_seconds", labels) == 0.5
+
+
+@pytest.mark.scenario("H12")
+def test_the_rack_comes_from_where_the_reader_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Set: used; absent or empty: ignored; asked when a split is read, as upstream's supplier is."""
+    plain = KafkaCluster(name="c", bootstrap_servers="b:1")
+    said = KafkaCluster(name="c", bootstrap_servers="b:1", properties={"client.rack": "spec"})
+
+    def rack(cluster: KafkaCluster) -> object:
+        return consumer_config(cluster, NoSecrets(), client_id="x").get("client.rack")
+
+    monkeypatch.delenv(RACK, raising=False)
+    assert rack(plain) is None
+    monkeypatch.setenv(RACK, "")
+    assert rack(plain) is None
+    monkeypatch.setenv(RACK, "use1-az1")
+    assert (rack(plain), rack(said)) == ("use1-az1", "spec")
