@@ -19,7 +19,7 @@ from balanced_source.connectors.kafka import (
 )
 from balanced_source.errors import InvalidSpecError, RefusedDiscoveryError
 from balanced_source.host.alignment import RecordTime
-from balanced_source_adapters.kafka_client import ClusterClient
+from balanced_source_adapters.kafka_client import ClusterClient, unanswered
 from balanced_source_adapters.kafka_config import NoSecrets, SecretReader, client_config
 from balanced_source_adapters.kafka_statistics import BrokerStatistics
 
@@ -58,20 +58,22 @@ class KafkaAdmin:
         """
         client = self._client(call.cluster)
         topics = client.topics(sorted({str(s[1]) for s in call.split_ids}))
-        existing = [s for s in call.split_ids if str(s[1]) in topics]
+        existing = [s for s in call.split_ids if str(s[1]) in topics and int(s[2]) in topics[str(s[1])].partitions]
         starts = resolve_start(call.starting_offsets, existing, client)
-        stops = resolve_stop(call.stopping_offsets, starts, client) if call.stopping_offsets else {}
+        stops = resolve_stop(call.stopping_offsets, existing, client) if call.stopping_offsets else starts
+        if silent := sorted(set(existing) - (starts.keys() & stops.keys())):
+            # Left out, they would count as found later, and start elsewhere.
+            raise unanswered(call.scope, silent)
         return tuple(
             KafkaPartitionSplit(
                 cluster=str(s[0]),
                 topic=str(s[1]),
                 partition=int(s[2]),
                 offset=start,
-                stopping_offset=stops.get(s),
+                stopping_offset=stops[s] if call.stopping_offsets is not None else None,
                 topic_id=topics[str(s[1])].topic_id,
             )
             for s, start in starts.items()
-            if call.stopping_offsets is None or s in stops
         )
 
     def ends(

@@ -2,11 +2,12 @@
 
 import logging
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from confluent_kafka import (
+    OFFSET_INVALID,
     ConsumerGroupTopicPartitions,
     IsolationLevel,
     KafkaError,
@@ -140,8 +141,10 @@ class ClusterClient:
         return self._offsets(dict.fromkeys(split_ids, spec))
 
     def at_times(self, millis: Mapping[SplitId, int]) -> dict[SplitId, int]:
-        """See `OffsetLookup`."""
+        """See `OffsetLookup`. A partition that does not answer is an error: no record would be an answer."""
         answers = self._offsets({s: OffsetSpec.for_timestamp(ms) for s, ms in millis.items()})
+        if silent := sorted(millis.keys() - answers.keys()):
+            raise unanswered(self._cluster, silent)
         return {s: offset for s, offset in answers.items() if offset >= 0}
 
     def records_from(self, millis: Mapping[SplitId, int]) -> dict[SplitId, RecordTime | None]:
@@ -158,6 +161,8 @@ class ClusterClient:
             answer = futures[group].result()
         except KafkaException as error:
             raise self._translated(error) from error
+        if failed := [tp.error for tp in answer.topic_partitions if tp.error and tp.error.code() not in _NOT_THERE]:
+            raise self._translated(KafkaException(failed[0]))
         return {wanted[tp]: tp.offset for tp in answer.topic_partitions if tp.error is None and tp.offset >= 0}
 
     def commit(self, group: str, offsets: Mapping[SplitId, int]) -> None:
@@ -202,7 +207,9 @@ class ClusterClient:
         answers: dict[SplitId, Any] = {}
         for partition, future in futures.items():
             try:
-                answers[names[partition]] = future.result()
+                answer = future.result()
+                if answer.offset != OFFSET_INVALID:  # what the client says while a leader moves
+                    answers[names[partition]] = answer
             except KafkaException as error:
                 if error.args[0].code() not in _NOT_THERE:
                     raise self._translated(error) from error
@@ -237,6 +244,16 @@ class ClusterClient:
 
     def _said(self, error: KafkaError) -> str:
         return without_secrets(error.str(), self._config)
+
+
+def unanswered(cluster: str, split_ids: Sequence[SplitId]) -> TransientDiscoveryError:
+    """Partitions that exist do not say where they begin or end."""
+    first = "/".join(map(str, split_ids[0][1:]))
+    return TransientDiscoveryError(
+        f"cluster {cluster}: {len(split_ids)} partitions, e.g. {first}, have no leader that answers; trying again",
+        scope=cluster,
+        reason="NoLeader",
+    )
 
 
 def _partition_of(split_id: SplitId) -> TopicPartition:

@@ -116,8 +116,6 @@ Read = Callable[..., Counter[Any]]
 def read(spark: SparkSession, kafka: KafkaCluster) -> Read:
     def rows(source: str, **options: str) -> Counter[Any]:
         base = {"kafka.bootstrap.servers": kafka.bootstrap, "includeHeaders": "true"}
-        if source == "kafka":
-            base |= {"kafka.default.api.timeout.ms": "20000"}
         return _rows(spark.read.format(source).options(**{**base, **options}).load())
 
     return rows
