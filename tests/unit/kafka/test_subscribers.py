@@ -1,0 +1,46 @@
+"""Which partitions are wanted, given what a cluster lists."""
+
+import pytest
+
+from balanced_source.connectors.kafka import PartitionSet, TopicList, TopicPattern
+from support.world import kafka_source
+
+LISTED = {"orders": frozenset({0, 1}), "orders-dlq": frozenset({0}), "__consumer_offsets": frozenset({0})}
+
+
+@pytest.mark.scenario("I9")
+def test_a_partition_set_is_used_exactly_as_given() -> None:
+    """Partition 2^31−1 does not exist, which is told; the others are read."""
+    wanted = PartitionSet(frozenset({("orders", 1), ("orders", 2**31 - 1)}))
+
+    found = wanted.select("c", LISTED)
+
+    assert found.split_ids == {("c", "orders", 1)}
+    assert "orders/2147483647 does not exist on cluster c" in str(found.problem)
+
+
+@pytest.mark.scenario("I7")
+def test_a_list_is_all_partitions_of_its_topics_and_names_what_is_missing() -> None:
+    """Upstream fails with UnknownTopicOrPartition; here the others are read and people are told."""
+    found = TopicList(("orders", "nope")).select("c", LISTED)
+
+    assert found.split_ids == {("c", "orders", 0), ("c", "orders", 1)}
+    assert "topic nope does not exist" in str(found.problem)
+
+
+@pytest.mark.scenario("I8")
+def test_a_pattern_is_of_whole_names_and_never_of_internal_topics() -> None:
+    """Only the topics that match; what is excluded is left out."""
+    assert TopicPattern("orders").select("c", LISTED).split_ids == {("c", "orders", 0), ("c", "orders", 1)}
+    assert {s[1] for s in TopicPattern(".*").select("c", LISTED).split_ids} == {"orders", "orders-dlq"}
+    assert {s[1] for s in TopicPattern(".*", ".*-dlq").select("c", LISTED).split_ids} == {"orders"}
+    nothing = TopicPattern("x.*", "y").select("c", LISTED)
+    assert "matches topicPattern 'x.*'" in str(nothing.problem)
+    assert "excludePattern 'y'" in str(nothing.problem)
+
+
+@pytest.mark.scenario("H4", "H5")
+def test_readers_are_told_of_a_group_only_if_there_is_one() -> None:
+    """Without one nothing is ever committed; positions that are committed are real offsets, never sentinels."""
+    assert "commitGroup" not in kafka_source("c").reader_settings()["kafka"]
+    assert kafka_source("c", commit_group="g").reader_settings()["kafka"]["commitGroup"] == "g"
