@@ -1,7 +1,7 @@
 """What a cluster answers about offsets: the same contract for the fake of the unit tests and for a real broker."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 from confluent_kafka import Producer
@@ -24,6 +24,9 @@ from balanced_source.connectors.kafka import (
 )
 from balanced_source_adapters.kafka_admin import KafkaAdmin
 from balanced_source_adapters.kafka_client import ClusterClient
+from balanced_source_adapters.kafka_config import NoSecrets
+from balanced_source_spark.kafka.consumers import consumer_config
+from balanced_source_spark.kafka.record_sizes import sampled
 from support.kafka_lookup import FakeLookup, Log
 from testbed import kafka as testbed_kafka
 from testbed.waiting import wait_until
@@ -189,3 +192,29 @@ def test_lists_name_what_is_missing_and_patterns_match_whole_names(
         DiscoverKafka(scope="c", round=1, cluster=cluster, subscriber=TopicPattern(topic + "|opic.*"))
     )
     assert matched.split_ids == listed.split_ids
+
+
+def test_a_sample_tells_how_large_records_are(
+    cluster: KafkaCluster, kafka: testbed_kafka.KafkaCluster, topic: str
+) -> None:
+    """Keys, values and headers count; a partition without records tells nothing."""
+    producer = Producer({"bootstrap.servers": kafka.bootstrap})
+    for _ in range(50):
+        producer.produce(topic, key=b"k" * 10, value=b"v" * 80, headers=[("head", b"h" * 6)], partition=0)
+    assert producer.flush(30) == 0
+    config = consumer_config(cluster, NoSecrets(), client_id="sizes")
+
+    assert sampled(config, ("c", topic, 0), 0) == 100.0
+    assert sampled(config, ("c", topic, 1), 0) is None
+
+
+def test_brokers_tell_their_statistics(admin: KafkaAdmin, cluster: KafkaCluster, topic: str) -> None:
+    """One client per cluster, whatever is asked how often."""
+    quick = replace(cluster, properties={"statistics.interval.ms": "100"})
+
+    def told() -> bool:
+        admin.ends(quick, [("c", topic, 0)])
+        return admin.statistics()["c"].connected >= 1
+
+    wait_until(told, 30, "statistics with a connected broker")
+    assert list(admin.statistics()) == ["c"]
