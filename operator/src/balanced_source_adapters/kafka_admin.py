@@ -1,10 +1,11 @@
 """Answers the Kafka connector's calls with a real client. Blocking: the runtime calls it in a worker thread."""
 
 import threading
+import time
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from balanced_source.api import IDENTITY, STOP, SplitId
 from balanced_source.connectors.discovery import Discovered
@@ -26,6 +27,9 @@ from balanced_source_adapters.kafka_statistics import BrokerStatistics
 Attributes: TypeAlias = Mapping[SplitId, Mapping[str, Any]]
 """What the assignment says of splits besides their positions."""
 
+IDLE: Final = 3600.0
+"""Seconds after which a client that nobody used is given up."""
+
 
 class KafkaAdmin:
     """One admin client per cluster, made anew when the way to reach the cluster changes. Thread-safe."""
@@ -34,6 +38,7 @@ class KafkaAdmin:
         self._secrets = secrets or NoSecrets()
         self._client_id = client_id
         self._clients: dict[str, tuple[dict[str, Any], ClusterClient]] = {}
+        self._used: dict[str, float] = {}
         self._lock = threading.Lock()
 
     def discover(self, call: DiscoverKafka) -> Discovered:
@@ -127,8 +132,12 @@ class KafkaAdmin:
         return {name: client.statistics for name, client in clients.items()}
 
     def _client(self, cluster: KafkaCluster) -> ClusterClient:
-        config, name = self._config(cluster), cluster.name
+        config, name, now = self._config(cluster), cluster.name, time.monotonic()
         with self._lock:
+            self._used[name] = now
+            for idle in [n for n, at in self._used.items() if now - at > IDLE]:
+                self._clients.pop(idle, None)  # of a cluster that was taken out: it would try to connect for ever
+                del self._used[idle]
             known = self._clients.get(name)
             if known is None or known[0] != config:
                 known = (config, ClusterClient(name, config, is_read_committed=cluster.is_read_committed))
