@@ -140,6 +140,7 @@ class Story:
         seen: epochs of the assignment document, as they were written.
         applications: names of SparkApplications, as they were made.
         broken: rules that were seen broken while the story went on.
+        metadata: what the ConfigMap of `clustersFrom` holds, for a source that has one.
     """
 
     fault: Fault | None = None
@@ -150,6 +151,7 @@ class Story:
     seen: list[tuple[int, int]] = field(default_factory=list)
     applications: list[str] = field(default_factory=list)
     broken: list[str] = field(default_factory=list)
+    metadata: str | None = None
     operators: list[OperatorUnderTest] = field(default_factory=list)
     restarts: int = 0
 
@@ -242,7 +244,8 @@ class Story:
         stored = self.documents.text("enumerator")
         spec = self.server.find(BALANCED_SOURCE, NAMESPACE, "orders")
         if stored is not None and spec is not None:
-            state = state_codec.decode(stored, to_source(parse_spec(spec["spec"])), uid=UID).coordinator
+            source = to_source(parse_spec(spec["spec"]), self.metadata)
+            state = state_codec.decode(stored, source, uid=UID).coordinator
             if (state.lineage, state.epoch) < (found.lineage, found.epoch):
                 self.broken.append(f"epoch {found.epoch} was published before it was stored")
 

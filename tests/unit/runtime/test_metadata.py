@@ -1,5 +1,6 @@
 """The ConfigMap of clustersFrom is read again every few seconds, and no more often."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -29,7 +30,7 @@ def spec(name: str = "streams") -> BalancedSourceSpec:
 
 async def test_changes_are_seen_after_the_interval(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [1000.0]
-    monkeypatch.setattr(metadata.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(metadata, "time", SimpleNamespace(monotonic=lambda: now[0]))
     api: Any = Api({"data": {"clusters.yaml": "one"}})
     reader = MetadataReader(api, "default")
 

@@ -1,0 +1,68 @@
+"""A platform team moves streams between clusters: the ConfigMap changes, breaks and heals under a running query."""
+
+from typing import Any
+
+import pytest
+import yaml
+
+from balanced_source_operator.resources.kinds import CONFIG_MAP
+from support import virtual_time
+from support.cluster_story import NAMESPACE, Story
+
+EAST = {"name": "main", "bootstrapServers": "east:9092"}
+WEST = {"name": "west", "bootstrapServers": "west:9092"}
+SOURCE = {
+    "kafka": {
+        "clustersFrom": {"configMapRef": {"name": "streams"}},
+        "subscription": {"streams": ["orders"]},
+        "discovery": {"interval": "1s"},
+    }
+}
+
+
+def metadata(**streams: Any) -> str:
+    return yaml.safe_dump({"clusters": [EAST, WEST], "streams": {"orders": streams}})
+
+
+def write(story: Story, text: str) -> None:
+    story.metadata = text if text.startswith("clusters") else story.metadata
+    story.server.edit(CONFIG_MAP, NAMESPACE, "streams", {"data": {"clusters.yaml": text}})
+
+
+def owned(story: Story) -> set[Any]:
+    return {(split[0], split[1]) for split in story.owners}
+
+
+@pytest.mark.scenario("D3", "D15", "D16")
+def test_streams_move_and_broken_metadata_changes_nothing() -> None:
+    """Without metadata the source waits and says so; later trouble leaves in effect what was read last."""
+    story = Story()
+
+    async def play() -> None:
+        story.broker.create("west", "orders-v2", range(4), end=5)
+        await story.begin(source=SOURCE)
+        await story.until(lambda: "InvalidSpec" in str(story.status), "a condition that names the ConfigMap")
+        assert "ConfigMap streams" in str(story.status)
+        story.metadata = metadata(main=["orders"])
+        data = {"clusters.yaml": story.metadata}
+        story.server.add(CONFIG_MAP, {"metadata": {"namespace": NAMESPACE, "name": "streams"}, "data": data})
+        await story.launched()
+        story.driver.start()
+        await story.adopted(parallelism=2, splits=8)
+
+        write(story, "{")
+        await story.until(lambda: "no YAML" in str(story.status), "the trouble to be told")
+        assert owned(story) == {("main", "orders")}
+
+        write(story, metadata(main=["orders"], west=["orders-v2"]))
+        await story.adopted(parallelism=2, splits=12)
+        write(story, metadata(west=["orders-v2"]))
+        await story.adopted(parallelism=2, splits=4)
+        await story.until(lambda: "InvalidSpec" not in str(story.status), "the trouble to be over")
+        assert owned(story) == {("west", "orders-v2")}
+        await story.end()
+
+    virtual_time.run(play())
+    assert story.broken == []
+    assert story.applications == ["orders-1"], "nothing was restarted"
+    assert len(story.driver.delivered) == sum(story.broker.ends.values())
