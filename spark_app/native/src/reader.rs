@@ -217,7 +217,7 @@ impl Reader {
     fn serve(&mut self) -> Result<(), ReadError> {
         while let Some(said) = self.client.poll(Duration::ZERO) {
             if let Err(error) = said {
-                                self.watcher.note_error(error.to_string());
+                self.watcher.note_error(error.to_string());
                 if error.rdkafka_error_code().is_some_and(is_hopeless) {
                     return Err(self.failed(&error));
                 }
@@ -337,8 +337,6 @@ fn is_hopeless(code: RDKafkaErrorCode) -> bool {
 fn is_unknown(code: RDKafkaErrorCode) -> bool {
     matches!(
         code,
-        RDKafkaErrorCode::UnknownTopicOrPartition
-            | RDKafkaErrorCode::UnknownPartition
-            | RDKafkaErrorCode::UnknownTopic
+        RDKafkaErrorCode::UnknownTopicOrPartition | RDKafkaErrorCode::UnknownPartition | RDKafkaErrorCode::UnknownTopic
     )
 }

@@ -5,8 +5,10 @@ import json
 import os
 import signal
 import sys
+import tempfile
 import threading
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, Final
 
 import structlog
@@ -16,6 +18,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from balanced_source.errors import InvalidSpecError
 from balanced_source_spark.data_source import register
+from balanced_source_spark.executors import Board, ExecutorScaler
 from balanced_source_spark.progress import ProgressLogger, StopWhenFinished
 
 PREFIX: Final = "BALANCED_SOURCE_"
@@ -43,7 +46,10 @@ def start(
     spark: SparkSession, pipeline: Mapping[str, Any], transform: Transform, environment: Mapping[str, str]
 ) -> StreamingQuery:
     """Start the query that a pipeline describes."""
-    rows = spark.readStream.format("balanced").options(**source_options(pipeline, environment)).load()
+    board = Board(Path(tempfile.mkdtemp(prefix="balanced-source-executors-")))
+    ExecutorScaler(spark, board).start()
+    options = {**source_options(pipeline, environment), "executorsDir": str(board.folder)}
+    rows = spark.readStream.format("balanced").options(**options).load()
     writer = transform(rows).writeStream.queryName(environment.get(PREFIX + "NAME", "balanced"))
     return _sink(writer, pipeline).start()
 
@@ -66,6 +72,13 @@ def source_options(pipeline: Mapping[str, Any], environment: Mapping[str, str]) 
         "uid": environment[PREFIX + "UID"],
         "includeHeaders": str(pipeline.get("includeHeaders", False)).lower(),
     }
+    if columns := pipeline.get("columns"):
+        options["columns"] = ",".join(columns)
+    if surplus := pipeline.get("maxRecordsPerReader"):
+        options["maxRecordsPerReader"] = str(surplus)
+    if alignment := pipeline.get("alignment"):
+        options["alignmentMaxDrift"] = alignment["maxDrift"]
+        options["alignmentIdleTimeout"] = alignment["idleTimeout"]
     if folder := environment.get(PREFIX + "SECRETS_DIR"):
         options["secretsDir"] = folder
     return options

@@ -19,9 +19,10 @@ from balanced_source.api import SourceEvent
 from balanced_source.documents.assignment import Assignment, NumberedEvent
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.errors import ContractViolationError, FencedError
-from balanced_source.host import ReaderHost, is_finished
+from balanced_source.host import Phase, ReaderHost, is_finished
 from balanced_source_spark.channels.channel import AssignmentChannel
 from balanced_source_spark.channels.errors import ChannelError
+from balanced_source_spark.executors import AdoptionGate
 
 log = structlog.get_logger(__name__)
 
@@ -58,6 +59,7 @@ class HostRuntime:
         channel: to the operator.
         host: name within the source.
         clock: seconds since the epoch.
+        gate: whether executors are there for a larger parallelism.
         on_event: gets the enumerator's custom events, once each and in order, in Spark's planning thread.
     """
 
@@ -68,9 +70,11 @@ class HostRuntime:
         host: str = "0",
         clock: Callable[[], float] = time.time,
         on_event: EventListener = _unexpected,
+        gate: AdoptionGate | None = None,
     ) -> None:
         self._channel = channel
         self._on_event = on_event
+        self._gate = gate or AdoptionGate(None)
         self._name = host
         self._clock = clock
         self._instance = uuid.uuid4().hex[:8]
@@ -105,11 +109,20 @@ class HostRuntime:
             if self._host is None:
                 return None
             try:
+                if not self._may_adopt(self._host):
+                    return replace(self._host, assignment=None).base()[1]
                 self._host, base = self._host.base()
             except ContractViolationError as error:
                 log.error("assignment refused", error=str(error))
                 return None
             return base
+
+    def _may_adopt(self, host: ReaderHost) -> bool:
+        """A larger parallelism waits for its executors; reading goes on with the old one meanwhile."""
+        newest = host.assignment
+        if newest is None or newest.epoch <= host.durable.epoch or host.phase is not Phase.READING:
+            return True
+        return self._gate(adopted=host.durable.parallelism, wanted=newest.parallelism)
 
     def planned(self, end: StreamOffset) -> None:
         """Spark has logged `end`: its epoch is acknowledged at once, and its custom events go to their readers."""

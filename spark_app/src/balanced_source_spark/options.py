@@ -68,6 +68,7 @@ class Options:
         max_records_per_reader: from how many records in a micro-batch on the surplus of a reader is read by others,
             as ranges of its splits; None: a split is never cut.
         alignment: None: splits are read as far as they are, whatever the time of their records.
+        executors_dir: folder in which the driver's own program follows the number of readers, see `executors`.
         metrics_port: where the driver serves Prometheus metrics of the query; None: nowhere.
         start_timeout: seconds to wait for the first assignment where waiting is unavoidable.
     """
@@ -86,6 +87,7 @@ class Options:
     prefetch: int = PREFETCH
     max_records_per_reader: int | None = None
     alignment: Alignment | None = None
+    executors_dir: Path | None = None
     metrics_port: int | None = None
     start_timeout: float = 300.0
 
@@ -118,6 +120,7 @@ def parse_options(raw: Mapping[str, str], *, is_batch: bool = False) -> Options:
         secrets_dir=Path(secrets) if secrets else None,
         reader=_choice(options, "reader", ("auto", "native", "python")),
         prefetch=_positive(options, "prefetchbytes") or PREFETCH,
+        executors_dir=Path(options["executorsdir"]) if "executorsdir" in options else None,
         metrics_port=_positive(options, "metricsport"),
         alignment=_alignment(options),
         max_records_per_reader=_positive(options, "maxrecordsperreader"),

@@ -31,6 +31,7 @@ from balanced_source_spark.channels.errors import ChannelError
 from balanced_source_spark.channels.factory import open_channel
 from balanced_source_spark.driver_metrics import DriverMetrics
 from balanced_source_spark.ends import Ends
+from balanced_source_spark.executors import AdoptionGate, Board
 from balanced_source_spark.host_runtime import HostRuntime, Progress
 from balanced_source_spark.kafka.consumers import consumer_config
 from balanced_source_spark.kafka.data_loss import LossCounter, existing, may_skip, task_admin
@@ -68,7 +69,12 @@ class BalancedStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     @cached_property
     def _runtime(self) -> HostRuntime:
-        return HostRuntime(open_channel(self._options), host=self._options.host)
+        return HostRuntime(open_channel(self._options), host=self._options.host, gate=self._gate)
+
+    @cached_property
+    def _gate(self) -> AdoptionGate:
+        folder = self._options.executors_dir
+        return AdoptionGate(Board(folder) if folder is not None else None)
 
     @cached_property
     def _admin(self) -> KafkaAdmin:
@@ -151,6 +157,7 @@ class BalancedStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         settings = self._runtime.settings(timeout=self._options.start_timeout) if plans else {}
         self._losses.note(plans, settings)
         self._runtime.planned(finish)
+        self._gate.note(finish.parallelism)
         owned = Counter(finish.owners.values())
         return [
             ReaderPartition(

@@ -3,6 +3,7 @@
 Every test compares sets of (topic, partition, offset) with what is in the log.
 """
 
+import contextlib
 import threading
 from collections import Counter
 from pathlib import Path
@@ -59,7 +60,7 @@ def test_a_task_that_failed_is_tried_again_and_reads_the_same(
     kafka.admin.produce(topic, [b"x"] * 3000)
     marker, seen = tmp_path / "failed", Collector()
 
-    @f.udf("boolean")
+    @f.udf("boolean", useArrow=False)
     def fail_once(offset: int) -> bool:
         if offset == 200 and not marker.exists():
             marker.touch()
@@ -90,7 +91,8 @@ def test_workers_that_were_killed_are_replaced(
             kafka.admin.produce(topic, [b"x"] * 500)
             wait_rows(query, sink, 500 * number)
             for worker in workers():
-                worker.kill()
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    worker.kill()
     finally:
         query.stop()
 
@@ -99,8 +101,14 @@ def test_workers_that_were_killed_are_replaced(
 
 def workers() -> list[psutil.Process]:
     """Spark's reused Python workers: children of its daemon."""
-    daemons = [p for p in psutil.Process().children(recursive=True) if "pyspark.daemon" in " ".join(p.cmdline())]
-    return [child for daemon in daemons for child in daemon.children()]
+    return [child for p in psutil.Process().children(recursive=True) if is_daemon(p) for child in p.children()]
+
+
+def is_daemon(process: psutil.Process) -> bool:
+    try:
+        return "pyspark.daemon" in " ".join(process.cmdline())
+    except psutil.Error:  # it has just ended
+        return False
 
 
 def test_available_now_ends_with_what_was_there_although_more_comes(

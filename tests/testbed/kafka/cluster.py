@@ -178,7 +178,7 @@ class KafkaCluster:
 
     def _format(self, node: int, cluster_id: str) -> None:
         users = self.security.format_arguments() if self.security else []
-        settings = ["-t", cluster_id, "-c", str(self._properties_file(node)), *users]
+        settings = [f"--cluster-id={cluster_id}", "-c", str(self._properties_file(node)), *users]
         run([*self._jvm("kafka.tools.StorageTool", *_QUICK_JVM), "format", *settings])
 
     def _launch(self, node: int) -> None:

@@ -4,6 +4,7 @@ import pytest
 
 from balanced_source.connectors.kafka import EARLIEST, LATEST, PartitionSet, TopicList, TopicPattern
 from balanced_source.errors import InvalidSpecError
+from balanced_source_operator.spec.application import Alignment, Pipeline
 from balanced_source_spark.application import load_transform, source_options, spark_interval
 from balanced_source_spark.options import parse_options
 
@@ -93,6 +94,23 @@ def test_the_application_passes_on_who_it_is() -> None:
 
     want = {"source": "orders", "namespace": "n", "uid": "u", "includeHeaders": "true", "secretsDir": "/s"}
     assert options == want
+
+
+def test_the_application_passes_on_how_to_read() -> None:
+    environment = {"BALANCED_SOURCE_NAME": "orders", "BALANCED_SOURCE_NAMESPACE": "n", "BALANCED_SOURCE_UID": "u"}
+    pipeline = Pipeline(
+        checkpoint_location="/ck",
+        columns=["value", "timestamp"],
+        max_records_per_reader=1000,
+        alignment=Alignment(max_drift="5m"),
+    )
+
+    passed = source_options(pipeline.model_dump(mode="json", by_alias=True, exclude_none=True), environment)
+    options = parse_options(passed)
+
+    assert (options.columns, options.max_records_per_reader) == (("value", "timestamp"), 1000)
+    assert options.alignment is not None
+    assert (options.alignment.max_drift, options.alignment.idle_timeout) == (300_000, 30.0)
 
 
 def test_alignment_is_off_unless_a_drift_is_given() -> None:

@@ -1,17 +1,20 @@
 """``spec.application``: the PySpark application whose readers receive the splits."""
 
 import enum
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import ConfigDict, Field
 
-from balanced_source_operator.spec.base import DURATION_PATTERN, Model, rule, with_rules
+from balanced_source_operator.spec.base import DURATION_PATTERN, Duration, Model, rule, with_rules
 
 PACKAGED_APPLICATION: Final = "local:///opt/balanced-source/app.py"
 """Our own application: reads the source, applies an optional function, writes the sink."""
 
 Text = Annotated[str, Field(max_length=4096)]
 Memory = Annotated[str, Field(pattern=r"^[0-9]+[kmgtKMGT]?$", max_length=16)]
+
+ColumnName = Literal["key", "value", "topic", "partition", "offset", "timestamp", "timestampType", "headers", "cluster"]
+"""A column of the rows."""
 
 Template = Annotated[
     dict[str, Any], Field(json_schema_extra={"type": "object", "x-kubernetes-preserve-unknown-fields": True})
@@ -65,6 +68,16 @@ class Trigger(Model):
     """Read what is there when the query starts, then end."""
 
 
+class Alignment(Model):
+    """Event-time alignment by admission, over all splits of the source."""
+
+    max_drift: Duration
+    """How far a split may be read beyond the slowest active one, by the time of its records."""
+
+    idle_timeout: Duration = "30s"
+    """Time after which a split that is read to its end holds the others back no more."""
+
+
 class Pipeline(Model):
     """What the packaged application does with the rows."""
 
@@ -82,6 +95,15 @@ class Pipeline(Model):
 
     include_headers: bool = False
     """Whether rows have a column `headers`."""
+
+    columns: Annotated[list[ColumnName], Field(min_length=1, max_length=9)] | None = None
+    """Columns of the rows, in this order; what is not asked for is not made. All but headers if absent."""
+
+    max_records_per_reader: Annotated[int, Field(ge=1, le=2**53)] | None = None
+    """From so many records of a micro-batch on, a reader's surplus is read by others, as ranges of hot splits."""
+
+    alignment: Alignment | None = None
+    """Absent: splits are read as far as they are, whatever the time of their records."""
 
 
 class Driver(Model):

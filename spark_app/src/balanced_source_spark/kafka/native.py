@@ -2,10 +2,12 @@
 
 import importlib
 import importlib.util
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import pyarrow as pa
+import structlog
 
 from balanced_source.errors import BalancedSourceError
 from balanced_source.host import SplitRange
@@ -20,7 +22,13 @@ MAX_ROWS: Final = 32_768
 MAX_BYTES: Final = 8 << 20
 """Bytes of keys and values after which a record batch is full."""
 
+TELL_EVERY: Final = 60.0
+"""Seconds between two lines about a reader in an executor's log."""
+
 _pool: Final[Pool[Any]] = Pool()
+_told: Final[dict[int, float]] = {}
+
+log = structlog.get_logger(__name__)
 
 
 def is_available() -> bool:
@@ -37,12 +45,22 @@ def read_ranges(ranges: Sequence[SplitRange], settings: RangeReaderSettings) -> 
             reader.begin(wanted)
             while (batch := reader.next_batch()) is not None:
                 yield pa.record_batch(batch)
+            _tell(settings, reader)
     except module.NativeOffsetsLost as error:
         raise OffsetsLostError(str(error)) from None
     except module.NativeReadStalled as error:
         raise ReadStalledError(str(error)) from None
     except module.NativeReadError as error:
         raise BalancedSourceError(str(error)) from None
+
+
+def _tell(settings: RangeReaderSettings, reader: Any) -> None:
+    """One line per reader and minute in the executor's log: since its consumer was made."""
+    now = time.monotonic()
+    if now - _told.get(settings.reader, float("-inf")) >= TELL_EVERY:
+        _told[settings.reader] = now
+        figures = {name: round(number, 3) for name, number in reader.counters().items()}
+        log.info("reader", cluster=settings.cluster, reader=settings.reader, **figures)
 
 
 def counters() -> list[Mapping[str, float]]:

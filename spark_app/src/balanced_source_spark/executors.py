@@ -1,0 +1,171 @@
+"""Executors follow the number of readers: asked for before a larger parallelism is adopted, given back after a smaller.
+
+Two processes take part. The planning process knows the parallelism and has no SparkContext; the driver's own program
+has one. They talk by three small files: what is `wanted`, what is `adopted`, and for what executors are `ready`.
+Readers that come to executors which are still starting would make that micro-batch wait for them (measured: 2 s against
+0.2 s), so a larger parallelism is adopted when they have registered, or when waiting has taken too long.
+"""
+
+import contextlib
+import os
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import structlog
+
+PATIENCE: Final = 120.0
+"""Seconds to wait for executors; then the readers share those that there are."""
+
+_LOOK: Final = 0.2
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """The three files; each has one writer."""
+
+    folder: Path
+
+    def post(self, name: str, number: int) -> None:
+        """Replace a file's content at once, so that a reader sees the old or the new number."""
+        partial = self.folder / f".{name}.{os.getpid()}"
+        partial.write_text(str(number))
+        partial.replace(self.folder / name)
+
+    def read(self, name: str) -> int:
+        """0 while nothing was posted."""
+        with contextlib.suppress(OSError, ValueError):
+            return int((self.folder / name).read_text())
+        return 0
+
+
+class AdoptionGate:
+    """The planning process' side: whether a larger parallelism may be adopted now."""
+
+    def __init__(self, board: Board | None, *, patience: float = PATIENCE) -> None:
+        self._board = board
+        self._patience = patience
+        self._asked: dict[int, float] = {}
+
+    def __call__(self, *, adopted: int, wanted: int) -> bool:
+        if self._board is None or adopted == 0:
+            return True
+        if self._asked.keys() != {wanted}:
+            self._asked = {wanted: time.monotonic()}
+            self._board.post("wanted", wanted)
+        waited = time.monotonic() - self._asked[wanted]
+        return wanted <= adopted or self._board.read("ready") >= wanted or waited >= self._patience
+
+    def note(self, adopted: int) -> None:
+        """A micro-batch with so many readers is in the offset log."""
+        if self._board is not None and adopted != self._board.read("adopted"):
+            self._board.post("adopted", adopted)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What to do about executors now: a total to ask for, how many to give back, and for how many readers all is ready.
+
+    Attributes:
+        total: to ask for; None: nothing.
+        surplus: executors to give back.
+        ready: posted for the planning process.
+    """
+
+    total: int | None = None
+    surplus: int = 0
+    ready: int = 0
+
+
+def next_step(*, wanted: int, adopted: int, executors: int, slots: int, is_elastic: bool) -> Step:
+    """Decide; pure.
+
+    Args:
+        wanted: readers of the newest assignment.
+        adopted: readers of the micro-batch that is planned.
+        executors: that are registered.
+        slots: tasks that one executor runs at once.
+        is_elastic: Spark's dynamic allocation was chosen by the user: it decides alone.
+    """
+    if is_elastic:
+        return Step(ready=wanted)
+    needed = -(-max(wanted, adopted, 1) // slots)
+    if executors < needed:
+        return Step(total=needed, ready=executors * slots)
+    return Step(surplus=executors - needed, ready=executors * slots)
+
+
+class ExecutorScaler:
+    """The driver program's side: a thread that asks for executors and gives them back.
+
+    Args:
+        spark: the session.
+        board: see there.
+    """
+
+    def __init__(self, spark: Any, board: Board) -> None:
+        self._context = spark.sparkContext._jsc.sc()  # noqa: SLF001 - Spark's developer interface has no other door
+        self._jvm = spark.sparkContext._jvm  # noqa: SLF001
+        self._board = board
+        conf = spark.sparkContext.getConf()
+        self._is_local = str(self._context.master()).startswith("local[") or self._context.master() == "local"
+        self._slots = max(1, int(conf.get("spark.executor.cores", "1")) // int(conf.get("spark.task.cpus", "1")))
+        self._is_elastic = conf.get("spark.dynamicAllocation.enabled", "false").lower() == "true"
+        self._requested = 0
+        self._stop = threading.Event()
+
+    def start(self) -> None:
+        """Begin to look; nothing to do where tasks run in the driver."""
+        if not self._is_local:
+            threading.Thread(target=self._run, name="bsrc-executors", daemon=True).start()
+
+    def close(self) -> None:
+        """Stop looking; executors stay."""
+        self._stop.set()
+
+    def _run(self) -> None:
+        while not self._stop.wait(_LOOK):
+            wanted, adopted = self._board.read("wanted"), self._board.read("adopted")
+            if not (wanted or adopted):
+                continue
+            try:
+                self._take(wanted or adopted, adopted)
+            except Exception as error:  # noqa: BLE001 - py4j raises anything; the query goes on with what there is
+                log.warning("cannot change the number of executors now", error=str(error)[:300])
+
+    def _take(self, wanted: int, adopted: int) -> None:
+        ids = self._ids()
+        step = next_step(
+            wanted=wanted, adopted=adopted, executors=len(ids), slots=self._slots, is_elastic=self._is_elastic
+        )
+        if step.ready != self._board.read("ready"):
+            self._board.post("ready", step.ready)
+        if step.total is not None and step.total != self._requested:
+            log.info("asking for executors", total=step.total, readers=wanted)
+            self._request(step.total)
+        elif step.surplus:
+            self._give_back(sorted(ids, key=int)[-step.surplus :], total=len(ids) - step.surplus)
+
+    def _ids(self) -> list[str]:
+        ids = self._context.getExecutorIds()
+        return [str(ids.apply(number)) for number in range(ids.size())]
+
+    def _request(self, total: int) -> None:
+        empty = getattr(getattr(self._jvm, "scala.collection.immutable.Map$"), "MODULE$").empty()
+        self._context.requestTotalExecutors(total, 0, empty)
+        self._requested = total
+
+    def _give_back(self, ids: list[str], *, total: int) -> None:
+        """Lower the target first: else what is ended is started anew. Ended ids stay listed for some seconds."""
+        if self._requested == total:
+            return
+        log.info("giving executors back", executors=ids)
+        self._request(total)
+        listed = self._jvm.java.util.ArrayList()
+        for each in ids:
+            listed.add(each)
+        self._context.killExecutors(self._jvm.scala.jdk.javaapi.CollectionConverters.asScala(listed).toSeq())

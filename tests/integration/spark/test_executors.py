@@ -1,0 +1,69 @@
+"""Executors follow the number of readers, on a cluster of real executor processes."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from testbed.kafka import KafkaCluster
+from testbed.versions import CHECKOUT
+from testbed.waiting import wait_until
+
+from .conftest import Local
+
+
+class Driver:
+    """The program `support.elastic_driver`."""
+
+    def __init__(self, local: Local, folder: Path) -> None:
+        python_path = os.pathsep.join(str(CHECKOUT / part) for part in ("tests", "operator/src", "spark_app/src"))
+        self._output = folder / "output"
+        with self._output.open("w") as output, (folder / "errors").open("w") as errors:
+            self.process = subprocess.Popen(  # noqa: S603 - our own program
+                [sys.executable, "-m", "support.elastic_driver", str(local.folder), str(folder / "ck"), python_path],
+                stdout=output,
+                stderr=errors,
+                env={**os.environ, "PYTHONPATH": python_path},
+            )
+
+    def batches(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self._output.read_text().splitlines() if line.startswith("{")]
+
+    def newest(self, readers: int) -> dict[str, Any]:
+        """The newest micro-batch with so many readers and any rows; nothing if there is none."""
+        fitting = [b for b in self.batches() if b["tasks"] == readers and b["rows"]]
+        return fitting[-1] if fitting else {}
+
+
+@pytest.fixture
+def driver(local: Local, tmp_path: Path) -> Iterator[Driver]:
+    made = Driver(local, tmp_path)
+    yield made
+    made.process.kill()
+    made.process.wait()
+
+
+def test_more_executors_before_more_readers_and_fewer_after_fewer(
+    driver: Driver, local: Local, kafka: KafkaCluster, topic: str
+) -> None:
+    def reads_with(readers: int, executors: int) -> bool:
+        local.operator.look()
+        assert driver.process.poll() is None, "the driver ended"
+        kafka.admin.produce(topic, [b"x"] * 40)
+        return driver.newest(readers).get("executors") == executors
+
+    local.rescale(1)
+    wait_until(lambda: reads_with(1, 1), 120, "the first executor", interval=0.5)
+
+    local.rescale(2)
+    wait_until(lambda: reads_with(2, 2), 120, "two readers on two executors", interval=0.5)
+    first = next(b for b in driver.batches() if b["tasks"] == 2)
+    assert first["executors"] == 2, "a reader came before its executor"
+
+    local.rescale(1)
+    wait_until(lambda: reads_with(1, 1), 120, "the second executor to be given back", interval=0.5)
