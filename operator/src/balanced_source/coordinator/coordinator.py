@@ -94,6 +94,7 @@ class SourceCoordinator(Generic[SplitT, StateT]):
             else source.restore_enumerator(self._context, restored.enumerator)
         )
         self._must_persist = False
+        self._is_started = False
 
     @property
     def state(self) -> CoordinatorState[SplitT]:
@@ -118,7 +119,7 @@ class SourceCoordinator(Generic[SplitT, StateT]):
         """A copy that goes its own way: for dry runs and for exhaustive exploration."""
         copy = object.__new__(type(self))
         copy.source, copy._is_restored = self.source, self._is_restored
-        copy._must_persist = self._must_persist
+        copy._must_persist, copy._is_started = self._must_persist, self._is_started
         copy._context = self._context.fork()
         copy.enumerator = self.enumerator.fork(copy._context)
         return copy
@@ -128,7 +129,13 @@ class SourceCoordinator(Generic[SplitT, StateT]):
 
         A restored coordinator publishes its epoch again, because its predecessor may have died between storing the
         state and publishing.
+
+        Raises:
+            ContractViolationError: it was called before.
         """
+        if self._is_started:
+            raise ContractViolationError("the coordinator was started already: build a new one from the checkpoint")
+        self._is_started = True
         self._context.turn = Turn(now=now)
         state = self.state
         self._context.readers = {s: ReaderInfo(subtask_id=s) for s in self._assignable(range(state.parallelism))}
@@ -148,8 +155,10 @@ class SourceCoordinator(Generic[SplitT, StateT]):
         """Take one event.
 
         Raises:
-            ContractViolationError: the enumerator, an assigner or a host broke its contract.
+            ContractViolationError: the enumerator, an assigner or a host broke its contract, or `start` was not called.
         """
+        if not self._is_started:
+            raise ContractViolationError("the coordinator is not started: call start first")
         self._context.turn = Turn(now=now)
         before = self.enumerator.snapshot_state()
         match event:
@@ -204,7 +213,8 @@ class SourceCoordinator(Generic[SplitT, StateT]):
         """A new incarnation: nobody of the old one is served any more, and the report waits behind the gate."""
         self._absorb_positions(report.host)
         # Should the enumerator state have been lost, the host's checkpoint still knows how far epochs had come.
-        has_history = self.state.has_history or not recovery.is_blank(report)
+        is_former = not self.state.hosts[report.host].known_from and not recovery.is_blank(report)
+        has_history = self.state.has_history or is_former
         self._context.state = replace(self.state, epoch=max(self.state.epoch, report.epoch), has_history=has_history)
         self._set_host(
             report.host,
@@ -307,13 +317,22 @@ class SourceCoordinator(Generic[SplitT, StateT]):
         epoch = state.hosts[name].acknowledged_epoch
         if epoch <= before:
             return
+        complete = self._complete_epoch(name, before)
         mine = frozenset(state.subtasks_of(name))
         tracker = state.tracker.on_checkpoint_complete(epoch, of=lambda subtask: subtask in mine)
-        self._context.state = replace(state, tracker=tracker, has_history=True)
+        self._context.state = replace(state, tracker=tracker)
         self._release(name, epoch)
-        active = [h.acknowledged_epoch for h in self.state.hosts.values() if h.phase is HostPhase.ACTIVE]
-        if min(active) == epoch:
-            self.enumerator.notify_checkpoint_complete(epoch)
+        if (now_complete := self._complete_epoch(name, epoch)) > complete:
+            self.enumerator.notify_checkpoint_complete(now_complete)
+
+    def _complete_epoch(self, name: str, acknowledged: int) -> int:
+        """The epoch that all active hosts hold, if host `name` holds `acknowledged`."""
+        active = [
+            acknowledged if other == name else host.acknowledged_epoch
+            for other, host in self.state.hosts.items()
+            if host.phase is HostPhase.ACTIVE
+        ]
+        return min(active)
 
     def _release(self, name: str, epoch: int) -> None:
         """The host holds an epoch without these splits: others may have them now, at their final positions."""

@@ -3,9 +3,8 @@
 A host that registers anew has read its Spark checkpoint and reports what it holds. What happens then depends on
 whether anybody else is running:
 
-* *first start*: nobody can hold anything yet. A host that reports nothing takes part at once.
-* *full recovery*: no host is active. Nothing is assigned until all hosts have registered; then splits may be dealt
-  anew over all readers.
+* *full recovery*: no host is active. Nothing is assigned until all hosts that may hold something have registered; then
+  splits may be dealt anew over all readers. At a first start nobody can hold anything, so nobody is waited for.
 * *partial recovery*: other hosts go on. The one that came back gets exactly what it owns now, whatever its report
   says about ownership (FLINK-40710: an old report beside moved splits gave two owners); the others see nothing.
 
@@ -53,14 +52,12 @@ class Recovery(Generic[SplitT]):
 def waiting_for(state: CoordinatorState[SplitT]) -> tuple[str, ...]:
     """Hosts that keep the gate closed for those that have registered; empty when nobody waits."""
     phases = {name: host.phase for name, host in state.hosts.items()}
-    if HostPhase.RECOVERING not in phases.values() or HostPhase.ACTIVE in phases.values() or _is_first_start(state):
+    if HostPhase.RECOVERING not in phases.values() or HostPhase.ACTIVE in phases.values():
         return ()
-    return tuple(name for name, phase in phases.items() if phase is not HostPhase.RECOVERING)
-
-
-def _is_first_start(state: CoordinatorState[SplitT]) -> bool:
-    """Whether there is no report to wait for: no host has ever held anything of this source."""
-    return not state.has_history and state.lineage == 1
+    there = {HostPhase.RECOVERING}
+    if not (state.has_history or state.lineage > 1):
+        there.add(HostPhase.EXPECTED)  # what was never there holds nothing
+    return tuple(name for name, phase in phases.items() if phase not in there)
 
 
 def is_blank(report: HostReport) -> bool:

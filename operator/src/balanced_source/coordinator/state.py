@@ -141,7 +141,8 @@ class CoordinatorState(Generic[SplitT]):
     """What the coordinator itself decides on.
 
     Attributes:
-        has_history: whether a host has ever held anything; before that there is no report that a gate could wait for.
+        has_history: whether a host came with a Spark checkpoint of former times that this state does not know of: then
+            hosts that were never seen may hold something too, and a gate waits for them.
         lineage: grows when the state was lost or restored from an older copy: earlier reports count no more.
         epoch: last decided epoch.
         parallelism: number of readers in it.
