@@ -142,7 +142,7 @@ MUTANTS: Final = (
     Mutant(
         name="a split goes on where the operator last saw it, not where its holder let go",
         breaks=("rule 2", "rule 8"),
-        where=f"{_COORDINATOR}._release",
+        where="coordinator.revocations:let_go",
         old="r.split.at(reported_position(",
         new="r.split or r.split.at(reported_position(",
         setting=_HOSTS,

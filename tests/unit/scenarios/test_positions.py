@@ -77,3 +77,23 @@ def test_a_late_report_of_a_lost_host_is_no_sign_of_life_after_a_restart() -> No
 
     assert stage.state.hosts["0"].phase is HostPhase.LOST
     assert stage.owned(0) | stage.owned(1) == set(splits("t", 4))
+
+
+@pytest.mark.parametrize("had_seen_it", [True, False])
+def test_a_split_whose_holder_fails_before_it_let_go_moves_all_the_same(had_seen_it: bool) -> None:
+    """The holder's restart ends the revocation, and the new owner goes on at the position that the holder reports."""
+    stage = Stage(readers=2, source=kafka_source("c")).topic("t", 2, end=10).running()
+    away = stage.with_owner(0)
+    stage.moves(away, 1).more(5)
+    stage.drivers["0"].batch()  # progress that the operator has not heard of
+    if had_seen_it:
+        stage.drivers["0"].see_assignment()
+        stage.drivers["0"].batch()
+    assert away not in stage.given(1)
+
+    stage.fails(0).registers(0)
+
+    assert away in stage.given(1)
+    assert stage.assignment.starts[away] == 15
+    assert stage.adopts().read(1)[away] == 15
+    assert away not in stage.read(0)

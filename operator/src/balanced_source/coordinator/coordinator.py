@@ -33,6 +33,7 @@ from balanced_source.coordinator.events import (
     ReportReceived,
     SourceChanged,
 )
+from balanced_source.coordinator.revocations import let_go
 from balanced_source.coordinator.state import (
     Checkpoint,
     CoordinatorState,
@@ -40,7 +41,6 @@ from balanced_source.coordinator.state import (
     HostState,
     SplitT,
     StateT,
-    reported_position,
 )
 from balanced_source.coordinator.view import assignment_of
 from balanced_source.documents import envelope
@@ -237,11 +237,7 @@ class SourceCoordinator(Generic[SplitT, StateT]):
         report = state.hosts[name].report
         if report is None:
             return
-        known = {
-            s: state.splits[s].at(p)
-            for s, p in report.positions.items()
-            if s in state.owners and state.host_of(state.owners[s]) == name
-        }
+        known = {s: state.split(s) for s, o in state.owners.items() if state.host_of(o) == name}
         self._context.state = replace(state, splits={**state.splits, **known})
         if state.hosts[name].phase is HostPhase.RECOVERING:
             self._keep_unclaimed(report)
@@ -336,23 +332,13 @@ class SourceCoordinator(Generic[SplitT, StateT]):
 
     def _release(self, name: str, epoch: int) -> None:
         """The host holds an epoch without these splits: others may have them now, at their final positions."""
-        state = self.state
-        report = state.hosts[name].report
-        done = {s: r for s, r in state.revoking.items() if r.host == name and r.epoch <= epoch}
-        if not done or report is None:
+        before, report = self.state, self.state.hosts[name].report
+        if report is None:
             return
-        final = {s: r.split.at(reported_position(report, r.split)) for s, r in done.items()}
-        moving = {s: state.owners[s] for s in done if s in state.owners}
-        self._context.state = replace(
-            state,
-            revoking={s: r for s, r in state.revoking.items() if s not in done},
-            splits={**state.splits, **{s: final[s] for s in moving}},
-            tracker=state.tracker.forget(done).record(moving),
-            reclaimed=state.reclaimed - done.keys(),
-        )
-        self._must_persist = True
-        self._context.turn.is_changed |= bool(moving)
-        if released := [final[s] for s in sorted(done) if s not in moving]:
+        self._context.state, released = let_go(before, {name: report}, is_done=lambda r: r.epoch <= epoch)
+        self._must_persist |= self.state is not before
+        self._context.turn.is_changed |= len(before.revoking) - len(self.state.revoking) > len(released)
+        if released:
             self.enumerator.handle_revoked(released)
 
     def _take_events(self, report: HostReport) -> None:

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Generic
 
 from balanced_source.api import Position, ReaderInfo, Source, SplitId
+from balanced_source.coordinator.revocations import let_go
 from balanced_source.coordinator.state import (
     CoordinatorState,
     HostPhase,
@@ -23,7 +24,6 @@ from balanced_source.coordinator.state import (
     SplitT,
     StateT,
     newest,
-    reported_position,
     without_former,
 )
 from balanced_source.documents.report import HostReport
@@ -80,7 +80,8 @@ def recover(state: CoordinatorState[SplitT], source: Source[SplitT, StateT]) -> 
         return None
     _check_holders(reports)
     known = _known_positions(reports)
-    state, released = _release(state, reports)
+    # A host that starts anew holds nothing until it is assigned something: its revocations are done.
+    state, released = let_go(state, reports)
     state = _apply_positions(state, source, reports, known)
     back = _uncovered(state, reports)
     gone = {split.split_id for splits in back.values() for split in splits}
@@ -110,23 +111,6 @@ def _known_positions(reports: Mapping[str, HostReport]) -> dict[SplitId, Positio
         for split_id, position in (*report.retained.items(), *report.positions.items()):
             known[split_id] = newest(known.get(split_id), position)
     return known
-
-
-def _release(
-    state: CoordinatorState[SplitT], reports: Mapping[str, HostReport]
-) -> tuple[CoordinatorState[SplitT], list[SplitT]]:
-    """A host that starts anew holds nothing until it is assigned something: its revocations are done."""
-    done = {s: r for s, r in state.revoking.items() if r.host in reports}
-    released, splits = [], dict(state.splits)
-    for split_id, revocation in done.items():
-        position = reported_position(reports[revocation.host], revocation.split)
-        final = revocation.split.at(position)
-        if split_id in state.owners:
-            splits[split_id] = final
-        else:
-            released.append(final)
-    rest = {s: r for s, r in state.revoking.items() if s not in done}
-    return replace(state, revoking=rest, splits=splits, reclaimed=state.reclaimed - done.keys()), released
 
 
 def _apply_positions(

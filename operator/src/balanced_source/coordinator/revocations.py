@@ -1,0 +1,40 @@
+"""Splits on their way out of a host: revoke, the host lets go and reports its final position, assign elsewhere."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from balanced_source.coordinator.state import CoordinatorState, Revocation, SplitT, reported_position
+from balanced_source.documents.report import HostReport
+
+
+def let_go(
+    state: CoordinatorState[SplitT],
+    reports: Mapping[str, HostReport],
+    *,
+    is_done: Callable[[Revocation[SplitT]], bool] = lambda _: True,
+) -> tuple[CoordinatorState[SplitT], list[SplitT]]:
+    """The state after hosts have let go of splits, at the final positions that they report.
+
+    Where another host's reader is the owner already, the split is assigned to it from now on.
+
+    Args:
+        state: before.
+        reports: of the hosts that let go: of all that is revoked from them, if they start anew.
+        is_done: whether a host has adopted an epoch without the split.
+
+    Returns:
+        The state, and those of the splits that nobody owns, sorted.
+    """
+    done = {s: r for s, r in state.revoking.items() if r.host in reports and is_done(r)}
+    if not done:
+        return state, []
+    final = {s: r.split.at(reported_position(reports[r.host], r.split)) for s, r in done.items()}
+    moving = {s: state.owners[s] for s in done if s in state.owners}
+    after = replace(
+        state,
+        revoking={s: r for s, r in state.revoking.items() if s not in done},
+        splits={**state.splits, **{s: final[s] for s in moving}},
+        tracker=state.tracker.forget(done).record(moving),
+        reclaimed=state.reclaimed - done.keys(),
+    )
+    return after, [final[s] for s in sorted(done) if s not in moving]
