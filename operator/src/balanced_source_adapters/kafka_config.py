@@ -17,6 +17,7 @@ SESSION_TIMEOUTS: Final[Mapping[str, Any]] = {
 }
 """Shorter than librdkafka's defaults, so that a dead broker is noticed in seconds; users may override them."""
 
+_SHORT: Final = 3
 _QUOTED: Final = re.compile(r'Invalid value ".*" for', re.DOTALL)
 
 
@@ -57,7 +58,10 @@ def client_config(cluster: KafkaCluster, secrets: SecretReader, *, client_id: st
 
 def without_secrets(text: str, config: Mapping[str, Any]) -> str:
     """A text of librdkafka (which quotes values that it does not like) that people may see."""
-    values = {str(value) for name, value in config.items() if is_secret(name) or name == "sasl.username"}
+    values = {str(value) for name, value in config.items() if is_secret(name)}
+    user = str(config.get("sasl.username", ""))
+    if len(user) > _SHORT:  # the text would be unreadable without every "a"
+        values.add(user)
     for value in sorted(values, key=len, reverse=True):
         if value:
             text = text.replace(value, "***")

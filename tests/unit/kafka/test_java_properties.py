@@ -134,7 +134,7 @@ def test_later_secrets_win_and_the_way_to_the_cluster_is_that_of_the_spec() -> N
 
 
 def test_texts_of_the_client_are_shown_without_secrets() -> None:
-    config = {"sasl.password": "hunter2", "sasl.username": "bob", "security.protocol": "SSL", "ssl.key.pem": ""}
+    config = {"sasl.password": "hunter2", "sasl.username": "robert", "security.protocol": "SSL", "ssl.key.pem": ""}
 
-    assert without_secrets("hunter2 of bob at SSL", config) == "*** of *** at SSL"
+    assert without_secrets("hunter2 of robert at SSL", config) == "*** of *** at SSL"
     assert without_secrets('Invalid value "oops" for property x', config) == "Invalid value for property x"

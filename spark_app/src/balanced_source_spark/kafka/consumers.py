@@ -11,10 +11,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
 
-from confluent_kafka import Consumer
+from confluent_kafka import Consumer, KafkaException
 
 from balanced_source.connectors.kafka import KafkaCluster
-from balanced_source_adapters.kafka_config import SecretReader, client_config
+from balanced_source.errors import BalancedSourceError
+from balanced_source_adapters.kafka_config import SecretReader, client_config, without_secrets
 
 DEFAULTS: Final[Mapping[str, Any]] = {
     # librdkafka's default of 1000 ms is a twelfth of the throughput, 0 spins a core while the queue is full.
@@ -85,7 +86,7 @@ def borrowed_consumer(config: Mapping[str, Any]) -> Iterator[Consumer]:
     with _lock:
         pool = _idle.setdefault(key, [])
         consumer = pool.pop() if pool else None
-    consumer = consumer or Consumer(dict(config))
+    consumer = consumer or _made(config)
     try:
         yield consumer
         consumer.unassign()
@@ -94,6 +95,13 @@ def borrowed_consumer(config: Mapping[str, Any]) -> Iterator[Consumer]:
         raise
     with _lock:
         _idle[key].append(consumer)
+
+
+def _made(config: Mapping[str, Any]) -> Consumer:
+    try:
+        return Consumer(dict(config))
+    except KafkaException as error:  # quotes values, and the text ends in the query's error
+        raise BalancedSourceError(without_secrets(str(error), config)) from None
 
 
 def _key(config: Mapping[str, Any]) -> str:

@@ -11,6 +11,7 @@ import structlog
 
 from balanced_source.errors import BalancedSourceError
 from balanced_source.host import SplitRange
+from balanced_source_adapters.kafka_config import without_secrets
 from balanced_source_spark.kafka.pool import Pool
 from balanced_source_spark.kafka.range_reader import OffsetsLostError, RangeReaderSettings, ReadStalledError
 
@@ -51,7 +52,7 @@ def read_ranges(ranges: Sequence[SplitRange], settings: RangeReaderSettings) -> 
     except module.NativeReadStalled as error:
         raise ReadStalledError(str(error)) from None
     except module.NativeReadError as error:
-        raise BalancedSourceError(str(error)) from None
+        raise BalancedSourceError(without_secrets(str(error), settings.config)) from None
 
 
 def _tell(settings: RangeReaderSettings, reader: Any) -> None:
