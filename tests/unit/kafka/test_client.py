@@ -1,0 +1,118 @@
+"""How answers of the client library are understood, over a stand-in for it: silence is no offset."""
+
+from collections.abc import Iterable, Mapping
+from concurrent.futures import Future
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from confluent_kafka import OFFSET_INVALID, KafkaError, KafkaException, TopicPartition
+
+from balanced_source.api import SplitId
+from balanced_source.connectors.kafka import EARLIEST, LATEST, Anchor, FromTime, InitializeKafka, KafkaCluster
+from balanced_source.errors import DiscoveryError, RefusedDiscoveryError, TransientDiscoveryError
+from balanced_source_adapters import kafka_client
+from balanced_source_adapters.kafka_admin import KafkaAdmin
+from balanced_source_adapters.kafka_client import ClusterClient
+
+A: SplitId = ("c", "t", 0)
+B: SplitId = ("c", "t", 1)
+
+
+def done(result: Any) -> Future[Any]:
+    future: Future[Any] = Future()
+    if isinstance(result, Exception):
+        future.set_exception(result)
+    else:
+        future.set_result(result)
+    return future
+
+
+def failed(code: int) -> KafkaException:
+    return KafkaException(KafkaError(code))
+
+
+class Library:
+    """What `AdminClient` answers: an offset or an error for each partition."""
+
+    answers: Mapping[int, Any] = {}
+
+    def __init__(self, _config: Mapping[str, Any]) -> None:
+        self.refreshed: list[str] = []
+
+    def list_offsets(self, wanted: Mapping[TopicPartition, Any], **_: Any) -> Mapping[TopicPartition, Future[Any]]:
+        def answer(partition: int) -> Future[Any]:
+            told = self.answers[partition]
+            return done(told if isinstance(told, Exception) else SimpleNamespace(offset=told, timestamp=0))
+
+        return {tp: answer(tp.partition) for tp in wanted}
+
+    def describe_topics(self, names: Any, **_: Any) -> Mapping[str, Future[Any]]:
+        partitions = [SimpleNamespace(id=number) for number in self.answers]
+        listed: Iterable[str] = names if isinstance(names, list) else ["t"]
+        return {name: done(SimpleNamespace(partitions=partitions, topic_id="id")) for name in listed}
+
+    def list_topics(self, topic: str, **_: Any) -> None:
+        self.refreshed.append(topic)
+
+    def poll(self, _timeout: float) -> None:
+        """Nothing to deliver."""
+
+
+@pytest.fixture(autouse=True)
+def _no_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kafka_client, "AdminClient", Library)
+
+
+@pytest.fixture
+def client() -> ClusterClient:
+    return ClusterClient("c", {"bootstrap.servers": "nowhere:1"})
+
+
+def initialize(**changes: Any) -> InitializeKafka:
+    cluster = KafkaCluster(name="c", bootstrap_servers="nowhere:1")
+    values = {"scope": "c", "split_ids": (A, B), "cluster": cluster, "starting_offsets": EARLIEST, **changes}
+    return InitializeKafka(**values)
+
+
+@pytest.mark.parametrize("silence", [OFFSET_INVALID, failed(KafkaError.UNKNOWN_TOPIC_OR_PART)])
+def test_a_partition_without_an_answer_is_left_out_of_what_can_be_read_now(client: ClusterClient, silence: Any) -> None:
+    Library.answers = {0: 7, 1: silence}
+
+    assert client.ends([A, B], Anchor.LATEST) == {A: 7}
+
+
+@pytest.mark.parametrize("starting", [EARLIEST, LATEST, FromTime(5)])
+def test_while_a_leader_moves_no_start_is_decided(starting: Any) -> None:
+    """Left out, the partition would be found later, as new, and start elsewhere than the user wanted."""
+    Library.answers = {0: 7, 1: OFFSET_INVALID}
+
+    with pytest.raises(TransientDiscoveryError, match=r"1 partitions, e\.g\. t/1, have no leader") as caught:
+        KafkaAdmin().initialize(initialize(starting_offsets=starting))
+
+    assert (caught.value.reason, caught.value.scope) == ("NoLeader", "c")
+
+
+def test_a_moment_after_the_last_record_is_an_answer(client: ClusterClient) -> None:
+    Library.answers = {0: 7, 1: -1}
+
+    assert client.at_times({A: 5, B: 5}) == {A: 7}
+
+
+@pytest.mark.parametrize(
+    ("code", "kind", "reason"),
+    [
+        (KafkaError.TOPIC_AUTHORIZATION_FAILED, RefusedDiscoveryError, "NotAuthorized"),
+        (KafkaError._AUTHENTICATION, RefusedDiscoveryError, "AuthenticationFailed"),
+        (KafkaError._TIMED_OUT, TransientDiscoveryError, "ClusterUnreachable"),
+    ],
+)
+def test_errors_say_whether_somebody_has_to_act(
+    client: ClusterClient, code: int, kind: type[DiscoveryError], reason: str
+) -> None:
+    Library.answers = {0: failed(code)}
+
+    with pytest.raises(kind) as caught:
+        client.ends([A], Anchor.EARLIEST)
+
+    assert caught.value.reason == reason
