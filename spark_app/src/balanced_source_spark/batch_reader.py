@@ -14,6 +14,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable
 from balanced_source.connectors.kafka import ReadLimits
 from balanced_source.errors import InvalidSpecError
 from balanced_source_spark.options import Options
+from balanced_source_spark.partition import ReaderPartition
 from balanced_source_spark.stream_reader import BalancedStreamReader
 
 
@@ -38,7 +39,9 @@ class BalancedBatchReader(DataSourceReader):
         try:
             begin = planner.initialOffset()
             planner.prepareForTriggerAvailableNow()
-            return planner.partitions(begin, planner.latestOffset(begin, ReadAllAvailable()))
+            planned = planner.partitions(begin, planner.latestOffset(begin, ReadAllAvailable()))
+            # Without any partition Spark would make one of its own, and have that read.
+            return planned or [ReaderPartition(subtask_id=0, ranges=())]
         finally:
             planner.stop()
 

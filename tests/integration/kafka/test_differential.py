@@ -4,13 +4,14 @@ Topics hold what records can be: null and empty keys and values, headers, transa
 left open, offsets that compaction took, records that retention took, partitions without any record.
 """
 
+import contextlib
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import KafkaException, Producer
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import unix_millis
 
@@ -20,6 +21,7 @@ from testbed.waiting import wait_until
 SHAPES, TRANSACTIONS, COMPACTED = "shapes", "transactions", "compacted"
 ALL = f"{SHAPES},{TRANSACTIONS},{COMPACTED}"
 START = 1_700_000_000_000
+TRANSACTIONAL = {"transaction.timeout.ms": 800_000}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -29,12 +31,13 @@ def topics(kafka: KafkaCluster) -> Iterator[None]:
     _compacted(kafka)
     yield
     for producer in producers:
-        producer.abort_transaction(30)
+        with contextlib.suppress(KafkaException):
+            producer.abort_transaction(30)
 
 
 def _shapes(kafka: KafkaCluster) -> None:
     """Partition 0: all shapes, in order of time; 1: begins at 5; 2: empty; 3: times go back and forth."""
-    kafka.admin.create_topic(SHAPES, partitions=4)
+    kafka.admin.create_topic(SHAPES, partitions=4, config={"retention.ms": "-1"})  # its times are long ago
     producer = Producer({"bootstrap.servers": kafka.bootstrap})
     bodies: list[tuple[bytes | None, bytes | None, Any]] = [
         (None, None, None),
@@ -58,7 +61,7 @@ def _transactions(kafka: KafkaCluster) -> list[Producer]:
     kafka.admin.create_topic(TRANSACTIONS, partitions=3)
 
     def producer(name: str) -> Producer:
-        made = Producer({"bootstrap.servers": kafka.bootstrap, "transactional.id": name})
+        made = Producer({**TRANSACTIONAL, "bootstrap.servers": kafka.bootstrap, "transactional.id": name})
         made.init_transactions(60)
         made.begin_transaction()
         return made
@@ -192,3 +195,10 @@ def test_both_sources_read_the_same_rows(read: Read, options: dict[str, str]) ->
 
     assert ours == native
     assert sum(native.values()) > 0, "the options leave something to compare"
+
+
+def test_nothing_to_read_is_no_row(read: Read, kafka: KafkaCluster) -> None:
+    """Spark reads a partition of its own if a source plans none."""
+    kafka.admin.create_topic("nothing", partitions=2)
+
+    assert read("balanced", subscribe="nothing") == Counter()
