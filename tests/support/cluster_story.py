@@ -13,8 +13,10 @@ from typing import Any, Final
 from balanced_source.api import CallFailure, SplitId
 from balanced_source.coordinator import state_codec
 from balanced_source.documents import assignment as assignment_document
+from balanced_source.documents import increments
 from balanced_source.documents.assignment import Assignment
-from balanced_source.documents.storage import pack, unpack
+from balanced_source.documents.parts import assemble, part_names, parts_of
+from balanced_source.documents.storage import pack
 from balanced_source.errors import StateError
 from balanced_source_operator.controller.translate import to_source
 from balanced_source_operator.metrics import Metrics
@@ -108,9 +110,18 @@ class Documents(MutableMapping[str, str]):
     def text(self, suffix: str) -> str | None:
         found = self._server.find(CONFIG_MAP, NAMESPACE, f"orders-{suffix}")
         try:
-            return unpack(blob_of(found)) if found is not None else None
+            return self.whole(found) if found is not None else None
         except StateError:
             return None
+
+    def whole(self, manifest: Mapping[str, Any]) -> str:
+        """The document that a ConfigMap and its parts hold, as if it had been small."""
+        head, names = blob_of(manifest), part_names(manifest["metadata"]["name"])
+        found = [self._server.find(CONFIG_MAP, NAMESPACE, names[ref.number]) for ref in parts_of(head)]
+        content = assemble(head, [blob_of(part or {}) for part in found])
+        if content.base is None:
+            return content.document
+        return assignment_document.encode(increments.decode(content, source=UID), source=UID)
 
     def __getitem__(self, host: str) -> str:
         if (text := self.text("readers")) is None:
@@ -119,7 +130,9 @@ class Documents(MutableMapping[str, str]):
 
     def __setitem__(self, host: str, text: str) -> None:
         if self._server.find(CONFIG_MAP, NAMESPACE, "orders-readers") is not None:
-            self._server.edit(CONFIG_MAP, NAMESPACE, "orders-readers", {"data": dict(pack(text).data)})
+            blob = pack(text)
+            written = {"data": dict(blob.data) or None, "binaryData": dict(blob.binary) or None}
+            self._server.edit(CONFIG_MAP, NAMESPACE, "orders-readers", written)
 
     def __delitem__(self, host: str) -> None:
         raise NotImplementedError
@@ -235,7 +248,7 @@ class Story:
 
     def _observe_assignment(self, manifest: Mapping[str, Any]) -> None:
         try:
-            found = assignment_document.decode(unpack(blob_of(manifest)), source=UID)
+            found = assignment_document.decode(self.documents.whole(manifest), source=UID)
         except StateError:
             return  # somebody's edit
         self.seen.append((found.lineage, found.epoch))

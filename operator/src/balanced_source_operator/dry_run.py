@@ -24,6 +24,7 @@ from balanced_source_operator.kube.port import KubernetesApi, KubernetesError
 from balanced_source_operator.local import read_metadata, read_spec
 from balanced_source_operator.resources.documents import blob_of
 from balanced_source_operator.resources.kinds import BALANCED_SOURCE, CONFIG_MAP
+from balanced_source_operator.runtime.documents import read_content
 from balanced_source_operator.spec import BalancedSourceSpec, parse_spec
 
 SHOWN_MOVES: Final = 20
@@ -75,7 +76,8 @@ async def plan_with(api: KubernetesApi, spec: BalancedSourceSpec, *, namespace: 
     body = await api.get(BALANCED_SOURCE, namespace, name)
     before = parse_spec(body["spec"]) if body is not None else None
     source = to_source(spec, await _metadata(api, spec, namespace))
-    return make_plan(spec, source, unpack(blob_of(stored)), before=before)
+    content = await read_content(api, namespace, stored)
+    return make_plan(spec, source, content.document, before=before)
 
 
 def make_plan(

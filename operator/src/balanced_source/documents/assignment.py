@@ -70,7 +70,12 @@ KIND: Final = envelope.Kind(name="Assignment", version=2, upgrades={1: _upgrade_
 
 def encode(assignment: Assignment, *, source: str) -> str:
     """The document of an assignment."""
-    body = {
+    return envelope.encode(KIND, source, to_json(assignment))
+
+
+def to_json(assignment: Assignment) -> dict[str, Json]:
+    """The assignment as JSON."""
+    return {
         "lineage": assignment.lineage,
         "epoch": assignment.epoch,
         "parallelism": assignment.parallelism,
@@ -85,7 +90,6 @@ def encode(assignment: Assignment, *, source: str) -> str:
         "eventsSeen": dict(assignment.events_seen),
         "settings": dict(assignment.settings),
     }
-    return envelope.encode(KIND, source, body)
 
 
 def decode(text: str, *, source: str | None = None) -> Assignment:
@@ -94,10 +98,11 @@ def decode(text: str, *, source: str | None = None) -> Assignment:
     Raises:
         CorruptDocumentError, IncompatibleVersionError: see `envelope.decode`.
     """
-    return envelope.parse_body(KIND, envelope.decode(KIND, text, source=source), _build)
+    return envelope.parse_body(KIND, envelope.decode(KIND, text, source=source), from_json)
 
 
-def _build(body: dict[str, Any]) -> Assignment:
+def from_json(body: dict[str, Any]) -> Assignment:
+    """Inverse of `to_json`."""
     return Assignment(
         lineage=int(body["lineage"]),
         epoch=int(body["epoch"]),

@@ -63,7 +63,11 @@ def decode(kind: Kind, text: str, *, source: str | None = None) -> Json:
         raise CorruptDocumentError(f"{kind.name}: changed by somebody else since it was written (digest differs)")
     if source is not None and content["source"] != source:
         raise CorruptDocumentError(f"{kind.name}: belongs to source {content['source']}, not to {source}")
-    body = content["body"]
+    return upgraded(kind, content["body"], version)
+
+
+def upgraded(kind: Kind, body: Json, version: int) -> Json:
+    """A body of `version` as one of the current version."""
     for older in range(version, kind.version):
         body = kind.upgrades[older](body)
     return body

@@ -63,10 +63,15 @@ def pack(document: str) -> Blob:
     raw = document.encode()
     if len(raw) <= PLAIN_LIMIT:
         return Blob(data={PLAIN_KEY: document})
-    packed = gzip.compress(raw, mtime=0)
+    packed = packed_bytes(document)
     if len(packed) > BLOB_LIMIT:
         raise StateError(f"a document of {len(packed)} bytes (compressed) does not fit: {BLOB_LIMIT} is the limit")
     return Blob(binary={PACKED_KEY: base64.b64encode(packed).decode()})
+
+
+def packed_bytes(document: str) -> bytes:
+    """The document compressed; equal documents give equal bytes."""
+    return gzip.compress(document.encode(), compresslevel=6, mtime=0)
 
 
 def unpack(blob: Blob) -> str:

@@ -2,12 +2,16 @@
 
 from typing import Any
 
+from balanced_source.documents.parts import part_names
 from balanced_source_operator.resources.identity import Identity
 from balanced_source_operator.resources.kinds import ROLE, ROLE_BINDING
 
 
 def role(source: Identity) -> dict[str, Any]:
-    """Role on exactly the two ConfigMaps. The operator makes them, so that nobody needs `create`."""
+    """Role on exactly these ConfigMaps: the assignment with its parts, and the report.
+
+    The operator makes them, so that nobody needs `create`.
+    """
     names = source.documents
     return {
         "apiVersion": ROLE.api_version,
@@ -19,6 +23,12 @@ def role(source: Identity) -> dict[str, Any]:
                 "resources": ["configmaps"],
                 "resourceNames": [names.assignment],
                 "verbs": ["get", "list", "watch"],
+            },
+            {
+                "apiGroups": [""],
+                "resources": ["configmaps"],
+                "resourceNames": list(part_names(names.assignment)),
+                "verbs": ["get"],
             },
             {
                 "apiGroups": [""],

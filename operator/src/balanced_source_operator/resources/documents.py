@@ -9,7 +9,11 @@ from balanced_source_operator.resources.kinds import CONFIG_MAP
 
 def config_map(source: Identity, name: str, document: str | None) -> dict[str, Any]:
     """A ConfigMap with a document, or an empty one for somebody else to write."""
-    blob = pack(document) if document is not None else Blob()
+    return config_map_of(source, name, pack(document) if document is not None else Blob())
+
+
+def config_map_of(source: Identity, name: str, blob: Blob) -> dict[str, Any]:
+    """A ConfigMap with that content."""
     manifest: dict[str, Any] = {
         "apiVersion": CONFIG_MAP.api_version,
         "kind": CONFIG_MAP.kind,

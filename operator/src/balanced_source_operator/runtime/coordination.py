@@ -22,11 +22,14 @@ from balanced_source.coordinator import (
     SourceCoordinator,
     state_codec,
 )
-from balanced_source.documents import assignment as assignment_document
+from balanced_source.documents import increments
 from balanced_source.documents import report as report_document
+from balanced_source.documents.assignment import Assignment
+from balanced_source.documents.parts import Content
 from balanced_source.documents.report import HostReport
 from balanced_source.documents.storage import unpack
 from balanced_source.errors import StateConflictError, StateError
+from balanced_source_operator.kube.port import Manifest
 from balanced_source_operator.resources.documents import blob_of
 from balanced_source_operator.resources.identity import Identity
 from balanced_source_operator.resources.kinds import CONFIG_MAP
@@ -62,6 +65,7 @@ class Coordination:
         self._assignment = DocumentWriter(environment.api, source, source.documents.assignment)
         self._results: list[CallCompleted] = []
         self._calls: CallRunner | None = None
+        self._base: increments.Base | None = None
         self._undone: list[Effect] = []
         self._saved_at = 0.0
         self._log = log.bind(source=source.name, namespace=source.namespace)
@@ -103,8 +107,9 @@ class Coordination:
             self._troubles.set("StateCorrupt", message)
             return None
         self._troubles.set("StateCorrupt", None)
+        self._base = None
         with contextlib.suppress(StateError):
-            await self._assignment.read()
+            await self._read_assignment()
         coordinator: SourceCoordinator[Any, Any] = SourceCoordinator(
             desired.source, parallelism=desired.spec.parallelism, lineage=self._lineage(), restored=restored
         )
@@ -123,8 +128,8 @@ class Coordination:
         """For a coordinator without stored state: 1, or more than any seen if the source is not new."""
         seen = []
         with contextlib.suppress(StateError):
-            if self._assignment.text is not None:
-                seen.append(assignment_document.decode(self._assignment.text, source=self._identity.uid).lineage)
+            if (content := self._assignment.content) is not None:
+                seen.append(increments.decode(content, source=self._identity.uid).lineage)
         if (report := self._report()) is not None:
             seen.append(report.lineage)
         return max(seen, default=0) + 1
@@ -179,30 +184,44 @@ class Coordination:
                 await self._state.swap(text)
                 self._saved_at = time.monotonic()
             case PublishAssignment():
-                text = assignment_document.encode(effect.assignment, source=self._identity.uid)
-                if text != self._assignment.text:
-                    await self._assignment.put(text)
-                    self._log.info("assignment published", epoch=effect.assignment.epoch)
-                    self._env.metrics.published(self._identity)
+                await self._publish(effect.assignment)
             case ExecuteCall():
                 if self._calls is not None:
                     self._calls.submit(effect)
             case ReportFact():
                 await self._events.post(effect.reason, effect.message, warning=effect.warning)
 
+    async def _read_assignment(self) -> None:
+        await self._assignment.read()
+        content = self._assignment.content
+        if content is not None and content.base is not None:
+            self._base = increments.Base.read(content.base, source=self._identity.uid)
+
+    async def _publish(self, assignment: Assignment) -> None:
+        text, base = increments.encode(assignment, source=self._identity.uid, base=self._base)
+        content = Content(text, base.text if base is not None else None)
+        if content != self._assignment.content:
+            await self._assignment.put(content)
+            self._log.info("assignment published", epoch=assignment.epoch)
+            self._env.metrics.published(self._identity)
+        self._base = base
+
     # --- keeping ------------------------------------------------------------------------------------------------
 
     async def _repair(self) -> None:
         """Restore what somebody else changed or deleted."""
-        if self._state.is_foreign(self._observed.get(CONFIG_MAP, self._state.name)):
+        if self._state.is_foreign(self._seen):
             await self._restore_state()
-        if self._assignment.is_foreign(self._observed.get(CONFIG_MAP, self._assignment.name)):
+        if self._assignment.is_foreign(self._seen):
             await self._restore_assignment()
 
+    def _seen(self, name: str) -> Manifest | None:
+        return self._observed.get(CONFIG_MAP, name)
+
     async def _restore_assignment(self) -> None:
-        name, text = self._assignment.name, self._assignment.text
-        if text is not None and await self._assignment.is_still_foreign():
-            await self._assignment.put(text)
+        name, content = self._assignment.name, self._assignment.content
+        if content is not None and await self._assignment.is_still_foreign():
+            await self._assignment.put(content)
             message = f"ConfigMap {name} was changed or deleted by hand: restored"
             await self._events.post("AssignmentRestored", message, warning=True)
 
@@ -210,7 +229,7 @@ class Coordination:
         """Another operator's state is a conflict; anything else is overwritten with what we know."""
         if not await self._state.is_still_foreign():
             return
-        mine, name = self._state.text, self._state.name
+        mine, name = self._state.content, self._state.name
         if await self._is_valid_state():
             raise StateConflictError(f"ConfigMap {name} was written by somebody else")
         if mine is not None:

@@ -1,11 +1,28 @@
 """The operator's documents in ConfigMaps: compare-and-swap for the state, repair for the assignment."""
 
-from balanced_source.documents.storage import unpack
-from balanced_source.errors import StateConflictError, StateError
+from collections.abc import Callable
+
+from balanced_source.documents.parts import Content, assemble, lay_out, parts_of, with_parts
+from balanced_source.documents.storage import Blob
+from balanced_source.errors import StateConflictError
 from balanced_source_operator.kube.port import ConflictError, KubernetesApi, Manifest
-from balanced_source_operator.resources.documents import blob_of, config_map
+from balanced_source_operator.resources.documents import blob_of, config_map_of
 from balanced_source_operator.resources.identity import Identity
 from balanced_source_operator.resources.kinds import CONFIG_MAP
+from balanced_source_operator.runtime.parts import PartWriter, read_parts
+
+Lookup = Callable[[str], Manifest | None]
+"""What was last seen of a ConfigMap."""
+
+
+async def read_content(api: KubernetesApi, namespace: str, found: Manifest) -> Content:
+    """What a ConfigMap and its parts hold.
+
+    Raises:
+        CorruptDocumentError: no document, or not all of it.
+    """
+    head, name = blob_of(found), str(found["metadata"]["name"])
+    return assemble(head, await read_parts(api, namespace, name, parts_of(head)))
 
 
 class DocumentWriter:
@@ -13,68 +30,76 @@ class DocumentWriter:
 
     Attributes:
         name: of the ConfigMap.
-        text: what is stored, as far as we know; None if nothing is.
+        content: what is stored, as far as we know; None if nothing is.
     """
 
     def __init__(self, api: KubernetesApi, source: Identity, name: str) -> None:
         self._api = api
         self._source = source
         self.name = name
-        self.text: str | None = None
+        self.content: Content | None = None
+        self._head = Blob()
         self._revision: str | None = None
+        self._parts = PartWriter(api, source, name)
+
+    @property
+    def text(self) -> str | None:
+        """The document of `content`."""
+        return self.content.document if self.content is not None else None
 
     async def read(self) -> str | None:
-        """Look at what is stored; None if nothing is.
+        """Look at what is stored; None if nothing is. `content` has it whole.
 
         Raises:
             CorruptDocumentError: something is, but no document.
         """
-        self.text = None
+        self.content = None
+        self._parts.forget()
         found = await self._found()
         self._revision = found["metadata"]["resourceVersion"] if found is not None else None
         if found is None or not self._is_ours(found):
             return None
-        self.text = unpack(blob_of(found))
-        return self.text
+        self._head = blob_of(found)
+        self.content = await read_content(self._api, self._source.namespace, found)
+        self._parts.adopt(parts_of(self._head))
+        return self.content.document
 
-    async def swap(self, text: str) -> None:
+    async def swap(self, document: str) -> None:
         """Store, if nobody else has stored since.
 
         Raises:
             StateConflictError: somebody has.
+            StateError: it is too large.
         """
         try:
-            await self._write(text)
+            await self._write(Content(document))
         except ConflictError as error:
             raise StateConflictError(f"ConfigMap {self.name} was written by somebody else") from error
 
-    async def put(self, text: str) -> None:
+    async def put(self, content: Content) -> None:
         """Store, whatever is there."""
         try:
-            await self._write(text)
+            await self._write(content)
         except ConflictError:
             found = await self._found()
             self._revision = found["metadata"]["resourceVersion"] if found is not None else None
-            await self._write(text)
+            await self._write(content)
 
-    def is_foreign(self, seen: Manifest | None) -> bool:
-        """Whether what a watch delivered is not what we wrote. It may only be late: ask `is_still_foreign`."""
-        if self.text is None:
+    def is_foreign(self, seen: Lookup) -> bool:
+        """Whether what watches delivered is not what we wrote. It may only be late: ask `is_still_foreign`."""
+        if self.content is None:
             return False
-        return seen is None or self._differs(seen)
+        head = seen(self.name)
+        return head is None or self._differs(head) or self._parts.is_foreign(seen)
 
     async def is_still_foreign(self) -> bool:
         """Whether somebody else changed or deleted the document: looks at what is stored now."""
         found = await self._found()
-        return found is None or self._differs(found)
+        return found is None or self._differs(found) or await self._parts.is_still_foreign()
 
     def _differs(self, manifest: Manifest) -> bool:
-        if manifest["metadata"]["resourceVersion"] == self._revision:
-            return False
-        try:
-            return unpack(blob_of(manifest)) != self.text
-        except StateError:
-            return True
+        is_same_revision = manifest["metadata"]["resourceVersion"] == self._revision
+        return not is_same_revision and blob_of(manifest) != self._head
 
     def _is_ours(self, manifest: Manifest) -> bool:
         """A namesake's left-over, about to be collected, is not."""
@@ -83,11 +108,24 @@ class DocumentWriter:
     async def _found(self) -> Manifest | None:
         return await self._api.get(CONFIG_MAP, self._source.namespace, self.name)
 
-    async def _write(self, text: str) -> None:
-        manifest = config_map(self._source, self.name, text)
+    async def _write(self, content: Content) -> None:
+        """Parts first, then the head that names them, then the parts that nobody needs any more."""
+        head, parts = lay_out(content)
+        if parts:
+            await self._check_revision()
+        head = with_parts(head, await self._parts.write(parts))
+        manifest = config_map_of(self._source, self.name, head)
         if self._revision is None:
             stored = await self._api.create(CONFIG_MAP, manifest)
         else:
             metadata = {**manifest["metadata"], "resourceVersion": self._revision}
             stored = await self._api.replace(CONFIG_MAP, {**manifest, "metadata": metadata})
-        self.text, self._revision = text, stored["metadata"]["resourceVersion"]
+        self.content, self._head, self._revision = content, head, stored["metadata"]["resourceVersion"]
+        await self._parts.head_stored()
+
+    async def _check_revision(self) -> None:
+        """Parts are written without a compare-and-swap of their own: see before that we are still the only writer."""
+        found = await self._found()
+        revision = found["metadata"]["resourceVersion"] if found is not None else None
+        if revision != self._revision:
+            raise ConflictError(f"ConfigMap {self.name} has changed")

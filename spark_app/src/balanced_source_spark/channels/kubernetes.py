@@ -11,9 +11,10 @@ from lightkube import ApiError, Client, KubeConfig
 from lightkube.core.exceptions import ConfigError
 from lightkube.resources.core_v1 import ConfigMap
 
-from balanced_source.documents import assignment as assignment_document
+from balanced_source.documents import increments
 from balanced_source.documents import report as report_document
 from balanced_source.documents.assignment import Assignment
+from balanced_source.documents.parts import Content, PartRef, is_part, join, part_names, parts_of
 from balanced_source.documents.report import HostReport
 from balanced_source.documents.storage import Blob, Names, pack, unpack
 from balanced_source.errors import FencedError, StateError
@@ -64,6 +65,8 @@ class KubernetesChannel:
         self._uid = uid
         self._stop = threading.Event()
         self._mine: HostReport | None = None
+        self._base: increments.Base | None = None
+        self._base_refs: tuple[PartRef, ...] = ()
         self._revision: str | None = None
 
     def start(self, listener: AssignmentListener) -> None:
@@ -168,10 +171,29 @@ class KubernetesChannel:
 
     def _assignment_in(self, found: ConfigMap) -> Assignment | None:
         try:
-            return assignment_document.decode(unpack(_blob(found)), source=self._uid)
+            return self._decoded(_blob(found))
         except StateError as error:
             log.warning("assignment refused", error=str(error))
             return None
+
+    def _decoded(self, head: Blob) -> Assignment:
+        """The assignment; the base that it builds upon is read once for all increments.
+
+        Raises:
+            StateError: it cannot be used.
+            ChannelError: head and parts do not belong together, because another base is being written: try again.
+        """
+        refs = parts_of(head)
+        if not refs:
+            return increments.decode(Content(unpack(head)), source=self._uid)
+        if self._base is None or refs != self._base_refs:
+            names = part_names(self._names.assignment)
+            blobs = [_blob(self._get(names[ref.number])) for ref in refs]
+            if not all(is_part(blob, ref) for blob, ref in zip(blobs, refs, strict=True)):
+                raise ChannelError("the parts of the assignment are being replaced")
+            self._base = increments.Base.read(join(refs, blobs), source=self._uid)
+            self._base_refs = refs
+        return increments.apply(unpack(head), self._base, source=self._uid)
 
     def _report_in(self, found: ConfigMap) -> HostReport | None:
         try:

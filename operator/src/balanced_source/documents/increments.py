@@ -1,0 +1,131 @@
+"""Assignments as increments: a large base that is written once, and a small document that says what is different.
+
+A rescale of a hundred thousand splits that moves a few hundred of them is published in a few kilobytes. A small
+assignment is published whole: it stays readable.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final, TypeVar
+
+from balanced_source.api import Json, SplitId
+from balanced_source.documents import assignment as whole
+from balanced_source.documents import columns, envelope, storage
+from balanced_source.documents.assignment import Assignment
+from balanced_source.documents.parts import Content
+from balanced_source.errors import CorruptDocumentError
+
+V = TypeVar("V")
+
+KIND: Final = envelope.Kind(name="AssignmentIncrement", version=1, upgrades={})
+
+TOO_MUCH: Final = 4
+"""An increment that has more than 1/4 of its base's size, or of its splits, becomes a new base."""
+
+_TABLES: Final = ("owners", "starts", "since", "attributes")
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """An assignment that increments build upon, and its document."""
+
+    assignment: Assignment
+    text: str
+    digest: str
+
+    @classmethod
+    def read(cls, text: str, *, source: str | None) -> "Base":
+        """From its document.
+
+        Raises:
+            CorruptDocumentError, IncompatibleVersionError: see `envelope.decode`.
+        """
+        return cls(whole.decode(text, source=source), text, _digest(text))
+
+
+def encode(assignment: Assignment, *, source: str, base: Base | None) -> tuple[str, Base | None]:
+    """The document of an assignment, and the base that it builds upon, which is `base` if that is of use."""
+    if base is not None and (text := _small_increment(assignment, source, base)) is not None:
+        return text, base
+    text = whole.encode(assignment, source=source)
+    if len(text) <= storage.PLAIN_LIMIT:
+        return text, None
+    fresh = Base(assignment, text, _digest(text))
+    return _increment(assignment, source, fresh), fresh
+
+
+def decode(content: Content, *, source: str | None = None) -> Assignment:
+    """Read an assignment, whole or as an increment.
+
+    Raises:
+        CorruptDocumentError, IncompatibleVersionError: see `envelope.decode`.
+    """
+    if content.base is None:
+        return whole.decode(content.document, source=source)
+    return apply(content.document, Base.read(content.base, source=source), source=source)
+
+
+def apply(document: str, base: Base, *, source: str | None = None) -> Assignment:
+    """Read an increment upon `base`.
+
+    Raises:
+        CorruptDocumentError: it builds upon another base; and see `envelope.decode`.
+        IncompatibleVersionError: see `envelope.decode`.
+    """
+    body = envelope.decode(KIND, document, source=source)
+
+    def build(content: dict[str, Any]) -> Assignment:
+        if content["base"] != base.digest:
+            raise CorruptDocumentError("the increment builds upon another base")
+        tables: dict[str, Any] = {name: _applied(getattr(base.assignment, name), content[name]) for name in _TABLES}
+        retained = _applied(dict.fromkeys(base.assignment.retained), content["retained"])
+        rest = envelope.upgraded(whole.KIND, content["rest"], int(content["version"]))
+        return replace(whole.from_json(rest), **tables, retained=frozenset(retained))
+
+    return envelope.parse_body(KIND, body, build)
+
+
+def _small_increment(assignment: Assignment, source: str, base: Base) -> str | None:
+    known = base.assignment.owners
+    changed = sum(known.get(s) != o for s, o in assignment.owners.items())
+    if changed * TOO_MUCH > max(len(known), len(assignment.owners)):
+        return None
+    text = _increment(assignment, source, base)
+    return text if len(text) * TOO_MUCH <= max(len(base.text), TOO_MUCH * storage.PLAIN_LIMIT) else None
+
+
+def _increment(assignment: Assignment, source: str, base: Base) -> str:
+    rest = replace(assignment, owners={}, starts={}, since={}, attributes={}, retained=frozenset())
+    before, after = dict.fromkeys(base.assignment.retained), dict.fromkeys(assignment.retained)
+    body: dict[str, Json] = {
+        "base": base.digest,
+        "version": whole.KIND.version,
+        "rest": whole.to_json(rest),
+        "retained": _difference(before, after),
+        **{name: _difference(getattr(base.assignment, name), getattr(assignment, name)) for name in _TABLES},
+    }
+    return envelope.encode(KIND, source, body)
+
+
+def _difference(before: Mapping[SplitId, Any], after: Mapping[SplitId, Any]) -> Json:
+    """What to set and what to drop; a table that has become empty is dropped as a whole."""
+    if before is after:
+        return {"set": [], "drop": []}
+    if before and not after:
+        return {"set": [], "drop": None}
+    missing = object()
+    changed = {s: value for s, value in after.items() if before.get(s, missing) != value}
+    gone = [s for s in before if s not in after]
+    return {"set": columns.encode_map(changed), "drop": columns.encode_ids(gone)}
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def _applied(before: Mapping[SplitId, V], change: Mapping[str, Json]) -> dict[SplitId, V]:
+    kept = {} if change["drop"] is None else dict(before)
+    for split_id in columns.decode_ids(change["drop"] or []):
+        del kept[split_id]
+    return {**kept, **columns.decode_map(change["set"])}

@@ -1,0 +1,120 @@
+"""Assignments as increments: they read as if they had been published whole, and small changes are small."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from balanced_source.api import SplitId
+from balanced_source.documents import assignment as whole
+from balanced_source.documents import increments, storage
+from balanced_source.documents.assignment import Assignment
+from balanced_source.documents.increments import Base
+from balanced_source.documents.parts import Content
+from balanced_source.errors import CorruptDocumentError
+
+IDS: list[SplitId] = [("c", f"t{i // 10}", i % 10) for i in range(60)]
+NAMES = st.sampled_from(IDS)
+
+
+@st.composite
+def assignments(draw: st.DrawFn) -> Assignment:
+    return Assignment(
+        epoch=draw(st.integers(1, 9)),
+        parallelism=draw(st.integers(1, 9)),
+        owners=draw(st.dictionaries(NAMES, st.integers(0, 9))),
+        starts=draw(st.dictionaries(NAMES, st.integers(0, 99) | st.none())),
+        since=draw(st.dictionaries(NAMES, st.integers(0, 9))),
+        attributes=draw(st.dictionaries(NAMES, st.just({"stop": 4}))),
+        retained=frozenset(draw(st.sets(NAMES))),
+        settings={"kafka": {}},
+    )
+
+
+@pytest.fixture
+def _small_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(storage, "PLAIN_LIMIT", 400)
+
+
+@pytest.mark.usefixtures("_small_limit")
+@settings(max_examples=200, deadline=None)
+@given(st.lists(assignments(), min_size=1, max_size=6))
+def test_each_reads_as_if_it_were_whole(published: list[Assignment]) -> None:
+    base: Base | None = None
+    for assignment in published:
+        text, base = increments.encode(assignment, source="uid", base=base)
+        content = Content(text, base.text if base is not None else None)
+        assert increments.decode(content, source="uid") == assignment
+        if base is not None:
+            assert increments.apply(text, base, source="uid") == assignment
+
+
+def large(epoch: int = 1, splits: int = 20_000) -> Assignment:
+    """Read by a hundred readers, each split begun anew."""
+    ids: list[SplitId] = [("main", f"topic-{i // 50:04d}", i % 50) for i in range(splits)]
+    return Assignment(
+        epoch=epoch,
+        parallelism=100,
+        owners={s: i % 100 for i, s in enumerate(ids)},
+        starts={s: 7919 * i for i, s in enumerate(ids)},
+    )
+
+
+def test_a_rescale_that_moves_few_splits_publishes_little() -> None:
+    first, base = increments.encode(large(), source="uid", base=None)
+    assert base is not None
+    moved = dict.fromkeys(list(large().owners)[::100], 100)
+    after = replace(large(2), parallelism=101, owners={**large().owners, **moved}, starts={})
+
+    text, still = increments.encode(after, source="uid", base=base)
+    assert still is base, "the large part is not written again"
+    assert len(first) < 1_000
+    assert len(text) < len(base.text) / 20
+    assert increments.apply(text, base) == after
+
+
+def test_a_change_of_everything_becomes_a_new_base() -> None:
+    _, base = increments.encode(large(), source="uid", base=None)
+    other = replace(large(2), owners={s: (o + 1) % 100 for s, o in large().owners.items()})
+
+    _, fresh = increments.encode(other, source="uid", base=base)
+    assert fresh is not None
+    assert fresh is not base
+    assert fresh.assignment == other
+
+
+def test_a_small_assignment_is_whole() -> None:
+    text, base = increments.encode(large(splits=10), source="uid", base=None)
+
+    assert base is None
+    assert whole.decode(text, source="uid") == large(splits=10)
+
+
+def test_an_increment_upon_another_base_is_refused() -> None:
+    text, base = increments.encode(large(), source="uid", base=None)
+    _, other = increments.encode(large(5), source="uid", base=None)
+    assert base is not None
+    assert other is not None
+
+    with pytest.raises(CorruptDocumentError, match="another base"):
+        increments.apply(text, other, source="uid")
+
+
+def test_an_increment_of_another_source_is_refused() -> None:
+    text, base = increments.encode(large(), source="uid", base=None)
+    assert base is not None
+
+    with pytest.raises(CorruptDocumentError, match="belongs to source uid, not to other"):
+        increments.apply(text, base, source="other")
+
+
+def test_what_is_read_again_goes_on_from_the_same_base() -> None:
+    """An operator that starts anew publishes an increment, not everything."""
+    text, base = increments.encode(large(), source="uid", base=None)
+    assert base is not None
+
+    again, still = increments.encode(large(), source="uid", base=Base.read(base.text, source="uid"))
+    assert again == text
+    assert still is not None
+    assert still.digest == base.digest

@@ -1,0 +1,117 @@
+"""Large documents in parts: nothing that a stored head names is overwritten, and damage is noticed."""
+
+import random
+import string
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from balanced_source.documents import storage
+from balanced_source.documents.parts import (
+    PARTS,
+    Content,
+    PartRef,
+    allocate,
+    assemble,
+    cut,
+    is_part,
+    lay_out,
+    part_names,
+    parts_of,
+    with_parts,
+)
+from balanced_source.documents.storage import Blob
+from balanced_source.errors import CorruptDocumentError, StateError
+
+
+@pytest.fixture(autouse=True)
+def _small_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(storage, "PLAIN_LIMIT", 100)
+    monkeypatch.setattr(storage, "BLOB_LIMIT", 200)
+
+
+def text(size: int, seed: int = 0) -> str:
+    """Text that hardly compresses."""
+    return "".join(random.Random(seed).choices(string.ascii_letters, k=size))
+
+
+def stored(content: Content, named: Sequence[PartRef] = ()) -> tuple[Blob, list[Blob]]:
+    head, parts = lay_out(content)
+    return with_parts(head, allocate(parts, named)), [part.blob for part in parts]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        Content(text(50)),
+        Content(text(150)),
+        Content(text(900)),
+        Content(text(50), base=text(900)),
+        Content(text(150), base=text(10)),
+    ],
+)
+def test_what_is_stored_is_read(content: Content) -> None:
+    head, parts = stored(content)
+
+    assert assemble(head, parts) == content
+    assert len(parts_of(head)) == len(parts)
+    sizes = [len(part.data) for part in lay_out(content)[1]]
+    assert all(size <= 200 for size in sizes)
+
+
+def test_only_large_documents_have_parts() -> None:
+    assert stored(Content(text(50)))[1] == []
+    assert len(stored(Content(text(900)))[1]) > 1
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.integers(0, 2**16), min_size=1, max_size=12))
+def test_what_the_stored_head_names_is_never_overwritten(seeds: list[int]) -> None:
+    """Documents follow each other; of some only the parts were written, because their head was refused."""
+    slots: dict[int, str] = {}
+    named: tuple[PartRef, ...] = ()
+    written: tuple[PartRef, ...] = ()
+    for seed in seeds:
+        parts = cut(text(50 + seed % 900, seed))
+        refs = allocate(parts, named, written)
+        assert len({ref.number for ref in refs}) == len({ref.digest for ref in refs})
+        slots |= {ref.number: ref.digest for ref in refs}
+        assert all(slots[ref.number] == ref.digest for ref in named), "the stored head still finds its parts"
+        written = tuple(ref for ref in (*written, *refs) if slots[ref.number] == ref.digest)
+        if seed % 2:
+            named, written = refs, ()
+    assert all(number < PARTS for number in slots)
+
+
+def test_a_part_that_is_stored_already_stays_where_it_is() -> None:
+    parts = cut(text(500))
+    refs = allocate(parts, ())
+
+    assert allocate(parts, refs) == refs
+
+
+@pytest.mark.parametrize("damage", [Blob(), Blob(binary={"part": "AAAA"}), Blob(binary={"part": "no base64!"})])
+def test_a_part_that_is_another_is_noticed(damage: Blob) -> None:
+    head, parts = stored(Content(text(900)))
+    parts[1] = damage
+
+    assert not is_part(damage, parts_of(head)[1])
+    with pytest.raises(CorruptDocumentError, match="part 1 is not the one that the head names"):
+        assemble(head, parts)
+
+
+def test_a_malformed_list_of_parts_is_noticed() -> None:
+    with pytest.raises(CorruptDocumentError, match=r"parts\.json is malformed"):
+        parts_of(Blob(data={"parts.json": "[[1]]"}))
+
+
+def test_what_is_too_large_is_told() -> None:
+    with pytest.raises(StateError, match="does not fit into 8 parts"):
+        allocate(cut(text(5000)), ())
+
+
+def test_names_are_known_before_there_is_a_part() -> None:
+    assert part_names("orders-assignment")[0] == "orders-assignment-0"
+    assert len(part_names("orders-assignment")) == PARTS
