@@ -86,6 +86,11 @@ test-native: native ## The native reader's own tests and lints
 	  && CARGO_TARGET_DIR=$(BALANCED_SOURCE_CACHE)/cargo-native cargo clippy --quiet --release --all-targets --locked -- -D warnings \
 	  && CARGO_TARGET_DIR=$(BALANCED_SOURCE_CACHE)/cargo-native cargo test --quiet --release --locked
 
+bench-enumerator: install ## Time, memory and bytes of 1 000 … 1 000 000 splits (ARGS="--splits 1000 --repeats 1")
+	@PYTHONPATH=. $(RUN) benchmarks.bench_enumerator $(ARGS)
+
+.PHONY: bench-enumerator
+
 bench-read: native ## Reading beside Spark's own Kafka source and a bare loop (QUICK=1: a subset)
 	@PYTHONPATH=tests:. $(RUN) benchmarks.bench_read $(if $(QUICK),--quick,) $(ARGS)
 

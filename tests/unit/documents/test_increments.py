@@ -62,16 +62,26 @@ def large(epoch: int = 1, splits: int = 20_000) -> Assignment:
 
 
 def test_a_rescale_that_moves_few_splits_publishes_little() -> None:
-    first, base = increments.encode(large(), source="uid", base=None)
+    adopted = replace(large(), starts={})
+    first, base = increments.encode(adopted, source="uid", base=None)
     assert base is not None
     moved = dict.fromkeys(list(large().owners)[::100], 100)
-    after = replace(large(2), parallelism=101, owners={**large().owners, **moved}, starts={})
+    after = replace(adopted, epoch=2, parallelism=101, owners={**adopted.owners, **moved})
 
     text, still = increments.encode(after, source="uid", base=base)
     assert still is base, "the large part is not written again"
     assert len(first) < 1_000
-    assert len(text) < len(base.text) / 20
+    assert len(text) < len(base.text) / 8
     assert increments.apply(text, base) == after
+
+
+def test_positions_that_are_adopted_do_not_stay_in_the_base() -> None:
+    _, base = increments.encode(large(), source="uid", base=None)
+    _, fresh = increments.encode(replace(large(2), starts={}), source="uid", base=base)
+
+    assert base is not None
+    assert fresh is not None
+    assert len(fresh.text) < len(base.text) / 2
 
 
 def test_a_change_of_everything_becomes_a_new_base() -> None:

@@ -128,4 +128,5 @@ def test_the_driver_may_read_its_assignment_and_write_its_report_and_nothing_els
         ("watch", "orders-assignment"),
         ("get", "orders-readers"),
         ("patch", "orders-readers"),
+        *(("get", f"orders-assignment-{number}") for number in range(16)),
     }

@@ -64,7 +64,7 @@ def test_the_base_is_read_once_for_all_increments(cluster: Cluster) -> None:
     reader = channel(cluster)
     cluster.publish(assignment(4))
     assert reader.claim("0") == 5
-    cluster.publish(replace(assignment(6), starts={}))
+    cluster.publish(replace(assignment(6), parallelism=5))
     assert reader.claim("0") == 7
 
     assert cluster.reads["orders-assignment"] == 2

@@ -89,7 +89,10 @@ def apply(document: str, base: Base, *, source: str | None = None) -> Assignment
 def _small_increment(assignment: Assignment, source: str, base: Base) -> str | None:
     known = base.assignment.owners
     changed = sum(known.get(s) != o for s, o in assignment.owners.items())
-    if changed * TOO_MUCH > max(len(known), len(assignment.owners)):
+    is_changed_much = changed * TOO_MUCH > max(len(known), len(assignment.owners))
+    # Positions where splits began are most of a first base, and of no use once the splits are adopted.
+    is_outdated = 2 * len(base.assignment.starts) > len(known) and 4 * len(assignment.starts) < len(known)
+    if is_changed_much or is_outdated:
         return None
     text = _increment(assignment, source, base)
     return text if len(text) * TOO_MUCH <= max(len(base.text), TOO_MUCH * storage.PLAIN_LIMIT) else None

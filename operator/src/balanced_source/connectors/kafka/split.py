@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Self
 
 from balanced_source.api import IDENTITY, STOP, BoundedSplit, Json, Position, SplitId
@@ -46,8 +47,14 @@ class KafkaPartitionSplit(BoundedSplit):
         return self if position == self.offset else replace(self, offset=position)
 
     def attributes(self) -> Mapping[str, Json]:
-        everything = {STOP: self.stopping_offset, IDENTITY: self.topic_id}
-        return {key: value for key, value in everything.items() if value is not None}
+        return _attributes(self.stopping_offset, self.topic_id)
+
+
+@lru_cache(maxsize=65536)
+def _attributes(stopping_offset: int | None, topic_id: str | None) -> Mapping[str, Json]:
+    """The same for all partitions of a topic, mostly; asked for every split at every publication."""
+    everything = {STOP: stopping_offset, IDENTITY: topic_id}
+    return {key: value for key, value in everything.items() if value is not None}
 
 
 def split_of(split_id: SplitId, offset: Position, attributes: Mapping[str, Json]) -> KafkaPartitionSplit:

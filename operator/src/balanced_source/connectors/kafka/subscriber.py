@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from balanced_source.connectors.discovery import Discovered
@@ -13,6 +14,14 @@ INTERNAL_TOPICS: Final = frozenset({"__consumer_offsets", "__transaction_state",
 """Never matched by a pattern."""
 
 _SHOWN: Final = 5
+
+
+@lru_cache(maxsize=65536)
+def _is_chosen(topic: str, pattern: str, exclude: str | None) -> bool:
+    """Asked again and again for each partition of a topic."""
+    if topic in INTERNAL_TOPICS or not compiled(pattern).matches(topic):
+        return False
+    return exclude is None or not compiled(exclude).matches(topic)
 
 
 class KafkaSubscriber(ABC):
@@ -67,9 +76,7 @@ class TopicPattern(KafkaSubscriber):
         return None
 
     def subscribes(self, topic: str, partition: int) -> bool:
-        if topic in INTERNAL_TOPICS or not compiled(self.pattern).matches(topic):
-            return False
-        return self.exclude is None or not compiled(self.exclude).matches(topic)
+        return _is_chosen(topic, self.pattern, self.exclude)
 
     def select(self, cluster: str, partitions: Mapping[str, frozenset[int]]) -> Discovered:
         found = frozenset((cluster, t, p) for t, ps in partitions.items() for p in ps if self.subscribes(t, p))
