@@ -80,9 +80,13 @@ class CoordinatorLoop:
         self._wake = threading.Condition()
         self._is_closed = False
 
-    def start(self) -> None:
-        """Begin, in the background."""
-        threading.Thread(target=self._run, name="bsrc-coordinator", daemon=True).start()
+    def start(self) -> threading.Thread | None:
+        """Begin, in the background; returns the thread, or None if the loop was closed before: nothing happens then."""
+        if self._is_closed:
+            return None
+        thread = threading.Thread(target=self._run, name="bsrc-coordinator", daemon=True)
+        thread.start()
+        return thread
 
     def put(self, event: Event) -> None:
         """Have an event handled."""

@@ -27,6 +27,7 @@ class ThreadedFetchers(Generic[E, SplitT]):
         shape: how splits are spread over split readers.
         notify: called by any thread when a result is there; `SourceReaderContext.notify_available`.
         capacity: see `CAPACITY`.
+        may_drift: see `balanced_source.reader.FetcherSet`.
     """
 
     def __init__(
@@ -36,8 +37,9 @@ class ThreadedFetchers(Generic[E, SplitT]):
         *,
         notify: Callable[[], None] = lambda: None,
         capacity: int = CAPACITY,
+        may_drift: bool = False,
     ) -> None:
-        self._set = FetcherSet(make_reader, shape)
+        self._set = FetcherSet(make_reader, shape, may_drift)
         self._notify = notify
         self._capacity = capacity
         self._changed = threading.Condition()

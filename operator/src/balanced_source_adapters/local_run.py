@@ -52,6 +52,7 @@ class LocalRun(Generic[T]):
         offset: the readers' stored checkpoint.
         incarnation: of the reader host; `start` adds one.
         clock: seconds since the epoch.
+        idle_timeout: see `ReaderGroup`.
     """
 
     source: Source[Any, Any]
@@ -63,6 +64,7 @@ class LocalRun(Generic[T]):
     offset: StreamOffset = field(default_factory=StreamOffset)
     incarnation: int = 0
     clock: Callable[[], float] = time.time
+    idle_timeout: float | None = None
     coordinator: SourceCoordinator[Any, Any] = field(init=False)
     group: ReaderGroup[T] = field(init=False)
     _assignment: str | None = None
@@ -81,6 +83,7 @@ class LocalRun(Generic[T]):
             restored=self.offset,
             location="localhost",
             notify=self._available.set,
+            idle_timeout=self.idle_timeout,
         )
         self._exchange()
 
@@ -97,7 +100,7 @@ class LocalRun(Generic[T]):
         Returns: whether there is more to do at once.
         """
         self._execute_due()
-        has_more = self.group.poll(limit)
+        has_more = self.group.poll(limit, now=self.clock())
         epoch = self.group.host.durable.epoch
         self.group.checkpoint(self._store)
         self._exchange()

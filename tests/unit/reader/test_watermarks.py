@@ -11,11 +11,12 @@ from balanced_source.errors import ContractViolationError
 from balanced_source.reader import (
     AlignmentGroup,
     CombinedWatermark,
-    IdlenessTimer,
     PauseOrResume,
     SplitAlignment,
+    SplitIdleness,
     SplitOutputs,
 )
+from balanced_source.reader.least import Least
 
 A, B = ("a",), ("b",)
 
@@ -145,15 +146,30 @@ def test_the_combined_watermark_is_never_ahead_of_an_active_part_that_came_befor
         assert combined.is_idle == (bool(model) and not active)
 
 
-def test_silence_makes_idle() -> None:
-    timer = IdlenessTimer(timeout=10)
+def test_silence_makes_idle_and_is_counted_only_while_a_split_could_speak() -> None:
+    idleness = SplitIdleness(timeout=10)
 
-    assert not timer.is_idle(100)
-    assert not timer.is_idle(109)
-    assert timer.is_idle(110)
-    timer.active(115)
-    assert not timer.is_idle(124)
-    assert timer.is_idle(125)
+    assert idleness.look(100, {A: 0, B: 0}) == ()
+    assert idleness.look(109, {A: 0, B: 0}, held=[B]) == ()
+    assert idleness.look(110, {A: 0, B: 0}) == (A,)
+    assert idleness.look(115, {A: 1, B: 0}) == ()
+    assert idleness.look(119, {A: 1, B: 0}) == (B,)
+    assert idleness.look(126, {A: 1}) == (A,)
+    assert idleness.look(140, {A: 1, B: 0}) == (A,), "one that comes back begins anew"
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.none() | st.integers(-20, 20)), max_size=300))
+def test_the_least_is_the_least(steps: list[tuple[int, int | None]]) -> None:
+    least: Least[int] = Least()
+    model: dict[int, int] = {}
+    for key, value in steps:
+        if value is None:
+            least.discard(key)
+            model.pop(key, None)
+        else:
+            least.put(key, value)
+            model[key] = value
+        assert least.value == min(model.values(), default=None)
 
 
 def test_members_of_a_group_wait_for_the_slowest() -> None:

@@ -68,7 +68,8 @@ class ReaderOutput(SourceOutput[T_contra]):
     def create_output_for_split(self, split_id: SplitId) -> SourceOutput[T_contra]:
         """The output of a split; the same one for the same split until it is released.
 
-        Called before the split's first record. The reader's watermark waits for the new output from then on.
+        Called when the reader has got the split, before anything of it is read. The reader's watermark waits for the
+        new output from then on: for its first watermark, or until it is idle.
         """
 
     @abstractmethod

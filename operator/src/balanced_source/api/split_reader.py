@@ -96,6 +96,11 @@ class SplitReader(ABC, Generic[E, SplitT]):
         nothing; no record is lost by it.
         """
 
+    @property
+    def can_pause(self) -> bool:
+        """Whether `pause_or_resume_splits` does something: it was overridden."""
+        return type(self).pause_or_resume_splits is not SplitReader.pause_or_resume_splits
+
     def pause_or_resume_splits(self, to_pause: Collection[SplitT], to_resume: Collection[SplitT]) -> None:
         """Stop reading some splits for a while, so that the others can catch up in event time; go on with others.
 
@@ -103,7 +108,8 @@ class SplitReader(ABC, Generic[E, SplitT]):
         one that is read. A paused split goes on exactly where it stopped.
 
         Raises:
-            ContractViolationError: this reader cannot (the default); alignment of splits needs it.
+            ContractViolationError: this reader cannot (the default); alignment of splits needs it. It is not called
+                where splits may drift (`balanced_source.reader.FetcherSet.may_drift`).
         """
         raise ContractViolationError(f"{type(self).__name__} cannot pause splits: alignment of watermarks needs that")
 

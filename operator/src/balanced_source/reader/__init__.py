@@ -4,9 +4,10 @@ from balanced_source.reader.alignment import AlignmentGroup, PauseOrResume, Spli
 from balanced_source.reader.base import SourceReaderBase
 from balanced_source.reader.fetching import Fetched, Fetchers, FetcherSet, InlineFetchers, SplitFetcher, Threading
 from balanced_source.reader.group import ReaderGroup
+from balanced_source.reader.idleness import SplitIdleness
 from balanced_source.reader.outputs import SplitOutputs
 from balanced_source.reader.records import RecordsBySplits
-from balanced_source.reader.watermarks import CombinedWatermark, IdlenessTimer
+from balanced_source.reader.watermarks import CombinedWatermark
 
 __all__ = [
     "AlignmentGroup",
@@ -14,7 +15,6 @@ __all__ = [
     "Fetched",
     "FetcherSet",
     "Fetchers",
-    "IdlenessTimer",
     "InlineFetchers",
     "PauseOrResume",
     "ReaderGroup",
@@ -22,6 +22,7 @@ __all__ = [
     "SourceReaderBase",
     "SplitAlignment",
     "SplitFetcher",
+    "SplitIdleness",
     "SplitOutputs",
     "Threading",
 ]

@@ -3,12 +3,13 @@
 Pure and without a clock: members report, somebody asks now and then what to pause and what to go on with.
 """
 
-from collections.abc import Collection, Hashable, Mapping
+from collections.abc import Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from balanced_source.api import MAX_WATERMARK, MIN_WATERMARK, SplitId
 from balanced_source.errors import ContractViolationError
+from balanced_source.reader.least import Least
 
 MemberT = TypeVar("MemberT", bound=Hashable)
 
@@ -24,29 +25,31 @@ class AlignmentGroup(Generic[MemberT]):
 
     name: str
     max_drift: int
-    _members: dict[MemberT, int] = field(default_factory=dict)
+    _members: Least[MemberT] = field(default_factory=Least)
 
     def __post_init__(self) -> None:
         if self.max_drift < 0:
             raise ContractViolationError(f"alignment group {self.name}: max_drift {self.max_drift} is below 0")
 
     def report(self, member: MemberT, watermark: int, *, is_idle: bool = False) -> None:
-        """A member says how far it is. An idle one is not waited for."""
-        self._members[member] = MAX_WATERMARK if is_idle else watermark
+        """A member says how far it is. An idle one is not waited for.
+
+        Nor is one without a watermark: it may have no split, or no event time at all (FLINK-32414).
+        """
+        if is_idle or watermark == MIN_WATERMARK:
+            self.leave(member)
+        else:
+            self._members.put(member, watermark)
 
     def leave(self, member: MemberT) -> None:
         """A member is gone: nobody waits for it any more."""
-        self._members.pop(member, None)
+        self._members.discard(member)
 
     @property
     def max_allowed(self) -> int:
-        """Watermark beyond which splits are paused; no limit while nobody, or only idle members, take part.
-
-        A member without a watermark does not pause the others: it may have no event time at all yet.
-        """
-        known = [w for w in self._members.values() if w != MIN_WATERMARK]
-        slowest = min(known, default=MAX_WATERMARK)
-        return MAX_WATERMARK if slowest == MAX_WATERMARK else min(MAX_WATERMARK, slowest + self.max_drift)
+        """Watermark beyond which splits are paused; no limit while nobody, or only idle members, take part."""
+        slowest = self._members.value
+        return MAX_WATERMARK if slowest is None else min(MAX_WATERMARK, slowest + self.max_drift)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +73,10 @@ class SplitAlignment:
     def paused(self) -> frozenset[SplitId]:
         """Splits that wait."""
         return frozenset(self._paused)
+
+    def forget(self, split_ids: Iterable[SplitId]) -> None:
+        """Splits are taken away; should they come back, they are read until they are ahead again."""
+        self._paused.difference_update(split_ids)
 
     def check(self, watermarks: Mapping[SplitId, int], max_allowed: int) -> PauseOrResume:
         """What changes, given each split's watermark. Splits that are not in there are forgotten."""

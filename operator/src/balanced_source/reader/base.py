@@ -43,6 +43,7 @@ class SourceReaderBase(SourceReader[T, SplitT], Generic[E, T, SplitT, StateT]):
         self._fetchers = fetchers
         self._emitter = emitter
         self._states: dict[SplitId, StateT] = {}
+        self._without_output: set[SplitId] = set()
         self._generations: dict[SplitId, int] = {}
         self._last_generation = 0
         self._fetched: Fetched[E] | None = None
@@ -69,9 +70,11 @@ class SourceReaderBase(SourceReader[T, SplitT], Generic[E, T, SplitT, StateT]):
         """Nothing to do for a reader whose enumerator pushes."""
 
     def poll_next(self, output: ReaderOutput[T]) -> InputStatus:
-        while self._fetched is not None or self._take():
-            if self._emit_next(output):
-                return InputStatus.MORE_AVAILABLE
+        self._create_outputs(output)
+        if (self._fetched is not None or self._take()) and self._emit_next(output):
+            return InputStatus.MORE_AVAILABLE
+        if self._fetchers.has_result():  # come meanwhile, or next after a fetch that brought nothing
+            return InputStatus.MORE_AVAILABLE
         if self._gets_more or self._states or not self._fetchers.is_idle():
             return InputStatus.NOTHING_AVAILABLE
         return InputStatus.END_OF_INPUT
@@ -89,6 +92,7 @@ class SourceReaderBase(SourceReader[T, SplitT], Generic[E, T, SplitT, StateT]):
             if split.split_id in self._states:
                 raise ContractViolationError(f"reader {self.context.subtask_id} has split {split.split_id} already")
             self._states[split.split_id] = self.initialized_state(split)
+            self._without_output.add(split.split_id)
             self._generations[split.split_id] = self._last_generation
         self._fetchers.add_splits(tuple(splits), self._last_generation)
 
@@ -109,6 +113,12 @@ class SourceReaderBase(SourceReader[T, SplitT], Generic[E, T, SplitT, StateT]):
         self._fetchers.close()
 
     # --- one fetch after another --------------------------------------------------------------------------------
+
+    def _create_outputs(self, output: ReaderOutput[T]) -> None:
+        """So that the watermark waits for splits of which nothing was read yet: their records would come late."""
+        for split_id in self._without_output:
+            output.create_output_for_split(split_id)
+        self._without_output.clear()
 
     def _take(self) -> bool:
         self._fetched = self._fetchers.poll()
@@ -153,4 +163,5 @@ class SourceReaderBase(SourceReader[T, SplitT], Generic[E, T, SplitT, StateT]):
 
     def _forget(self, split_id: SplitId) -> StateT:
         del self._generations[split_id]
+        self._without_output.discard(split_id)
         return self._states.pop(split_id)

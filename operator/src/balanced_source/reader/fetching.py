@@ -191,10 +191,19 @@ class SplitFetcher(Generic[E, SplitT]):
 
 @dataclass(slots=True)
 class FetcherSet(Generic[E, SplitT]):
-    """All split readers of one reader, and which splits each of them has."""
+    """All split readers of one reader, and which splits each of them has.
+
+    Attributes:
+        make_reader: makes a split reader.
+        threading: how splits are spread over them.
+        may_drift: whether splits that shall be paused go on where their split reader cannot pause
+            (`SplitReader.can_pause`); otherwise that is an error. It is Flink's
+            ``pipeline.watermark-alignment.allow-unaligned-source-splits``.
+    """
 
     make_reader: Callable[[], SplitReader[E, SplitT]]
     threading: Threading
+    may_drift: bool = False
     fetchers: list[SplitFetcher[E, SplitT]] = field(default_factory=list)
 
     def add_splits(self, splits: Sequence[SplitT], generation: int) -> list[SplitFetcher[E, SplitT]]:
@@ -218,7 +227,8 @@ class FetcherSet(Generic[E, SplitT]):
     def pause_or_resume_splits(self, to_pause: Collection[SplitId], to_resume: Collection[SplitId]) -> None:
         """See `Fetchers`."""
         for fetcher in self.fetchers:
-            fetcher.pause_or_resume_splits(to_pause, to_resume)
+            if fetcher.reader.can_pause or not self.may_drift:
+                fetcher.pause_or_resume_splits(to_pause, to_resume)
 
     def retire(self, fetcher: SplitFetcher[E, SplitT]) -> bool:
         """Whether a fetcher is not needed any more, and was taken out: whoever drives it closes its split reader."""
@@ -238,12 +248,22 @@ class FetcherSet(Generic[E, SplitT]):
 
 
 class InlineFetchers(Generic[E, SplitT]):
-    """`Fetchers` without any thread: `poll` fetches. For split readers that do not block, and for tests."""
+    """`Fetchers` without any thread: `poll` fetches. For split readers that do not block, and for tests.
+
+    Args:
+        make_reader: makes a split reader.
+        threading: how splits are spread over split readers.
+        may_drift: see `FetcherSet`.
+    """
 
     def __init__(
-        self, make_reader: Callable[[], SplitReader[E, SplitT]], threading: Threading = Threading.ONE_READER
+        self,
+        make_reader: Callable[[], SplitReader[E, SplitT]],
+        threading: Threading = Threading.ONE_READER,
+        *,
+        may_drift: bool = False,
     ) -> None:
-        self._set = FetcherSet(make_reader, threading)
+        self._set = FetcherSet(make_reader, threading, may_drift)
 
     def add_splits(self, splits: Sequence[SplitT], generation: int) -> None:
         """See `Fetchers`."""

@@ -25,6 +25,7 @@ from balanced_source.documents.report import HostReport
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.host import ReaderHost
 from balanced_source.reader.alignment import AlignmentGroup, SplitAlignment
+from balanced_source.reader.idleness import SplitIdleness
 from balanced_source.reader.outputs import SplitOutputs
 
 T = TypeVar("T")
@@ -34,8 +35,17 @@ T = TypeVar("T")
 class _Reader(Generic[T]):
     reader: SourceReader[T, Any]
     output: SplitOutputs[T]
+    idleness: SplitIdleness | None = None
     alignment: SplitAlignment = field(default_factory=SplitAlignment)
+    member: object = field(default_factory=object)
     has_ended: bool = False
+
+    def look(self, now: float, *, is_held_up: bool) -> None:
+        """Mark splits idle of which nothing came, though it could have."""
+        if self.idleness is not None:
+            activity = self.output.activity()
+            held = activity.keys() if is_held_up else self.alignment.paused
+            self.output.mark_splits_idle(self.idleness.look(now, activity, held=held))
 
     def align(self, max_allowed: int) -> None:
         """Pause splits that are too far ahead, go on with those that are not any more."""
@@ -55,7 +65,9 @@ class ReaderGroup(Generic[T]):
         name: of the host within its source.
         location: host name, for readers and reports.
         notify: called by any thread when `poll` is worth calling.
-        alignment: what these readers, and maybe others of the process, are members of; None lets splits drift apart.
+        alignment: what these readers, and maybe those of other groups and sources in this process, are members of;
+            None lets splits drift apart.
+        idle_timeout: seconds without anything from a split after which nobody waits for its watermark; None: for ever.
     """
 
     source: Source[Any, Any]
@@ -65,7 +77,8 @@ class ReaderGroup(Generic[T]):
     name: str = "0"
     location: str = ""
     notify: Callable[[], None] = lambda: None
-    alignment: AlignmentGroup[tuple[str, int]] | None = None
+    alignment: AlignmentGroup[object] | None = None
+    idle_timeout: float | None = None
     host: ReaderHost = field(init=False)
     _readers: dict[int, _Reader[T]] = field(default_factory=dict)
     _sequence: int = 0
@@ -83,13 +96,20 @@ class ReaderGroup(Generic[T]):
         """A document was seen; it takes effect at the next checkpoint."""
         self.host = self.host.on_assignment(assignment)
 
-    def poll(self, limit: int = 1000) -> bool:
+    def poll(self, limit: int = 1000, *, now: float = 0.0, is_held_up: bool = False) -> bool:
         """Let each reader emit up to `limit` times; whether any of them has more at once.
+
+        Args:
+            limit: see above.
+            now: seconds, never less than before; counts with an `idle_timeout` only.
+            is_held_up: whether the time since the last call was spent downstream: then no split was silent.
 
         Raises:
             Exception: a reader failed; close the group and begin anew from the last checkpoint.
         """
         has_more = [self._poll(subtask, limit) for subtask in list(self._readers)]
+        for entry in self._readers.values():
+            entry.look(now, is_held_up=is_held_up)
         if self.alignment is not None:
             self._align(self.alignment)
         return any(has_more)
@@ -119,9 +139,9 @@ class ReaderGroup(Generic[T]):
         self.notify()
 
     def close(self) -> None:
-        """Close all readers."""
+        """Close all readers; nobody of their alignment group waits for them any more."""
         for entry in self._readers.values():
-            entry.reader.close()
+            self._close(entry)
         self._readers.clear()
 
     # --- reading ------------------------------------------------------------------------------------------------
@@ -137,13 +157,18 @@ class ReaderGroup(Generic[T]):
                 return False
         return True
 
-    def _align(self, group: AlignmentGroup[tuple[str, int]]) -> None:
-        for subtask, entry in self._readers.items():
+    def _close(self, entry: _Reader[T]) -> None:
+        entry.reader.close()
+        if self.alignment is not None:
+            self.alignment.leave(entry.member)
+
+    def _align(self, group: AlignmentGroup[object]) -> None:
+        for entry in self._readers.values():
             watermarks = entry.output.watermarks
             if entry.has_ended:
-                group.leave((self.name, subtask))
+                group.leave(entry.member)
             else:
-                group.report((self.name, subtask), watermarks.watermark, is_idle=watermarks.is_idle)
+                group.report(entry.member, watermarks.watermark, is_idle=watermarks.is_idle)
         for entry in self._readers.values():
             entry.align(group.max_allowed)
 
@@ -174,12 +199,11 @@ class ReaderGroup(Generic[T]):
         for subtask, entry in self._readers.items():
             gone = [s for s, owner in before.owners.items() if owner == subtask and now.owners.get(s) != subtask]
             entry.reader.remove_splits(gone)
+            entry.alignment.forget(gone)
             for split_id in gone:
                 entry.output.release_output_for_split(split_id)
         for subtask in [s for s in self._readers if s not in now.readers]:
-            self._readers.pop(subtask).reader.close()
-            if self.alignment is not None:
-                self.alignment.leave((self.name, subtask))
+            self._close(self._readers.pop(subtask))
         fresh = [subtask for subtask in now.readers if subtask not in self._readers]
         for subtask in fresh:
             self._open(subtask)
@@ -192,7 +216,8 @@ class ReaderGroup(Generic[T]):
             self.collect(subtask, record, timestamp)
 
         reader = self.source.create_reader(_Context(self, subtask))
-        self._readers[subtask] = _Reader(reader, SplitOutputs(on_record))
+        idleness = None if self.idle_timeout is None else SplitIdleness(self.idle_timeout)
+        self._readers[subtask] = _Reader(reader, SplitOutputs(on_record), idleness)
         reader.start()
 
     def _give(self, subtask: int, now: StreamOffset, held: Iterable[SplitId]) -> None:

@@ -1,6 +1,6 @@
 """A reader's output with one output per split, on three callables of the host."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
@@ -72,6 +72,16 @@ class SplitOutputs(ReaderOutput[T], Generic[T]):
         """How far each split is that has an output; a split that is idle says where it stopped."""
         return {split_id: self.watermarks.of(split_id) for split_id in self._outputs}
 
+    def activity(self) -> Mapping[SplitId, int]:
+        """How often each split that has an output said something; see `SplitIdleness`."""
+        return {split_id: output.activity for split_id, output in self._outputs.items()}
+
+    def mark_splits_idle(self, split_ids: Iterable[SplitId]) -> None:
+        """The host found that nothing comes of these; as if they had said so themselves."""
+        for split_id in split_ids:
+            self.watermarks.mark_idle(split_id)
+        self.tell()
+
     def tell(self) -> None:
         """Pass on what has changed."""
         (watermark, was_idle), now = self._told, self.watermarks
@@ -87,15 +97,18 @@ class _SplitOutput(SourceOutput[T], Generic[T]):
     outputs: SplitOutputs[T]
     split_id: SplitId
     is_released: bool = False
+    activity: int = 0
 
     def collect(self, record: T, timestamp: int | None = None) -> None:
         self._check()
+        self.activity += 1
         if self.outputs.watermarks.is_idle_part(self.split_id):
             self.mark_active()
         self.outputs.on_record(record, timestamp)
 
     def emit_watermark(self, watermark: int) -> None:
         self._check()
+        self.activity += 1
         self.outputs.watermarks.update(self.split_id, watermark)
         self.outputs.tell()
 
@@ -106,6 +119,7 @@ class _SplitOutput(SourceOutput[T], Generic[T]):
 
     def mark_active(self) -> None:
         self._check()
+        self.activity += 1
         self.outputs.watermarks.mark_active(self.split_id)
         self.outputs.tell()
 
