@@ -11,7 +11,7 @@ def assignment_of(state: CoordinatorState[SplitT], settings: Mapping[str, Json])
     """What reader hosts shall do in `state.epoch`."""
     owners = visible_owners(state)
     since = {s: epoch for epoch, owned in state.tracker.by_checkpoint.items() for s in owned if s in owners}
-    attributes = ((split_id, split.attributes()) for split_id, split in state.splits.items())
+    splits = state.splits if owners is state.owners else {s: state.splits[s] for s in owners}
     return Assignment(
         lineage=state.lineage,
         epoch=state.epoch,
@@ -21,7 +21,7 @@ def assignment_of(state: CoordinatorState[SplitT], settings: Mapping[str, Json])
         owners=owners,
         starts={s: state.position(s) for s in since},
         since=since,
-        attributes={s: a for s, a in attributes if a and s in owners},
+        attributes={s: attributes for s, split in splits.items() if (attributes := split.attributes())},
         retained=state.retained | state.reclaimed | state.revoking.keys(),
         no_more_splits=state.no_more_splits,
         events=state.outbox,

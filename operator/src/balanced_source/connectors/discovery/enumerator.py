@@ -390,7 +390,8 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
         state, n = self.state, self.context.current_parallelism()
         kept = {s: o for s in pending if (o := state.preferred.get(s, n)) < n}
         question = self._question([s for s in pending if s not in kept], cause=self.life.cause if may_move else None)
-        question = replace(question, owners={**question.owners, **kept})
+        if kept:
+            question = replace(question, owners={**question.owners, **kept})
         changes = assigners.place(self.source.assigner, question)
         wanted = {**kept, **changes}
         readers = self.context.registered_readers()
@@ -402,10 +403,10 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
 
     def _question(self, pending: Collection[SplitId], *, cause: RebalanceCause | None) -> assigners.Placement:
         """To the policy; without a cause nothing may move."""
-        owners = self.context.current_assignments()
+        owners, finished = self.context.current_assignments(), self.state.finished
         return assigners.Placement(
             parallelism=self.context.current_parallelism(),
-            owners={s: o for s, o in owners.items() if s not in self.state.finished},
+            owners={s: o for s, o in owners.items() if s not in finished} if finished else owners,
             pending=pending,
             may_move=cause is not None,
             weights=self.context.split_loads() if self.source.assigner.uses_weights else {},
