@@ -29,7 +29,7 @@ lint: install ## ruff, mypy --strict, import contracts, hadolint, lengths
 	@.venv/bin/hadolint Dockerfile
 	@$(PY) .ci/structure.py
 
-test: lint testbed ## Everything but the story on real pods; installs and builds what it needs
+test: lint testbed native ## Everything but the story on real pods; installs and builds what it needs
 	@$(MAKE) --no-print-directory test-unit test-real test-spark43
 
 test-real: testbed ## What needs real parts: API server, brokers, Spark
@@ -41,7 +41,7 @@ test-spark43: testbed ## The Spark side's tests on PySpark 4.3
 	@"$$(PYTHONPATH=tests $(RUN) testbed venv 4.3.0)"/bin/python -m pytest -q -p no:cacheprovider tests/integration/spark
 
 test-unit: install ## Unit tests, and contract suites on fakes (no I/O, under a minute)
-	@$(RUN) pytest -q tests/unit tests/contract -m "not integration"
+	@$(RUN) pytest -q -n 2 tests/unit tests/contract -m "not integration"
 
 proof: install ## Visit every state of the protocol on the real code, and find all seeded bugs (20 min on two cores)
 	@PYTHONPATH=tests $(RUN) proof $(PROOF)

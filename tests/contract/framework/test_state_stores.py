@@ -58,14 +58,15 @@ class TestFakeConfigMap(StateStoreContract):
         return await _config_maps(FakeKubernetes().client(), "default")
 
 
+@pytest.fixture(scope="module")
+def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    with ControlPlane(tmp_path_factory.mktemp("stores")) as started:
+        # Owners are of a kind that is not installed here; nobody shall collect their children.
+        yield started
+
+
 @pytest.mark.integration
 class TestConfigMap(StateStoreContract):
-    @pytest.fixture(scope="class")
-    def control_plane(self, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
-        with ControlPlane(tmp_path_factory.mktemp("stores")) as started:
-            # Owners are of a kind that is not installed here; nobody shall collect their children.
-            yield started
-
     @pytest.fixture
     async def open_store(self, control_plane: ControlPlane) -> AsyncIterator[OpenStore]:
         configuration = Configuration()
