@@ -23,13 +23,13 @@ def drive(folder: Path, given: dict[str, str], step: str) -> int:
     call = [sys.executable, "-m", "support.mortal_driver", str(folder), json.dumps(given), step]
     with (folder / "errors").open("a") as errors:
         run = subprocess.run(  # noqa: S603 - our own program
-            call, env={**os.environ, "PYTHONPATH": path}, stderr=errors, check=False, timeout=200
+            call, env={**os.environ, "PYTHONPATH": path}, stderr=errors, check=False, timeout=400
         )
     return run.returncode
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1500)
 def test_a_driver_that_is_killed_at_any_step_loses_and_repeats_nothing(
     kafka: KafkaCluster, topic: str, tmp_path: Path
 ) -> None:

@@ -48,6 +48,8 @@ def driver(local: Local, tmp_path: Path) -> Iterator[Driver]:
     made.process.wait()
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(1000)
 def test_more_executors_before_more_readers_and_fewer_after_fewer(
     driver: Driver, local: Local, kafka: KafkaCluster, topic: str
 ) -> None:
@@ -58,12 +60,12 @@ def test_more_executors_before_more_readers_and_fewer_after_fewer(
         return driver.newest(readers).get("executors") == executors
 
     local.rescale(1)
-    wait_until(lambda: reads_with(1, 1), 120, "the first executor", interval=0.5)
+    wait_until(lambda: reads_with(1, 1), 300, "the first executor", interval=0.5)
 
     local.rescale(2)
-    wait_until(lambda: reads_with(2, 2), 120, "two readers on two executors", interval=0.5)
+    wait_until(lambda: reads_with(2, 2), 300, "two readers on two executors", interval=0.5)
     first = next(b for b in driver.batches() if b["tasks"] == 2)
     assert first["executors"] == 2, "a reader came before its executor"
 
     local.rescale(1)
-    wait_until(lambda: reads_with(1, 1), 120, "the second executor to be given back", interval=0.5)
+    wait_until(lambda: reads_with(1, 1), 300, "the second executor to be given back", interval=0.5)
