@@ -60,8 +60,8 @@ class TestFakeConfigMap(StateStoreContract):
 
 @pytest.fixture(scope="module")
 def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    """Without our CRD: the garbage collector leaves children of an owner alone whose kind nobody knows."""
     with ControlPlane(tmp_path_factory.mktemp("stores")) as started:
-        # Owners are of a kind that is not installed here; nobody shall collect their children.
         yield started
 
 

@@ -96,7 +96,7 @@ def test_a_reader_that_had_come_to_its_end_takes_over_what_others_leave() -> Non
         scene.run.step(limit=5)
 
     scene.run.rescale(1)
-    scene.run.run(timeout=30)
+    scene.run.run(timeout=30, limit=5)
 
     scene.check()
 
