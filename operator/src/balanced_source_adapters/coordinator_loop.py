@@ -110,6 +110,7 @@ class CoordinatorLoop:
                 threading.Thread(target=self._call, args=(item,), name="bsrc-call", daemon=True).start()
             else:
                 self._do(self.coordinator.handle(item, now=time.time()))
+        self.coordinator.close()
 
     def _next(self) -> Event | ExecuteCall | None:
         with self._wake:

@@ -125,8 +125,9 @@ class LocalRun(Generic[T]):
         self._handle(ParallelismChanged(parallelism))
 
     def close(self) -> None:
-        """Close the readers."""
+        """Close readers and enumerator."""
         self.group.close()
+        self.coordinator.close()
 
     # --- documents ----------------------------------------------------------------------------------------------
 

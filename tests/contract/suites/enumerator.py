@@ -122,6 +122,12 @@ class EnumeratorContract:
         assert world.owners.keys() == self.split_ids()
         assert world.coordinator.enumerator.problems() == {}
 
+    def test_it_can_be_closed(self) -> None:
+        world = _World(self, parallelism=2)
+        world.settle()
+
+        world.coordinator.close()
+
     def test_a_fork_goes_its_own_way(self) -> None:
         world = _World(self, parallelism=2)
         world.settle()

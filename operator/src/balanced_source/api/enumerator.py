@@ -147,11 +147,25 @@ class SplitEnumeratorContext(ABC, Generic[SplitT]):
 
     @abstractmethod
     def signal_no_more_splits(self, subtask_id: int) -> None:
-        """Tell a reader that it gets no further split; once per registration is enough, more is harmless."""
+        """Tell a reader that it gets no further split; once per registration is enough, more is harmless.
+
+        A reader that has read all of its splits comes to its end then. Should parallelism change, it may get splits of
+        readers that are no more all the same.
+
+        Raises:
+            ContractViolationError: the reader is not registered.
+        """
 
     @abstractmethod
     def send_event_to_reader(self, subtask_id: int, event: SourceEvent) -> None:
-        """Queue an event for a registered reader; delivered once, in order."""
+        """Queue an event for a registered reader; delivered once, in order, after the splits that it has been given.
+
+        It belongs to the reader's present incarnation: one that registers anew does not get it, and `add_reader` is
+        called for that one. Sending makes an epoch, so it is no channel for what changes every second.
+
+        Raises:
+            ContractViolationError: the reader is not registered.
+        """
 
     @abstractmethod
     def call_async(
@@ -164,7 +178,8 @@ class SplitEnumeratorContext(ABC, Generic[SplitT]):
     ) -> None:
         """Have `call` executed outside, then `handler` called with its result.
 
-        Calls are not part of the state: a restored enumerator issues them anew in `start`.
+        The handler runs in a later turn, never within this method; it may not run at all, because calls are not part
+        of the state: a restored enumerator issues them anew in `start`. Answers may overtake each other.
 
         Args:
             call: the work, as a value.
@@ -188,7 +203,8 @@ class SplitEnumerator(ABC, Generic[SplitT, StateT]):
     def start(self) -> None:
         """Called once, before any other method, for a fresh and for a restored enumerator alike.
 
-        Readers may be registered already when state was restored. On return, discovery is under way.
+        Readers may be registered already when state was restored. On return, discovery is under way: what it needs was
+        asked by `SplitEnumeratorContext.call_async`.
         """
 
     @abstractmethod
@@ -196,14 +212,17 @@ class SplitEnumerator(ABC, Generic[SplitT, StateT]):
         """Called when a reader has registered and the recovery gate is open for it.
 
         Its `ReaderInfo` is in `registered_readers`. Splits that it reported, and that it still owns, are assigned
-        to it already; the enumerator decides about the others that it reported.
+        to it already; the enumerator decides about the others that it reported: on return each of them has an owner, is
+        remembered by the enumerator as waiting for one, or was given up by `SplitEnumeratorContext.forget_splits`.
+        Called again for each incarnation of the reader: what it was told by events before, it does not know any more.
         """
 
     @abstractmethod
     def add_splits_back(self, splits: Sequence[SplitT], subtask_id: int) -> None:
         """Called with exactly the splits that a lost reader had been given and cannot know of.
 
-        They have no owner any more. The reader is not registered during the call.
+        They have no owner any more. The reader is not registered during the call. On return they have another owner, or
+        the enumerator remembers them, with their positions, as waiting for one: nobody else does.
         """
 
     def handle_split_request(self, subtask_id: int, requester_hostname: str | None) -> None:
@@ -219,7 +238,10 @@ class SplitEnumerator(ABC, Generic[SplitT, StateT]):
         """
 
     def handle_source_event(self, subtask_id: int, event: SourceEvent) -> None:
-        """Called for each event that a registered reader sent, once and in order."""
+        """Called for each event that a registered reader sent, once and in order, also across restarts of the operator.
+
+        Events of a reader that a change of parallelism took away meanwhile are dropped.
+        """
 
     def handle_revoked(self, splits: Sequence[SplitT]) -> None:
         """Called when hosts have let go of splits that were revoked, with their final positions.
@@ -231,13 +253,17 @@ class SplitEnumerator(ABC, Generic[SplitT, StateT]):
         """Called when `SplitEnumeratorContext.split_loads` has changed, after each report of a host."""
 
     def handle_finished(self, split_ids: Sequence[SplitId]) -> None:
-        """Called once for owned splits that have reached their stopping position. They stay assigned, without work."""
+        """Called when a report shows that owned splits have reached their stopping position.
+
+        They stay assigned, without work. Called again with every later report of their host, so it must change nothing
+        for splits that it knows as finished.
+        """
 
     def rebalance(self, cause: RebalanceCause) -> None:
         """Called when splits may move. On return every split that the enumerator deals with has the owner it wants.
 
-        For `RESCALE`, splits of readers that are no more have come by `add_splits_back` before.
-        Without an override nothing moves, which is right for sources whose readers pull.
+        For `RESCALE`, splits of readers that are no more have come by `add_splits_back` before, and somebody must get
+        them now. Without an override nothing moves, which is right only where each remaining reader asks again.
         """
 
     def handle_source_change(self, source: "Source[SplitT, StateT]") -> None:
@@ -271,7 +297,11 @@ class SplitEnumerator(ABC, Generic[SplitT, StateT]):
         """Called when all registered readers hold epoch `checkpoint_id` in their Spark checkpoint."""
 
     def close(self) -> None:
-        """Called last; frees nothing by itself, because an enumerator owns nothing outside."""
+        """Called once, last, when the process lets go of the source; not when it dies.
+
+        Nothing can be decided any more, and it must not raise. It frees nothing by itself, because an enumerator owns
+        nothing outside.
+        """
 
     def fork(self, context: SplitEnumeratorContext[SplitT]) -> Self:
         """A copy that goes its own way, bound to another context: for dry runs and for exhaustive exploration.
@@ -291,17 +321,27 @@ class Source(ABC, Generic[SplitT, StateT]):
 
     @abstractmethod
     def create_enumerator(self, context: SplitEnumeratorContext[SplitT]) -> SplitEnumerator[SplitT, StateT]:
-        """A fresh enumerator."""
+        """A fresh enumerator. Called once per life of the source; `SplitEnumerator.start` follows.
+
+        On return nothing has been decided: the context may be kept, and is not to be used before `start`.
+        """
 
     @abstractmethod
     def restore_enumerator(
         self, context: SplitEnumeratorContext[SplitT], state: StateT
     ) -> SplitEnumerator[SplitT, StateT]:
-        """An enumerator that goes on from a snapshot."""
+        """An enumerator that goes on from a snapshot. Called in each process after the first; `start` follows.
+
+        `state` is what `decode_state` made of the bytes of the last `SplitEnumerator.snapshot_state` that was stored.
+        """
 
     @abstractmethod
     def create_split(self, split_id: SplitId, position: Position, attributes: Mapping[str, Any]) -> SplitT:
-        """The split that `SourceSplit.split_id`, `position` and `attributes` describe: their inverse."""
+        """The split that `SourceSplit.split_id`, `position` and `attributes` describe: their inverse.
+
+        Called wherever a split comes out of a document, by operator and reader alike: it must not look at anything but
+        its arguments and the source's settings.
+        """
 
     @abstractmethod
     def encode_state(self, state: StateT) -> Any:

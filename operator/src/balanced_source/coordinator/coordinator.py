@@ -151,6 +151,10 @@ class SourceCoordinator(Generic[SplitT, StateT]):
             effects.insert(0, PublishAssignment(self.assignment))
         return effects
 
+    def close(self) -> None:
+        """The process lets go of the source: neither `start` nor `handle` may be called any more."""
+        self.enumerator.close()
+
     def handle(self, event: Event, *, now: float) -> list[Effect]:
         """Take one event.
 

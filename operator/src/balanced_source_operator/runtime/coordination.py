@@ -90,6 +90,8 @@ class Coordination:
         """Forget the coordinator."""
         if self._calls is not None:
             self._calls.close()
+        if self.coordinator is not None:
+            self.coordinator.close()
         self.coordinator, self._calls, self._results, self._undone = None, None, [], []
 
     # --- loading ------------------------------------------------------------------------------------------------
