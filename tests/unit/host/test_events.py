@@ -200,6 +200,35 @@ def test_a_request_for_work_reaches_the_enumerator_with_the_place_it_comes_from(
     assert scene.told_enumerator == []
 
 
+def test_each_host_acknowledges_its_own_readers_events() -> None:
+    """Readers 0 and 2 run on the first host, 1 and 3 on the second; numbers are counted over both."""
+    broker, store = Broker(), Store()
+    broker.create("c", "t", range(4), end=3)
+    operator = Operator(kafka_source(), store, broker, parallelism=4, hosts=("0", "1"))
+    operator.start()
+    operator.answer()
+    first, second = Driver(store, broker, name="0"), Driver(store, broker, name="1")
+    for driver in (first, second):
+        driver.start()
+    operator.see_reports()
+    for subtask in (0, 1, 2, 3):
+        operator.coordinator._context.send_event_to_reader(subtask, event(subtask))
+    operator._do(operator.coordinator._settle())
+
+    heard = {}
+    for driver in (second, first):
+        driver.see_assignment()
+        driver.batch()
+        driver.host, fresh = driver.host.take_events()
+        heard[driver.name] = [e.subtask_id for e in fresh]
+        driver.report()
+        operator.see_reports()
+        left = {e.subtask_id for e in operator.coordinator.state.outbox}
+        assert left == ({0, 2} if driver is second else set())
+
+    assert heard == {"0": [0, 2], "1": [1, 3]}
+
+
 @pytest.mark.parametrize("loses_reports", [False, True])
 @settings(deadline=None)
 @given(steps=st.lists(st.sampled_from(["send0", "send1", "say0", "say1", "adopt", "report", "operator"]), max_size=40))
