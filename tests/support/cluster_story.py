@@ -33,10 +33,11 @@ from balanced_source_operator.resources.kinds import (
 )
 from balanced_source_operator.runtime import supervisor
 from balanced_source_operator.runtime.environment import Environment
+from balanced_source_operator.runtime.observed import WATCHED
 from balanced_source_operator.settings import Settings
 from balanced_source_operator.spec import parse_spec
 from support.builders import source_body, spec_json
-from support.fake_kubernetes import FakeClient, FakeKubernetes, Fault
+from support.fake_kubernetes import FakeClient, FakeKubernetes, Fault, ProcessKilledError
 from support.virtual_time import clock
 from support.world import UID, Broker, Driver
 
@@ -74,18 +75,25 @@ class BrokerPool(Executor):
 class OperatorUnderTest:
     """One operator process: what the handlers do, without kopf."""
 
-    def __init__(self, server: FakeKubernetes, broker: Broker, client: FakeClient, name: str = "operator-1") -> None:
+    def __init__(
+        self,
+        server: FakeKubernetes,
+        broker: Broker,
+        client: FakeClient,
+        name: str = "operator-1",
+        lag: Callable[[], float] = lambda: 0.0,
+    ) -> None:
         self.client = client
         environment = Environment(
             api=client, settings=Settings(identity=name), pool=BrokerPool(broker), metrics=Metrics()
         )
         self.supervisor = supervisor.Supervisor(environment)
-        self._unwatch = server.watch(self._on_event)
+        self._unwatch = server.watch(self._on_event, lag)
 
     def _on_event(self, kind: Kind, event: str, manifest: Mapping[str, Any]) -> None:
         if kind == BALANCED_SOURCE:
             self.supervisor.on_source(event, manifest)
-        elif kind != EVENT:
+        elif kind in WATCHED:
             self.supervisor.on_child(kind, event, manifest)
 
     async def stop(self) -> None:
@@ -150,6 +158,7 @@ class Story:
 
     Attributes:
         deaths: the call at which each successor of a killed operator is killed in its turn.
+        lag: seconds that the operator hears of things late.
         seen: epochs of the assignment document, as they were written.
         applications: names of SparkApplications, as they were made.
         broken: rules that were seen broken while the story went on.
@@ -159,6 +168,7 @@ class Story:
     fault: Fault | None = None
     at: int = 0
     deaths: list[int] = field(default_factory=list)
+    lag: Callable[[], float] = lambda: 0.0
     server: FakeKubernetes = field(init=False)
     broker: Broker = field(default_factory=Broker)
     seen: list[tuple[int, int]] = field(default_factory=list)
@@ -177,6 +187,7 @@ class Story:
 
     async def begin(self, *, operators: int = 1, **spec: Any) -> None:
         """A topic, a source and one operator (or several, by mistake)."""
+        asyncio.get_running_loop().set_exception_handler(self._on_unhandled)
         self.server.watch(self._observe)
         self.broker.create("main", "orders", range(8), end=5)
         self.server.add(SERVICE_ACCOUNT, {"metadata": {"namespace": NAMESPACE, "name": "spark"}})
@@ -187,7 +198,7 @@ class Story:
             self.start_operator(self.server.client(self.fault, at=self.at), f"operator-{number + 1}")
 
     def start_operator(self, client: FakeClient | None = None, name: str = "operator-1") -> OperatorUnderTest:
-        made = OperatorUnderTest(self.server, self.broker, client or self.server.client(), name)
+        made = OperatorUnderTest(self.server, self.broker, client or self.server.client(), name, self.lag)
         self.operators.append(made)
         return made
 
@@ -235,6 +246,11 @@ class Story:
         """All but events and what was there before."""
         kept = [m for (kind, _, _), m in self.server.objects.items() if kind not in (EVENT, SERVICE_ACCOUNT)]
         return sorted(f"{m['kind']} {m['metadata']['name']}" for m in kept if m["kind"] != BALANCED_SOURCE.kind)
+
+    def _on_unhandled(self, _: asyncio.AbstractEventLoop, context: Mapping[str, Any]) -> None:
+        """What nobody caught; a process that was killed leaves such things behind."""
+        if not isinstance(context.get("exception"), ProcessKilledError):
+            self.broken.append(f"{context.get('message')}: {context.get('exception')!r}")
 
     def _observe(self, kind: Kind, event: str, manifest: Mapping[str, Any]) -> None:
         """Check at each write what must hold at each write."""

@@ -34,6 +34,9 @@ INSTALLED: Final = (*BUILT_IN, BALANCED_SOURCE, KUBEFLOW_APPLICATION)
 WithStatus: Final = frozenset({BALANCED_SOURCE})
 """Kinds whose status is a subresource; that of Kubeflow's application is written by its own operator, here a test."""
 
+COLLECTION_DELAY: Final = 0.1
+"""Seconds until the garbage collector looks at an object that was written."""
+
 Key: TypeAlias = tuple[Kind, str, str]
 Watcher: TypeAlias = Callable[[Kind, str, Manifest], None]
 
@@ -65,12 +68,17 @@ class FakeKubernetes:
         """A client; with `fault` its call number `at` (from 1) goes wrong."""
         return FakeClient(self, fault, at)
 
-    def watch(self, watcher: Watcher) -> Callable[[], None]:
-        """Tell `watcher` of everything that is there and that changes, on the running loop; returns how to end it."""
+    def watch(self, watcher: Watcher, lag: Callable[[], float] = lambda: 0.0) -> Callable[[], None]:
+        """Tell `watcher` of everything that is there and that changes, on the running loop; returns how to end it.
+
+        Each news comes `lag` seconds late. Those of one kind come in their order, those of different kinds need not.
+        """
         loop = asyncio.get_running_loop()
+        last: dict[Kind, float] = {}
 
         def tell(kind: Kind, event: str, manifest: Manifest) -> None:
-            loop.call_soon(lambda: tell in self._watchers and watcher(kind, event, manifest))
+            last[kind] = max(last.get(kind, 0.0), loop.time() + lag())
+            loop.call_at(last[kind], lambda: tell in self._watchers and watcher(kind, event, manifest))
 
         self._watchers.append(tell)
         for (kind, _, _), manifest in self.objects.items():
@@ -101,7 +109,7 @@ class FakeKubernetes:
             made.pop("status", None)
         revision = next(self._revisions)
         stamp = datetime.fromtimestamp(self.clock(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        made["metadata"] = {"uid": f"uid-{revision}", "generation": 1, **made["metadata"], "creationTimestamp": stamp}
+        made["metadata"] = {"uid": f"made-{revision}", "generation": 1, **made["metadata"], "creationTimestamp": stamp}
         made["metadata"]["resourceVersion"] = str(revision)
         self._store(key, "ADDED", made)
         return dict(copied(made))
@@ -161,6 +169,15 @@ class FakeKubernetes:
     def _store(self, key: Key, event: str, manifest: dict[str, Any]) -> None:
         self.objects[key] = manifest
         self._tell(key[0], event, manifest)
+        if manifest["metadata"].get("ownerReferences"):
+            asyncio.get_running_loop().call_later(COLLECTION_DELAY, self._collect, key)
+
+    def _collect(self, key: Key) -> None:
+        """The garbage collector looks at an object: does any of its owners live?"""
+        manifest = self.objects.get(key)
+        owners = {owner["uid"] for owner in manifest["metadata"].get("ownerReferences", [])} if manifest else set()
+        if owners and owners.isdisjoint(m["metadata"]["uid"] for m in self.objects.values()):
+            self.remove(*key)
 
     def _tell(self, kind: Kind, event: str, manifest: Manifest) -> None:
         for watcher in list(self._watchers):

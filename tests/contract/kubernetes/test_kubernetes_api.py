@@ -195,8 +195,27 @@ async def test_children_go_with_their_owner(api: KubernetesApi, namespace: str) 
 
     await api.delete(CONFIG_MAP, namespace, "owner", uid=owner["metadata"]["uid"])
 
+    await gone(api, namespace, "child")
+
+
+async def test_children_of_an_owner_that_is_gone_already_go_as_well(api: KubernetesApi, namespace: str) -> None:
+    """Whoever writes a child although its owner was deleted leaves nothing behind."""
+    owner = await api.create(CONFIG_MAP, config_map(namespace, "owner"))
+    await api.delete(CONFIG_MAP, namespace, "owner", uid=owner["metadata"]["uid"])
+    child = config_map(namespace, "child")
+    child["metadata"]["ownerReferences"] = [
+        {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": owner["metadata"]["uid"]}
+    ]
+
+    await api.create(CONFIG_MAP, child)
+
+    await gone(api, namespace, "child")
+
+
+async def gone(api: KubernetesApi, namespace: str, name: str) -> None:
+    """Wait until the garbage collector has done its work."""
     async with asyncio.timeout(30):
         for pause in itertools.repeat(0.05):
-            if await api.get(CONFIG_MAP, namespace, "child") is None:
+            if await api.get(CONFIG_MAP, namespace, name) is None:
                 break
             await asyncio.sleep(pause)

@@ -1,5 +1,6 @@
 """The operator killed between any two effects, or cut off from the API server at any call: the end is the same."""
 
+import random
 from dataclasses import dataclass
 
 import pytest
@@ -59,7 +60,7 @@ async def play(story: Story) -> Outcome:
     await story.until(lambda: not [c for c in story.children() if "Spark" in c], "no application while suspended")
     story.server.remove(BALANCED_SOURCE, NAMESPACE, "orders")
     await story.until(lambda: not any(o.supervisor.sources for o in story.operators), "the source's task ended")
-    assert story.children() == []
+    await story.until(lambda: story.children() == [], "nothing is left behind")
     await story.end()
     return Outcome(
         owners=owners,
@@ -99,6 +100,16 @@ def test_a_fault_at_any_call_changes_nothing_in_the_end(fault: Fault) -> None:
         hit += story.restarts if fault is Fault.KILLED else 1
 
     assert hit >= MANY
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_what_is_heard_late_and_out_of_order_changes_nothing_in_the_end(seed: int) -> None:
+    """Watches of different kinds overtake each other, and the operator is cut off or killed on top of that."""
+    chance = random.Random(seed)
+    fault = chance.choice([None, *Fault])
+    story = Story(fault, chance.randint(1, 60), lag=lambda: chance.choice([0.0, 0.1, 1.0, 4.0]))
+
+    assert run(story) == run(Story())
 
 
 @pytest.mark.parametrize("first", [3, 8, 13, 14, 19])
