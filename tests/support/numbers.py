@@ -1,7 +1,7 @@
 """A connector over numbers: a split is a range of them. For tests of the reader's side."""
 
 import threading
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
@@ -17,6 +17,7 @@ from balanced_source.api import (
     SplitsChange,
 )
 from balanced_source.reader import Fetchers, RecordsBySplits, SourceReaderBase
+from contract.suites.source_reader import Context
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,33 +125,10 @@ class Emitter(RecordEmitter[int, tuple[str, int], State]):
         split_state.split = split_state.split.at(element + 1)
 
 
-@dataclass
-class Context(SourceReaderContext):
-    """Notes what the reader says."""
-
-    subtask_id: int = 0  # type: ignore[assignment] # a field implements the property
-    location: str = "here"  # type: ignore[assignment] # the same
-    requests: int = 0
-    events: list[Any] = field(default_factory=list)
-    available: threading.Event = field(default_factory=threading.Event)
-
-    def current_parallelism(self) -> int:
-        return 1
-
-    def send_split_request(self) -> None:
-        self.requests += 1
-
-    def send_source_event_to_coordinator(self, event: Any) -> None:
-        self.events.append(event)
-
-    def notify_available(self) -> None:
-        self.available.set()
-
-
 class NumbersSourceReader(SourceReaderBase[int, tuple[str, int], NumbersSplit, State]):
     """Notes finished splits."""
 
-    def __init__(self, fetchers: Fetchers[int, NumbersSplit], context: Context | None = None) -> None:
+    def __init__(self, fetchers: Fetchers[int, NumbersSplit], context: SourceReaderContext | None = None) -> None:
         super().__init__(context or Context(), fetchers, Emitter())
         self.finished: list[SplitId] = []
 
@@ -162,6 +140,3 @@ class NumbersSourceReader(SourceReaderBase[int, tuple[str, int], NumbersSplit, S
 
     def on_splits_finished(self, finished: Mapping[SplitId, State]) -> None:
         self.finished += finished
-
-
-MakeFetchers = Callable[[Callable[[], NumbersReader]], Fetchers[int, NumbersSplit]]

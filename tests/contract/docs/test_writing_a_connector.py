@@ -28,6 +28,7 @@ def _execute() -> types.ModuleType:
 _page = _execute()
 
 TestLinesSplitReader = _page.TestLinesSplitReader
+TestLinesReader = _page.TestLinesReader
 TestLinesEnumerator = _page.TestLinesEnumerator
 TestLinesSerializer = _page.TestLinesSerializer
 

@@ -67,6 +67,17 @@ class SplitReaderContract:
         assert len(self.elements(split)) == len(self.elements(self.splits()[0])) - 1
         reading.reader.close()
 
+    def test_a_split_that_is_at_its_end_already_just_finishes(self) -> None:
+        split = self.splits()[0].at(self.splits()[0].stopping_position)
+        reading = _Reading(self.make_reader())
+        reading.add(split)
+
+        reading.to_the_end([split])
+
+        assert reading.elements.get(split.split_id, []) == []
+        assert reading.finished == [split.split_id]
+        reading.reader.close()
+
     def test_splits_may_come_later(self) -> None:
         first, *rest = self.splits()
         reading = _Reading(self.make_reader())

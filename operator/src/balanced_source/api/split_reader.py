@@ -84,8 +84,8 @@ class SplitReader(ABC, Generic[E, SplitT]):
         """Take note of added or removed splits; must not block.
 
         Called between fetches. On return an added split is read from `SourceSplit.position` on by the next fetches,
-        whatever was read of a split with this id before; a removed one is not read any more. Removal of a split that
-        the reader does not have changes nothing.
+        whatever was read of a split with this id before; one that is at its end already finishes without any record. A
+        removed one is not read any more. Removal of a split that the reader does not have changes nothing.
         """
 
     @abstractmethod
