@@ -147,10 +147,19 @@ class _Running:
 
     def until(self, condition: Callable[[], bool]) -> None:
         def polled() -> bool:
-            return condition() or (self.poll() is not None and condition())
+            while not condition():
+                if self.poll() is not InputStatus.MORE_AVAILABLE:
+                    return condition()
+            return True
 
         wait_until(polled, DEADLINE, "records", interval=0.001)
 
     def to_the_end(self) -> None:
         self.reader.notify_no_more_splits()
-        wait_until(lambda: self.poll() is InputStatus.END_OF_INPUT, DEADLINE, "the end of input", interval=0.001)
+
+        def has_ended() -> bool:
+            while (status := self.poll()) is InputStatus.MORE_AVAILABLE:
+                pass
+            return status is InputStatus.END_OF_INPUT
+
+        wait_until(has_ended, DEADLINE, "the end of input", interval=0.001)
