@@ -88,18 +88,19 @@ def test_the_story_without_a_fault() -> None:
         assert max(counts) - min(counts) <= 1
 
 
-@pytest.mark.parametrize("fault", list(Fault))
-def test_a_fault_at_any_call_changes_nothing_in_the_end(fault: Fault) -> None:
+@pytest.mark.parametrize(("fault", "step"), [(Fault.KILLED, 1), (Fault.LOST_RESPONSE, 1), (Fault.LOST_REQUEST, 3)])
+def test_a_fault_at_any_call_changes_nothing_in_the_end(fault: Fault, step: int) -> None:
+    """Every call for what may leave something half done; a request that was never seen leaves nothing."""
     undisturbed = Story()
     expected = run(undisturbed)
     hit = 0
 
-    for at in range(1, len(undisturbed.operators[0].client.calls) + 1):
+    for at in range(1, len(undisturbed.operators[0].client.calls) + 1, step):
         story = Story(fault, at)
         assert run(story) == expected, f"{fault.value} at call {at}"
         hit += story.restarts if fault is Fault.KILLED else 1
 
-    assert hit >= MANY
+    assert hit >= MANY // step
 
 
 @pytest.mark.parametrize("seed", range(8))
