@@ -47,7 +47,7 @@ class LocalRun(Generic[T]):
         execute: for the enumerator's calls; called inline.
         collect: gets each record: subtask, record, timestamp.
         commit: called when everything that `collect` got so far is covered by the stored `offset`.
-        parallelism: number of readers at the start.
+        parallelism: number of readers; `rescale` changes it.
         state: the enumerator's stored state; None for a fresh start.
         offset: the readers' stored checkpoint.
         incarnation: of the reader host; `start` adds one.
@@ -93,6 +93,7 @@ class LocalRun(Generic[T]):
         restored = state_codec.decode(self.state, self.source, uid=_UID) if self.state is not None else None
         self.coordinator = SourceCoordinator(self.source, parallelism=self.parallelism, restored=restored)
         self._do(self.coordinator.start(now=self.clock()))
+        self._handle(ParallelismChanged(self.parallelism))
 
     def step(self, limit: int = 1000) -> bool:
         """Do what is due, read at most `limit` times per reader, checkpoint, exchange documents.
@@ -122,6 +123,7 @@ class LocalRun(Generic[T]):
 
     def rescale(self, parallelism: int) -> None:
         """Change the number of readers while they read."""
+        self.parallelism = parallelism
         self._handle(ParallelismChanged(parallelism))
 
     def close(self) -> None:
