@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from balanced_source.api import SPLIT_REQUEST, AsyncCall, CallFailure, Source, SplitId
+from balanced_source.api import SPLIT_REQUEST, STOP, AsyncCall, BoundedSplit, CallFailure, Source, SplitId
 from balanced_source.coordinator import (
     CallCompleted,
     Effect,
@@ -149,6 +149,8 @@ class EnumeratorContract:
         for split_id in world.owners:
             made = self.source().create_split(split_id, offset.positions[split_id], offset.attributes.get(split_id, {}))
             assert made == world.coordinator.state.splits[split_id].at(offset.positions[split_id])
+            if isinstance(made, BoundedSplit):
+                assert made.attributes().get(STOP) == made.stopping_position
 
 
 class _World:
