@@ -143,8 +143,8 @@ MUTANTS: Final = (
         name="a split goes on where the operator last saw it, not where its holder let go",
         breaks=("rule 2", "rule 8"),
         where="coordinator.revocations:let_go",
-        old="r.split.at(reported_position(",
-        new="r.split or r.split.at(reported_position(",
+        old="r.split.at(_final_position(",
+        new="r.split or r.split.at(_final_position(",
         setting=_HOSTS,
     ),
     Mutant(

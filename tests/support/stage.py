@@ -20,11 +20,13 @@ from balanced_source.coordinator import (
     HostLost,
     ParallelismChanged,
     RebalanceRequested,
+    ReportReceived,
     SourceChanged,
 )
 from balanced_source.documents import assignment as assignment_document
 from balanced_source.documents import stream_offset
 from balanced_source.documents.assignment import Assignment
+from balanced_source.documents.report import HostReport
 from balanced_source.documents.stream_offset import StreamOffset
 from support.world import UID, Broker, Driver, Operator, Store, kafka_source
 
@@ -149,6 +151,11 @@ class Stage:
         fixed = FixedOwners({**self.state.owners, split_id: reader})
         self.operator.coordinator.enumerator.source = replace(self.operator.source, assigner=fixed)
         return self.rebalances()
+
+    def operator_hears(self, report: HostReport) -> Self:
+        """A report arrives, however late."""
+        self.operator.handle(ReportReceived(report))
+        return self
 
     def rebalances(self) -> Self:
         self.operator.handle(RebalanceRequested(RebalanceCause.REQUESTED))

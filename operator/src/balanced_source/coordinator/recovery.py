@@ -165,14 +165,26 @@ def _without(state: CoordinatorState[SplitT], gone: Iterable[SplitId]) -> Coordi
 def _activate(state: CoordinatorState[SplitT], reports: Mapping[str, HostReport]) -> CoordinatorState[SplitT]:
     hosts = {name: _activated(host, state.epoch + 1) if name in reports else host for name, host in state.hosts.items()}
     mine = {subtask for name in reports for subtask in state.subtasks_of(name)}
-    owned = [s for s, o in state.owners.items() if state.host_of(o) in reports]
+    known = [s for s, o in state.owners.items() if _is_known(state, s, state.host_of(o))]
     return replace(
         state,
         hosts=hosts,
-        tracker=state.tracker.forget(owned),
+        tracker=state.tracker.forget(known),
         no_more_splits=state.no_more_splits - mine,
         outbox=tuple(e for e in state.outbox if e.subtask_id not in mine),
     )
+
+
+def _is_known(state: CoordinatorState[SplitT], split_id: SplitId, name: str) -> bool:
+    """Whether a recovering host goes on with a split by its own word.
+
+    If the split was assigned after the epoch of the host's checkpoint, what it holds is of former times: it moved away
+    and came back, or is another one by that name. Then the host must be told where to start.
+    """
+    host, since = state.hosts[name], state.tracker.epoch_of(split_id)
+    if host.phase is not HostPhase.RECOVERING or host.report is None:
+        return False
+    return not host.known_from or since is None or 0 < since <= host.report.epoch
 
 
 def _activated(host: HostState, epoch: int) -> HostState:

@@ -3,7 +3,14 @@
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from balanced_source.coordinator.state import CoordinatorState, Revocation, SplitT, reported_position
+from balanced_source.api import Position
+from balanced_source.coordinator.state import (
+    CoordinatorState,
+    Revocation,
+    SplitT,
+    believed_position,
+    reported_position,
+)
 from balanced_source.documents.report import HostReport
 
 
@@ -28,7 +35,7 @@ def let_go(
     done = {s: r for s, r in state.revoking.items() if r.host in reports and is_done(r)}
     if not done:
         return state, []
-    final = {s: r.split.at(reported_position(reports[r.host], r.split)) for s, r in done.items()}
+    final = {s: r.split.at(_final_position(state, reports[r.host], r)) for s, r in done.items()}
     moving = {s: state.owners[s] for s in done if s in state.owners}
     after = replace(
         state,
@@ -38,3 +45,13 @@ def let_go(
         reclaimed=state.reclaimed - done.keys(),
     )
     return after, [final[s] for s in sorted(done) if s not in moving]
+
+
+def _final_position(state: CoordinatorState[SplitT], report: HostReport, revocation: Revocation[SplitT]) -> Position:
+    """Where the host stopped. One that never adopted the split has nothing to say but of former times."""
+    split = revocation.split
+    since = state.tracker.epoch_of(split.split_id)
+    if since is None or 0 < since <= report.epoch:
+        return reported_position(report, split)
+    is_reclaimed = split.split_id in state.reclaimed
+    return believed_position(report, split.split_id, split.position, since=since, is_reclaimed=is_reclaimed)

@@ -111,14 +111,15 @@ def believed_position(
         split_id: owned by one of its readers.
         known: position when it was assigned.
         since: first epoch with the split; None if the host has adopted it. A report of an earlier epoch tells of former
-            times: of another split by that name, or of the same before somebody else read on.
+            times: what it retains may be of another split by that name, and what it reads of the same before somebody
+            else read on, or of a predecessor that was taken for dead too early. So that can only move it forward.
         is_reclaimed: see `CoordinatorState`.
     """
     if since is None or 0 < since <= report.epoch:
         return report.positions.get(split_id, known)
     if is_reclaimed:
         return newest(known, report.positions.get(split_id), report.retained.get(split_id))
-    return known
+    return newest(known, report.positions.get(split_id))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -93,6 +93,7 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
         wanted = {s.split_id: s for s in splits if self.source.subscribes(s.split_id)}
         if len(wanted) < len(splits):
             dropped = sorted(s.split_id for s in splits if s.split_id not in wanted)
+            self.context.forget_splits(dropped)
             self.context.report(
                 "SplitsDropped",
                 f"{len(dropped)} splits of reader {subtask_id} are not subscribed: {_some(dropped)}",

@@ -1,0 +1,168 @@
+"""Documents as they were written by each version: bytes that must stay readable for ever.
+
+``python -m support.golden`` writes the files of the present versions; those of older ones are never touched again.
+"""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from balanced_source.api import SourceEvent, SplitId
+from balanced_source.connectors.discovery import DiscoveryState, Retained
+from balanced_source.connectors.kafka import KafkaPartitionSplit
+from balanced_source.coordinator import (
+    Checkpoint,
+    CoordinatorState,
+    HostPhase,
+    HostState,
+    SplitAssignmentTracker,
+    state_codec,
+)
+from balanced_source.coordinator.state import Revocation
+from balanced_source.documents import assignment, report, stream_offset
+from balanced_source.documents.assignment import Assignment, NumberedEvent
+from balanced_source.documents.report import HostReport
+from balanced_source.documents.stream_offset import StreamOffset
+from support.world import UID, kafka_source
+
+FOLDER = Path(__file__).parents[1] / "golden"
+T: list[SplitId] = [("c", "t", partition) for partition in range(6)]
+EVENT = NumberedEvent(number=3, subtask_id=1, event=SourceEvent(name="hello", payload={"n": 1}))
+
+REPORT = HostReport(
+    host="1",
+    incarnation=2,
+    instance="abc",
+    lineage=1,
+    sequence=4,
+    epoch=5,
+    parallelism=2,
+    owners={T[1]: 1},
+    positions={T[1]: 42},
+    retained={T[4]: 7},
+    attributes={T[1]: {"stop": 100}},
+    lag=11,
+    heartbeat=1700000000.5,
+    location="node-1",
+    events=(EVENT,),
+    events_seen=2,
+    metrics={"rate": 1.5},
+)
+ASSIGNMENT = Assignment(
+    lineage=1,
+    epoch=6,
+    parallelism=2,
+    incarnations={"0": 1, "1": 2},
+    owners={T[0]: 0, T[1]: 1, T[2]: 0},
+    starts={T[2]: 9},
+    since={T[2]: 6},
+    attributes={T[0]: {"stop": 100}},
+    retained=frozenset({T[4]}),
+    no_more_splits=frozenset({1}),
+    events=(EVENT,),
+    events_seen={"0": 0, "1": 3},
+    settings={"kafka": {"clusters": {}}},
+)
+OFFSET = StreamOffset(
+    epoch=5,
+    parallelism=2,
+    readers=(1,),
+    owners={T[1]: 1, T[3]: 1},
+    positions={T[1]: 42, T[3]: 5},
+    starts={T[3]: 0},
+    retained={T[4]: 7},
+    attributes={T[1]: {"stop": 100}},
+    max_records_per_reader=1000,
+)
+
+
+def _split(partition: int, offset: int, stop: int | None = None) -> KafkaPartitionSplit:
+    return KafkaPartitionSplit(cluster="c", topic="t", partition=partition, offset=offset, stopping_offset=stop)
+
+
+STATE = CoordinatorState(
+    has_history=True,
+    lineage=1,
+    epoch=6,
+    parallelism=2,
+    hosts={
+        "0": HostState(incarnation=1, phase=HostPhase.ACTIVE, addressed_epoch=2, events_seen=1, known_from=2),
+        "1": HostState(incarnation=2, phase=HostPhase.RECOVERING, report=REPORT, events_seen=3, known_from=2),
+    },
+    owners={T[0]: 0, T[1]: 1, T[2]: 0},
+    splits={T[0]: _split(0, 50, 100), T[1]: _split(1, 42, 100), T[2]: _split(2, 9)},
+    tracker=SplitAssignmentTracker(by_checkpoint={6: {T[2]: 0}}),
+    revoking={T[5]: Revocation(host="0", epoch=6, split=_split(5, 3))},
+    retained=frozenset({T[4]}),
+    reclaimed=frozenset({T[2]}),
+    no_more_splits=frozenset({1}),
+    outbox=(EVENT,),
+    events_sent=3,
+    settings="00ff",
+)
+ENUMERATOR = DiscoveryState(
+    unassigned={T[5]: _split(5, 3)},
+    finished=frozenset({T[0]}),
+    retained={T[4]: Retained(split=_split(4, 7), until=1700003600.0)},
+    preferred={T[5]: 1},
+    discovered=frozenset({"c"}),
+    rebalance_due=True,
+    assigner="RoundRobinAssigner()",
+)
+CHECKPOINT = Checkpoint(coordinator=STATE, enumerator=ENUMERATOR)
+SOURCE = kafka_source("c")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Format:
+    """A kind of document, with an example in its present version."""
+
+    version: int
+    example: Any
+    encode: Callable[[Any], str]
+    decode: Callable[[str], Any]
+
+
+def _offset_text(offset: StreamOffset) -> str:
+    return json.dumps(stream_offset.to_json(offset), sort_keys=True, separators=(",", ":"))
+
+
+FORMATS = {
+    "assignment": Format(
+        version=assignment.KIND.version,
+        example=ASSIGNMENT,
+        encode=lambda value: assignment.encode(value, source=UID),
+        decode=assignment.decode,
+    ),
+    "report": Format(
+        version=report.KIND.version,
+        example=REPORT,
+        encode=lambda value: report.encode(value, source=UID),
+        decode=report.decode,
+    ),
+    "stream-offset": Format(
+        version=stream_offset.VERSION,
+        example=OFFSET,
+        encode=_offset_text,
+        decode=lambda text: stream_offset.from_json(json.loads(text)),
+    ),
+    "enumerator-state": Format(
+        version=state_codec.KIND.version,
+        example=CHECKPOINT,
+        encode=lambda value: state_codec.encode(value, SOURCE, uid=UID),
+        decode=lambda text: state_codec.decode(text, SOURCE),
+    ),
+}
+
+
+def golden(kind: str, version: int) -> str:
+    """Bytes that a version wrote."""
+    return (FOLDER / f"{kind}-v{version}.json").read_text(encoding="utf-8").removesuffix("\n")
+
+
+if __name__ == "__main__":
+    for kind, made in FORMATS.items():
+        path = FOLDER / f"{kind}-v{made.version}.json"
+        path.write_text(made.encode(made.example) + "\n", encoding="utf-8")

@@ -1,0 +1,176 @@
+"""Group B: state and its versions. Every version's bytes are kept as golden files and stay readable."""
+
+import json
+from typing import Any
+
+import pytest
+
+from balanced_source.connectors.discovery import DiscoveryState, Retained
+from balanced_source.coordinator import Checkpoint, CoordinatorState, HostPhase, HostState, state_codec
+from balanced_source.documents import envelope
+from balanced_source.errors import CorruptDocumentError, IncompatibleVersionError
+from support.golden import CHECKPOINT, FORMATS, SOURCE, T, golden
+from support.stage import Stage, bounded_source, splits
+from support.world import UID, kafka_source
+
+EVERY = [(kind, version) for kind, made in FORMATS.items() for version in range(1, made.version + 1)]
+
+
+def resealed(text: str, **changes: Any) -> str:
+    """A document with other content and a digest that fits."""
+    content = {**json.loads(text), **changes}
+    content.pop("digest", None)
+    return envelope.canonical({**content, "digest": envelope.digest(content)})
+
+
+@pytest.mark.scenario("B1")
+def test_b1_the_present_version_makes_a_round_trip() -> None:
+    """10 topics of 10 owned and 10 unassigned splits each, with the flag: equal afterwards."""
+    made = {t: _of_topic(t) for t in (f"t{number}" for number in range(10))}
+    owned = {s.split_id: s for topic in made.values() for s in topic[:10]}
+    waiting = {s.split_id: s for topic in made.values() for s in topic[10:]}
+    state = CoordinatorState(
+        parallelism=4, hosts={"0": HostState()}, owners={s: s[2] % 4 for s in owned}, splits=owned, epoch=9
+    )
+    before = Checkpoint(coordinator=state, enumerator=DiscoveryState(unassigned=waiting, rebalance_due=True))
+
+    assert state_codec.decode(state_codec.encode(before, SOURCE, uid=UID), SOURCE) == before
+
+
+def _of_topic(topic: str) -> list[Any]:
+    return [SOURCE.create_split(split_id, split_id[2] * 7, {}) for split_id in splits(topic, 20)]
+
+
+@pytest.mark.parametrize(("kind", "version"), EVERY)
+@pytest.mark.scenario("B2", "B3", "J9")
+def test_b2_every_version_is_read(kind: str, version: int) -> None:
+    """The bytes of each version that was ever written decode, and what they said is still said."""
+    value = FORMATS[kind].decode(golden(kind, version))
+
+    if kind == "enumerator-state":
+        assert value.coordinator.owners == CHECKPOINT.coordinator.owners
+        assert value.coordinator.splits[T[0]].stopping_position == 100
+        assert value.coordinator.hosts["1"].phase is HostPhase.RECOVERING
+        assert value.enumerator.retained == CHECKPOINT.enumerator.retained
+    else:
+        assert value.owners == FORMATS[kind].example.owners
+        assert value.retained == FORMATS[kind].example.retained
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_the_present_version_writes_its_golden_bytes(kind: str) -> None:
+    """Whoever changes a format gives it a new version, or writes the golden file of an unreleased one anew."""
+    made = FORMATS[kind]
+
+    assert made.encode(made.example) == golden(kind, made.version)
+    assert made.decode(golden(kind, made.version)) == made.example
+
+
+@pytest.mark.scenario("B4")
+def test_b4_what_splits_were_survives_an_upgrade() -> None:
+    """Owned, unassigned, finished, retained, revoked: each is what it was, and so is the flag."""
+    old = FORMATS["enumerator-state"].decode(golden("enumerator-state", 1))
+
+    enumerator, coordinator = old.enumerator, old.coordinator
+    assert (set(enumerator.unassigned), enumerator.finished) == ({T[5]}, {T[0]})
+    assert (enumerator.rebalance_due, enumerator.preferred) == (True, {T[5]: 1})
+    assert (set(coordinator.revoking), coordinator.retained) == ({T[5]}, {T[4]})
+    assert coordinator.tracker == CHECKPOINT.coordinator.tracker
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+@pytest.mark.scenario("B5")
+def test_b5_trailing_bytes_are_corruption(kind: str) -> None:
+    """One byte more than was written is refused."""
+    with pytest.raises((CorruptDocumentError, json.JSONDecodeError)):
+        FORMATS[kind].decode(golden(kind, FORMATS[kind].version) + "x")
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+@pytest.mark.scenario("B6")
+def test_b6_a_newer_version_is_refused(kind: str) -> None:
+    """The error names the version that was found and the newest that is understood."""
+    newest = FORMATS[kind].version
+    text = golden(kind, newest)
+    newer = resealed(text, version=newest + 7) if kind != "stream-offset" else _newer_offset(text, newest + 7)
+
+    with pytest.raises(IncompatibleVersionError, match=rf"version {newest + 7}.*up to {newest}"):
+        FORMATS[kind].decode(newer)
+
+
+def _newer_offset(text: str, version: int) -> str:
+    return json.dumps({**json.loads(text), "version": version})
+
+
+@pytest.mark.scenario("B6")
+def test_b6_a_newer_enumerator_inside_a_known_document_is_refused() -> None:
+    """The connector's part has a version of its own."""
+    text = golden("enumerator-state", FORMATS["enumerator-state"].version)
+    body = json.loads(text)["body"]
+    newer = resealed(text, body={**body, "enumerator": {**body["enumerator"], "version": 99}})
+
+    with pytest.raises(IncompatibleVersionError, match=rf"version 99.*up to {SOURCE.state_version}"):
+        FORMATS["enumerator-state"].decode(newer)
+
+
+@pytest.mark.scenario("B7", "K10")
+def test_b7_clusters_and_retained_splits_make_a_round_trip() -> None:
+    """Two clusters, one of them retained until a deadline: the restarted operator knows the same."""
+    stage = Stage(readers=2, source=kafka_source("c", "d", retention=123.0)).topic("t", 3).topic("t", 3, cluster="d")
+    stage.running().source_changes(kafka_source("c", retention=123.0)).adopts()
+    before = stage.operator.coordinator.checkpoint()
+
+    after = stage.operator_starts().operator.coordinator.checkpoint()
+
+    assert after.enumerator == before.enumerator
+    assert after.coordinator.owners == before.coordinator.owners
+    assert {entry.until for entry in after.enumerator.retained.values()} == {123.0}
+
+
+@pytest.mark.scenario("B8")
+@pytest.mark.parametrize("stop", [None, 7])
+def test_b8_what_is_absent_stays_absent(stop: int | None) -> None:
+    """A split with a stop keeps it, one without has none, side by side in one document."""
+    made = {s: SOURCE.create_split(s, 1, {"stop": 7} if s[2] else {}) for s in splits("t", 2)}
+    state = Checkpoint(coordinator=CoordinatorState(), enumerator=DiscoveryState(unassigned=made))
+
+    after = state_codec.decode(state_codec.encode(state, SOURCE, uid=UID), SOURCE)
+
+    split = after.enumerator.unassigned["c", "t", 0 if stop is None else 1]
+    assert split.stopping_position == stop
+
+
+@pytest.mark.scenario("B9")
+def test_b9_an_operator_goes_on_from_the_oldest_state() -> None:
+    """It restores the oldest golden bytes, moves nothing that is owned, and stores the present version."""
+    stage = Stage(readers=2).topic("t", 6)
+    stage.store.state = golden("enumerator-state", 1)
+    before = FORMATS["enumerator-state"].decode(stage.store.state).coordinator
+
+    stage.operator_starts()
+
+    assert stage.owners == before.owners
+    assert stage.state.hosts["1"].report is not None
+    assert json.loads(stage.store.state)["version"] == state_codec.KIND.version
+
+
+@pytest.mark.scenario("B10")
+def test_b10_retained_splits_have_their_deadline() -> None:
+    """In the oldest version as in the present one."""
+    for version in range(1, FORMATS["enumerator-state"].version + 1):
+        entry = FORMATS["enumerator-state"].decode(golden("enumerator-state", version)).enumerator.retained[T[4]]
+        assert entry == Retained(split=SOURCE.create_split(T[4], 7, {}), until=1700003600.0)
+
+
+@pytest.mark.scenario("B11")
+def test_b11_reports_that_wait_are_part_of_the_state() -> None:
+    """What is restored equals what the reader reported, with the ends of its splits."""
+    stage = Stage(readers=2, source=bounded_source("c")).topic("t", 4).running()
+    stage.fails(0).fails(1).registers(0)
+    reported = stage.state.hosts["0"].report
+
+    stage.operator_starts()
+
+    assert reported is not None
+    assert stage.state.hosts["0"].report == reported
+    assert all("stop" in reported.attributes[split] for split in reported.positions)
