@@ -20,7 +20,7 @@ def main(folder: str, checkpoint: str, python_path: str) -> None:
     """Run until it is killed."""
     os.environ.update(SPARK_LOCAL_IP="127.0.0.1", PYSPARK_PYTHON=sys.executable, PYTHONPATH=python_path)
     spark = (
-        SparkSession.builder.master("local-cluster[1,1,600]")
+        SparkSession.builder.master("local-cluster[2,1,600]")
         .config("spark.executor.memory", "512m")
         .config("spark.executor.cores", "1")
         .config("spark.ui.enabled", "false")
