@@ -16,8 +16,8 @@ LARGE: Final = (
 """Largest first: they run side by side."""
 
 SMALL: Final = (
-    Setting(name="rescale and crash", budget=Budget(rescales=1, crashes=1), records=1),
-    Setting(name="two crashes", budget=Budget(crashes=2), records=1),
+    Setting(name="rescale and crash", budget=Budget(rescales=1, crashes=1), records=1, parallelisms=(1, 2)),
+    Setting(name="two crashes", budget=Budget(crashes=2), records=1, splits=1),
     Setting(name="growth", budget=Budget(growths=1, crashes=1), records=1),
     Setting(name="shrink", budget=Budget(shrinks=1, crashes=1), records=1),
     Setting(name="blind broker", budget=Budget(blind=1, crashes=1), records=1),

@@ -19,11 +19,11 @@ from balanced_source.coordinator import (
     SourceCoordinator,
     state_codec,
 )
-from balanced_source.coordinator.state import HostPhase
 from balanced_source.documents import assignment as assignment_document
 from balanced_source.documents.assignment import Assignment
 from balanced_source.documents.report import HostReport
 from balanced_source.errors import BalancedSourceError, TransientDiscoveryError
+from balanced_source.lifecycles import HostPhase
 from proof import rules
 from proof.canonical import CallKey, call_keys, coordinator_key
 from proof.values import Operator, PartId, Setting, Table, Violation

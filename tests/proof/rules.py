@@ -9,11 +9,13 @@ from typing import Any
 from balanced_source.api import SplitId, SupportsSplitReassignmentOnRecovery
 from balanced_source.assigners import RoundRobinAssigner
 from balanced_source.coordinator import Checkpoint, Event, HostPhase, HostState, ParallelismChanged, ReportReceived
+from balanced_source.coordinator.phase import source_phase
 from balanced_source.coordinator.state import CoordinatorState
 from balanced_source.coordinator.view import assignment_of
 from balanced_source.documents.assignment import Assignment
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.host import SplitRange, plan
+from balanced_source.lifecycles import SOURCE
 from proof.canonical import coordinator_key, key
 from proof.values import Delivered, Operator, Setting, Violation, enumerator_of
 
@@ -30,10 +32,19 @@ def turn(before: Operator, event: Event, after: Operator) -> None:
     _check_fencing(before, event, after)
     _check_one_owner(after)
     _check_gate(before, after)
+    _check_life(before, after)
     if (new.lineage, new.epoch) < (old.lineage, old.epoch):
         raise Violation(f"rule 10, fencing: epoch went back from {old.epoch} to {new.epoch}")
     if isinstance(after.enumerator.source.assigner, RoundRobinAssigner):
         _check_moves(before, event, after)
+
+
+def _check_life(before: Operator, after: Operator) -> None:
+    """The source goes from phase to phase as its table says, at most two at once."""
+    old, new = (source_phase(o.coordinator.state, is_finished=o.enumerator.is_finished()) for o in (before, after))
+    near = {old} | {target for (phase, _), target in SOURCE.moves.items() if phase is old}
+    if new not in near | {target for (phase, _), target in SOURCE.moves.items() if phase in near}:
+        raise Violation(f"life of a source: {old.value} became {new.value}")
 
 
 def _check_fencing(before: Operator, event: Event, after: Operator) -> None:

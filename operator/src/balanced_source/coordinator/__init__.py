@@ -17,8 +17,9 @@ from balanced_source.coordinator.events import (
     ReportReceived,
     SourceChanged,
 )
-from balanced_source.coordinator.state import Checkpoint, CoordinatorState, HostPhase, HostState
+from balanced_source.coordinator.state import Checkpoint, CoordinatorState, HostState
 from balanced_source.coordinator.tracker import SplitAssignmentTracker
+from balanced_source.lifecycles import HostPhase
 
 __all__ = [
     "CallCompleted",

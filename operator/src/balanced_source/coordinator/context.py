@@ -14,9 +14,10 @@ from balanced_source.api import (
     SplitsAssignment,
 )
 from balanced_source.coordinator.effects import Effect, ExecuteCall, ReportFact
-from balanced_source.coordinator.state import CoordinatorState, HostPhase, Revocation, SplitT
+from balanced_source.coordinator.state import CoordinatorState, Revocation, SplitT
 from balanced_source.documents.assignment import NumberedEvent
 from balanced_source.errors import ContractViolationError
+from balanced_source.lifecycles import HostPhase
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,6 @@ from balanced_source.coordinator.revocations import let_go
 from balanced_source.coordinator.state import (
     Checkpoint,
     CoordinatorState,
-    HostPhase,
     HostState,
     SplitT,
     StateT,
@@ -47,6 +46,7 @@ from balanced_source.documents import envelope
 from balanced_source.documents.assignment import Assignment
 from balanced_source.documents.report import HostReport
 from balanced_source.errors import ContractViolationError
+from balanced_source.lifecycles import HOST, HostEvent, HostPhase
 
 
 class SourceCoordinator(Generic[SplitT, StateT]):
@@ -206,7 +206,7 @@ class SourceCoordinator(Generic[SplitT, StateT]):
         """What is known about hosts is not true any more: all of them register again, in a new lineage."""
         lineage = max(self.state.lineage, report.lineage) + 1
         epoch = max(self.state.epoch, report.epoch)
-        hosts = dict.fromkeys(self.state.hosts, HostState())
+        hosts = {n: HostState(phase=HOST.after(h.phase, HostEvent.FORGOTTEN)) for n, h in self.state.hosts.items()}
         self._context.state = replace(self.state, lineage=lineage, epoch=epoch, hosts=hosts, outbox=())
         self._context.turn.is_changed = True
         self._context.report(
@@ -215,6 +215,7 @@ class SourceCoordinator(Generic[SplitT, StateT]):
 
     def _register(self, report: HostReport) -> None:
         """A new incarnation: nobody of the old one is served any more, and the report waits behind the gate."""
+        before = self.state.hosts[report.host]
         self._absorb_positions(report.host)
         # Should the enumerator state have been lost, the host's checkpoint still knows how far epochs had come.
         is_former = not self.state.hosts[report.host].known_from and not recovery.is_blank(report)
@@ -224,9 +225,9 @@ class SourceCoordinator(Generic[SplitT, StateT]):
             report.host,
             HostState(
                 incarnation=report.incarnation,
-                phase=HostPhase.RECOVERING,
+                phase=HOST.after(before.phase, HostEvent.REGISTERED),
                 report=report,
-                known_from=self.state.hosts[report.host].known_from,
+                known_from=before.known_from,
             ),
         )
         self._drop_readers(report.host)
@@ -294,12 +295,12 @@ class SourceCoordinator(Generic[SplitT, StateT]):
         )
 
     def _progress(self, host: HostState, report: HostReport) -> None:
-        self._set_host(report.host, replace(host, report=report))
-        if host.phase is HostPhase.RECOVERING:
+        phase = HOST.after(host.phase, HostEvent.REPORTED)
+        self._set_host(report.host, replace(host, report=report, phase=phase))
+        if phase is not HostPhase.ACTIVE:
             self._must_persist = True
             return
-        if host.phase is HostPhase.LOST:
-            self._set_host(report.host, replace(host, report=report, phase=HostPhase.ACTIVE))
+        if phase is not host.phase:
             self._restore_readers(report.host)
         self._acknowledge(report.host, before=host.acknowledged_epoch)
         self._take_events(report)
@@ -371,9 +372,9 @@ class SourceCoordinator(Generic[SplitT, StateT]):
 
     def _on_host_lost(self, event: HostLost) -> None:
         host = self.state.hosts.get(event.host)
-        if host is None or host.incarnation != event.incarnation or host.phase is not HostPhase.ACTIVE:
+        if host is None or host.incarnation != event.incarnation or not HOST.allows(host.phase, HostEvent.GONE):
             return
-        self._set_host(event.host, replace(host, phase=HostPhase.LOST))
+        self._set_host(event.host, replace(host, phase=HOST.after(host.phase, HostEvent.GONE)))
         self._drop_readers(event.host)
         self._must_persist = True
 

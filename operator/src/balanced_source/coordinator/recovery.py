@@ -19,7 +19,6 @@ from balanced_source.api import Position, ReaderInfo, Source, SplitId
 from balanced_source.coordinator.revocations import let_go
 from balanced_source.coordinator.state import (
     CoordinatorState,
-    HostPhase,
     HostState,
     SplitT,
     StateT,
@@ -28,6 +27,7 @@ from balanced_source.coordinator.state import (
 )
 from balanced_source.documents.report import HostReport
 from balanced_source.errors import ContractViolationError
+from balanced_source.lifecycles import HOST, HostEvent, HostPhase
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,7 +188,8 @@ def _is_known(state: CoordinatorState[SplitT], split_id: SplitId, name: str) -> 
 
 
 def _activated(host: HostState, epoch: int) -> HostState:
-    return replace(host, phase=HostPhase.ACTIVE, addressed_epoch=epoch, known_from=host.known_from or epoch)
+    phase = HOST.after(host.phase, HostEvent.PASSED)
+    return replace(host, phase=phase, addressed_epoch=epoch, known_from=host.known_from or epoch)
 
 
 def _readers(

@@ -1,13 +1,5 @@
-"""Everything a coordinator knows, as immutable values: cheap to copy, to compare and to store.
+"""Everything a coordinator knows, as immutable values: cheap to copy, to compare and to store."""
 
-Life of a host (one reader host is one running SparkApplication attempt):
-
-    EXPECTED ──registers──► RECOVERING ──gate opens──► ACTIVE ──pods gone──► LOST
-                                ▲                        │                    │
-                                └────── registers anew ──┴────────────────────┘
-"""
-
-import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
@@ -17,18 +9,10 @@ from balanced_source.coordinator.loads import LoadTracker
 from balanced_source.coordinator.tracker import SplitAssignmentTracker
 from balanced_source.documents.assignment import NumberedEvent
 from balanced_source.documents.report import HostReport
+from balanced_source.lifecycles import HOST, HostPhase
 
 SplitT = TypeVar("SplitT", bound=SourceSplit)
 StateT = TypeVar("StateT")
-
-
-class HostPhase(enum.Enum):
-    """Where a host stands. EXPECTED: never seen; its readers may be given splits, which it takes when it comes."""
-
-    EXPECTED = "Expected"
-    RECOVERING = "Recovering"
-    ACTIVE = "Active"
-    LOST = "Lost"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +31,7 @@ class HostState:
     """
 
     incarnation: int = 0
-    phase: HostPhase = HostPhase.EXPECTED
+    phase: HostPhase = HOST.first
     report: HostReport | None = None
     addressed_epoch: int = 0
     events_seen: int = 0

@@ -7,7 +7,6 @@ from balanced_source.coordinator import loads
 from balanced_source.coordinator.state import (
     Checkpoint,
     CoordinatorState,
-    HostPhase,
     HostState,
     Revocation,
     SplitT,
@@ -17,6 +16,7 @@ from balanced_source.coordinator.tracker import SplitAssignmentTracker
 from balanced_source.documents import columns, envelope, report
 from balanced_source.documents.assignment import decode_events, encode_events
 from balanced_source.documents.splits import decode_splits, encode_splits
+from balanced_source.lifecycles import HostPhase
 
 
 def _upgrade_1(body: Json) -> Json:

@@ -1,14 +1,9 @@
 """A reader host as a pure state machine: what a driver knows, and what it reports.
 
 The driver's data source wraps it: it feeds assignments as they are seen and stream offsets as Spark passes them, and
-writes the reports. Life of a host, from its own point of view:
-
-    STARTING ──Spark tells the offset──► REGISTERED ──assignment for it──► READING
-                                             │                               │
-                                             └───────── newer incarnation ───┴──► FENCED
+writes the reports. Its life is the table `balanced_source.lifecycles.READER`.
 """
 
-import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Self
@@ -18,15 +13,8 @@ from balanced_source.documents.assignment import Assignment, NumberedEvent
 from balanced_source.documents.report import HostReport
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.host.adoption import adopt, go_on, readers_on
-
-
-class Phase(enum.Enum):
-    """See the module. STARTING: the Spark checkpoint has not been seen yet, so nothing can be reported."""
-
-    STARTING = "Starting"
-    REGISTERED = "Registered"
-    READING = "Reading"
-    FENCED = "Fenced"
+from balanced_source.lifecycles import READER, ReaderEvent
+from balanced_source.lifecycles import ReaderPhase as Phase
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +24,7 @@ class ReaderHost:
     Attributes:
         name: of the host within its source.
         incarnation: number of this attempt.
-        phase: see `Phase`.
+        phase: see `ReaderPhase`.
         lineage: newest seen in an assignment; when it grows, `report` must be written before anything is adopted.
         durable: newest stream offset that is in Spark's offset log; its epoch is what is acknowledged.
         committed: positions whose records have been delivered.
@@ -48,7 +36,7 @@ class ReaderHost:
 
     name: str = "0"
     incarnation: int
-    phase: Phase = Phase.STARTING
+    phase: Phase = READER.first
     lineage: int = 1
     durable: StreamOffset = field(default_factory=StreamOffset)
     committed: Mapping[SplitId, Position] = field(default_factory=dict)
@@ -67,7 +55,7 @@ class ReaderHost:
             anew = replace(self, lineage=assignment.lineage, assignment=None, events_seen=0)
             return anew.on_assignment(assignment)
         if addressed > self.incarnation:
-            return replace(self, phase=Phase.FENCED)
+            return self.on_fenced()
         is_old = self.assignment is not None and assignment.epoch <= self.assignment.epoch
         if is_old or addressed < self.incarnation:
             return self
@@ -76,7 +64,7 @@ class ReaderHost:
 
     def on_fenced(self) -> Self:
         """Another incarnation has written the report document."""
-        return replace(self, phase=Phase.FENCED)
+        return replace(self, phase=READER.after(self.phase, ReaderEvent.FENCED))
 
     def on_planned(self, end: StreamOffset) -> Self:
         """Spark has logged `end` and asks for its partitions: from now on a restart replays it."""
@@ -88,7 +76,7 @@ class ReaderHost:
 
     def on_committed(self, offset: StreamOffset) -> Self:
         """All records up to `offset` are delivered; it is where the next micro-batch starts."""
-        phase = Phase.REGISTERED if self.phase is Phase.STARTING else self.phase
+        phase = READER.after(self.phase, ReaderEvent.COMMITTED)
         return replace(self, phase=phase, durable=offset, committed=offset.positions)
 
     def base(self) -> tuple[Self, StreamOffset | None]:
@@ -97,10 +85,11 @@ class ReaderHost:
         Raises:
             ContractViolationError: the assignment gives a split without a position.
         """
-        if self.phase in (Phase.STARTING, Phase.FENCED):
+        if not READER.allows(self.phase, ReaderEvent.ADOPTED):
             return self, None
         if self.assignment is not None and self.assignment.epoch > self.durable.epoch:
-            return replace(self, phase=Phase.READING), adopt(self.durable, self.assignment, host=self.name)
+            phase = READER.after(self.phase, ReaderEvent.ADOPTED)
+            return replace(self, phase=phase), adopt(self.durable, self.assignment, host=self.name)
         return self, go_on(self.durable) if self.phase is Phase.READING else None
 
     def take_events(self) -> tuple[Self, tuple[NumberedEvent, ...]]:

@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from balanced_source.coordinator import CoordinatorState, HostPhase
+from balanced_source.coordinator import CoordinatorState
+from balanced_source.coordinator.phase import acknowledged_epoch, source_phase
 from balanced_source.errors import DiscoveryError
+from balanced_source.lifecycles import SOURCE, SourcePhase
 from balanced_source_operator.controller.application import ApplicationState, Decision
 from balanced_source_operator.spec.status import ApplicationStatus, Balance, Condition, Status
 
@@ -73,7 +75,7 @@ def status_of(facts: Facts) -> Status:
             *_data_loss(facts),
         ],
         epoch=state.epoch if state else 0,
-        acknowledged_epoch=_acknowledged(state),
+        acknowledged_epoch=acknowledged_epoch(state) if state else 0,
         readers=report.parallelism if report else 0,
         selector=facts.selector,
         splits=(len(state.owners) if state else 0) + facts.pending_splits,
@@ -113,13 +115,14 @@ def _progressing(facts: Facts) -> Trouble | None:
         return None
     if application.reason:
         return Trouble(reason=application.reason, message=application.message)
-    if state is None or state.epoch == 0:
+    phase = source_phase(state) if state is not None else SOURCE.first
+    if state is None or phase is SourcePhase.DISCOVERING:
         return Trouble(reason="Discovering", message="looking for topics and partitions")
     if facts.waiting_for:
         return Trouble(reason="Recovering", message=f"waiting for readers of host {', '.join(facts.waiting_for)}")
-    if not any(host.phase is HostPhase.ACTIVE for host in state.hosts.values()):
+    if phase is SourcePhase.WAITING:
         return Trouble(reason="WaitingForReaders", message="the application runs; its readers have not registered yet")
-    if _acknowledged(state) < state.epoch:
+    if phase is SourcePhase.ADOPTING:
         message = f"epoch {state.epoch} is published; the next micro-batch takes it"
         return Trouble(reason="Adopting", message=message)
     return None
@@ -134,19 +137,13 @@ def _ready(facts: Facts, degraded: Trouble | None, progressing: Trouble | None) 
         return True, "Finished", "everything has been read"
     if application.state is ApplicationState.PAUSED:
         return False, "Suspended", application.message
-    reads = state is not None and _acknowledged(state) > 0 and application.state is ApplicationState.RUNNING
+    reads = state is not None and acknowledged_epoch(state) > 0 and application.state is ApplicationState.RUNNING
     if reads and state is not None:
         told = f"{degraded.message}; " if degraded is not None else ""
         reading = f"{state.parallelism} readers read {len(state.owners)} splits in epoch {state.epoch}"
         return True, "Reading", told + reading
     why = degraded or progressing or Trouble(reason="NotReading", message="no reader has adopted an assignment yet")
     return False, why.reason, why.message
-
-
-def _acknowledged(state: CoordinatorState[Any] | None) -> int:
-    if state is None:
-        return 0
-    return min((host.acknowledged_epoch for host in state.hosts.values()), default=0)
 
 
 def _balance(state: CoordinatorState[Any] | None) -> Balance:

@@ -30,6 +30,7 @@ from balanced_source.connectors.discovery.values import (
     SplitT,
 )
 from balanced_source.errors import RefusedDiscoveryError
+from balanced_source.lifecycles import SPLIT, SplitEvent, SplitPhase
 
 CONFIRMATIONS: Final = 2
 """Successive discoveries that must miss a split before it counts as removed."""
@@ -215,7 +216,9 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
             self._scope_failed(call.scope, result.error)
         else:
             # A reader may have registered with one of these meanwhile: then its word counts, not where splits begin.
-            known = {*self.context.current_assignments(), *self.state.unassigned, *self.state.retained}
+            known = frozenset[SplitId]().union(
+                *(self._in(p) for p in SplitPhase if not SPLIT.allows(p, SplitEvent.RESOLVED))
+            )
             fresh = {s.split_id: s for s in result if s.split_id not in known and self.source.subscribes(s.split_id)}
             self.state = replace(self.state, unassigned={**self.state.unassigned, **fresh})
             self._mark_discovered(call.scope)
@@ -308,27 +311,37 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
         return len(removed) < len(absent)
 
     def _find_new(self, scope: str, listed: frozenset[SplitId]) -> None:
-        owned, state = self.context.current_assignments(), self.state
-        unknown = {
-            s
-            for s in listed
-            if s not in owned
-            and s not in state.unassigned
-            and s not in self.life.in_flight
-            and not (self.context.is_revoking(s) and s not in state.retained)
-        }
-        returning = {s: state.retained[s].split for s in unknown if s in state.retained}
+        state = self.state
+        moved = listed.difference(
+            *(self._in(phase) for phase in SplitPhase if not SPLIT.allows(phase, SplitEvent.LISTED))
+        )
+        returning = {s: state.retained[s].split for s in moved & state.retained.keys()}
+        unknown = {s for s in moved - returning.keys() if not self.context.is_revoking(s)}
         if returning:
             rest = {s: e for s, e in state.retained.items() if s not in returning}
             self.state = replace(state, retained=rest, unassigned={**state.unassigned, **returning})
             self.context.report("SplitsReturned", f"{len(returning)} splits go on: {_some(sorted(returning))}")
-        fresh = tuple(sorted(unknown - returning.keys()))
+        fresh = tuple(sorted(unknown))
         if fresh:
             is_first = scope not in self.state.discovered
             self.life = replace(self.life, in_flight=self.life.in_flight.union(fresh))
             self.context.call_async(self.source.initialize(scope, fresh, is_first=is_first), self.handle_initialized)
         elif not any(self.source.scope_of(s) == scope for s in self.life.in_flight):
             self._mark_discovered(scope)
+
+    def _in(self, phase: SplitPhase) -> Collection[SplitId]:
+        """Ids of the splits in a phase; none for phases that the coordinator alone knows."""
+        match phase:
+            case SplitPhase.IN_FLIGHT:
+                return self.life.in_flight
+            case SplitPhase.UNASSIGNED:
+                return self.state.unassigned.keys()
+            case SplitPhase.ASSIGNED:
+                return self.context.current_assignments().keys()
+            case SplitPhase.RETAINED:
+                return self.state.retained.keys()
+            case _:
+                return ()
 
     def _mark_discovered(self, scope: str) -> None:
         if scope not in self.state.discovered:

@@ -1,0 +1,20 @@
+"""In which phase of its life a source is; see `balanced_source.lifecycles.SOURCE`."""
+
+from balanced_source.coordinator.state import CoordinatorState, SplitT
+from balanced_source.lifecycles import HostPhase, SourcePhase
+
+
+def source_phase(state: CoordinatorState[SplitT], *, is_finished: bool = False) -> SourcePhase:
+    """What follows from the state; `is_finished` is the enumerator's word."""
+    if is_finished:
+        return SourcePhase.FINISHED
+    if state.epoch == 0:
+        return SourcePhase.DISCOVERING
+    if not any(host.phase is HostPhase.ACTIVE for host in state.hosts.values()):
+        return SourcePhase.WAITING
+    return SourcePhase.READING if acknowledged_epoch(state) >= state.epoch else SourcePhase.ADOPTING
+
+
+def acknowledged_epoch(state: CoordinatorState[SplitT]) -> int:
+    """Newest epoch that all hosts have adopted durably; 0 if there is none."""
+    return min((host.acknowledged_epoch for host in state.hosts.values()), default=0)

@@ -1,0 +1,48 @@
+"""Life of a reader host as it sees itself: one incarnation, from its first planning call to its end."""
+
+import enum
+from typing import Final
+
+from balanced_source.lifecycles.table import Lifecycle
+
+
+class ReaderPhase(enum.Enum):
+    """Where an incarnation stands.
+
+    STARTING: the Spark checkpoint has not been seen yet, so nothing can be reported.
+    REGISTERED: it reports what it holds, and reads nothing.
+    READING: it reads what it was assigned.
+    FENCED: a newer incarnation has taken over; it neither reads nor reports any more.
+    """
+
+    STARTING = "Starting"
+    REGISTERED = "Registered"
+    READING = "Reading"
+    FENCED = "Fenced"
+
+
+class ReaderEvent(enum.Enum):
+    """What happens to an incarnation."""
+
+    COMMITTED = "Spark tells what is committed"
+    ADOPTED = "it adopts an epoch"
+    FENCED = "a newer incarnation is seen"
+
+
+READER: Final = Lifecycle(
+    name="reader host, as it sees itself",
+    first=ReaderPhase.STARTING,
+    moves={
+        (ReaderPhase.STARTING, ReaderEvent.COMMITTED): ReaderPhase.REGISTERED,
+        (ReaderPhase.REGISTERED, ReaderEvent.COMMITTED): ReaderPhase.REGISTERED,
+        (ReaderPhase.REGISTERED, ReaderEvent.ADOPTED): ReaderPhase.READING,
+        (ReaderPhase.READING, ReaderEvent.COMMITTED): ReaderPhase.READING,
+        (ReaderPhase.READING, ReaderEvent.ADOPTED): ReaderPhase.READING,
+        (ReaderPhase.STARTING, ReaderEvent.FENCED): ReaderPhase.FENCED,
+        (ReaderPhase.REGISTERED, ReaderEvent.FENCED): ReaderPhase.FENCED,
+        (ReaderPhase.READING, ReaderEvent.FENCED): ReaderPhase.FENCED,
+        (ReaderPhase.FENCED, ReaderEvent.FENCED): ReaderPhase.FENCED,
+        (ReaderPhase.FENCED, ReaderEvent.COMMITTED): ReaderPhase.FENCED,
+    },
+)
+"""What a fenced incarnation has begun may still end, but it begins nothing."""

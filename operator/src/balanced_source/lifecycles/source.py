@@ -1,0 +1,54 @@
+"""Life of a source, as people see it: what its condition says."""
+
+import enum
+from typing import Final
+
+from balanced_source.lifecycles.table import Lifecycle
+
+
+class SourcePhase(enum.Enum):
+    """Where a source stands.
+
+    DISCOVERING: nothing is assigned yet.
+    WAITING: no reader host is active: none has registered yet, or the gate is closed.
+    ADOPTING: an epoch is published that not every host has adopted.
+    READING: all hosts read what the newest epoch says.
+    FINISHED: everything that there will ever be has been read.
+    """
+
+    DISCOVERING = "Discovering"
+    WAITING = "Waiting"
+    ADOPTING = "Adopting"
+    READING = "Reading"
+    FINISHED = "Finished"
+
+
+class SourceEvent(enum.Enum):
+    """What happens to a source."""
+
+    ASSIGNED = "a new epoch"
+    PASSED = "the gate opens"
+    ACKNOWLEDGED = "all hosts acknowledge"
+    INTERRUPTED = "a host is lost, or registers anew"
+    EXHAUSTED = "all splits are finished"
+
+
+SOURCE: Final = Lifecycle(
+    name="source",
+    first=SourcePhase.DISCOVERING,
+    moves={
+        (SourcePhase.DISCOVERING, SourceEvent.ASSIGNED): SourcePhase.WAITING,
+        (SourcePhase.DISCOVERING, SourceEvent.PASSED): SourcePhase.ADOPTING,
+        (SourcePhase.WAITING, SourceEvent.ASSIGNED): SourcePhase.WAITING,
+        (SourcePhase.WAITING, SourceEvent.PASSED): SourcePhase.ADOPTING,
+        (SourcePhase.ADOPTING, SourceEvent.ASSIGNED): SourcePhase.ADOPTING,
+        (SourcePhase.ADOPTING, SourceEvent.ACKNOWLEDGED): SourcePhase.READING,
+        (SourcePhase.ADOPTING, SourceEvent.INTERRUPTED): SourcePhase.WAITING,
+        (SourcePhase.READING, SourceEvent.ASSIGNED): SourcePhase.ADOPTING,
+        (SourcePhase.READING, SourceEvent.INTERRUPTED): SourcePhase.WAITING,
+        (SourcePhase.READING, SourceEvent.EXHAUSTED): SourcePhase.FINISHED,
+        (SourcePhase.FINISHED, SourceEvent.ASSIGNED): SourcePhase.ADOPTING,
+        (SourcePhase.FINISHED, SourceEvent.INTERRUPTED): SourcePhase.WAITING,
+    },
+)
+"""The phase is not stored: it follows from the coordinator's state, see `balanced_source.coordinator.phase`."""
