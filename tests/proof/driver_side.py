@@ -73,7 +73,7 @@ class DriverSide:
         )
 
     def end(self, driver: PartId, role: str) -> DriverStep:
-        """A micro-batch ends: its tasks are done, Spark commits it and asks for the next one."""
+        """A micro-batch ends: its tasks are done, Spark commits it and asks for the next one; or asks once more."""
         return self._remembered(("end", driver, role), lambda: self._end(driver, role))
 
     def report(self, driver: PartId, role: str) -> DriverStep:
@@ -160,7 +160,7 @@ class DriverSide:
 
     def _end(self, number: PartId, role: str) -> DriverStep:
         driver, runner = self._of(number, role)
-        if runner is None or not runner.is_busy:
+        if runner is None or not (runner.is_busy or runner.host.phase is Phase.STARTING):
             return IMPOSSIBLE
         host, log = runner.host.on_committed(runner.host.durable), driver.log
         if key(log.last) == key(host.durable):

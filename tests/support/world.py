@@ -222,7 +222,7 @@ class Driver:
             before = self.host.lineage
             self.host = self.host.on_assignment(assignment_document.decode(self.store.assignment, source=UID))
             if self.host.lineage != before:
-                self.report()
+                self._latest() if self.host.phase is Phase.STARTING else self.report()
 
     def batch(self, *, upto: Mapping[SplitId, int] | None = None, die: str | None = None) -> bool:
         """One trigger; True if a micro-batch ran. `die` stops after 'logged' or 'delivered'."""

@@ -96,7 +96,8 @@ class HostRuntime:
         """All up to `offset` is delivered. The first call registers the host, in the background."""
         with self._lock:
             if self._host is not None:
-                self._host = self._host.on_committed(offset)
+                before, self._host = self._host, self._host.on_committed(offset)
+                self._wake(urgent=self._host.phase is not before.phase)  # in a new lineage: now it can be told
             elif self._first is None:
                 self._first = offset
                 self._lock.notify_all()

@@ -134,6 +134,26 @@ def test_a_new_lineage_is_reported_before_anything_of_it_or_of_the_old_one_is_ad
     assert anew.base()[1] == replace(base, starts={}), "it reads on meanwhile"
 
 
+def test_one_of_several_hosts_ends_its_batch_in_a_new_lineage_then_reports_and_waits() -> None:
+    """Its splits may go to others at the positions of that report, so they must be the last ones."""
+    host = registered().on_assignment(assignment(2, owners={A: 0}, starts={A: 0}))
+    host, base = host.base()
+    assert base is not None
+    end = replace(base, positions={A: 4})
+    host = host.on_planned(end)
+
+    several = replace(assignment(9, incarnation=0, lineage=2), incarnations={"0": 0, "1": 0})
+    anew = host.on_assignment(several)
+
+    assert anew.report(sequence=1) is None
+    assert anew.base()[1] is None
+    ended = anew.on_committed(end)
+    report = ended.report(sequence=2)
+    assert report is not None
+    assert (report.lineage, report.positions) == (2, {A: 4})
+    assert ended.base()[1] is None, "not before it is addressed"
+
+
 def test_the_acknowledgement_is_the_epoch_in_the_offset_log() -> None:
     host = registered().on_assignment(assignment(2, owners={A: 0}, starts={A: 7}))
     host, base = host.base()

@@ -58,7 +58,7 @@ def recorded() -> Iterator[set[tuple[str, Any, Any]]]:
 def test_the_tables_that_decide_have_no_dead_row() -> None:
     """Exploration of small worlds uses every row.
 
-    Left out are those of an operator whose state is an older copy, and heartbeats behind the gate.
+    Left out are those of lost states, for which there are closures of their own, and heartbeats behind the gate.
     """
     small = Setting(name="small", splits=1, records=1)
     gate = replace(small, hosts=("0", "1"), parallelism=2, are_drivers_early=True)
@@ -73,7 +73,7 @@ def test_the_tables_that_decide_have_no_dead_row() -> None:
 
     unused = {(*row,) for life in (HOST, READER) for row in life.moves if (life.name, *row) not in used}
     heartbeat = (HostPhase.RECOVERING, HostEvent.REPORTED)
-    assert {row for row in unused if row[1] is not HostEvent.FORGOTTEN} <= {heartbeat}
+    assert {row for row in unused if row[1].name != "FORGOTTEN"} <= {heartbeat}
 
 
 def test_the_page_is_up_to_date() -> None:

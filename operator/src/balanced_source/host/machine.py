@@ -25,7 +25,8 @@ class ReaderHost:
         name: of the host within its source.
         incarnation: number of this attempt.
         phase: see `ReaderPhase`.
-        lineage: newest seen in an assignment; when it grows, `report` must be written before anything is adopted.
+        lineage: newest seen in an assignment; when it grows, `report` must be written before anything is adopted, and
+            one of several hosts reads nothing until it is addressed.
         durable: newest stream offset that is in Spark's offset log; its epoch is what is acknowledged.
         committed: positions whose records have been delivered.
         assignment: newest one for this incarnation.
@@ -51,8 +52,10 @@ class ReaderHost:
         if addressed is None or assignment.lineage < self.lineage or self.phase is Phase.FENCED:
             return self
         if assignment.lineage > self.lineage:
-            # Whoever counts events now has begun anew, too.
-            anew = replace(self, lineage=assignment.lineage, assignment=None, events_seen=0)
+            # A host that is alone gets its splits back and reads on. Whoever counts events now has begun anew.
+            is_alone = len(assignment.incarnations) == 1
+            phase = self.phase if is_alone else READER.after(self.phase, ReaderEvent.FORGOTTEN)
+            anew = replace(self, phase=phase, lineage=assignment.lineage, assignment=None, events_seen=0)
             return anew.on_assignment(assignment)
         if addressed > self.incarnation:
             return self.on_fenced()

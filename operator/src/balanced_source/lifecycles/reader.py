@@ -9,7 +9,7 @@ from balanced_source.lifecycles.table import Lifecycle
 class ReaderPhase(enum.Enum):
     """Where an incarnation stands.
 
-    STARTING: the Spark checkpoint has not been seen yet, so nothing can be reported.
+    STARTING: what is committed has not been seen yet, at the start or in a new lineage, so nothing can be reported.
     REGISTERED: it reports what it holds, and reads nothing.
     READING: it reads what it was assigned.
     FENCED: a newer incarnation has taken over; it neither reads nor reports any more.
@@ -26,6 +26,7 @@ class ReaderEvent(enum.Enum):
 
     COMMITTED = "Spark tells what is committed"
     ADOPTED = "it adopts an epoch"
+    FORGOTTEN = "one of several hosts sees a new lineage"
     FENCED = "a newer incarnation is seen"
 
 
@@ -38,6 +39,9 @@ READER: Final = Lifecycle(
         (ReaderPhase.REGISTERED, ReaderEvent.ADOPTED): ReaderPhase.READING,
         (ReaderPhase.READING, ReaderEvent.COMMITTED): ReaderPhase.READING,
         (ReaderPhase.READING, ReaderEvent.ADOPTED): ReaderPhase.READING,
+        (ReaderPhase.STARTING, ReaderEvent.FORGOTTEN): ReaderPhase.STARTING,
+        (ReaderPhase.REGISTERED, ReaderEvent.FORGOTTEN): ReaderPhase.STARTING,
+        (ReaderPhase.READING, ReaderEvent.FORGOTTEN): ReaderPhase.STARTING,
         (ReaderPhase.STARTING, ReaderEvent.FENCED): ReaderPhase.FENCED,
         (ReaderPhase.REGISTERED, ReaderEvent.FENCED): ReaderPhase.FENCED,
         (ReaderPhase.READING, ReaderEvent.FENCED): ReaderPhase.FENCED,
@@ -45,4 +49,8 @@ READER: Final = Lifecycle(
         (ReaderPhase.FENCED, ReaderEvent.COMMITTED): ReaderPhase.FENCED,
     },
 )
-"""What a fenced incarnation has begun may still end, but it begins nothing."""
+"""What a fenced incarnation has begun may still end, but it begins nothing.
+
+In a new lineage one of several hosts must not read on what it was assigned before: others may get it as soon as the
+host has reported where it is. So it ends the micro-batch that it has begun, reports, and waits until it is addressed.
+"""
