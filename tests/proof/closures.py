@@ -12,13 +12,27 @@ LARGE: Final = (
         parallelism=3,
         budget=Budget(rescales=2, crashes=2),
     ),
+    Setting(
+        name="two hosts, lost state",
+        hosts=("0", "1"),
+        splits=1,
+        parallelism=2,
+        records=2,
+        budget=Budget(crashes=1, amnesia=1),
+    ),
+    Setting(name="two hosts, crash", hosts=("0", "1"), parallelism=2, records=1, budget=Budget(crashes=1)),
+    Setting(name="two hosts, rescale", hosts=("0", "1"), parallelisms=(1, 2), records=1, budget=Budget(rescales=1)),
+    Setting(name="growth", records=1, parallelisms=(1, 2), budget=Budget(rescales=1, crashes=1, growths=1)),
+    Setting(name="blind, then back", records=1, budget=Budget(blind=2, crashes=1), retention=1e9),
+    Setting(name="zombie and old news", records=1, splits=1, budget=Budget(zombies=1, rescales=1, old_news=1)),
+    Setting(name="lost checkpoint", parallelisms=(1, 2), budget=Budget(rescales=2, wipes=1)),
 )
 """Largest first: they run side by side."""
 
 SMALL: Final = (
     Setting(name="rescale and crash", budget=Budget(rescales=1, crashes=1), records=1, parallelisms=(1, 2)),
     Setting(name="two crashes", budget=Budget(crashes=2), records=1, splits=1),
-    Setting(name="growth", budget=Budget(growths=1, crashes=1), records=1),
+    Setting(name="growth and crash", budget=Budget(growths=1, crashes=1), records=1),
     Setting(name="shrink", budget=Budget(shrinks=1, crashes=1), records=1),
     Setting(name="blind broker", budget=Budget(blind=1, crashes=1), records=1),
     Setting(name="faults outside", budget=Budget(faults=1, crashes=1), records=1),

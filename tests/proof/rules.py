@@ -89,9 +89,8 @@ def _check_gate(before: Operator, after: Operator) -> None:
 def _check_passage(old: CoordinatorState[Any], new: CoordinatorState[Any]) -> None:
     """Rule 7: as long as nobody is active, all hosts pass the gate together."""
     passed = [n for n, h in new.hosts.items() if h.phase is HostPhase.ACTIVE and _is_new(old.hosts[n], h)]
-    others = [n for n, h in new.hosts.items() if n not in passed]
-    has_history = old.lineage > 1 or old.has_history
-    if passed and others and has_history and all(new.hosts[n].phase is not HostPhase.ACTIVE for n in others):
+    others = [n for n in new.hosts if n not in passed and _may_hold(old, n)]
+    if passed and others and all(new.hosts[n].phase is not HostPhase.ACTIVE for n in new.hosts if n not in passed):
         raise Violation(f"rule 7, gate: hosts {passed} passed it before {others} had registered")
 
 
@@ -111,13 +110,18 @@ def restored(checkpoint: Checkpoint[Any, Any]) -> None:
 
 
 def gate(state: CoordinatorState[Any]) -> list[str]:
-    """Hosts that must register before anything is assigned: not at a first start, when nobody can hold anything."""
-    if not state.has_history and state.lineage == 1:
-        return []
+    """Hosts that must register before anything is assigned: those that may hold something."""
     phases = {name: host.phase for name, host in state.hosts.items()}
     if HostPhase.RECOVERING not in phases.values() or HostPhase.ACTIVE in phases.values():
         return []
-    return sorted(name for name, phase in phases.items() if phase is not HostPhase.RECOVERING)
+    return sorted(
+        name for name, phase in phases.items() if phase is not HostPhase.RECOVERING and _may_hold(state, name)
+    )
+
+
+def _may_hold(state: CoordinatorState[Any], name: str) -> bool:
+    """Whether a host may have splits in its Spark checkpoint; at a first start those that were never there have not."""
+    return state.hosts[name].phase is not HostPhase.EXPECTED or state.has_history or state.lineage > 1
 
 
 # --- balance (rules 3 and 4) ------------------------------------------------------------------------------------

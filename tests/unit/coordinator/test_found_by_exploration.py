@@ -84,3 +84,26 @@ def test_a_host_behind_the_gate_is_not_addressed_when_the_operator_starts_again(
     one.see_assignment()
 
     assert one.host.assignment is None
+
+
+def test_what_a_host_holds_counts_when_it_runs_no_reader_any_more() -> None:
+    """Parallelism fell while the state was lost: what the idle host reported was attributed to nobody."""
+    operator, [one, other] = make_world("0", "1")
+    operator.start()
+    operator.answer()
+    other.start()
+    operator.see_reports()
+    other.see_assignment()
+    other.batch()
+    other.batch()  # it ends the first one
+    operator.store.state, operator.parallelism = None, 1
+    operator.start()
+    operator.answer()
+    for driver in (one, other):
+        if driver is one:
+            driver.start()
+        driver.see_assignment()
+        operator.see_reports()
+
+    assert operator.coordinator.state.owners[B] == 0
+    assert operator.coordinator.state.position(B) == 5

@@ -212,7 +212,23 @@ def _readers(
                 reported_splits=tuple(read.get(subtask, ())),
                 retained_splits=tuple(kept.get(subtask, ())),
             )
+    if readers and (idle := [report for name, report in reports.items() if not state.subtasks_of(name)]):
+        first = min(readers)
+        kept_by_others = (*readers[first].retained_splits, *_unclaimed(source, idle, decided))
+        readers[first] = replace(readers[first], retained_splits=kept_by_others)
     return dict(sorted(readers.items()))
+
+
+def _unclaimed(
+    source: Source[SplitT, StateT], reports: Iterable[HostReport], decided: Mapping[SplitId, SplitT]
+) -> list[SplitT]:
+    """What hosts hold that run no reader any more, since parallelism fell: others go on where they were."""
+    return [
+        source.create_split(split_id, position, report.attributes.get(split_id, {}))
+        for report in reports
+        for split_id, position in sorted({**report.retained, **report.positions}.items())
+        if split_id not in decided
+    ]
 
 
 def _by_subtask(
