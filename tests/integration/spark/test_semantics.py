@@ -23,6 +23,8 @@ from .test_stream import everything, options
 
 READERS = ["python", *(["native"] if native.is_available() else [])]
 
+pytestmark = pytest.mark.timeout(900)  # deadlines are for machines that do other things too
+
 
 @pytest.fixture(params=READERS)
 def reader(request: pytest.FixtureRequest) -> str:
@@ -46,7 +48,7 @@ def test_two_actions_on_one_micro_batch_read_the_same(
     try:
         for produced in (700, 1400):
             kafka.admin.produce(topic, [b"x"] * 700)
-            wait_until(lambda n=produced: sum(len(first) for first, _ in list(pairs)) >= n, 60, "all rows")
+            wait_until(lambda n=produced: sum(len(first) for first, _ in list(pairs)) >= n, 240, "all rows")
     finally:
         query.stop()
 
@@ -263,7 +265,7 @@ def dropped_late(spark: SparkSession, kafka: KafkaCluster, folder: Path, topic: 
     )
     try:
         # the rest of the slow partition comes a little later: only alignment waits for it
-        wait_until(lambda: any(p.numInputRows for p in query.recentProgress), 60, "a first micro-batch")
+        wait_until(lambda: any(p.numInputRows for p in query.recentProgress), 240, "a first micro-batch")
         write_times(kafka, topic, 0, range(begin + 10 * minute, begin + 60 * minute, 1000))
         wait_until(lambda: query.exception() or seen(query.recentProgress) >= 3660, 120, "all rows")
         query.processAllAvailable()
