@@ -160,7 +160,7 @@ def _first_batch(scene: Scene, fits: Callable[[Batch], bool]) -> Batch:
     def first() -> Batch | None:
         return next((batch for batch in scene.batches() if fits(batch)), None)
 
-    found = wait_until(first, 60, "a micro-batch with the new parallelism", interval=0.2)
+    found = wait_until(first, 180, "a micro-batch with the new parallelism", interval=0.2)
     assert found is not None
     return found
 

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import structlog
 
-PATIENCE: Final = 120.0
+PATIENCE: Final = 10.0
 """Seconds to wait for executors; then the readers share those that there are."""
 
 _LOOK: Final = 0.2
