@@ -86,7 +86,8 @@ class KafkaAdmin:
     ) -> dict[SplitId, int]:
         """End of each partition: how far it may be read now. At most its stopping offset.
 
-        A partition of a topic that was created anew ends at 0: offsets of the former one mean nothing in it.
+        A partition of a topic that was created anew ends at 0: offsets of the former one mean nothing in it. The ids
+        of the topics are asked for after the ends, each time: an end of the new topic never passes for one of the old.
 
         Args:
             cluster: to ask.
@@ -99,7 +100,8 @@ class KafkaAdmin:
         client, asked = self._client(cluster), list(split_ids)
         ends = client.ends(asked, Anchor.LATEST)
         ids = client.topic_ids({str(s[1]) for s in asked if IDENTITY in attributes.get(s, {})})
-        return {s: _readable(end, attributes.get(s, {}), ids.get(str(s[1]))) for s, end in ends.items()}
+        readable = {s: _readable(end, attributes.get(s, {}), ids.get(str(s[1]))) for s, end in ends.items()}
+        return {s: end for s, end in readable.items() if end is not None}
 
     def begins(self, cluster: KafkaCluster, split_ids: Collection[SplitId]) -> dict[SplitId, int]:
         """First offset of each partition that still exists.
@@ -153,6 +155,9 @@ class KafkaAdmin:
             raise RefusedDiscoveryError(str(error), scope=cluster.name, reason="InvalidProperties") from error
 
 
-def _readable(end: int, attributes: Mapping[str, Any], topic_id: str | None) -> int:
-    is_former = topic_id is not None and attributes.get(IDENTITY, topic_id) != topic_id
-    return 0 if is_former else min(end, attributes.get(STOP, end))
+def _readable(end: int, attributes: Mapping[str, Any], topic_id: str | None) -> int | None:
+    """None: the topic has gone since it told its end."""
+    expected = attributes.get(IDENTITY)
+    if expected is not None and expected != topic_id:
+        return None if topic_id is None else 0
+    return min(end, int(attributes.get(STOP, end)))

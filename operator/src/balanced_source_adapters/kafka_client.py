@@ -1,7 +1,6 @@
 """What one Kafka cluster can be asked, with errors that say what to do. Blocking."""
 
 import logging
-import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -26,9 +25,6 @@ from balanced_source_adapters.kafka_statistics import INTERVAL_MS, BrokerStatist
 
 REQUEST_TIMEOUT: Final = 10.0
 """Seconds for one request, all of librdkafka's retries included."""
-
-IDS_FRESH: Final = 1.0
-"""Seconds for which ids of topics are believed: they are wanted with every look at the ends."""
 
 _REFUSALS: Final[Mapping[int, tuple[str, str]]] = {
     KafkaError._AUTHENTICATION: ("AuthenticationFailed", "check the credentials in propertiesFrom"),
@@ -79,8 +75,6 @@ class ClusterClient:
         self._isolation = IsolationLevel.READ_COMMITTED if is_read_committed else IsolationLevel.READ_UNCOMMITTED
         self._last_error: KafkaError | None = None
         self._admin: Any = None
-        self._ids: dict[str, str] = {}
-        self._ids_at = 0.0
         self._statistics = BrokerStatistics()
         try:
             settings: dict[str, Any] = {
@@ -126,12 +120,8 @@ class ClusterClient:
         return found
 
     def topic_ids(self, names: Collection[str]) -> dict[str, str]:
-        """Ids of the topics that exist; at most `IDS_FRESH` seconds old."""
-        now = time.monotonic()
-        if not self._ids.keys() >= set(names) or now - self._ids_at >= IDS_FRESH:
-            self._ids = {name: topic.topic_id for name, topic in self.topics(names).items()}
-            self._ids_at = now
-        return self._ids
+        """Ids of the topics that exist, as they are now."""
+        return {name: topic.topic_id for name, topic in self.topics(names).items()}
 
     # --- offsets ------------------------------------------------------------------------------------------------
 

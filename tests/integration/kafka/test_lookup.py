@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 from confluent_kafka import Producer
 
-from balanced_source.api import SplitId
+from balanced_source.api import IDENTITY, SplitId
 from balanced_source.connectors.kafka import (
     EARLIEST,
     LATEST,
@@ -22,6 +22,7 @@ from balanced_source.connectors.kafka import (
     TopicPattern,
     resolve_start,
 )
+from balanced_source.errors import TransientDiscoveryError
 from balanced_source_adapters.kafka_admin import KafkaAdmin
 from balanced_source_adapters.kafka_client import ClusterClient
 from balanced_source_adapters.kafka_config import NoSecrets
@@ -55,7 +56,10 @@ def world(request: pytest.FixtureRequest) -> Iterator[World]:
     produce(kafka, topic, {0: TIMES, 2: (5_000,)})
     kafka.admin.delete_records(topic, {0: 1})
     client = ClusterClient("c", {"bootstrap.servers": kafka.bootstrap})
-    client.commit("g", {("c", topic, 0): 2})
+    committed = {("c", topic, 0): 2}
+    wait_until(
+        lambda: client.commit("g", committed) is None, 30, "a group coordinator", ignoring=(TransientDiscoveryError,)
+    )
     yield World(client, lambda p: ("c", topic, p))
 
 
@@ -146,6 +150,25 @@ def test_stops_are_resolved_with_the_starts(
     limits = {s.split_id: s.attributes() for s in splits}
     kafka.admin.produce(topic, [b"x"] * 5, partition=0)
     assert admin.ends(cluster, list(limits), limits) == {("c", topic, 0): 4, ("c", topic, 1): 0}
+
+
+def test_the_end_of_a_new_topic_never_passes_for_one_of_the_former(
+    admin: KafkaAdmin, cluster: KafkaCluster, kafka: testbed_kafka.KafkaCluster, topic: str
+) -> None:
+    """Asked a moment after a look at the former one: nothing of what was known then may count."""
+    kafka.admin.produce(topic, [b"x"] * 5, partition=0)
+    found = admin.discover(DiscoverKafka(scope="c", round=1, cluster=cluster, subscriber=TopicList((topic,))))
+    split: SplitId = ("c", topic, 0)
+    former = {split: {IDENTITY: found.identities[split]}}
+    assert admin.ends(cluster, [split], former) == {split: 5}
+
+    kafka.admin.delete_topic(topic)
+    assert admin.ends(cluster, [split], former) in ({}, {split: 0})
+    kafka.admin.create_topic(topic, partitions=3)
+    kafka.admin.produce(topic, [b"y"] * 50, partition=0)
+
+    assert admin.ends(cluster, [split]) == {split: 50}
+    assert admin.ends(cluster, [split], former) == {split: 0}
 
 
 def test_the_latest_offset_is_before_an_open_transaction(
