@@ -5,14 +5,17 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from balanced_source_spark.data_source import register
 
 
 @contextmanager
-def spark_session(conf: Mapping[str, str] | None = None) -> Iterator[SparkSession]:
-    """The session, stopped in the end. There is one per process."""
+def spark_session(conf: Mapping[str, str] | None = None, *, master: str = "local[2]") -> Iterator[SparkSession]:
+    """The session, stopped in the end. There is one per process: a second one would be the first, and is refused."""
+    if SparkContext._active_spark_context is not None:
+        raise RuntimeError("a Spark session is running in this process: its settings would be taken")
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     os.environ["PYSPARK_PYTHON"] = sys.executable
     settings = {
@@ -22,7 +25,7 @@ def spark_session(conf: Mapping[str, str] | None = None) -> Iterator[SparkSessio
         "spark.sql.session.timeZone": "UTC",
         **(conf or {}),
     }
-    builder = SparkSession.builder.master("local[2]").appName("tests")
+    builder = SparkSession.builder.master(master).appName("tests")
     for key, value in settings.items():
         builder = builder.config(key, value)
     session = builder.getOrCreate()

@@ -16,7 +16,7 @@ from testbed.versions import CHECKOUT
 _names = itertools.count(1)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
     with ControlPlane(tmp_path_factory.mktemp("control-plane"), crds=[CHECKOUT / "crds"]) as started:
         yield started

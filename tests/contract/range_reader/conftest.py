@@ -23,7 +23,7 @@ from .readers import READERS, ReadRanges, is_there
 _names = itertools.count(1)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
     """Compacts at once, so that a test need not wait for it."""
     eager = {"log.cleaner.backoff.ms": "100", "log.initial.task.delay.ms": "100"}

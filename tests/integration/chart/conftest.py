@@ -14,12 +14,12 @@ CHART = CHECKOUT / "charts" / "balanced-source"
 Render = Callable[..., list[dict[str, Any]]]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def chart() -> Path:
     return CHART
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def helm(tmp_path_factory: pytest.TempPathFactory) -> Helm:
     return Helm(tmp_path_factory.mktemp("helm"))
 

@@ -16,7 +16,7 @@ QUICK_CLEANER = {"log.cleaner.backoff.ms": "200", "log.cleaner.min.cleanable.rat
 _names = itertools.count()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
     with KafkaCluster("main", tmp_path_factory.mktemp("kafka"), properties=QUICK_CLEANER) as cluster:
         yield cluster
@@ -30,7 +30,7 @@ def topic(kafka: KafkaCluster) -> str:
     return name
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def spark() -> Iterator[SparkSession]:
     """With Spark's own Kafka source beside ours."""
     jars = sorted(ensure_jars("spark-kafka").glob("*.jar"))

@@ -21,26 +21,26 @@ FAST = {"RESYNC_SECONDS": "5", "SAVE_INTERVAL_SECONDS": "1"}
 _names = itertools.count(1)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def spark_crds() -> Path:
     """Custom resources of Kubeflow's operator."""
     return Builder().ensure(SPARK_OPERATOR_FILES)[SPARK_OPERATOR_FILES] / "crds"
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def control_plane(tmp_path_factory: pytest.TempPathFactory, spark_crds: Path) -> Iterator[ControlPlane]:
     crds = [spark_crds, CHECKOUT / "crds"]
     with ControlPlane(tmp_path_factory.mktemp("control-plane"), crds=crds) as started:
         yield started
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
     with KafkaCluster("main", tmp_path_factory.mktemp("kafka")) as started:
         yield started
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def operator(control_plane: ControlPlane) -> Iterator[OperatorProcess]:
     """The operator; a test that kills it starts it again."""
     process = OperatorProcess(control_plane, settings=FAST)

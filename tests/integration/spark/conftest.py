@@ -1,8 +1,6 @@
 """One broker and one Spark session for all tests of the Spark side."""
 
 import itertools
-import os
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,37 +10,24 @@ import yaml
 from pyspark.sql import SparkSession
 
 from balanced_source_operator.local import LocalOperator
-from balanced_source_spark.data_source import register
 from support.builders import spec_json
+from support.spark_session import spark_session
 from testbed.kafka import KafkaCluster
 
 _names = itertools.count()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
     with KafkaCluster("main", tmp_path_factory.mktemp("kafka")) as cluster:
         yield cluster
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def spark() -> Iterator[SparkSession]:
-    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    session = (
-        SparkSession.builder.master("local[2, 3]")  # a task may fail twice
-        .appName("tests")
-        .config("spark.ui.enabled", "false")
-        .config("spark.python.authenticate.socketTimeout", "120s")
-        .config("spark.python.unix.domain.socket.enabled", "true")
-        .config("spark.sql.shuffle.partitions", "2")
-        .config("spark.sql.session.timeZone", "UTC")
-        .getOrCreate()
-    )
-    session.sparkContext.setLogLevel("ERROR")
-    register(session)
-    yield session
-    session.stop()
+    conf = {"spark.python.authenticate.socketTimeout": "120s"}
+    with spark_session(conf, master="local[2, 3]") as session:  # a task may fail twice
+        yield session
 
 
 @pytest.fixture

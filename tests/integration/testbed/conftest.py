@@ -9,7 +9,7 @@ from testbed.control_plane import ControlPlane
 from testbed.kafka import KafkaCluster
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
     with ControlPlane(
         tmp_path_factory.mktemp("control-plane"), crds=[Path(__file__).with_name("gauge.yaml")]
@@ -17,7 +17,7 @@ def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlP
         yield started
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
     with KafkaCluster("main", tmp_path_factory.mktemp("kafka")) as started:
         yield started
