@@ -39,7 +39,8 @@ def main(folder: str, checkpoint: str, python_path: str) -> None:
         sys.stdout.write(json.dumps({"rows": count, "tasks": tasks, "executors": executors}) + "\n")
         sys.stdout.flush()
 
-    rows = spark.readStream.format("balanced").options(assignmentDir=folder, executorsDir=str(board.folder)).load()
+    options = {"executorsDir": str(board.folder), "executorPatience": "10m"}
+    rows = spark.readStream.format("balanced").options(**options, assignmentDir=folder).load()
     rows.writeStream.foreachBatch(tell).option("checkpointLocation", checkpoint).start().awaitTermination()
 
 

@@ -76,6 +76,8 @@ def source_options(pipeline: Mapping[str, Any], environment: Mapping[str, str]) 
         options["columns"] = ",".join(columns)
     if surplus := pipeline.get("maxRecordsPerReader"):
         options["maxRecordsPerReader"] = str(surplus)
+    if patience := pipeline.get("executorPatience"):
+        options["executorPatience"] = patience
     if alignment := pipeline.get("alignment"):
         options["alignmentMaxDrift"] = alignment["maxDrift"]
         options["alignmentIdleTimeout"] = alignment["idleTimeout"]

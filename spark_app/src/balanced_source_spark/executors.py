@@ -8,6 +8,7 @@ Readers that come to executors which are still starting would make that micro-ba
 
 import contextlib
 import os
+import sys
 import threading
 import time
 from dataclasses import dataclass
@@ -16,8 +17,9 @@ from typing import Any, Final
 
 import structlog
 
-PATIENCE: Final = 10.0
-"""Seconds to wait for executors; then the readers share those that there are."""
+PATIENCE: Final = 30
+"""Seconds to wait for executors unless told otherwise; then the readers share those that there are. A pod whose image
+is on the node takes 10 to 20."""
 
 _LOOK: Final = 0.2
 
@@ -57,8 +59,12 @@ class AdoptionGate:
         if self._asked.keys() != {wanted}:
             self._asked = {wanted: time.monotonic()}
             self._board.post("wanted", wanted)
+        if wanted <= adopted or self._board.read("ready") >= wanted:
+            return True
         waited = time.monotonic() - self._asked[wanted]
-        return wanted <= adopted or self._board.read("ready") >= wanted or waited >= self._patience
+        if is_over := waited >= self._patience:
+            log.warning("executors have not come: readers share those that there are", readers=wanted, seconds=waited)
+        return is_over
 
     def note(self, adopted: int) -> None:
         """A micro-batch with so many readers is in the offset log."""
@@ -119,8 +125,10 @@ class ExecutorScaler:
         self._stop = threading.Event()
 
     def start(self) -> None:
-        """Begin to look; nothing to do where tasks run in the driver."""
-        if not self._is_local:
+        """Begin to look; where tasks run in the driver, there is nothing to wait for."""
+        if self._is_local:
+            self._board.post("ready", sys.maxsize)
+        else:
             threading.Thread(target=self._run, name="bsrc-executors", daemon=True).start()
 
     def close(self) -> None:

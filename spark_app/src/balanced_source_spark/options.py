@@ -22,6 +22,7 @@ from balanced_source.connectors.kafka import (
 )
 from balanced_source.connectors.kafka.pattern import PatternError, compiled
 from balanced_source.errors import InvalidSpecError
+from balanced_source_spark.executors import PATIENCE
 from balanced_source_spark.kafka.arrow import PLAIN, TYPES
 from balanced_source_spark.kafka.consumers import PREFETCH
 from balanced_source_spark.offset_options import ending_offsets, starting_offsets
@@ -69,6 +70,7 @@ class Options:
             as ranges of its splits; None: a split is never cut.
         alignment: None: splits are read as far as they are, whatever the time of their records.
         executors_dir: folder in which the driver's own program follows the number of readers, see `executors`.
+        executor_patience: longest time, in seconds, that a larger parallelism waits for its executors.
         metrics_port: where the driver serves Prometheus metrics of the query; None: nowhere.
         start_timeout: seconds to wait for the first assignment where waiting is unavoidable.
     """
@@ -88,6 +90,7 @@ class Options:
     max_records_per_reader: int | None = None
     alignment: Alignment | None = None
     executors_dir: Path | None = None
+    executor_patience: float = PATIENCE
     metrics_port: int | None = None
     start_timeout: float = 300.0
 
@@ -121,6 +124,7 @@ def parse_options(raw: Mapping[str, str], *, is_batch: bool = False) -> Options:
         reader=_choice(options, "reader", ("auto", "native", "python")),
         prefetch=_positive(options, "prefetchbytes") or PREFETCH,
         executors_dir=Path(options["executorsdir"]) if "executorsdir" in options else None,
+        executor_patience=_seconds(options.get("executorpatience", f"{PATIENCE}s"), "executorPatience"),
         metrics_port=_positive(options, "metricsport"),
         alignment=_alignment(options),
         max_records_per_reader=_positive(options, "maxrecordsperreader"),

@@ -74,7 +74,7 @@ class BalancedStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     @cached_property
     def _gate(self) -> AdoptionGate:
         folder = self._options.executors_dir
-        return AdoptionGate(Board(folder) if folder is not None else None)
+        return AdoptionGate(Board(folder) if folder is not None else None, patience=self._options.executor_patience)
 
     @cached_property
     def _admin(self) -> KafkaAdmin:

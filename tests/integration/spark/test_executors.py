@@ -50,7 +50,7 @@ def driver(local: Local, tmp_path: Path) -> Iterator[Driver]:
 
 @pytest.mark.slow
 @pytest.mark.timeout(1000)
-def test_more_executors_for_more_readers_and_fewer_after_fewer(
+def test_more_executors_before_more_readers_and_fewer_after_fewer(
     driver: Driver, local: Local, kafka: KafkaCluster, topic: str
 ) -> None:
     def reads_with(readers: int, executors: int) -> bool:
@@ -64,6 +64,8 @@ def test_more_executors_for_more_readers_and_fewer_after_fewer(
 
     local.rescale(2)
     wait_until(lambda: reads_with(2, 2), 300, "two readers on two executors", interval=0.5)
+    first = next(b for b in driver.batches() if b["tasks"] == 2)
+    assert first["executors"] == 2, "a reader came before its executor"
 
     local.rescale(1)
     wait_until(lambda: reads_with(1, 1), 300, "the second executor to be given back", interval=0.5)

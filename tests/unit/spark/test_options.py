@@ -102,6 +102,7 @@ def test_the_application_passes_on_how_to_read() -> None:
         checkpoint_location="/ck",
         columns=["value", "timestamp"],
         max_records_per_reader=1000,
+        executor_patience="2m",
         alignment=Alignment(max_drift="5m"),
     )
 
@@ -109,6 +110,7 @@ def test_the_application_passes_on_how_to_read() -> None:
     options = parse_options(passed)
 
     assert (options.columns, options.max_records_per_reader) == (("value", "timestamp"), 1000)
+    assert options.executor_patience == 120
     assert options.alignment is not None
     assert (options.alignment.max_drift, options.alignment.idle_timeout) == (300_000, 30.0)
 
@@ -131,6 +133,7 @@ def test_alignment_is_off_unless_a_drift_is_given() -> None:
         ("reader", "java"),
         ("prefetchBytes", "0"),
         ("maxRecordsPerReader", "-1"),
+        ("executorPatience", "long"),
     ],
 )
 def test_a_wrong_option_of_the_reader_is_named(option: str, value: str) -> None:

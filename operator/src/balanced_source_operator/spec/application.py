@@ -102,6 +102,9 @@ class Pipeline(Model):
     max_records_per_reader: Annotated[int, Field(ge=1, le=2**53)] | None = None
     """From so many records of a micro-batch on, a reader's surplus is read by others, as ranges of hot splits."""
 
+    executor_patience: Duration | None = None
+    """Longest time that a larger parallelism waits for its executors before they share; 0: not at all. Absent: 30s."""
+
     alignment: Alignment | None = None
     """Absent: splits are read as far as they are, whatever the time of their records."""
 
