@@ -5,6 +5,7 @@ owner; only a rescale (or a request) moves splits, and then the fewest that reac
 ends this story at a difference of 3, because its next owner is a count modulo parallelism.
 """
 
+from collections.abc import Sequence
 from itertools import permutations
 
 import pytest
@@ -105,3 +106,34 @@ def test_the_per_cluster_mode_piles_up_on_the_same_readers(inner: SplitAssigner)
     assert stage.spread == 4
     per_reader = [{s[2] for s in stage.owned(reader)} for reader in range(7)]
     assert all(len(partitions) <= 1 for partitions in per_reader)
+
+
+PER_CLUSTER_OF_SEVEN = {0: 2, 1: 3, 5: 0, 6: 1}
+"""Reader → partition of each cluster. A JVM says 101301004 of ``"example-topic".hashCode()``: start at reader 5."""
+
+PER_CLUSTER_OF_FIVE = {1: 0, 2: 1, 3: 2, 4: 3}
+
+
+def per_cluster_rows(clusters: Sequence[int], parallelism: int = 7) -> tuple[str, ...]:
+    dealt = PER_CLUSTER_OF_SEVEN if parallelism == 7 else PER_CLUSTER_OF_FIVE
+    return tuple(" ".join(f"{c}/{dealt[r]}" for c in clusters) if r in dealt else "" for r in range(parallelism))
+
+
+@pytest.mark.scenario("C4", "D23")
+def test_the_story_in_the_per_cluster_mode() -> None:
+    """Flink's default owners at each step: four of seven readers have everything; a rescale moves every split.
+
+    Upstream's printed example starts at reader 2; its own owner function, asked on a JVM, starts at reader 5.
+    """
+    assigner = PerClusterAssigner(HashAssigner())
+    stage = stage_with(0, 1, 2, assigner=assigner)
+    assert look(stage) == (("0/2 1/2 2/2", "0/3 1/3 2/3", "", "", "", "0/0 1/0 2/0", "0/1 1/1 2/1"), 3)
+
+    for clusters, spread in (((0, 1, 2, 3), 4), ((0, 1, 3), 3), ((0, 1, 2, 3), 4)):
+        stage.source_changes(source(*clusters, assigner=assigner)).discovers().adopts()
+        assert look(stage) == (per_cluster_rows(clusters), spread)
+
+    before = stage.owners
+    stage.rescales(5).adopts()
+    assert look(stage) == (per_cluster_rows((0, 1, 2, 3), parallelism=5), 4)
+    assert all(stage.owners[s] != owner for s, owner in before.items())
