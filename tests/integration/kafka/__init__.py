@@ -1,0 +1,1 @@
+"""Real parts are shared within the folder, and end with it: fixtures of scope `package`."""
