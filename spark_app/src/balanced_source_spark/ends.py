@@ -16,6 +16,9 @@ FRESH: Final = 0.02
 PATIENCE: Final = 2.0
 """Seconds to wait for a cluster that answered last time; one that did not is not waited for."""
 
+RETRY: Final = 0.5
+"""Seconds until a cluster that did not answer is asked again."""
+
 COMPLAIN_AFTER: Final = 60.0
 """Seconds between two complaints about the same cluster."""
 
@@ -26,32 +29,58 @@ EndsOfScope = Callable[[str, Iterable[SplitId]], Mapping[SplitId, int]]
 
 
 class Ends:
-    """Last known ends of all splits, per cluster. Used by one thread."""
+    """Last known ends of all splits, per cluster. Used by one thread.
 
-    def __init__(self, ask: EndsOfScope) -> None:
+    Args:
+        ask: one cluster.
+        retry: see `RETRY`.
+        patience: see `PATIENCE`.
+        fresh: see `FRESH`.
+    """
+
+    def __init__(
+        self, ask: EndsOfScope, *, retry: float = RETRY, patience: float = PATIENCE, fresh: float = FRESH
+    ) -> None:
         self._ask = ask
+        self._fresh = fresh
+        self._retry = retry
+        self._patience = patience
         self._pool = ThreadPoolExecutor(thread_name_prefix="bsrc-ends")
         self._pending: dict[str, Future[Mapping[SplitId, int]]] = {}
         self._answered: dict[str, float] = {}
         self._known: dict[SplitId, int] = {}
         self._complained: dict[str, float] = {}
+        self._failed: dict[str, float] = {}
+
+    @property
+    def silent(self) -> frozenset[str]:
+        """Clusters that did not answer when they were asked last.
+
+        What is known of them is old: a micro-batch with records of theirs would wait for their return, and everything
+        else with it.
+        """
+        return frozenset(self._failed.keys() | self._pending.keys())
 
     def get(self, split_ids: Iterable[SplitId]) -> Mapping[SplitId, int]:
         """Ends as known now, for the splits for which any is known."""
         scopes: dict[str, list[SplitId]] = {}
         for split_id in split_ids:
             scopes.setdefault(str(split_id[0]), []).append(split_id)
-        now = time.monotonic()
-        fresh = []
-        for scope, members in scopes.items():
-            is_covered = all(s in self._known for s in members)
-            if scope in self._pending or (is_covered and now - self._answered.get(scope, -FRESH) < FRESH):
-                continue
-            self._pending[scope] = self._pool.submit(self._ask, scope, members)
-            fresh.append(self._pending[scope])
-        wait(fresh, timeout=PATIENCE)
+        due = {scope: members for scope, members in scopes.items() if self._is_due(scope, members)}
+        asked = {scope: self._pool.submit(self._ask, scope, members) for scope, members in due.items()}
+        self._pending |= asked
+        wait([future for scope, future in asked.items() if scope not in self._failed], timeout=self._patience)
         self._collect()
         return self._known
+
+    def _is_due(self, scope: str, members: Collection[SplitId]) -> bool:
+        now = time.monotonic()
+        if scope in self._pending:
+            return False
+        if scope in self._failed:
+            return now - self._failed[scope] >= self._retry
+        is_fresh = now - self._answered.get(scope, -self._fresh) < self._fresh
+        return not (is_fresh and all(s in self._known for s in members))
 
     def get_all(self, split_ids: Collection[SplitId], *, timeout: float) -> Mapping[SplitId, int]:
         """Ends of all these splits, waited for: a query that ends by itself must not end with less than was there.
@@ -82,7 +111,9 @@ class Ends:
                 self._known.update(future.result())
                 self._answered[scope] = time.monotonic()
                 self._complained.pop(scope, None)
+                self._failed.pop(scope, None)
             except DiscoveryError as error:
+                self._failed[scope] = time.monotonic()
                 self._complain(scope, error)
 
     def _complain(self, scope: str, error: DiscoveryError) -> None:

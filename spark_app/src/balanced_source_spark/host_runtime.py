@@ -23,6 +23,7 @@ from balanced_source.host import Phase, ReaderHost, is_finished
 from balanced_source_spark.channels.channel import AssignmentChannel
 from balanced_source_spark.channels.errors import ChannelError
 from balanced_source_spark.executors import AdoptionGate
+from balanced_source_spark.kafka.clusters import with_former
 
 log = structlog.get_logger(__name__)
 
@@ -83,6 +84,7 @@ class HostRuntime:
         self._host: ReaderHost | None = None
         self._first: StreamOffset | None = None
         self._newest: Assignment | None = None
+        self._settings: Mapping[str, Any] = {}
         self._progress = Progress()
         self._reported: ReaderHost | None = None
         self._is_urgent = False
@@ -152,13 +154,15 @@ class HostRuntime:
     def settings(self, *, timeout: float) -> Mapping[str, Any]:
         """How readers connect, from the newest assignment that was seen, for whichever incarnation.
 
+        Clusters that former ones named are still in it: a micro-batch may have been planned before they left.
+
         Raises:
             ChannelError: none was seen within `timeout` seconds.
         """
         assignment = self.newest_assignment(timeout=timeout)
         if assignment is None:
             raise ChannelError(f"no assignment was seen within {timeout:.0f} s: is the operator running?")
-        return assignment.settings
+        return self._settings
 
     def newest_assignment(self, *, timeout: float) -> Assignment | None:
         """The newest assignment that was seen, for whichever incarnation; waits for the first one."""
@@ -200,6 +204,7 @@ class HostRuntime:
             seen = self._newest
             if seen is None or (assignment.lineage, assignment.epoch) > (seen.lineage, seen.epoch):
                 self._newest = assignment
+                self._settings = with_former(assignment.settings, self._settings)
             if self._host is not None:
                 before, self._host = self._host, self._host.on_assignment(assignment)
                 self._wake(urgent=self._host.lineage != before.lineage)

@@ -16,4 +16,7 @@ class MountedSecrets:
         if self.folder is None or not (self.folder / name).is_dir():
             raise LookupError(f"secret {name} is not mounted: is it named in propertiesFrom of the BalancedSource?")
         files = (path for path in (self.folder / name).iterdir() if path.is_file() and not path.name.startswith("."))
-        return {path.name: path.read_text().rstrip("\n") for path in files}
+        found = {path.name: path.read_text().rstrip("\n") for path in files}
+        if not found:  # its volume is optional: pods start without it, and see it soon after it was created
+            raise LookupError(f"secret {name} does not exist or is empty: create it; it is looked at again")
+        return found

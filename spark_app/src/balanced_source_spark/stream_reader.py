@@ -18,7 +18,7 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailableNow
 
 from balanced_source.api import SplitId
-from balanced_source.connectors.kafka import KafkaCluster, ReadLimits
+from balanced_source.connectors.kafka import ReadLimits
 from balanced_source.documents import stream_offset
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.host import plan
@@ -33,6 +33,7 @@ from balanced_source_spark.driver_metrics import DriverMetrics
 from balanced_source_spark.ends import Ends
 from balanced_source_spark.executors import AdoptionGate, Board
 from balanced_source_spark.host_runtime import HostRuntime, Progress
+from balanced_source_spark.kafka.clusters import cluster_of
 from balanced_source_spark.kafka.consumers import consumer_config
 from balanced_source_spark.kafka.data_loss import LossCounter, existing, may_skip, task_admin
 from balanced_source_spark.kafka.group_commits import GroupCommits
@@ -177,8 +178,10 @@ class BalancedStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _advanced(self, base: StreamOffset, ends: Mapping[SplitId, int]) -> StreamOffset:
         limits = ends if self._targets is None else self._targets
+        # A query that ends by itself would end without the records of a silent cluster: it waits, and fails in words.
+        silent = self._ends.silent if self._targets is None else frozenset()
         held = {s: p or 0 for s, p in base.positions.items()}
-        reachable = {s: max(p, min(limits.get(s, 0), ends.get(s, 0))) for s, p in held.items()}
+        reachable = {s: p if s[0] in silent else max(p, min(limits.get(s, 0), ends.get(s, 0))) for s, p in held.items()}
         admitted = self._aligner.cap(held, reachable) if self._aligner is not None else reachable
         aligned = {s: max(p, admitted.get(s, 0)) for s, p in held.items()}
         positions = self._admission.cap(held, aligned, self._limits(), may_wait=self._targets is None)
@@ -204,9 +207,9 @@ class BalancedStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._group_commits.note({s: p for s, p in delivered.positions.items() if p is not None})
 
     def _commit_on(self, name: str, offsets: Mapping[SplitId, int]) -> None:
-        kafka = self._runtime.settings(timeout=0.0)["kafka"]
-        if group := kafka.get("commitGroup"):
-            self._admin.commit(KafkaCluster.from_json(name, kafka["clusters"][name]), group, offsets)
+        settings = self._runtime.settings(timeout=0.0)
+        if group := settings["kafka"].get("commitGroup"):
+            self._admin.commit(cluster_of(settings, name), group, offsets)
 
     def _limits(self) -> ReadLimits:
         assignment = self._runtime.newest_assignment(timeout=0.0)
@@ -215,7 +218,7 @@ class BalancedStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _sample(self, split_id: SplitId, offset: int) -> float | None:
         name = str(split_id[0])
-        cluster = KafkaCluster.from_json(name, self._runtime.settings(timeout=0.0)["kafka"]["clusters"][name])
+        cluster = cluster_of(self._runtime.settings(timeout=0.0), name)
         secrets = MountedSecrets(self._options.secrets_dir)
         return sampled(consumer_config(cluster, secrets, client_id=f"{self._client_id()}-sizes"), split_id, offset)
 
@@ -223,15 +226,13 @@ class BalancedStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         assignment = self._runtime.newest_assignment(timeout=0.0)
         if assignment is None:
             return {}
-        cluster = KafkaCluster.from_json(scope, assignment.settings["kafka"]["clusters"][scope])
+        cluster = cluster_of(self._runtime.settings(timeout=0.0), scope)
         return self._admin.ends(cluster, split_ids, assignment.attributes)
 
     def _ask_times(self, scope: str, millis: Mapping[SplitId, int]) -> Mapping[SplitId, RecordTime | None]:
-        assignment = self._runtime.newest_assignment(timeout=0.0)
-        if assignment is None:
+        if self._runtime.newest_assignment(timeout=0.0) is None:
             return {}
-        cluster = KafkaCluster.from_json(scope, assignment.settings["kafka"]["clusters"][scope])
-        return self._admin.records_from(cluster, millis)
+        return self._admin.records_from(cluster_of(self._runtime.settings(timeout=0.0), scope), millis)
 
     def _client_id(self) -> str:
         return f"balanced-source-{self._options.source or 'embedded'}"
@@ -240,9 +241,8 @@ class BalancedStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, ReaderPartition)  # noqa: S101 - Spark passes what `partitions` returned
-        clusters = partition.settings.get("kafka", {}).get("clusters", {})
         for name in sorted({str(piece.split_id[0]) for piece in partition.ranges}):
-            cluster = KafkaCluster.from_json(name, clusters[name])
+            cluster = cluster_of(partition.settings, name)
             config = consumer_config(
                 cluster,
                 MountedSecrets(self._options.secrets_dir),

@@ -13,6 +13,7 @@ from balanced_source_operator.controller.application import (
     Wanted,
     decide,
 )
+from balanced_source_operator.resources.kinds import SECRETS_ANNOTATION
 from support.builders import driver_pod, spark_application
 
 CREATED = "2026-01-01T00:00:00Z"
@@ -36,6 +37,22 @@ def decision(
 
 def names(manifests: tuple[Any, ...]) -> list[str]:
     return [manifest["metadata"]["name"] for manifest in manifests]
+
+
+@pytest.mark.parametrize(
+    ("mounted", "needed", "is_kept"),
+    [("", (), True), ("a", ("a",), True), ("a,b", ("a",), True), ("a", ("a", "b"), False), ("", ("b",), False)],
+)
+def test_only_a_secret_that_is_not_mounted_needs_another_application(
+    mounted: str, needed: tuple[str, ...], is_kept: bool
+) -> None:
+    """Clusters leave and return without a restart; pods cannot mount what they did not mount from the beginning."""
+    running = spark_application()
+    running["metadata"]["annotations"][SECRETS_ANNOTATION] = mounted
+    decided = decision([running], [driver_pod()], secrets=needed)
+
+    assert (decided.delete == ()) is is_kept
+    assert is_kept or decided.message.startswith("Secret b has to be mounted")
 
 
 def test_the_first_application_is_created_once_splits_are_assigned() -> None:

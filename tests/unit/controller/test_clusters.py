@@ -48,6 +48,8 @@ def test_streams_on_one_cluster_are_read_together_and_inactive_clusters_are_not(
     found = to_clusters({"streamPattern": ".*"})
 
     assert sorted(found) == ["east", "west"]
+    inactive = to_source(spec({"streamPattern": ".*"}), yaml.safe_dump(METADATA)).inactive
+    assert [cluster.name for cluster in inactive] == ["old"]
     assert found["west"].subscriber == TopicList(("clicks", "orders-v2"))
 
 
@@ -93,6 +95,7 @@ def test_what_a_cluster_says_wins_over_the_source() -> None:
     source = to_source(make_spec(source={"kafka": {"clusters": clusters, "subscription": {"topics": ["t"]}}}))
 
     assert source.scopes() == ("a", "b")
+    assert source.reader_settings()["kafka"]["clusters"].keys() == {"a", "b", "c"}, "what was planned before is read"
     first, later = (source.initialize("a", [("a", "t", 0)], is_first=is_first) for is_first in (True, False))
     assert (first.starting_offsets, first.stopping_offsets) == (LATEST, None)
     assert later.starting_offsets == EARLIEST

@@ -61,7 +61,7 @@ def test_secrets_are_named_never_read() -> None:
     spec = make_spec(source=kafka(clusters=clusters))
 
     source = to_source(spec)
-    assert secret_names(source) == ("x", "y")
+    assert secret_names(source.clusters) == ("x", "y")
     assert source.clusters[0].secrets == ("x", "y")
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from balanced_source_operator.resources.access import role, role_binding
-from balanced_source_operator.resources.kinds import HASH_ANNOTATION
+from balanced_source_operator.resources.kinds import HASH_ANNOTATION, SECRETS_ANNOTATION
 from balanced_source_operator.resources.spark_application import application_hash, spark_application
 from support.builders import identity, make_spec, spec_json
 
@@ -42,14 +42,15 @@ def test_parallelism_does_not_change_the_hash_but_every_setting_does() -> None:
     assert manifest(parallelism=9)["metadata"]["annotations"][HASH_ANNOTATION] == plain
     for change in ({"image": "other"}, {"sparkConf": {"a": "b"}}, {"driver": {"memory": "2g"}}):
         assert manifest(**change)["metadata"]["annotations"][HASH_ANNOTATION] != plain
-    assert manifest(secrets=("s",))["metadata"]["annotations"][HASH_ANNOTATION] != plain
+    assert manifest(secrets=("s",))["metadata"]["annotations"][HASH_ANNOTATION] == plain
+    assert manifest(secrets=("s", "t"))["metadata"]["annotations"][SECRETS_ANNOTATION] == "s,t"
 
 
 def test_a_source_made_anew_under_the_same_name_gets_another_application() -> None:
     application = make_spec().application
     other = type(identity())(namespace="default", name="orders", uid="another")
 
-    hashes = {application_hash(source, application, secrets=(), conf={}) for source in (identity(), other)}
+    hashes = {application_hash(source, application, conf={}) for source in (identity(), other)}
 
     assert len(hashes) == 2
 
@@ -100,7 +101,8 @@ def test_secrets_are_mounted_in_driver_and_executors_by_reference() -> None:
 
     for part in ("driver", "executor"):
         volumes = spec[part]["template"]["spec"]["volumes"]
-        assert volumes == [{"name": "bsrc-secret-kafka", "secret": {"secretName": "kafka"}}]
+        secret = {"secretName": "kafka", "optional": True}
+        assert volumes == [{"name": "bsrc-secret-kafka", "secret": secret}], "without it the others are read"
 
 
 def test_a_query_that_ends_is_not_started_again() -> None:

@@ -1,5 +1,6 @@
 """Ends of splits: answers of some clusters, refusals of others."""
 
+import threading
 from collections.abc import Iterable, Mapping
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from balanced_source.api import SplitId
 from balanced_source.errors import DiscoveryError
 from balanced_source_spark.ends import Ends
+from testbed.waiting import wait_until
 
 A, B = ("a", "t", 0), ("b", "t", 0)
 
@@ -29,9 +31,48 @@ def test_a_cluster_that_does_not_answer_does_not_hold_others_back() -> None:
 
 
 def test_a_query_that_ends_by_itself_waits_for_all_ends() -> None:
-    assert Ends(Clusters(refusals=3)).get_all([A, B], timeout=30) == {A: 7, B: 7}
+    assert Ends(Clusters(refusals=3), retry=0.0).get_all([A, B], timeout=30) == {A: 7, B: 7}
 
 
 def test_and_says_so_when_they_do_not_come() -> None:
     with pytest.raises(DiscoveryError, match="1 splits unknown"):
         Ends(Clusters(refusals=1_000_000)).get_all([A, B], timeout=0.05)
+
+
+@pytest.mark.scenario("D26")
+def test_what_is_known_of_a_silent_cluster_is_old() -> None:
+    """It is said to be silent until it answers, so that no micro-batch is planned that would wait for it."""
+    clusters = Clusters(refusals=0)
+    ends = Ends(clusters, retry=0.0, fresh=0.0)
+    assert (ends.get([A, B]), ends.silent) == ({A: 7, B: 7}, frozenset())
+
+    clusters.refusals = 2
+    assert (ends.get([A, B]), ends.silent) == ({A: 7, B: 7}, {"b"})
+    wait_until(lambda: ends.get([A, B]) and not ends.silent, 30, "b to answer")
+
+
+def test_nobody_waits_twice_for_a_cluster_that_hangs() -> None:
+    """Patience is for clusters that answered last time; the answer of another one is taken when it comes."""
+    answer, asked = threading.Event(), list[str]()
+
+    def ask(scope: str, split_ids: Iterable[SplitId]) -> Mapping[SplitId, int]:
+        asked.append(scope)
+        if scope == "b" and not answer.wait(30):
+            raise DiscoveryError("never", scope=scope)
+        return dict.fromkeys(split_ids, len(asked))
+
+    ends = Ends(ask, patience=0.01, fresh=0.0)
+    for _ in range(3):
+        assert ends.get([A, B]).keys() == {A}
+    assert (asked.count("b"), ends.silent) == (1, {"b"})
+    answer.set()
+    wait_until(lambda: B in ends.get([A, B]), 30, "the answer to be taken")
+    assert not ends.silent
+
+
+def test_a_cluster_that_refuses_is_not_asked_all_the_time() -> None:
+    clusters = Clusters(refusals=1_000_000)
+    ends = Ends(clusters, retry=3600.0, fresh=0.0)
+    for _ in range(5):
+        ends.get([A, B])
+    assert clusters.refusals == 999_999

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from balanced_source_operator.kube.port import Manifest
-from balanced_source_operator.resources.kinds import HASH_ANNOTATION
+from balanced_source_operator.resources.kinds import HASH_ANNOTATION, SECRETS_ANNOTATION
 
 
 class ApplicationState(enum.StrEnum):
@@ -58,12 +58,14 @@ class Wanted:
     Attributes:
         base: name of the source; applications are called ``<base>-<number>``.
         spec_hash: of the settings that it shall be made from.
+        secrets: that readers need; one that is not mounted needs a new application, one too many does no harm.
         is_suspended: whether none shall run.
         may_start: whether an assignment is published, so that readers would find one.
     """
 
     base: str
     spec_hash: str
+    secrets: tuple[str, ...] = ()
     is_suspended: bool
     may_start: bool
 
@@ -135,7 +137,7 @@ def decide(
     leaving = [a for a in applications if a["metadata"].get("deletionTimestamp")]
     if wanted.is_suspended:
         return _suspended(current, leaving, pods)
-    fitting = [a for a in current if a["metadata"].get("annotations", {}).get(HASH_ANNOTATION) == wanted.spec_hash]
+    fitting = [a for a in current if _fits(a, wanted)]
     outdated = [a for a in current if a not in fitting]
     keep = min(fitting, key=lambda a: _number(a, wanted.base), default=None)
     surplus = [*outdated, *(a for a in fitting if a is not keep)]
@@ -145,7 +147,7 @@ def decide(
             name=_name(surplus[0]),
             delete=tuple(surplus),
             reason="ReplacingApplication",
-            message=f"settings of the application changed: {_name(surplus[0])} is stopped, then started anew",
+            message=f"{_why(surplus[0], wanted)}: {_name(surplus[0])} is stopped, then started anew",
         )
     if keep is not None:
         return _watch(keep, pods, in_state=seen.seconds(keep, now=now), deadlines=deadlines, now=now)
@@ -254,6 +256,22 @@ def _passing(
         message=f"SparkApplication {name} is {word}",
         look_again=max(1.0, left),
     )
+
+
+def _fits(application: Manifest, wanted: Wanted) -> bool:
+    annotations = application["metadata"].get("annotations", {})
+    return annotations.get(HASH_ANNOTATION) == wanted.spec_hash and not _not_mounted(application, wanted)
+
+
+def _not_mounted(application: Manifest, wanted: Wanted) -> list[str]:
+    mounted = str(application["metadata"].get("annotations", {}).get(SECRETS_ANNOTATION, "")).split(",")
+    return sorted(set(wanted.secrets).difference(mounted))
+
+
+def _why(application: Manifest, wanted: Wanted) -> str:
+    if missing := _not_mounted(application, wanted):
+        return f"Secret {missing[0]} has to be mounted for a cluster"
+    return "settings of the application changed"
 
 
 def _sighting(application: Manifest) -> tuple[str, str]:

@@ -1,6 +1,7 @@
 """Validate: from ``clusters``, or the metadata that ``clustersFrom`` names, to clusters of the library."""
 
 from collections.abc import Iterable, Mapping
+from typing import TypeAlias
 
 import yaml
 from pydantic import ValidationError
@@ -13,9 +14,11 @@ from balanced_source_operator.spec import clusters as spec
 from balanced_source_operator.spec.source import KafkaSource
 from balanced_source_operator.spec.subscription import Subscription
 
+Clusters: TypeAlias = tuple[tuple[KafkaCluster, ...], tuple[KafkaCluster, ...]]
 
-def to_clusters(kafka: KafkaSource, metadata: str | None, *, field: str) -> tuple[KafkaCluster, ...]:
-    """The active clusters.
+
+def to_clusters(kafka: KafkaSource, metadata: str | None, *, field: str) -> Clusters:
+    """The clusters that are read, and those that are known but not read.
 
     Args:
         kafka: the spec.
@@ -71,9 +74,7 @@ def _streams(metadata: spec.ClusterMetadata, subscription: Subscription, field: 
     return sorted(set(wanted))
 
 
-def _clusters(
-    clusters: Iterable[spec.KafkaCluster], topics: Mapping[str, tuple[str, ...]], *, field: str
-) -> tuple[KafkaCluster, ...]:
+def _clusters(clusters: Iterable[spec.KafkaCluster], topics: Mapping[str, tuple[str, ...]], *, field: str) -> Clusters:
     made: dict[str, KafkaCluster] = {}
     for index, cluster in enumerate(clusters):
         path = f"{field}[{index}]"
@@ -82,7 +83,8 @@ def _clusters(
         check_properties(cluster.properties, field=f"{path}.properties")
         made[cluster.name] = _cluster(cluster, topics.get(cluster.name), field=path)
     active = {cluster.name for cluster in clusters if cluster.active}
-    return tuple(cluster for name, cluster in made.items() if name in active)
+    read = tuple(cluster for name, cluster in made.items() if name in active)
+    return read, tuple(cluster for name, cluster in made.items() if name not in active)
 
 
 def _cluster(cluster: spec.KafkaCluster, topics: tuple[str, ...] | None, *, field: str) -> KafkaCluster:

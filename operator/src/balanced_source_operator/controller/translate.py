@@ -1,10 +1,12 @@
 """Validate: from the spec to the values that the pure library works with."""
 
+from collections.abc import Iterable
 from typing import Final
 
 from balanced_source.api import RebalanceMode, RebalancePolicy
 from balanced_source.assigners import STRATEGIES, SplitAssigner
 from balanced_source.connectors.kafka import (
+    KafkaCluster,
     KafkaSource,
     KafkaSubscriber,
     OnDataLoss,
@@ -41,8 +43,10 @@ def to_source(spec: BalancedSourceSpec, metadata: str | None = None) -> KafkaSou
         InvalidSpecError: what CEL could not check. Names the field.
     """
     kafka = spec.source.kafka
+    clusters, inactive = to_clusters(kafka, metadata, field=_KAFKA)
     return KafkaSource(
-        clusters=to_clusters(kafka, metadata, field=_KAFKA),
+        clusters=clusters,
+        inactive=inactive,
         subscriber=_subscriber(kafka.subscription),
         starting_offsets=to_start(kafka.starting_offsets, field=f"{_KAFKA}.startingOffsets"),
         stopping_offsets=to_stop(kafka.stopping_offsets, field=f"{_KAFKA}.stoppingOffsets"),
@@ -72,9 +76,9 @@ def _rebalance_policy(assignment: Assignment) -> RebalancePolicy:
     )
 
 
-def secret_names(source: KafkaSource) -> tuple[str, ...]:
+def secret_names(clusters: Iterable[KafkaCluster]) -> tuple[str, ...]:
     """Secrets that clusters name, sorted."""
-    return tuple(sorted({name for cluster in source.clusters for name in cluster.secrets}))
+    return tuple(sorted({name for cluster in clusters for name in cluster.secrets}))
 
 
 def _assigner(spec: BalancedSourceSpec) -> SplitAssigner:

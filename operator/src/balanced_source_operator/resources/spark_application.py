@@ -12,7 +12,12 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from balanced_source_operator.resources.identity import Identity
-from balanced_source_operator.resources.kinds import HASH_ANNOTATION, KUBEFLOW_APPLICATION, NAME_LABEL
+from balanced_source_operator.resources.kinds import (
+    HASH_ANNOTATION,
+    KUBEFLOW_APPLICATION,
+    NAME_LABEL,
+    SECRETS_ANNOTATION,
+)
 from balanced_source_operator.spec import Application
 from balanced_source_operator.spec.application import PACKAGED_APPLICATION
 
@@ -72,7 +77,10 @@ def spark_application(
     }
     if application.image_pull_secrets:
         spec["imagePullSecrets"] = list(application.image_pull_secrets)
-    annotations = {HASH_ANNOTATION: application_hash(source, application, secrets=secrets, conf=conf)}
+    annotations = {
+        HASH_ANNOTATION: application_hash(source, application, conf=conf),
+        SECRETS_ANNOTATION: ",".join(secrets),
+    }
     return {
         "apiVersion": KUBEFLOW_APPLICATION.api_version,
         "kind": KUBEFLOW_APPLICATION.kind,
@@ -81,14 +89,14 @@ def spark_application(
     }
 
 
-def application_hash(
-    source: Identity, application: Application, *, secrets: tuple[str, ...], conf: Mapping[str, str]
-) -> str:
-    """Changes exactly when the application must be made anew; parallelism is no part of it."""
+def application_hash(source: Identity, application: Application, *, conf: Mapping[str, str]) -> str:
+    """Changes when the application must be made anew, whatever it is like now.
+
+    Parallelism is no part of it. Neither are Secrets: only one that is not mounted yet needs another application.
+    """
     content = {
         "uid": source.uid,
         "application": application.model_dump(mode="json"),
-        "secrets": list(secrets),
         "conf": dict(conf),
     }
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
@@ -154,7 +162,9 @@ def _template(
     env.extend({"name": key, "value": value} for key, value in environment.items())
     for secret in secrets:
         volume = f"bsrc-secret-{secret}"[:63].rstrip("-.").replace(".", "-")
-        spec.setdefault("volumes", []).append({"name": volume, "secret": {"secretName": secret}})
+        # Optional: a Secret that is not there keeps its cluster from being read, not the pods from starting.
+        reference = {"secretName": secret, "optional": True}
+        spec.setdefault("volumes", []).append({"name": volume, "secret": reference})
         mount = {"name": volume, "mountPath": f"{SECRETS_DIR}/{secret}", "readOnly": True}
         ours.setdefault("volumeMounts", []).append(mount)
     return template

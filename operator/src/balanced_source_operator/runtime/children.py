@@ -98,9 +98,8 @@ class Children:
         settings = self._env.settings
         wanted = Wanted(
             base=self._identity.name,
-            spec_hash=application_hash(
-                self._identity, desired.spec.application, secrets=desired.secrets, conf=settings.spark_conf
-            ),
+            spec_hash=application_hash(self._identity, desired.spec.application, conf=settings.spark_conf),
+            secrets=desired.needed_secrets,
             is_suspended=desired.spec.suspend,
             may_start=coordinator is not None and coordinator.state.epoch > 0 and bool(coordinator.state.owners),
         )

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from balanced_source.connectors.kafka import KafkaSource
 from balanced_source_operator.controller.conditions import Trouble
+from balanced_source_operator.controller.translate import secret_names
 from balanced_source_operator.kube.port import KubernetesApi
 from balanced_source_operator.metrics import Metrics
 from balanced_source_operator.settings import Settings
@@ -28,7 +29,16 @@ class Desired:
 
     spec: BalancedSourceSpec
     source: KafkaSource
-    secrets: tuple[str, ...]
+
+    @property
+    def needed_secrets(self) -> tuple[str, ...]:
+        """Without them a cluster cannot be read."""
+        return secret_names(self.source.clusters)
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What a new application mounts: clusters that are not read now may be read again one day."""
+        return secret_names((*self.source.clusters, *self.source.inactive))
 
 
 @dataclass(slots=True)

@@ -17,7 +17,7 @@ import structlog
 from balanced_source.errors import InvalidSpecError, StateConflictError
 from balanced_source_operator.controller.application import ApplicationState, Decision
 from balanced_source_operator.controller.conditions import Facts, status_of
-from balanced_source_operator.controller.translate import secret_names, to_source
+from balanced_source_operator.controller.translate import to_source
 from balanced_source_operator.kube.port import KubernetesError
 from balanced_source_operator.resources.kinds import Kind
 from balanced_source_operator.runtime.children import Children
@@ -117,7 +117,7 @@ class SourceRuntime:
             return
         self._troubles.set("InvalidSpec", None)
         self._troubles.set("HashCollapses", source.assigner.warning(spec.parallelism))
-        self._desired = Desired(spec=spec, source=source, secrets=secret_names(source))
+        self._desired = Desired(spec=spec, source=source)
 
     async def _write_status(self, decision: Decision) -> float | None:
         body, coordinator = self._observed.body, self._coordination.coordinator

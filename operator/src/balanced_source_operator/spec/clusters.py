@@ -65,7 +65,8 @@ class KafkaCluster(Model):
 
     active: bool = True
     """False takes the cluster out: its splits leave the readers, their positions are kept for
-    removedClusterRetention, and true goes on there."""
+    removedClusterRetention, and true goes on there. Readers still know how to reach it, and mount its Secrets: what
+    was planned before is finished, and its return restarts nothing."""
 
     starting_offsets: StartingOffsets | None = None
     """Where reading starts on this cluster; wins over that of the source."""

@@ -17,6 +17,7 @@ from balanced_source.connectors.kafka import KafkaCluster, OnDataLoss, SkipCount
 from balanced_source.errors import DiscoveryError
 from balanced_source.host import ReaderPlan, SplitRange
 from balanced_source_adapters.kafka_admin import KafkaAdmin
+from balanced_source_spark.kafka.clusters import cluster_of
 from balanced_source_spark.secrets import MountedSecrets
 
 log = structlog.get_logger(__name__)
@@ -61,9 +62,8 @@ class LossCounter:
         ranges = [piece for reader in plans for piece in reader.ranges]
         for name in sorted({str(piece.split_id[0]) for piece in ranges}):
             mine = {r.split_id: (int(r.start or 0), int(r.end or 0)) for r in ranges if r.split_id[0] == name}
-            cluster = KafkaCluster.from_json(name, settings["kafka"]["clusters"][name])
             try:
-                skipped = self._counter.note(mine, self._begins(cluster, list(mine)))
+                skipped = self._counter.note(mine, self._begins(cluster_of(settings, name), list(mine)))
             except DiscoveryError as error:
                 log.warning("cannot count skipped offsets now", cluster=name, error=str(error))
                 continue

@@ -48,6 +48,8 @@ class KafkaSource(DiscoveringSource[KafkaPartitionSplit], SupportsSplitReassignm
 
     Attributes:
         clusters: names are unique. What a cluster says of its own wins over what is said here.
+        inactive: clusters that are not read; readers know how to reach them all the same, for a micro-batch that was
+            planned before they were taken out may have to be read again.
         subscriber: the same choice on every cluster.
         starting_offsets: for the partitions of a cluster's first discovery; later ones start at the earliest offset.
         stopping_offsets: where reading ends; None reads on for ever.
@@ -74,6 +76,7 @@ class KafkaSource(DiscoveringSource[KafkaPartitionSplit], SupportsSplitReassignm
     limits: ReadLimits = field(default_factory=ReadLimits)
     on_data_loss: OnDataLoss = OnDataLoss.FAIL
     commit_group: str | None = None
+    inactive: tuple[KafkaCluster, ...] = ()
 
     def __post_init__(self) -> None:
         if self.boundedness is Boundedness.BOUNDED:
@@ -121,7 +124,7 @@ class KafkaSource(DiscoveringSource[KafkaPartitionSplit], SupportsSplitReassignm
 
     def reader_settings(self) -> Mapping[str, Any]:
         kafka: dict[str, Any] = {
-            "clusters": {cluster.name: cluster.to_json() for cluster in self.clusters},
+            "clusters": {cluster.name: cluster.to_json() for cluster in (*self.clusters, *self.inactive)},
             "limits": self.limits.to_json(),
             "onDataLoss": self.on_data_loss.value,
         }
