@@ -5,7 +5,7 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from balanced_source.coordinator import (
 )
 from balanced_source.coordinator.state import Revocation
 from balanced_source.documents import assignment, report, stream_offset
+from balanced_source.documents.alignment import GroupWatermark, SourceWatermark
 from balanced_source.documents.assignment import Assignment, NumberedEvent
 from balanced_source.documents.report import HostReport
 from balanced_source.documents.stream_offset import StreamOffset
@@ -49,6 +50,7 @@ REPORT = HostReport(
     events=(EVENT,),
     events_seen=2,
     metrics={"rate": 1.5},
+    alignment=SourceWatermark(group="g", watermark=1700000000123, max_drift=60000, idle_timeout=30.0),
 )
 ASSIGNMENT = Assignment(
     lineage=1,
@@ -64,6 +66,7 @@ ASSIGNMENT = Assignment(
     events=(EVENT,),
     events_seen={"0": 0, "1": 3},
     settings={"kafka": {"clusters": {}}},
+    alignment=GroupWatermark(watermark=1700000000000, heartbeat=1700000001.5),
 )
 OFFSET = StreamOffset(
     epoch=5,
@@ -89,7 +92,13 @@ STATE = CoordinatorState(
     parallelism=2,
     hosts={
         "0": HostState(incarnation=1, phase=HostPhase.ACTIVE, addressed_epoch=2, events_seen=1, known_from=2),
-        "1": HostState(incarnation=2, phase=HostPhase.RECOVERING, report=REPORT, events_seen=3, known_from=2),
+        "1": HostState(
+            incarnation=2,
+            phase=HostPhase.RECOVERING,
+            report=replace(REPORT, alignment=None),
+            events_seen=3,
+            known_from=2,
+        ),
     },
     owners={T[0]: 0, T[1]: 1, T[2]: 0},
     splits={T[0]: _split(0, 50, 100), T[1]: _split(1, 42, 100), T[2]: _split(2, 9)},

@@ -10,9 +10,9 @@ from typing import Any, Final
 
 import structlog
 
-from balanced_source.api import SplitId
+from balanced_source.api import MAX_WATERMARK, MIN_WATERMARK, SplitId
 from balanced_source.errors import DiscoveryError
-from balanced_source.host.alignment import RecordTime, advance, capped, watermarks
+from balanced_source.host.alignment import RecordTime, advance, capped, slowest, watermarks
 
 PATIENCE: Final = 2.0
 """Seconds to wait for clusters. Splits of one that does not answer are not read on, and hold others until idle."""
@@ -30,6 +30,7 @@ class Aligner:
         ask: see `RecordsFrom`.
         max_drift: milliseconds that a split may be ahead of the slowest one.
         idle_timeout: seconds after which a split that is read to its end holds nobody back.
+        others: how far the other sources of the alignment group are, see `balanced_source_spark.group_alignment`.
         clock: seconds, monotonic.
     """
 
@@ -39,11 +40,13 @@ class Aligner:
         *,
         max_drift: int,
         idle_timeout: float,
+        others: Callable[[], int] = lambda: MAX_WATERMARK,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._ask = ask
         self._max_drift = max_drift
         self._idle_timeout = idle_timeout
+        self._others = others
         self._clock = clock
         self._pool = ThreadPoolExecutor(thread_name_prefix="bsrc-alignment")
         self._pending: dict[str, Future[Mapping[SplitId, RecordTime | None]]] = {}
@@ -52,30 +55,26 @@ class Aligner:
         self._read_since: dict[SplitId, float] = {}
         self._silent_since: dict[SplitId, float] = {}
         self._marks: Mapping[SplitId, int | None] = {}
+        self._slowest: int | None = None
+        self._is_idle = False
 
     def cap(self, positions: Mapping[SplitId, int], ends: Mapping[SplitId, int]) -> dict[SplitId, int]:
         """How far splits may be read now: at most to `ends`."""
         ends = {s: ends[s] for s in positions if s in ends}
         self._note_idle(positions, ends)
         if all(positions[s] >= end for s, end in ends.items()):
+            self._note_slowest({s: positions[s] for s in ends}, ends, {})
             return dict(ends)
         if self._aligned is None:
-            self._aligned = self._begin(positions, ends)
+            self._aligned = self._slowest = self._begin(positions, ends)
         if self._aligned is None:
             return {s: min(end, positions[s]) for s, end in ends.items()}
         answers = self._following(ends, self._aligned)
         present = {s: positions[s] for s in self._present(ends, answers)}
         self._marks = watermarks(self._aligned, present, ends, answers)
         self._last_seen |= {s: record.time for s, record in answers.items() if record is not None}
-        self._aligned = advance(
-            self._aligned,
-            present,
-            ends,
-            answers,
-            last_seen=self._last_seen,
-            idle=self._idle(),
-            max_drift=self._max_drift,
-        )
+        mark = self._note_slowest(present, ends, answers)
+        self._aligned = advance(self._aligned, mark, others=self._others(), max_drift=self._max_drift)
         after = self._following(ends, self._aligned)
         self._last_seen |= {s: record.time for s, record in after.items() if record is not None}
         return capped(ends, after)
@@ -85,6 +84,13 @@ class Aligner:
         marks = {s: mark for s, mark in self._marks.items() if mark is not None}
         return {"alignedTo": self._aligned, "slowest": min(marks.values(), default=None), "idle": len(self._idle())}
 
+    @property
+    def watermark(self) -> int:
+        """How far this source is, for the others of its group; see `balanced_source.documents.alignment`."""
+        if self._is_idle:
+            return MAX_WATERMARK
+        return MIN_WATERMARK if self._slowest is None else self._slowest
+
     def watermarks(self) -> Mapping[SplitId, int | None]:
         """How far in time each split was read when last looked at."""
         return self._marks
@@ -92,6 +98,17 @@ class Aligner:
     def close(self) -> None:
         """End the worker threads."""
         self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def _note_slowest(
+        self, positions: Mapping[SplitId, int], ends: Mapping[SplitId, int], answers: Mapping[SplitId, Any]
+    ) -> int | None:
+        """The slowest split's time; while it cannot be told, the one before stays what others are told."""
+        aligned = 0 if self._aligned is None else self._aligned
+        mark = slowest(aligned, positions, ends, answers, last_seen=self._last_seen, idle=self._idle())
+        self._is_idle = mark == MAX_WATERMARK
+        if mark is not None and not self._is_idle:
+            self._slowest = mark
+        return mark
 
     def _begin(self, positions: Mapping[SplitId, int], ends: Mapping[SplitId, int]) -> int | None:
         """The time just before the earliest record that is next in any split, found by halving.

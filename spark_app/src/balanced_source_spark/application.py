@@ -81,6 +81,8 @@ def source_options(pipeline: Mapping[str, Any], environment: Mapping[str, str]) 
     if alignment := pipeline.get("alignment"):
         options["alignmentMaxDrift"] = alignment["maxDrift"]
         options["alignmentIdleTimeout"] = alignment["idleTimeout"]
+        if group := alignment.get("group"):
+            options["alignmentGroup"] = group
     if folder := environment.get(PREFIX + "SECRETS_DIR"):
         options["secretsDir"] = folder
     return options

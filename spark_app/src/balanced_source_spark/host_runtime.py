@@ -11,11 +11,12 @@ import time
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import structlog
 
 from balanced_source.api import SourceEvent
+from balanced_source.documents.alignment import SourceWatermark
 from balanced_source.documents.assignment import Assignment, NumberedEvent
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.errors import ContractViolationError, FencedError
@@ -33,17 +34,23 @@ REPORT_INTERVAL: Final = 2.0
 HEARTBEAT_INTERVAL: Final = 10.0
 """Seconds between reports when nothing changed at all."""
 
+SIGNS_OF_LIFE: Final = 3
+"""Reports within the idle timeout of a source in an alignment group, at least: who says nothing is not waited for."""
+
 _RETRY_FIRST: Final = 0.2
 _RETRY_MAX: Final = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """Numbers for people that go with a report."""
+    """What goes with a report: numbers for people, and how far the source is for others of its alignment group."""
 
     lag: int | None = None
     metrics: Mapping[str, Any] | None = None
+    alignment: SourceWatermark | None = None
 
+
+_Said: TypeAlias = tuple[StreamOffset, SourceWatermark | None]
 
 EventListener = Callable[[int, SourceEvent], None]
 """Gets the reader that a custom event of the enumerator is for, and the event."""
@@ -202,7 +209,8 @@ class HostRuntime:
     def _on_assignment(self, assignment: Assignment) -> None:
         with self._lock:
             seen = self._newest
-            if seen is None or (assignment.lineage, assignment.epoch) > (seen.lineage, seen.epoch):
+            # Of one epoch there may be several: how far the other sources of its alignment group are is no epoch.
+            if seen is None or (assignment.lineage, assignment.epoch) >= (seen.lineage, seen.epoch):
                 self._newest = assignment
                 self._settings = with_former(assignment.settings, self._settings)
             if self._host is not None:
@@ -217,7 +225,8 @@ class HostRuntime:
             self._lock.wait_for(lambda: self._first is not None or self._is_closed)
         if not self._is_closed:
             self._register()
-        sequence, written, last = 1, None, self._clock()
+        sequence, last = 1, self._clock()
+        written: _Said | None = None
         while not self._is_closed:
             self._await_occasion(last, written)
             with self._lock:
@@ -226,7 +235,7 @@ class HostRuntime:
                 continue
             sequence += 1
             if self._write(host, sequence, progress):
-                written, last = host.durable, self._clock()
+                written, last = (host.durable, progress.alignment), self._clock()
                 self._reported = host
 
     def _register(self) -> None:
@@ -262,12 +271,16 @@ class HostRuntime:
             self._wake(urgent=host.lineage != sent)
             self._lock.notify_all()
 
-    def _await_occasion(self, last: float, written: StreamOffset | None) -> None:
+    def _await_occasion(self, last: float, written: _Said | None) -> None:
         """Sleep until there is something to say: an acknowledgement now, progress and heartbeats in their intervals."""
 
         def due() -> float:
-            changed = self._host is not None and self._host.durable != written
-            return last + (REPORT_INTERVAL if changed else HEARTBEAT_INTERVAL)
+            said = self._progress.alignment
+            changed = self._host is not None and (self._host.durable, said) != written
+            heartbeat = (
+                HEARTBEAT_INTERVAL if said is None else min(HEARTBEAT_INTERVAL, said.idle_timeout / SIGNS_OF_LIFE)
+            )
+            return last + (min(REPORT_INTERVAL, heartbeat) if changed else heartbeat)
 
         with self._lock:
             while not (self._is_urgent or self._is_closed):
@@ -300,6 +313,7 @@ class HostRuntime:
             location=self._location,
             lag=progress.lag,
             metrics=progress.metrics,
+            alignment=progress.alignment,
         )
         if report is not None:
             self._channel.write(report)

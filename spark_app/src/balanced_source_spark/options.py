@@ -27,6 +27,9 @@ from balanced_source_spark.kafka.arrow import PLAIN, TYPES
 from balanced_source_spark.kafka.consumers import PREFETCH
 from balanced_source_spark.offset_options import ending_offsets, starting_offsets
 
+MIN_GROUP_IDLE: Final = 3.0
+"""Seconds; sources of a group hear of each other every few seconds."""
+
 _KAFKA_PREFIX = "kafka."
 _PART: Final = re.compile(r"([0-9]+)(ms|s|m|h)")
 _DURATION: Final = re.compile(r"([0-9]+(ms|s|m|h))+")
@@ -40,10 +43,12 @@ class Alignment:
     Attributes:
         max_drift: milliseconds that a split may be ahead of the slowest active one.
         idle_timeout: seconds after which a split that is read to its end holds the others back no more.
+        group: sources of the namespace with the same group wait for each other; None: this one is alone.
     """
 
     max_drift: int
     idle_timeout: float = 30.0
+    group: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -228,7 +233,13 @@ def _alignment(options: Mapping[str, str]) -> Alignment | None:
     max_drift = round(_seconds(drift, "alignmentMaxDrift") * 1000)
     if max_drift < 1:
         raise InvalidSpecError("must be longer than 0", field="options.alignmentMaxDrift")
-    return Alignment(max_drift=max_drift, idle_timeout=_seconds(idle, "alignmentIdleTimeout"))
+    group = options.get("alignmentgroup")
+    if group is not None and "source" not in options:
+        raise InvalidSpecError("only sources of an operator can be aligned together", field="options.alignmentGroup")
+    idle_timeout = _seconds(idle, "alignmentIdleTimeout")
+    if group is not None and idle_timeout < MIN_GROUP_IDLE:
+        raise InvalidSpecError(f"at least {MIN_GROUP_IDLE:.0f}s in a group", field="options.alignmentIdleTimeout")
+    return Alignment(max_drift=max_drift, idle_timeout=idle_timeout, group=group)
 
 
 def _seconds(duration: str, name: str) -> float:

@@ -17,9 +17,10 @@ import structlog
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailableNow
 
-from balanced_source.api import SplitId
+from balanced_source.api import MAX_WATERMARK, SplitId
 from balanced_source.connectors.kafka import ReadLimits
 from balanced_source.documents import stream_offset
+from balanced_source.documents.alignment import SourceWatermark
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.host import plan
 from balanced_source.host.alignment import RecordTime
@@ -32,6 +33,7 @@ from balanced_source_spark.channels.factory import open_channel
 from balanced_source_spark.driver_metrics import DriverMetrics
 from balanced_source_spark.ends import Ends
 from balanced_source_spark.executors import AdoptionGate, Board
+from balanced_source_spark.group_alignment import GroupAlignment
 from balanced_source_spark.host_runtime import HostRuntime, Progress
 from balanced_source_spark.kafka.clusters import cluster_of
 from balanced_source_spark.kafka.consumers import consumer_config
@@ -92,7 +94,21 @@ class BalancedStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return None
         # A query that ends by itself has no time to wait for splits that are read.
         idle = asked.idle_timeout if self._targets is None else 0.0
-        return Aligner(self._ask_times, max_drift=asked.max_drift, idle_timeout=idle)
+        # And none to wait for other sources.
+        others = self._group.others if self._group is not None and self._targets is None else lambda: MAX_WATERMARK
+        return Aligner(self._ask_times, max_drift=asked.max_drift, idle_timeout=idle, others=others)
+
+    @cached_property
+    def _group(self) -> GroupAlignment | None:
+        asked = self._options.alignment
+        if asked is None or asked.group is None:
+            return None
+        return GroupAlignment(
+            asked.group,
+            max_drift=asked.max_drift,
+            idle_timeout=asked.idle_timeout,
+            newest=lambda: self._runtime.newest_assignment(timeout=0.0),
+        )
 
     @cached_property
     def _metrics(self) -> DriverMetrics:
@@ -199,7 +215,13 @@ class BalancedStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._metrics.note(seen, aligned_to=aligned.get("alignedTo"))
         self._metrics.note_brokers(self._admin.statistics())
         lost = {"skippedOffsets": self._losses.total} if self._losses.total else {}
-        self._runtime.note_progress(Progress(lag=seen.lag, metrics={"skew": seen.skew, **aligned, **lost}))
+        metrics = {"skew": seen.skew, **aligned, **lost}
+        self._runtime.note_progress(Progress(lag=seen.lag, metrics=metrics, alignment=self._said()))
+
+    def _said(self) -> SourceWatermark | None:
+        if self._aligner is None or self._group is None:
+            return None
+        return self._group.report(self._aligner.watermark)
 
     def _commit_to_group(self, delivered: StreamOffset) -> None:
         assignment = self._runtime.newest_assignment(timeout=0.0)

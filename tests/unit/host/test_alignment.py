@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from balanced_source.api import SplitId
-from balanced_source.host.alignment import RecordTime, advance, capped, watermarks
+from balanced_source.api import MAX_WATERMARK, MIN_WATERMARK, SplitId
+from balanced_source.host.alignment import RecordTime, advance, capped, slowest, watermarks
 
 Logs = Mapping[SplitId, Sequence[int]]
 """Split → times of its records, ascending; the index is the offset."""
@@ -32,9 +32,8 @@ def read_all(logs: Logs, *, drift: int, limit: int) -> list[dict[SplitId, list[i
         if positions == ends:
             return batches
         finished = {s for s in logs if positions[s] == ends[s]}
-        aligned = advance(
-            aligned, positions, ends, following(logs, aligned), last_seen={}, idle=finished, max_drift=drift
-        )
+        mark = slowest(aligned, positions, ends, following(logs, aligned), last_seen={}, idle=finished)
+        aligned = advance(aligned, mark, max_drift=drift)
         allowed = capped(ends, following(logs, aligned))
         reached = {s: min(allowed[s], positions[s] + limit) for s in logs}
         batches.append({s: list(logs[s][positions[s] : reached[s]]) for s in logs})
@@ -94,12 +93,25 @@ def test_a_split_that_is_read_to_its_end_holds_others_until_it_is_idle() -> None
     answers = {A: None, B: RecordTime(offset=0, time=5000)}
     known = {A: 1000}
 
-    waiting = advance(1000, positions, ends, answers, last_seen=known, idle=(), max_drift=100)
-    unknown = advance(1000, positions, ends, answers, last_seen={}, idle=(), max_drift=100)
-    later = advance(1000, positions, ends, answers, last_seen=known, idle={A}, max_drift=100)
+    waiting = slowest(1000, positions, ends, answers, last_seen=known, idle=())
+    unknown = slowest(1000, positions, ends, answers, last_seen={}, idle=())
+    later = slowest(1000, positions, ends, answers, last_seen=known, idle={A})
 
-    assert (waiting, unknown, later) == (1100, 1000, 5100)
+    assert (waiting, unknown, later) == (1000, None, 5000)
+    assert [advance(1000, mark, max_drift=100) for mark in (waiting, unknown, later)] == [1100, 1000, 5100]
     assert capped(ends, {A: None, B: RecordTime(offset=0, time=5000)}) == {A: 3, B: 0}
+
+
+def test_only_idle_splits_are_no_slowest_one() -> None:
+    assert slowest(1000, {A: 3}, {A: 3}, {A: None}, last_seen={A: 900}, idle={A}) == MAX_WATERMARK
+    assert slowest(1000, {}, {}, {}, last_seen={}, idle=()) == MAX_WATERMARK
+
+
+@given(st.integers(0, 10_000), st.integers(0, 10_000), st.integers(0, 10_000), st.integers(1, 2000))
+def test_other_sources_hold_as_ones_own_splits_do(aligned: int, own: int, others: int, drift: int) -> None:
+    assert advance(aligned, own, others=others, max_drift=drift) == advance(aligned, min(own, others), max_drift=drift)
+    assert advance(aligned, own, others=MIN_WATERMARK, max_drift=drift) == aligned
+    assert advance(aligned, own, others=MAX_WATERMARK, max_drift=drift) == advance(aligned, own, max_drift=drift)
 
 
 def test_a_split_whose_cluster_does_not_answer_is_not_read_on() -> None:

@@ -8,6 +8,7 @@ import pytest
 from balanced_source_operator.resources.access import role, role_binding
 from balanced_source_operator.resources.kinds import HASH_ANNOTATION, SECRETS_ANNOTATION
 from balanced_source_operator.resources.spark_application import application_hash, spark_application
+from balanced_source_operator.spec.application import Alignment
 from support.builders import identity, make_spec, spec_json
 
 
@@ -34,6 +35,12 @@ def test_every_field_that_a_webhook_would_default_is_set() -> None:
 @pytest.mark.parametrize(("parallelism", "cores", "want"), [(1, 1, 1), (4, 2, 2), (5, 2, 3), (1, 8, 1)])
 def test_executors_give_every_reader_a_slot(parallelism: int, cores: int, want: int) -> None:
     assert manifest(parallelism=parallelism, executor={"cores": cores})["spec"]["executor"]["instances"] == want
+
+
+def test_a_setting_that_came_later_changes_nothing_while_it_is_absent() -> None:
+    """Or an upgrade of the operator would restart every source with alignment."""
+    assert Alignment(max_drift="5m").model_dump() == {"max_drift": "5m", "idle_timeout": "30s"}
+    assert Alignment(max_drift="5m", group="g").model_dump()["group"] == "g"
 
 
 def test_parallelism_does_not_change_the_hash_but_every_setting_does() -> None:

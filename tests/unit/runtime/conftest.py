@@ -6,13 +6,21 @@ from collections.abc import Iterator
 import pytest
 import structlog
 
-from balanced_source_operator.runtime import children, coordination, events, metadata, source_runtime, status_writer
+from balanced_source_operator.runtime import (
+    alignment,
+    children,
+    coordination,
+    events,
+    metadata,
+    source_runtime,
+    status_writer,
+)
 from support import virtual_time
 
 
 @pytest.fixture(autouse=True)
 def _virtual_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (children, coordination, events, metadata, source_runtime, status_writer):
+    for module in (alignment, children, coordination, events, metadata, source_runtime, status_writer):
         monkeypatch.setattr(module, "time", virtual_time.time_module())
 
 

@@ -1,6 +1,7 @@
 """Group B: state and its versions. Every version's bytes are kept as golden files and stay readable."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -64,6 +65,14 @@ def test_the_present_version_writes_its_golden_bytes(kind: str) -> None:
 
     assert made.encode(made.example) == golden(kind, made.version)
     assert made.decode(golden(kind, made.version)) == made.example
+
+
+@pytest.mark.parametrize("kind", ["assignment", "report"])
+def test_what_an_older_version_can_say_is_written_in_it(kind: str) -> None:
+    """Drivers of older images go on reading sources that are in no alignment group."""
+    made = FORMATS[kind]
+
+    assert made.encode(replace(made.example, alignment=None)) == golden(kind, made.version - 1)
 
 
 @pytest.mark.scenario("B4")

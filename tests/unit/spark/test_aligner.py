@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from balanced_source.api import SplitId
+from balanced_source.api import MAX_WATERMARK, MIN_WATERMARK, SplitId
 from balanced_source.errors import DiscoveryError
 from balanced_source.host.alignment import RecordTime
 from balanced_source_spark.aligner import Aligner
@@ -95,3 +95,54 @@ def test_nothing_is_asked_while_nothing_is_new(brokers: Brokers) -> None:
     brokers.down = {"a"}
 
     assert aligner(brokers).cap(brokers.ends, brokers.ends) == brokers.ends
+
+
+class Others:
+    """What the operator said last of the other sources of the group."""
+
+    watermark = MIN_WATERMARK
+
+    def __call__(self) -> int:
+        return self.watermark
+
+
+def grouped(brokers: Brokers, others: Others, clock: Clock | None = None) -> Aligner:
+    return Aligner(brokers, max_drift=10_000, idle_timeout=30, others=others, clock=clock or Clock())
+
+
+def test_other_sources_hold_this_one_and_release_it(brokers: Brokers) -> None:
+    others = Others()
+    made = grouped(brokers, others)
+
+    assert made.cap({A: 0, B: 0}, brokers.ends) == {A: 0, B: 0}, "nobody knows yet where they are"
+    others.watermark = START - 5_000
+    assert made.cap({A: 0, B: 0}, brokers.ends) == {A: 6, B: 1}
+    others.watermark = MAX_WATERMARK
+    assert made.cap({A: 6, B: 1}, brokers.ends) == {A: 17, B: 1}
+
+
+def test_others_are_told_of_the_slowest_split_whether_this_source_may_read_or_not(brokers: Brokers) -> None:
+    others = Others()
+    made = grouped(brokers, others)
+    assert made.watermark == MIN_WATERMARK
+
+    made.cap({A: 3, B: 1}, brokers.ends)
+    assert made.watermark == START + 3_000
+    others.watermark = MAX_WATERMARK
+    made.cap({A: 3, B: 1}, brokers.ends)
+    made.cap({A: 14, B: 1}, brokers.ends)
+    assert made.watermark == START + 14_000
+
+
+def test_a_source_that_has_read_everything_is_idle_after_its_timeout(brokers: Brokers) -> None:
+    others, clock = Others(), Clock()
+    others.watermark = MAX_WATERMARK
+    made = grouped(brokers, others, clock)
+    made.cap({A: 99, B: 99}, brokers.ends)
+
+    made.cap(brokers.ends, brokers.ends)
+    soon = made.watermark
+    clock.now = 31
+    made.cap(brokers.ends, brokers.ends)
+
+    assert (soon, made.watermark) == (START + 99_000, MAX_WATERMARK)

@@ -103,7 +103,7 @@ def test_the_application_passes_on_how_to_read() -> None:
         columns=["value", "timestamp"],
         max_records_per_reader=1000,
         executor_patience="2m",
-        alignment=Alignment(max_drift="5m"),
+        alignment=Alignment(max_drift="5m", group="g"),
     )
 
     passed = source_options(pipeline.model_dump(mode="json", by_alias=True, exclude_none=True), environment)
@@ -113,6 +113,19 @@ def test_the_application_passes_on_how_to_read() -> None:
     assert options.executor_patience == 120
     assert options.alignment is not None
     assert (options.alignment.max_drift, options.alignment.idle_timeout) == (300_000, 30.0)
+    assert options.alignment.group == "g"
+
+
+def test_only_an_operator_can_align_sources() -> None:
+    with pytest.raises(InvalidSpecError, match=r"alignmentGroup"):
+        parse_options({**BROKER, "subscribe": "t", "alignmentMaxDrift": "5m", "alignmentGroup": "g"})
+
+
+def test_a_group_needs_time_to_be_heard() -> None:
+    with pytest.raises(InvalidSpecError, match=r"alignmentIdleTimeout"):
+        parse_options(
+            {"source": "s", "alignmentMaxDrift": "5m", "alignmentGroup": "g", "alignmentIdleTimeout": "500ms"}
+        )
 
 
 def test_alignment_is_off_unless_a_drift_is_given() -> None:

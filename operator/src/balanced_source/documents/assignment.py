@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from balanced_source.api import Json, Position, SourceEvent, SplitId
 from balanced_source.documents import columns, envelope
+from balanced_source.documents.alignment import GroupWatermark, group_from_json, group_to_json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +43,7 @@ class Assignment:
         events: custom events for readers that their host has not acknowledged yet.
         events_seen: host → number of the last custom event that was received from it.
         settings: how readers connect; without secrets.
+        alignment: of sources in an alignment group only. It changes without a new epoch.
     """
 
     lineage: int = 1
@@ -57,6 +59,7 @@ class Assignment:
     events: tuple[NumberedEvent, ...] = ()
     events_seen: Mapping[str, int] = field(default_factory=dict)
     settings: Mapping[str, Json] = field(default_factory=dict)
+    alignment: GroupWatermark | None = None
 
 
 def _upgrade_1(body: Json) -> Json:
@@ -65,12 +68,22 @@ def _upgrade_1(body: Json) -> Json:
     return {**body, "since": columns.encode_map(dict.fromkeys(started, body["epoch"]))}
 
 
-KIND: Final = envelope.Kind(name="Assignment", version=2, upgrades={1: _upgrade_1})
+def _upgrade_2(body: Json) -> Json:
+    """Version 3 added alignment, which may be absent."""
+    return body
+
+
+KIND: Final = envelope.Kind(name="Assignment", version=3, upgrades={1: _upgrade_1, 2: _upgrade_2})
 
 
 def encode(assignment: Assignment, *, source: str) -> str:
     """The document of an assignment."""
-    return envelope.encode(KIND, source, to_json(assignment))
+    return envelope.encode(KIND, source, to_json(assignment), version=version_of(assignment))
+
+
+def version_of(assignment: Assignment) -> int:
+    """The lowest version that can say it: drivers of older images go on reading sources without a group."""
+    return KIND.version if assignment.alignment is not None else KIND.version - 1
 
 
 def to_json(assignment: Assignment) -> dict[str, Json]:
@@ -89,6 +102,7 @@ def to_json(assignment: Assignment) -> dict[str, Json]:
         "events": encode_events(assignment.events),
         "eventsSeen": dict(assignment.events_seen),
         "settings": dict(assignment.settings),
+        **({"alignment": group_to_json(assignment.alignment)} if assignment.alignment is not None else {}),
     }
 
 
@@ -117,6 +131,7 @@ def from_json(body: dict[str, Any]) -> Assignment:
         events=decode_events(body["events"]),
         events_seen=dict(body["eventsSeen"]),
         settings=dict(body["settings"]),
+        alignment=group_from_json(body["alignment"]) if "alignment" in body else None,
     )
 
 

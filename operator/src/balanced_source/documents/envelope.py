@@ -24,7 +24,7 @@ class Kind:
 
     Attributes:
         name: written into the document, and checked.
-        version: version written now; every older one has a reader.
+        version: newest version; every older one has a reader. What an older one can say may be written in that.
         upgrades: readers of old bodies: version → function that turns its body into the next version's.
     """
 
@@ -33,15 +33,16 @@ class Kind:
     upgrades: Mapping[int, Callable[[Json], Json]]
 
 
-def encode(kind: Kind, source: str, body: Json) -> str:
+def encode(kind: Kind, source: str, body: Json, *, version: int | None = None) -> str:
     """The document as one line of JSON.
 
     Args:
         kind: what it is.
         source: uid of the BalancedSource that it belongs to; a document of another one is refused.
         body: JSON without secrets.
+        version: whose body this is; None: the newest.
     """
-    content = {"kind": kind.name, "version": kind.version, "source": source, "body": body}
+    content = {"kind": kind.name, "version": version or kind.version, "source": source, "body": body}
     return canonical({**content, "digest": digest(content)})
 
 

@@ -103,7 +103,7 @@ def _increment(assignment: Assignment, source: str, base: Base) -> str:
     before, after = dict.fromkeys(base.assignment.retained), dict.fromkeys(assignment.retained)
     body: dict[str, Json] = {
         "base": base.digest,
-        "version": whole.KIND.version,
+        "version": whole.version_of(assignment),
         "rest": whole.to_json(rest),
         "retained": _difference(before, after),
         **{name: _difference(getattr(base.assignment, name), getattr(assignment, name)) for name in _TABLES},

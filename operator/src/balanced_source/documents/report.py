@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from balanced_source.api import Json, Position, SplitId
 from balanced_source.documents import columns, envelope
+from balanced_source.documents.alignment import SourceWatermark, source_from_json, source_to_json
 from balanced_source.documents.assignment import NumberedEvent, decode_events, encode_events
 
 
@@ -33,6 +34,7 @@ class HostReport:
         events: custom events to the enumerator that are not acknowledged yet.
         events_seen: number of the last custom event received from the enumerator.
         metrics: further numbers for people (per split lag, rates); JSON.
+        alignment: how far the host is in event time; of sources in an alignment group only.
     """
 
     host: str = "0"
@@ -52,6 +54,7 @@ class HostReport:
     events: tuple[NumberedEvent, ...] = ()
     events_seen: int = 0
     metrics: Mapping[str, Json] = field(default_factory=dict)
+    alignment: SourceWatermark | None = None
 
 
 def upgrade_1(body: Json) -> Json:
@@ -59,12 +62,19 @@ def upgrade_1(body: Json) -> Json:
     return {**body, "attributes": []}
 
 
-KIND: Final = envelope.Kind(name="HostReport", version=2, upgrades={1: upgrade_1})
+def _upgrade_2(body: Json) -> Json:
+    """Version 3 added alignment, which may be absent."""
+    return body
+
+
+KIND: Final = envelope.Kind(name="HostReport", version=3, upgrades={1: upgrade_1, 2: _upgrade_2})
 
 
 def encode(report: HostReport, *, source: str) -> str:
     """The document of a report."""
-    return envelope.encode(KIND, source, to_json(report))
+    # The lowest version that can say it: an older operator goes on with sources without a group.
+    version = KIND.version if report.alignment is not None else KIND.version - 1
+    return envelope.encode(KIND, source, to_json(report), version=version)
 
 
 def decode(text: str, *, source: str | None = None) -> HostReport:
@@ -96,6 +106,7 @@ def to_json(report: HostReport) -> dict[str, Json]:
         "events": encode_events(report.events),
         "eventsSeen": report.events_seen,
         "metrics": dict(report.metrics),
+        **({"alignment": source_to_json(report.alignment)} if report.alignment is not None else {}),
     }
 
 
@@ -119,4 +130,5 @@ def from_json(body: dict[str, Any]) -> HostReport:
         events=decode_events(body["events"]),
         events_seen=int(body["eventsSeen"]),
         metrics=dict(body["metrics"]),
+        alignment=source_from_json(body["alignment"]) if "alignment" in body else None,
     )

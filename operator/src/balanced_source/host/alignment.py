@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from balanced_source.api import SplitId
+from balanced_source.api import MAX_WATERMARK, SplitId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +52,7 @@ def watermarks(
     return result
 
 
-def advance(
+def slowest(
     aligned: int,
     positions: Mapping[SplitId, int],
     ends: Mapping[SplitId, int],
@@ -60,31 +60,46 @@ def advance(
     *,
     last_seen: Mapping[SplitId, int],
     idle: Collection[SplitId],
-    max_drift: int,
-) -> int:
-    """The aligned time of the next micro-batch; never less than before.
+) -> int | None:
+    """How far the slowest active split is; `MAX_WATERMARK`: none is active.
+
+    None: that cannot be told, and nobody goes on. Not even what was admitted before is read, or a split is read to its
+    end of which no time is known.
 
     Args:
-        aligned: time of the one before.
+        aligned: time of the micro-batch before.
         positions: how far splits are read.
         ends: how far they could be.
         following: see there, of `aligned`.
         last_seen: newest time known of splits that are read to their end; one without any holds all others, until
             something arrives there or it is idle.
         idle: splits that hold nobody back: nothing arrived there for too long.
-        max_drift: milliseconds.
     """
-    slowest: int | None = None
+    least = MAX_WATERMARK
     for split_id, mark in watermarks(aligned, positions, ends, following).items():
         if mark == aligned:
-            return aligned  # not even what was admitted before is read: nobody goes on
+            return None
         if mark is None and (split_id in idle or positions[split_id] < ends.get(split_id, 0)):
             continue
         time = mark if mark is not None else last_seen.get(split_id)
         if time is None:
-            return aligned
-        slowest = time if slowest is None else min(slowest, time)
-    return aligned if slowest is None else max(aligned, slowest + max_drift)
+            return None
+        least = min(least, time)
+    return least
+
+
+def advance(aligned: int, slowest: int | None, *, others: int = MAX_WATERMARK, max_drift: int) -> int:
+    """The aligned time of the next micro-batch; never less than before.
+
+    Args:
+        aligned: time of the one before.
+        slowest: see there.
+        others: how far the other sources of the alignment group are; `MIN_WATERMARK`: not known yet.
+        max_drift: milliseconds.
+    """
+    if slowest is None or slowest == MAX_WATERMARK:
+        return aligned
+    return max(aligned, min(slowest, others) + max_drift)
 
 
 def capped(ends: Mapping[SplitId, int], following: Following) -> dict[SplitId, int]:

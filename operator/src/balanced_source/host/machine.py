@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Self
 
 from balanced_source.api import Json, Position, SourceEvent, SplitId
+from balanced_source.documents.alignment import SourceWatermark
 from balanced_source.documents.assignment import Assignment, NumberedEvent
 from balanced_source.documents.report import HostReport
 from balanced_source.documents.stream_offset import StreamOffset
@@ -123,6 +124,7 @@ class ReaderHost:
         location: str = "",
         lag: int | None = None,
         metrics: Mapping[str, Json] | None = None,
+        alignment: SourceWatermark | None = None,
     ) -> HostReport | None:
         """What to write; None while there is nothing to say, or it is not ours to say any more."""
         if self.phase in (Phase.STARTING, Phase.FENCED):
@@ -146,4 +148,5 @@ class ReaderHost:
             events=self.outbox,
             events_seen=self.events_seen,
             metrics=metrics or {},
+            alignment=alignment,
         )

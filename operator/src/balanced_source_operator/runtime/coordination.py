@@ -3,6 +3,7 @@
 import contextlib
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import structlog
@@ -24,6 +25,7 @@ from balanced_source.coordinator import (
 )
 from balanced_source.documents import increments
 from balanced_source.documents import report as report_document
+from balanced_source.documents.alignment import GroupWatermark
 from balanced_source.documents.assignment import Assignment
 from balanced_source.documents.parts import Content
 from balanced_source.documents.report import HostReport
@@ -66,6 +68,8 @@ class Coordination:
         self._results: list[CallCompleted] = []
         self._calls: CallRunner | None = None
         self._base: increments.Base | None = None
+        self._published: Assignment | None = None
+        self._alignment: GroupWatermark | None = None
         self._undone: list[Effect] = []
         self._saved_at = 0.0
         self._log = log.bind(source=source.name, namespace=source.namespace)
@@ -83,6 +87,7 @@ class Coordination:
             return
         await self._do_undone()
         await self._feed(coordinator, desired)
+        await self._align(desired)
         await self._repair()
         await self._save_progress(coordinator)
 
@@ -93,6 +98,7 @@ class Coordination:
         if self.coordinator is not None:
             self.coordinator.close()
         self.coordinator, self._calls, self._results, self._undone = None, None, [], []
+        self._published = None
 
     # --- loading ------------------------------------------------------------------------------------------------
 
@@ -112,8 +118,10 @@ class Coordination:
         self._base = None
         with contextlib.suppress(StateError):
             await self._read_assignment()
+        former = self._stored_assignment()
+        self._alignment = former.alignment if former is not None else None
         coordinator: SourceCoordinator[Any, Any] = SourceCoordinator(
-            desired.source, parallelism=desired.spec.parallelism, lineage=self._lineage(), restored=restored
+            desired.source, parallelism=desired.spec.parallelism, lineage=self._lineage(former), restored=restored
         )
         self.coordinator = coordinator
         self._calls = CallRunner(
@@ -126,12 +134,16 @@ class Coordination:
         await self._do(coordinator.start(now=time.time()))
         return coordinator
 
-    def _lineage(self) -> int:
-        """For a coordinator without stored state: 1, or more than any seen if the source is not new."""
-        seen = []
+    def _stored_assignment(self) -> Assignment | None:
+        """What was published last, as far as it can be read."""
         with contextlib.suppress(StateError):
             if (content := self._assignment.content) is not None:
-                seen.append(increments.decode(content, source=self._identity.uid).lineage)
+                return increments.decode(content, source=self._identity.uid)
+        return None
+
+    def _lineage(self, former: Assignment | None) -> int:
+        """For a coordinator without stored state: 1, or more than any seen if the source is not new."""
+        seen = [former.lineage] if former is not None else []
         if (report := self._report()) is not None:
             seen.append(report.lineage)
         return max(seen, default=0) + 1
@@ -154,6 +166,14 @@ class Coordination:
             await self._handle(coordinator, RebalanceRequested(nonce=nonce))
         while self._results:
             await self._handle(coordinator, self._results.pop(0))
+
+    async def _align(self, desired: Desired) -> None:
+        """Hear how far the source is in event time, and tell it how far the others of its group are."""
+        self._env.alignments.hear(self._identity, desired.spec, self._report(), self._wake)
+        if (news := self._env.alignments.news(self._identity)) is not None:
+            self._alignment = news
+            if self._published is not None:
+                await self._do([PublishAssignment(self._published)])
 
     def _report(self) -> HostReport | None:
         """The report as it was last seen; one that is empty or edited is nobody's."""
@@ -200,13 +220,15 @@ class Coordination:
             self._base = increments.Base.read(content.base, source=self._identity.uid)
 
     async def _publish(self, assignment: Assignment) -> None:
-        text, base = increments.encode(assignment, source=self._identity.uid, base=self._base)
+        document = replace(assignment, alignment=self._alignment)
+        text, base = increments.encode(document, source=self._identity.uid, base=self._base)
         content = Content(text, base.text if base is not None else None)
         if content != self._assignment.content:
             await self._assignment.put(content)
-            self._log.info("assignment published", epoch=assignment.epoch)
-            self._env.metrics.published(self._identity)
-        self._base = base
+            if assignment is not self._published:
+                self._log.info("assignment published", epoch=assignment.epoch)
+                self._env.metrics.published(self._identity)
+        self._base, self._published = base, assignment
 
     # --- keeping ------------------------------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ from balanced_source_operator.controller.conditions import Trouble
 from balanced_source_operator.controller.translate import secret_names
 from balanced_source_operator.kube.port import KubernetesApi
 from balanced_source_operator.metrics import Metrics
+from balanced_source_operator.runtime.alignment import Alignments
 from balanced_source_operator.settings import Settings
 from balanced_source_operator.spec import BalancedSourceSpec
 
@@ -21,6 +22,7 @@ class Environment:
     settings: Settings
     pool: Executor
     metrics: Metrics
+    alignments: Alignments = field(default_factory=Alignments)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -83,6 +83,7 @@ class SourceRuntime:
                         await asyncio.wait_for(self._wake.wait(), pause)
         finally:
             self._coordination.drop()
+            self._env.alignments.forget(self._identity)
             self._env.metrics.forget(self._identity)
 
     async def _turn(self) -> float:
@@ -98,7 +99,8 @@ class SourceRuntime:
         self._troubles.set("InternalError", None)
         held_back = await self._write_status(decision)
         metadata_due = self._metadata.pause(self._desired.spec if self._desired is not None else None)
-        pauses = (self._env.settings.resync, decision.look_again, held_back, metadata_due)
+        alignment_due = self._env.alignments.pause(self._identity)
+        pauses = (self._env.settings.resync, decision.look_again, held_back, metadata_due, alignment_due)
         return min(pause for pause in pauses if pause is not None)
 
     async def _observe(self) -> None:

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import ConfigDict, Field
 
 from balanced_source_operator.spec.base import DURATION_PATTERN, Duration, Model, rule, with_rules
+from balanced_source_operator.spec.clusters import NAME_PATTERN
 
 PACKAGED_APPLICATION: Final = "local:///opt/balanced-source/app.py"
 """Our own application: reads the source, applies an optional function, writes the sink."""
@@ -68,14 +69,34 @@ class Trigger(Model):
     """Read what is there when the query starts, then end."""
 
 
+def _is_absent(value: object) -> bool:
+    return value is None
+
+
 class Alignment(Model):
-    """Event-time alignment by admission, over all splits of the source."""
+    """Event-time alignment by admission, over all splits of the source, and of the other sources of its group."""
+
+    model_config = ConfigDict(
+        json_schema_extra=with_rules(
+            rule(
+                "!has(self.group) || !has(self.idleTimeout) || duration(self.idleTimeout) >= duration('3s')",
+                "sources of a group hear of each other every few seconds: idleTimeout must be 3s or more",
+            )
+        )
+    )
 
     max_drift: Duration
     """How far a split may be read beyond the slowest active one, by the time of its records."""
 
     idle_timeout: Duration = "30s"
-    """Time after which a split that is read to its end holds the others back no more."""
+    """Time after which a split that is read to its end holds the others back no more; nor does a source of the group
+    that says nothing."""
+
+    # Absent, it is absent from the hash that tells when an application must be made anew.
+    group: Annotated[
+        Annotated[str, Field(pattern=NAME_PATTERN, max_length=63)] | None, Field(exclude_if=_is_absent)
+    ] = None
+    """Sources of this namespace with the same group wait for each other, too."""
 
 
 class Pipeline(Model):

@@ -1,0 +1,100 @@
+"""Sources that are aligned together (FLIP-182's groups, over several applications): who is told what, and when.
+
+Pure and without a clock. Each source says how far it is; each is told how far the others are, no more often than people
+and API servers like. In contrast to `balanced_source.reader.AlignmentGroup`, which serves readers of one process, its
+members fall silent, and have a drift each.
+"""
+
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass, field
+from typing import Final, Generic, TypeVar
+
+from balanced_source.api import MAX_WATERMARK, MIN_WATERMARK
+from balanced_source.documents.alignment import SourceWatermark
+
+KeyT = TypeVar("KeyT", bound=Hashable)
+
+TELL_INTERVAL: Final = 1.0
+"""Seconds between two things that a source is told, at least."""
+
+STEPS: Final = 4
+"""A source is told anew when the others have moved by 1/4 of its drift."""
+
+SIGNS_OF_LIFE: Final = 3
+"""Within the idle timeout, while others hold a source back without moving, or it would take the operator for gone."""
+
+
+@dataclass(slots=True)
+class _Member:
+    said: SourceWatermark
+    stamp: Hashable
+    heard_at: float
+    told: int | None = None
+    told_at: float = 0.0
+
+
+@dataclass(slots=True)
+class SourceGroups(Generic[KeyT]):
+    """Members of all groups, by key; a group's name is the same for those who are aligned together."""
+
+    _members: dict[KeyT, _Member] = field(default_factory=dict)
+
+    def hear(self, key: KeyT, said: SourceWatermark, *, stamp: Hashable, now: float) -> bool:
+        """A source says how far it is. The same `stamp` again is no sign of life, and False."""
+        known = self._members.get(key)
+        if known is None or known.said.group != said.group:
+            self._members[key] = _Member(said, stamp, now)
+            return True
+        if known.stamp == stamp:
+            return False
+        known.said, known.stamp, known.heard_at = said, stamp, now
+        return True
+
+    def forget(self, key: KeyT) -> None:
+        """A source is gone, or in no group any more: nobody waits for it."""
+        self._members.pop(key, None)
+
+    def watermark(self, key: KeyT, *, now: float) -> int:
+        """How far the others of the group are: the least of those who have spoken within this source's idle timeout."""
+        patience = self._members[key].said.idle_timeout
+        return min(
+            (other.said.watermark for _, other in self._others(key) if now - other.heard_at < patience),
+            default=MAX_WATERMARK,
+        )
+
+    def due_in(self, key: KeyT, *, now: float) -> float | None:
+        """Seconds until a source should be told; 0: now. None: not before somebody says something."""
+        me, wanted = self._members[key], self.watermark(key, now=now)
+        if me.told is None:
+            return 0.0
+        since = now - me.told_at
+        if self._is_news(me, wanted):
+            return max(0.0, TELL_INTERVAL - since)
+        if wanted == MAX_WATERMARK:
+            return None
+        return max(0.0, TELL_INTERVAL - since, me.said.idle_timeout / SIGNS_OF_LIFE - since)
+
+    def tell(self, key: KeyT, *, now: float) -> int:
+        """What a source is told now."""
+        me = self._members[key]
+        me.told, me.told_at = self.watermark(key, now=now), now
+        return me.told
+
+    def members(self, group: str) -> list[KeyT]:
+        """Of a group."""
+        return [key for key, member in self._members.items() if member.said.group == group]
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._members
+
+    def _others(self, key: KeyT) -> Iterator[tuple[KeyT, _Member]]:
+        group = self._members[key].said.group
+        return ((k, m) for k, m in self._members.items() if k != key and m.said.group == group)
+
+    @staticmethod
+    def _is_news(me: _Member, wanted: int) -> bool:
+        """To be held, or to be released, is news however small the step is."""
+        limits = (MIN_WATERMARK, MAX_WATERMARK)
+        if me.told is None or wanted in limits or me.told in limits:
+            return wanted != me.told
+        return abs(wanted - me.told) * STEPS >= me.said.max_drift

@@ -1,0 +1,103 @@
+"""Aligns sources of a namespace in event time: hears their reports, and says when one should be told of the others.
+
+Nothing of it is stored: what sources said comes again with their next reports. An operator that has just started says
+nothing for `SETTLE` seconds, because it has not heard everybody yet; drivers keep to what they were told before.
+"""
+
+import time
+from collections.abc import Callable
+from typing import Final
+
+from balanced_source.api import MIN_WATERMARK
+from balanced_source.coordinator.source_groups import TELL_INTERVAL, SourceGroups
+from balanced_source.documents.alignment import GroupWatermark, SourceWatermark
+from balanced_source.documents.report import HostReport
+from balanced_source_operator.resources.identity import Identity
+from balanced_source_operator.spec import BalancedSourceSpec
+from balanced_source_operator.spec.base import seconds
+
+SETTLE: Final = 5.0
+"""Seconds in which a new operator hears of all sources and their reports."""
+
+_Key = tuple[str, str]
+"""Namespace and name of a source."""
+
+
+class Alignments:
+    """Of all sources of the process. Used on one event loop."""
+
+    def __init__(self) -> None:
+        self._groups: SourceGroups[_Key] = SourceGroups()
+        self._wakes: dict[_Key, Callable[[], None]] = {}
+        self._settled_at: float | None = None
+
+    def hear(
+        self, source: Identity, spec: BalancedSourceSpec, report: HostReport | None, wake: Callable[[], None]
+    ) -> None:
+        """What a source wants and what it said last. Those whom it concerns are woken."""
+        now = time.monotonic()
+        if self._settled_at is None:
+            self._settled_at = now + SETTLE
+        key = (source.namespace, source.name)
+        said = _said(source, report)
+        if said is None and key not in self._groups:
+            said = _declared(source, spec)
+        if said is not None:
+            self._wakes[key] = wake
+            stamp = (report.incarnation, report.sequence) if report is not None else None
+            if self._groups.hear(key, said, stamp=stamp, now=now):
+                self._wake_others(key, said.group, now)
+
+    def forget(self, source: Identity) -> None:
+        """A source is served no more."""
+        key = (source.namespace, source.name)
+        self._groups.forget(key)
+        self._wakes.pop(key, None)
+
+    def news(self, source: Identity) -> GroupWatermark | None:
+        """What a source should be told now, if anything."""
+        key = (source.namespace, source.name)
+        if self.pause(source) != 0.0:
+            return None
+        return GroupWatermark(watermark=self._groups.tell(key, now=time.monotonic()), heartbeat=round(time.time(), 3))
+
+    def pause(self, source: Identity) -> float | None:
+        """Seconds until there may be news although nobody says anything."""
+        key = (source.namespace, source.name)
+        if key not in self._groups or self._settled_at is None:
+            return None
+        now = time.monotonic()
+        due = self._groups.due_in(key, now=now)
+        return None if due is None else max(due, self._settled_at - now, 0.0)
+
+    def _wake_others(self, speaker: _Key, group: str, now: float) -> None:
+        for key in self._groups.members(group):
+            due = self._groups.due_in(key, now=now)
+            if key != speaker and due is not None and due <= TELL_INTERVAL:
+                self._wakes[key]()
+
+
+def _said(source: Identity, report: HostReport | None) -> SourceWatermark | None:
+    """Groups of different namespaces have nothing to do with each other."""
+    if report is None or (said := report.alignment) is None:
+        return None
+    return SourceWatermark(
+        group=f"{source.namespace}/{said.group}",
+        watermark=said.watermark,
+        max_drift=said.max_drift,
+        idle_timeout=said.idle_timeout,
+    )
+
+
+def _declared(source: Identity, spec: BalancedSourceSpec) -> SourceWatermark | None:
+    """A source that will be in a group holds the others from the start, while it is young."""
+    pipeline = spec.application.pipeline
+    asked = pipeline.alignment if pipeline is not None else None
+    if asked is None or asked.group is None:
+        return None
+    return SourceWatermark(
+        group=f"{source.namespace}/{asked.group}",
+        watermark=MIN_WATERMARK,
+        max_drift=round(seconds(asked.max_drift) * 1000),
+        idle_timeout=seconds(asked.idle_timeout),
+    )
