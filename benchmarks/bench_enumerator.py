@@ -42,7 +42,7 @@ from balanced_source.coordinator import (
 from balanced_source.documents import assignment as assignment_document
 from balanced_source.documents import increments
 from balanced_source.documents.report import HostReport
-from balanced_source.documents.storage import packed_bytes
+from balanced_source.documents.storage import compress
 from benchmarks.statistics_of import spread
 
 UID = "0b9c6f0e-7d0e-4c7e-9b57-3a6d3f1f2a10"
@@ -274,9 +274,9 @@ class Bench:
         """What a rescale writes, beside the whole assignment; and everything that is stored together."""
         _, first_base = increments.encode(first, source=UID, base=None)
         text, base = increments.encode(world.coordinator.assignment, source=UID, base=first_base)
-        state = len(packed_bytes(state_codec.encode(world.coordinator.checkpoint(), world.source, uid=UID)))
+        state = len(compress(state_codec.encode(world.coordinator.checkpoint(), world.source, uid=UID)))
         for name, of in (("stored at first", first_base), ("stored once adopted", base)):
-            stored = len(packed_bytes(of.text if of is not None else "")) + len(packed_bytes(text)) + state
+            stored = len(compress(of.text if of is not None else "")) + len(compress(text)) + state
             yield {**self._head(name, []), "packed_bytes": stored, **self._per_split(stored)}
         for readers in (self.readers + 1, 2 * self.readers):
             fork = world.fork()
@@ -285,13 +285,13 @@ class Bench:
             encode = partial(increments.encode, after, source=UID, base=base)
             seconds = [timed(encode) for _ in range(self.repeats)]
             text, fresh = encode()
-            written = len(packed_bytes(text)) + (0 if fresh is None or fresh is base else len(packed_bytes(fresh.text)))
-            whole = len(packed_bytes(assignment_document.encode(after, source=UID)))
+            written = len(compress(text)) + (0 if fresh is None or fresh is base else len(compress(fresh.text)))
+            whole = len(compress(assignment_document.encode(after, source=UID)))
             row = self._head(f"publish rescale {self.readers} → {readers}", seconds)
             yield {**row, "packed_bytes": written, "whole_packed_bytes": whole, **self._per_split(written)}
 
     def _sizes(self, document: str) -> dict[str, Any]:
-        packed = len(packed_bytes(document))
+        packed = len(compress(document))
         return {"bytes": len(document.encode()), "packed_bytes": packed, **self._per_split(packed)}
 
     def _per_split(self, size: int) -> dict[str, Any]:

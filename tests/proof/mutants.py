@@ -183,8 +183,8 @@ MUTANTS: Final = (
         name="which splits move depends on the order of a mapping",
         breaks=("rule 5",),
         where="assigners._round_robin:_pick_surplus",
-        old="split_ids.sort()",
-        new="pass",
+        old="ordered = sorted(owners)",
+        new="ordered = list(owners)",
         setting=_RESCALE,
     ),
     Mutant(

@@ -1,5 +1,6 @@
 """The same stories with documents that do not fit: state and assignment in parts, killed and cut off at any call."""
 
+import bz2
 import gzip
 
 import pytest
@@ -16,8 +17,7 @@ from support.fake_kubernetes import Fault
 @pytest.fixture(autouse=True)
 def _small_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     """So small, and compressed so badly, that ten splits are many."""
-    compress = gzip.compress
-    monkeypatch.setattr(gzip, "compress", lambda raw, **_: compress(raw, compresslevel=0, mtime=0))
+    monkeypatch.setattr(bz2, "compress", lambda raw, **_: gzip.compress(raw, compresslevel=0, mtime=0))
     monkeypatch.setattr(storage, "PLAIN_LIMIT", 300)
     monkeypatch.setattr(storage, "BLOB_LIMIT", 800)
 

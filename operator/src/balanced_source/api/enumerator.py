@@ -115,6 +115,14 @@ class SplitEnumeratorContext(ABC, Generic[SplitT]):
             KeyError: it has no owner.
         """
 
+    def assigned_attributes(self, split_id: SplitId) -> Mapping[str, Json]:
+        """Attributes of an assigned split: cheaper than the split, because no position is looked up.
+
+        Raises:
+            KeyError: it has no owner.
+        """
+        return self.assigned_split(split_id).attributes()
+
     @abstractmethod
     def assign_splits(self, new_assignments: SplitsAssignment[SplitT]) -> None:
         """Give splits to registered readers. A split that has another owner moves.
@@ -124,6 +132,20 @@ class SplitEnumeratorContext(ABC, Generic[SplitT]):
         Raises:
             ContractViolationError: a reader is not registered, or a split is given to two readers.
         """
+
+    def move_splits(self, owners: Mapping[SplitId, int]) -> None:
+        """Give assigned splits to other registered readers: they go on where they are.
+
+        The same as `assign_splits` of each `assigned_split`, and much cheaper for many.
+
+        Raises:
+            ContractViolationError: a reader is not registered.
+            KeyError: a split has no owner.
+        """
+        given: dict[int, list[SplitT]] = {}
+        for split_id, subtask_id in owners.items():
+            given.setdefault(subtask_id, []).append(self.assigned_split(split_id))
+        self.assign_splits(SplitsAssignment(assignment=given))
 
     @abstractmethod
     def revoke_splits(self, split_ids: Iterable[SplitId], *, retain: bool = False) -> None:

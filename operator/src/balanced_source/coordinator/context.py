@@ -7,6 +7,7 @@ from typing import Generic
 from balanced_source.api import (
     AsyncCall,
     CompletionHandler,
+    Json,
     ReaderInfo,
     SourceEvent,
     SplitEnumeratorContext,
@@ -18,6 +19,7 @@ from balanced_source.coordinator.state import CoordinatorState, Revocation, Spli
 from balanced_source.documents.assignment import NumberedEvent
 from balanced_source.errors import ContractViolationError
 from balanced_source.lifecycles import HostPhase
+from balanced_source.maps import changed
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +75,16 @@ class CoordinatorContext(SplitEnumeratorContext[SplitT], Generic[SplitT]):
     def assigned_split(self, split_id: SplitId) -> SplitT:
         return self.state.split(split_id)
 
+    def assigned_attributes(self, split_id: SplitId) -> Mapping[str, Json]:
+        return self.state.splits[split_id].attributes()
+
     def is_revoking(self, split_id: SplitId) -> bool:
         return split_id in self.state.revoking
 
     def assign_splits(self, new_assignments: SplitsAssignment[SplitT]) -> None:
         splits, owners = self._checked(new_assignments)
+        if not owners:
+            return
         state = self.state
         revoking, uncovered, reclaimed = dict(state.revoking), {}, set(state.reclaimed)
         for split_id, subtask_id in owners.items():
@@ -96,14 +103,38 @@ class CoordinatorContext(SplitEnumeratorContext[SplitT], Generic[SplitT]):
                 revoking[split_id] = self._revocation(split_id, holder)
         self.state = replace(
             state,
-            owners={**state.owners, **owners},
-            splits={**state.splits, **splits},
+            owners=changed(state.owners, added=owners),
+            splits=changed(state.splits, added=splits),
             revoking=revoking,
             tracker=state.tracker.record(uncovered),
             retained=state.retained - owners.keys(),
             reclaimed=frozenset(reclaimed),
         )
-        self.turn.is_changed |= bool(owners)
+        self.turn.is_changed = True
+
+    def move_splits(self, owners: Mapping[SplitId, int]) -> None:
+        self._check_registered(set(owners.values()))
+        state = self.state
+        moved = {s: o for s, o in owners.items() if state.owners[s] != o}
+        if not moved:
+            return
+        inside = self._inside_one_host(moved)
+        self.state = replace(state, owners=changed(state.owners, added=inside))
+        self.turn.is_changed = True
+        away: dict[int, list[SplitT]] = {}
+        if len(inside) < len(moved):
+            for split_id, split in state.splits_now(s for s in moved if s not in inside).items():
+                away.setdefault(moved[split_id], []).append(split)
+        self.assign_splits(SplitsAssignment(assignment=away))
+
+    def _inside_one_host(self, moved: Mapping[SplitId, int]) -> Mapping[SplitId, int]:
+        """Moves after which the host that holds a split holds it still: it needs no position, and nothing is new."""
+        state = self.state
+        holds = [host.phase is not HostPhase.EXPECTED for host in state.hosts.values()]
+        if len(holds) == 1 and holds[0] and not state.revoking:
+            return moved
+        n, owners = len(holds), state.owners
+        return {s: o for s, o in moved.items() if holds[o % n] and owners[s] % n == o % n and s not in state.revoking}
 
     def revoke_splits(self, split_ids: Iterable[SplitId], *, retain: bool = False) -> None:
         state = self.state
@@ -111,15 +142,14 @@ class CoordinatorContext(SplitEnumeratorContext[SplitT], Generic[SplitT]):
         if not gone:
             return
         revoking = dict(state.revoking)
-        for split_id in gone:
-            holder = self._holder(split_id)
-            if holder is not None and split_id not in revoking:
-                revoking[split_id] = self._revocation(split_id, holder)
+        holders = {s: h for s in gone if s not in revoking and (h := self._holder(s)) is not None}
+        for split_id, split in state.splits_now(holders).items():
+            revoking[split_id] = Revocation(host=holders[split_id], epoch=state.epoch + 1, split=split)
         dropped = frozenset(gone)
         self.state = replace(
             state,
-            owners={s: o for s, o in state.owners.items() if s not in dropped},
-            splits={s: x for s, x in state.splits.items() if s not in dropped},
+            owners=changed(state.owners, dropped=gone),
+            splits=changed(state.splits, dropped=gone),
             revoking=revoking,
             tracker=state.tracker.forget(s for s in gone if s not in revoking),
             retained=state.retained | dropped if retain else state.retained,
@@ -168,19 +198,25 @@ class CoordinatorContext(SplitEnumeratorContext[SplitT], Generic[SplitT]):
     def _checked(self, new_assignments: SplitsAssignment[SplitT]) -> tuple[dict[SplitId, SplitT], dict[SplitId, int]]:
         splits: dict[SplitId, SplitT] = {}
         owners: dict[SplitId, int] = {}
+        self._check_registered(new_assignments.assignment)
         for subtask_id, given in new_assignments.assignment.items():
+            for split in given:
+                split_id = split.split_id
+                if owners.setdefault(split_id, subtask_id) != subtask_id:
+                    raise ContractViolationError(
+                        f"split {split_id} is given to readers {owners[split_id]} and {subtask_id}"
+                    )
+                splits[split_id] = split
+        # In the order of the ids: whoever sorts the owners later finds them sorted, but for what has come since.
+        fresh = [s for s in sorted(owners) if self.state.owners.get(s) != owners[s]]
+        return {s: splits[s] for s in fresh}, {s: owners[s] for s in fresh}
+
+    def _check_registered(self, subtask_ids: Iterable[int]) -> None:
+        for subtask_id in subtask_ids:
             if subtask_id not in self.readers:
                 raise ContractViolationError(
                     f"reader {subtask_id} is not registered; registered are {sorted(self.readers)}"
                 )
-            for split in given:
-                if owners.setdefault(split.split_id, subtask_id) != subtask_id:
-                    raise ContractViolationError(
-                        f"split {split.split_id} is given to readers {owners[split.split_id]} and {subtask_id}"
-                    )
-                splits[split.split_id] = split
-        changed = {s: o for s, o in owners.items() if self.state.owners.get(s) != o}
-        return {s: splits[s] for s in changed}, changed
 
     def _holder(self, split_id: SplitId) -> str | None:
         """The host that holds a split, or may hold it: it was told so, and has not let go yet."""

@@ -41,12 +41,13 @@ from balanced_source.coordinator.state import (
     SplitT,
     StateT,
 )
-from balanced_source.coordinator.view import assignment_of
+from balanced_source.coordinator.view import AttributeTable, assignment_of
 from balanced_source.documents import envelope
 from balanced_source.documents.assignment import Assignment
 from balanced_source.documents.report import HostReport
 from balanced_source.errors import ContractViolationError
 from balanced_source.lifecycles import HOST, HostEvent, HostPhase
+from balanced_source.maps import changed
 
 
 class SourceCoordinator(Generic[SplitT, StateT]):
@@ -93,6 +94,7 @@ class SourceCoordinator(Generic[SplitT, StateT]):
             if restored is None
             else source.restore_enumerator(self._context, restored.enumerator)
         )
+        self._attributes = AttributeTable()
         self._must_persist = False
         self._is_started = False
 
@@ -104,7 +106,7 @@ class SourceCoordinator(Generic[SplitT, StateT]):
     @property
     def assignment(self) -> Assignment:
         """The document of the current epoch."""
-        return assignment_of(self.state, self.source.reader_settings())
+        return assignment_of(self.state, self.source.reader_settings(), self._attributes)
 
     @property
     def waiting_for(self) -> tuple[str, ...]:
@@ -120,7 +122,7 @@ class SourceCoordinator(Generic[SplitT, StateT]):
         copy = object.__new__(type(self))
         copy.source, copy._is_restored = self.source, self._is_restored
         copy._must_persist, copy._is_started = self._must_persist, self._is_started
-        copy._context = self._context.fork()
+        copy._context, copy._attributes = self._context.fork(), self._attributes.fork()
         copy.enumerator = self.enumerator.fork(copy._context)
         return copy
 
@@ -242,8 +244,9 @@ class SourceCoordinator(Generic[SplitT, StateT]):
         report = state.hosts[name].report
         if report is None:
             return
-        known = {s: state.split(s) for s, o in state.owners.items() if state.host_of(o) == name}
-        self._context.state = replace(state, splits={**state.splits, **known})
+        mine = frozenset(state.subtasks_of(name))
+        known = state.splits_now(s for s, o in state.owners.items() if o in mine)
+        self._context.state = replace(state, splits=changed(state.splits, added=known))
         if state.hosts[name].phase is HostPhase.RECOVERING:
             self._keep_unclaimed(report)
 
@@ -366,7 +369,8 @@ class SourceCoordinator(Generic[SplitT, StateT]):
         if self.source.boundedness is Boundedness.CONTINUOUS_UNBOUNDED:
             return
         state = self.state
-        finished = [s for s in report.positions if s in state.splits and _is_finished(state.split(s))]
+        splits = state.splits_now(s for s in report.positions if s in state.splits)
+        finished = [s for s, split in splits.items() if _is_finished(split)]
         if finished:
             self.enumerator.handle_finished(sorted(finished))
 
@@ -387,11 +391,11 @@ class SourceCoordinator(Generic[SplitT, StateT]):
             return
         context = self._context
         context.turn.is_changed = True
+        homeless = [s for s, o in self.state.owners.items() if o >= parallelism] if parallelism < before else []
         orphans: dict[int, list[SplitT]] = {}
-        for split_id, owner in self.state.owners.items():
-            if owner >= parallelism:
-                orphans.setdefault(owner, []).append(self.state.split(split_id))
-        context.revoke_splits([split.split_id for splits in orphans.values() for split in splits], retain=True)
+        for split_id, split in self.state.splits_now(homeless).items():
+            orphans.setdefault(self.state.owners[split_id], []).append(split)
+        context.revoke_splits(homeless, retain=True)
         told = frozenset(s for s in self.state.no_more_splits if s < parallelism)
         context.state = replace(self.state, parallelism=parallelism, no_more_splits=told)
         context.state = mailbox.dropped(self.state, range(parallelism, before))

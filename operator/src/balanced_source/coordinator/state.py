@@ -1,6 +1,6 @@
 """Everything a coordinator knows, as immutable values: cheap to copy, to compare and to store."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
@@ -178,15 +178,29 @@ class CoordinatorState(Generic[SplitT]):
     def position(self, split_id: SplitId) -> Position:
         """Newest known position of an owned split: the host's report beats what was remembered."""
         report = self.hosts[self.host_of(self.owners[split_id])].report
-        remembered = self.splits[split_id].position
-        if report is None:
-            return remembered
-        since, is_reclaimed = self.tracker.epoch_of(split_id), split_id in self.reclaimed
-        return believed_position(report, split_id, remembered, since=since, is_reclaimed=is_reclaimed)
+        return self._position(split_id, report, self.tracker.epoch_of(split_id))
+
+    def positions(self, split_ids: Iterable[SplitId]) -> dict[SplitId, Position]:
+        """Newest known positions of many owned splits."""
+        reports = [host.report for host in self.hosts.values()]
+        epochs, owners, n = self.tracker.epochs(), self.owners, len(reports)
+        return {s: self._position(s, reports[owners[s] % n], epochs.get(s)) for s in split_ids}
 
     def split(self, split_id: SplitId) -> SplitT:
         """An owned split at its newest known position."""
         return self.splits[split_id].at(self.position(split_id))
+
+    def splits_now(self, split_ids: Iterable[SplitId]) -> dict[SplitId, SplitT]:
+        """Many owned splits at their newest known positions."""
+        return {s: self.splits[s].at(position) for s, position in self.positions(split_ids).items()}
+
+    def _position(self, split_id: SplitId, report: HostReport | None, since: int | None) -> Position:
+        if report is not None and since is None and split_id in report.positions:
+            return report.positions[split_id]
+        known = self.splits[split_id].position
+        if report is None:
+            return known
+        return believed_position(report, split_id, known, since=since, is_reclaimed=split_id in self.reclaimed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,7 @@ from balanced_source.coordinator.state import (
 from balanced_source.coordinator.tracker import SplitAssignmentTracker
 from balanced_source.documents import columns, envelope, report
 from balanced_source.documents.assignment import decode_events, encode_events
-from balanced_source.documents.splits import decode_splits, encode_splits
+from balanced_source.documents.splits import decode_splits, encode_splits, encode_tables
 from balanced_source.lifecycles import HostPhase
 
 
@@ -71,7 +71,9 @@ def _coordinator_to_json(state: CoordinatorState[SplitT]) -> Json:
         "parallelism": state.parallelism,
         "hosts": [[name, _host_to_json(host)] for name, host in state.hosts.items()],
         "owners": columns.encode_map(state.owners),
-        "splits": encode_splits({split_id: state.split(split_id) for split_id in state.owners}),
+        "splits": encode_tables(
+            state.positions(state.owners), {split_id: state.splits[split_id].attributes() for split_id in state.owners}
+        ),
         "uncovered": [
             [epoch, columns.encode_map(owned)] for epoch, owned in sorted(state.tracker.by_checkpoint.items())
         ],

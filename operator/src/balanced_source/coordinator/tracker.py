@@ -53,6 +53,11 @@ class SplitAssignmentTracker:
             return 0
         return next((taken for taken, owned in self.by_checkpoint.items() if split_id in owned), None)
 
+    def epochs(self) -> dict[SplitId, int]:
+        """`epoch_of` of all splits for which it is not None."""
+        covered = {s: taken for taken, owned in self.by_checkpoint.items() for s in owned}
+        return {**covered, **dict.fromkeys(self.uncheckpointed, 0)}
+
     def uncovered_since(self, checkpoint_id: int, *, of: Callable[[int], bool] = lambda _: True) -> Owned:
         """What subtasks that were restored from `checkpoint_id` cannot know of, with its owner."""
         later = [owned for taken, owned in self.by_checkpoint.items() if taken > checkpoint_id]

@@ -1,17 +1,61 @@
 """The assignment document as a function of the coordinator's state."""
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Collection, Mapping
 
-from balanced_source.api import Json, SplitId
+from balanced_source.api import Json, SourceSplit, SplitId
 from balanced_source.coordinator.state import CoordinatorState, SplitT
 from balanced_source.documents.assignment import Assignment
+from balanced_source.maps import changed
+
+Attributes = Mapping[SplitId, Mapping[str, Json]]
 
 
-def assignment_of(state: CoordinatorState[SplitT], settings: Mapping[str, Json]) -> Assignment:
-    """What reader hosts shall do in `state.epoch`."""
+class AttributeTable:
+    """Attributes of all owned splits, computed anew only for splits that are other objects than last time.
+
+    As long as nothing is different it stays the same object, so that whoever compares two versions sees it at once.
+    """
+
+    def __init__(self) -> None:
+        self._splits: Mapping[SplitId, SourceSplit] = {}
+        self._attributes: Attributes = {}
+
+    def fork(self) -> "AttributeTable":
+        """A copy that goes its own way; both parts are replaced, never changed."""
+        copy = AttributeTable()
+        copy._splits, copy._attributes = self._splits, self._attributes
+        return copy
+
+    def of(self, splits: Mapping[SplitId, SourceSplit]) -> Attributes:
+        """Split → attributes, of those splits that have any."""
+        before = self._splits
+        if splits is before:
+            return self._attributes
+        self._splits = splits
+        fresh = {s: split.attributes() for s, split in splits.items() if before.get(s) is not split}
+        gone = () if len(before) == len(splits) - _count_new(fresh, before) else before.keys() - splits.keys()
+        self._attributes = self._with(fresh, gone)
+        return self._attributes
+
+    def _with(self, fresh: Attributes, gone: Collection[SplitId]) -> Attributes:
+        known = self._attributes
+        added = {s: told for s, told in fresh.items() if told and known.get(s) != told}
+        dropped = [s for s in itertools.chain(gone, (s for s, told in fresh.items() if not told)) if s in known]
+        return changed(known, added=added, dropped=dropped) if added or dropped else known
+
+
+def _count_new(fresh: Collection[SplitId], before: Mapping[SplitId, SourceSplit]) -> int:
+    return sum(s not in before for s in fresh)
+
+
+def assignment_of(
+    state: CoordinatorState[SplitT], settings: Mapping[str, Json], table: AttributeTable | None = None
+) -> Assignment:
+    """What reader hosts shall do in `state.epoch`; with the `table` of an earlier assignment it is made faster."""
     owners = visible_owners(state)
     since = {s: epoch for epoch, owned in state.tracker.by_checkpoint.items() for s in owned if s in owners}
-    splits = state.splits if owners is state.owners else {s: state.splits[s] for s in owners}
+    attributes = (table or AttributeTable()).of(state.splits)
     return Assignment(
         lineage=state.lineage,
         epoch=state.epoch,
@@ -19,9 +63,9 @@ def assignment_of(state: CoordinatorState[SplitT], settings: Mapping[str, Json])
         # A host that waits behind the gate is not meant yet, whatever was decided for its predecessor.
         incarnations={name: host.incarnation if host.addressed_epoch else 0 for name, host in state.hosts.items()},
         owners=owners,
-        starts={s: state.position(s) for s in since},
+        starts=state.positions(since),
         since=since,
-        attributes={s: attributes for s, split in splits.items() if (attributes := split.attributes())},
+        attributes=attributes if owners is state.owners else {s: attributes[s] for s in owners if s in attributes},
         retained=state.retained | state.reclaimed | state.revoking.keys(),
         no_more_splits=state.no_more_splits,
         events=state.outbox,

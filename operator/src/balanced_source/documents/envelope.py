@@ -16,6 +16,7 @@ from balanced_source.errors import CorruptDocumentError, IncompatibleVersionErro
 T = TypeVar("T")
 
 MEMBERS: Final = frozenset({"kind", "version", "source", "digest", "body"})
+_DIGEST: Final = "digest"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +44,8 @@ def encode(kind: Kind, source: str, body: Json, *, version: int | None = None) -
         version: whose body this is; None: the newest.
     """
     content = {"kind": kind.name, "version": version or kind.version, "source": source, "body": body}
-    return canonical({**content, "digest": digest(content)})
+    members = {name: canonical(value) for name, value in content.items()}
+    return _joined({**members, _DIGEST: canonical(_hash(_joined(members)))})
 
 
 def decode(kind: Kind, text: str, *, source: str | None = None) -> Json:
@@ -54,13 +56,13 @@ def decode(kind: Kind, text: str, *, source: str | None = None) -> Json:
         IncompatibleVersionError: written by newer software.
     """
     content = _parse(kind, text)
-    written = content.pop("digest")
+    written = content.pop(_DIGEST)
     version = content["version"]
     if not isinstance(version, int) or version < 1:
         raise CorruptDocumentError(f"{kind.name}: {version!r} is no version")
     if version > kind.version:
         raise IncompatibleVersionError(kind.name, found=version, supported=kind.version)
-    if written != digest(content):
+    if written != _hash(_without_digest(text, written)) and written != digest(content):
         raise CorruptDocumentError(f"{kind.name}: changed by somebody else since it was written (digest differs)")
     if source is not None and content["source"] != source:
         raise CorruptDocumentError(f"{kind.name}: belongs to source {content['source']}, not to {source}")
@@ -89,7 +91,22 @@ def canonical(value: Json) -> str:
 
 def digest(content: Mapping[str, Json]) -> str:
     """Of equal content, always the same short text."""
-    return hashlib.sha256(canonical(content).encode()).hexdigest()[:32]
+    return _hash(canonical(content))
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def _joined(members: Mapping[str, str]) -> str:
+    """What `canonical` makes of an object whose members are `canonical` already: a large body is written once."""
+    return "{" + ",".join(f"{canonical(name)}:{text}" for name, text in sorted(members.items())) + "}"
+
+
+def _without_digest(text: str, written: Json) -> str:
+    """What the digest was made of, if the text is as `encode` wrote it."""
+    before, _, after = text.rpartition(f"{canonical(_DIGEST)}:{canonical(written)},")
+    return before + after
 
 
 def _parse(kind: Kind, text: str) -> dict[str, Any]:

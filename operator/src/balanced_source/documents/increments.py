@@ -5,8 +5,8 @@ assignment is published whole: it stays readable.
 """
 
 import hashlib
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeVar
 
 from balanced_source.api import Json, SplitId
@@ -52,7 +52,7 @@ def encode(assignment: Assignment, *, source: str, base: Base | None) -> tuple[s
     if len(text) <= storage.PLAIN_LIMIT:
         return text, None
     fresh = Base(assignment, text, _digest(text))
-    return _increment(assignment, source, fresh), fresh
+    return _increment(assignment, source, fresh, _Difference()), fresh
 
 
 def decode(content: Content, *, source: str | None = None) -> Assignment:
@@ -88,39 +88,58 @@ def apply(document: str, base: Base, *, source: str | None = None) -> Assignment
 
 def _small_increment(assignment: Assignment, source: str, base: Base) -> str | None:
     known = base.assignment.owners
-    changed = sum(known.get(s) != o for s, o in assignment.owners.items())
-    is_changed_much = changed * TOO_MUCH > max(len(known), len(assignment.owners))
+    owners = _Difference.between(known, assignment.owners)
+    is_changed_much = len(owners.changed) * TOO_MUCH > max(len(known), len(assignment.owners))
     # Positions where splits began are most of a first base, and of no use once the splits are adopted.
     is_outdated = 2 * len(base.assignment.starts) > len(known) and 4 * len(assignment.starts) < len(known)
     if is_changed_much or is_outdated:
         return None
-    text = _increment(assignment, source, base)
+    text = _increment(assignment, source, base, owners)
     return text if len(text) * TOO_MUCH <= max(len(base.text), TOO_MUCH * storage.PLAIN_LIMIT) else None
 
 
-def _increment(assignment: Assignment, source: str, base: Base) -> str:
+def _increment(assignment: Assignment, source: str, base: Base, owners: "_Difference") -> str:
     rest = replace(assignment, owners={}, starts={}, since={}, attributes={}, retained=frozenset())
     before, after = dict.fromkeys(base.assignment.retained), dict.fromkeys(assignment.retained)
+    others = {n: _Difference.between(getattr(base.assignment, n), getattr(assignment, n)) for n in _TABLES[1:]}
     body: dict[str, Json] = {
         "base": base.digest,
         "version": whole.version_of(assignment),
         "rest": whole.to_json(rest),
-        "retained": _difference(before, after),
-        **{name: _difference(getattr(base.assignment, name), getattr(assignment, name)) for name in _TABLES},
+        "retained": _Difference.between(before, after).to_json(),
+        "owners": owners.to_json(),
+        **{name: difference.to_json() for name, difference in others.items()},
     }
     return envelope.encode(KIND, source, body)
 
 
-def _difference(before: Mapping[SplitId, Any], after: Mapping[SplitId, Any]) -> Json:
-    """What to set and what to drop; a table that has become empty is dropped as a whole."""
-    if before is after:
-        return {"set": [], "drop": []}
-    if before and not after:
-        return {"set": [], "drop": None}
-    missing = object()
-    changed = {s: value for s, value in after.items() if before.get(s, missing) != value}
-    gone = [s for s in before if s not in after]
-    return {"set": columns.encode_map(changed), "drop": columns.encode_ids(gone)}
+@dataclass(frozen=True, slots=True)
+class _Difference:
+    """Between two versions of a table.
+
+    Attributes:
+        changed: what to set.
+        gone: what to drop; None drops everything.
+    """
+
+    changed: Mapping[SplitId, Any] = field(default_factory=dict)
+    gone: Collection[SplitId] | None = ()
+
+    @classmethod
+    def between(cls, before: Mapping[SplitId, Any], after: Mapping[SplitId, Any]) -> "_Difference":
+        if before is after:
+            return cls()
+        if before and not after:
+            return cls(gone=None)
+        missing = object()
+        changed = {s: value for s, value in after.items() if before.get(s, missing) != value}
+        fresh = sum(s not in before for s in changed)
+        is_smaller = len(after) < len(before) + fresh
+        return cls(changed, [s for s in before if s not in after] if is_smaller else ())
+
+    def to_json(self) -> Json:
+        drop = None if self.gone is None else columns.encode_ids(self.gone)
+        return {"set": columns.encode_map(self.changed), "drop": drop}
 
 
 def _digest(text: str) -> str:

@@ -6,7 +6,6 @@ finds either what the head promises, or a part whose digest differs, and reads t
 """
 
 import base64
-import gzip
 import hashlib
 import json
 from collections.abc import Sequence
@@ -14,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from balanced_source.documents import storage
-from balanced_source.documents.storage import PACKED_KEY, PLAIN_KEY, Blob, pack, packed_bytes, unpack
+from balanced_source.documents.storage import PLAIN_KEY, Blob, compress, decompress, pack, packed_in, unpack
 from balanced_source.errors import CorruptDocumentError, StateError
 
 PARTS_KEY: Final = "parts.json"
@@ -78,7 +77,7 @@ def lay_out(content: Content) -> tuple[Blob, tuple[Part, ...]]:
 
 def cut(document: str) -> tuple[Part, ...]:
     """Parts that hold a document."""
-    packed, size = packed_bytes(document), storage.BLOB_LIMIT
+    packed, size = compress(document), storage.BLOB_LIMIT
     return tuple(Part(_digest(packed[at : at + size]), packed[at : at + size]) for at in range(0, len(packed), size))
 
 
@@ -145,7 +144,7 @@ def assemble(head: Blob, parts: Sequence[Blob]) -> Content:
     if not refs:
         return Content(unpack(head))
     joined = join(refs, parts)
-    has_document = PLAIN_KEY in head.data or PACKED_KEY in head.binary
+    has_document = PLAIN_KEY in head.data or packed_in(head) is not None
     return Content(unpack(head), joined) if has_document else Content(joined)
 
 
@@ -161,10 +160,7 @@ def join(refs: Sequence[PartRef], parts: Sequence[Blob]) -> str:
         if data is None:
             raise CorruptDocumentError(f"part {ref.number} is not the one that the head names")
         packed += data
-    try:
-        return gzip.decompress(packed).decode()
-    except (OSError, EOFError, ValueError) as error:
-        raise CorruptDocumentError(f"the parts do not decompress: {error}") from error
+    return decompress(packed)
 
 
 def _part_data(blob: Blob, ref: PartRef) -> bytes | None:

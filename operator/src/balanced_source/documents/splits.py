@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
-from balanced_source.api import Json, Source, SourceSplit, SplitId
+from balanced_source.api import Json, Position, Source, SourceSplit, SplitId
 from balanced_source.documents import columns
 
 SplitT = TypeVar("SplitT", bound=SourceSplit)
@@ -11,11 +11,16 @@ SplitT = TypeVar("SplitT", bound=SourceSplit)
 
 def encode_splits(splits: Mapping[SplitId, SplitT]) -> Json:
     """Splits as JSON."""
-    attributes = {split_id: dict(a) for split_id, split in splits.items() if (a := split.attributes())}
-    return {
-        "positions": columns.encode_map({split_id: split.position for split_id, split in splits.items()}),
-        "attributes": columns.encode_map(attributes),
-    }
+    return encode_tables(
+        {split_id: split.position for split_id, split in splits.items()},
+        {split_id: split.attributes() for split_id, split in splits.items()},
+    )
+
+
+def encode_tables(positions: Mapping[SplitId, Position], attributes: Mapping[SplitId, Mapping[str, Json]]) -> Json:
+    """The same, of what makes up the splits."""
+    told = {split_id: dict(a) for split_id, a in attributes.items() if a}
+    return {"positions": columns.encode_map(positions), "attributes": columns.encode_map(told)}
 
 
 def decode_splits(data: Any, source: Source[SplitT, Any]) -> dict[SplitId, SplitT]:

@@ -4,6 +4,7 @@ Small documents stay readable (``kubectl get configmap orders-assignment -o yaml
 """
 
 import base64
+import bz2
 import gzip
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,7 +13,11 @@ from typing import Final
 from balanced_source.errors import CorruptDocumentError, StateError
 
 PLAIN_KEY: Final = "document.json"
-PACKED_KEY: Final = "document.json.gz"
+PACKED_KEY: Final = "document.json.bz2"
+FORMER_PACKED_KEY: Final = "document.json.gz"
+"""Where earlier versions stored what they compressed; it is still read."""
+
+_GZIP: Final = b"\x1f\x8b"
 
 PLAIN_LIMIT: Final = 64 * 1024
 """Bytes up to which a document is stored as plain text."""
@@ -63,15 +68,32 @@ def pack(document: str) -> Blob:
     raw = document.encode()
     if len(raw) <= PLAIN_LIMIT:
         return Blob(data={PLAIN_KEY: document})
-    packed = packed_bytes(document)
+    packed = compress(document)
     if len(packed) > BLOB_LIMIT:
         raise StateError(f"a document of {len(packed)} bytes (compressed) does not fit: {BLOB_LIMIT} is the limit")
     return Blob(binary={PACKED_KEY: base64.b64encode(packed).decode()})
 
 
-def packed_bytes(document: str) -> bytes:
-    """The document compressed; equal documents give equal bytes."""
-    return gzip.compress(document.encode(), compresslevel=6, mtime=0)
+def compress(document: str) -> bytes:
+    """The document compressed; equal documents give equal bytes.
+
+    Its tables name the same topics again and again, further apart than gzip's window of 32 KiB: bzip2 makes a tenth
+    to a third less of them.
+    """
+    return bz2.compress(document.encode(), compresslevel=9)
+
+
+def decompress(packed: bytes) -> str:
+    """Inverse of `compress`; reads also what earlier versions compressed by gzip.
+
+    Raises:
+        CorruptDocumentError: it is neither, or incomplete.
+    """
+    try:
+        raw = gzip.decompress(packed) if packed.startswith(_GZIP) else bz2.decompress(packed)
+        return raw.decode()
+    except (OSError, EOFError, ValueError) as error:
+        raise CorruptDocumentError(f"it does not decompress: {error}") from error
 
 
 def unpack(blob: Blob) -> str:
@@ -82,10 +104,15 @@ def unpack(blob: Blob) -> str:
     """
     if (text := blob.data.get(PLAIN_KEY)) is not None:
         return text
-    packed = blob.binary.get(PACKED_KEY)
+    packed = packed_in(blob)
     if packed is None:
         raise CorruptDocumentError(f"neither {PLAIN_KEY} nor {PACKED_KEY} is there")
     try:
-        return gzip.decompress(base64.b64decode(packed)).decode()
-    except (OSError, EOFError, ValueError) as error:
-        raise CorruptDocumentError(f"{PACKED_KEY} does not decompress: {error}") from error
+        return decompress(base64.b64decode(packed))
+    except ValueError as error:
+        raise CorruptDocumentError(f"the compressed document is not in base64: {error}") from error
+
+
+def packed_in(blob: Blob) -> str | None:
+    """The compressed document of a blob, in base64, whichever version wrote it; None if there is none."""
+    return blob.binary.get(PACKED_KEY, blob.binary.get(FORMER_PACKED_KEY))

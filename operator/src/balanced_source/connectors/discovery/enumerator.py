@@ -293,11 +293,12 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
 
     def _is_former(self, split_id: SplitId, identity: str) -> bool:
         """Whether what is known under an id is another thing than what has this identity now."""
+        told = {IDENTITY: identity}
+        if split_id in self.context.current_assignments():
+            return is_other(self.context.assigned_attributes(split_id), told)
         retained = self.state.retained.get(split_id)
         split = self.state.unassigned.get(split_id) or (retained.split if retained is not None else None)
-        if split_id in self.context.current_assignments():
-            split = self.context.assigned_split(split_id)
-        return split is not None and is_other(split.attributes(), {IDENTITY: identity})
+        return split is not None and is_other(split.attributes(), told)
 
     def _find_removed(self, scope: str, listed: frozenset[SplitId]) -> bool:
         """Count known splits that are not listed; True if some are missing but not yet confirmed as removed."""
@@ -389,7 +390,7 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
     def _assign(self) -> None:
         """Give owners to all that may have one, then tell readers if that was all."""
         may_move = self.state.rebalance_due and self.life.answered.issuperset(self.source.scopes())
-        pending = {s for s in self.state.unassigned if self._is_confirmed(s)}
+        pending = [s for s in self.state.unassigned if self._is_confirmed(s)]
         if pending or may_move:
             self._place(pending, may_move=may_move)
         if self._is_complete():
@@ -429,12 +430,14 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
 
     def _give(self, owners: Mapping[SplitId, int]) -> None:
         given: dict[int, list[SplitT]] = {}
-        for split_id, subtask in sorted(owners.items()):
-            split = self.state.unassigned.get(split_id) or self.context.assigned_split(split_id)
-            given.setdefault(subtask, []).append(split)
+        pending = self.state.unassigned
+        for split_id, subtask in owners.items():
+            if split_id in pending:
+                given.setdefault(subtask, []).append(pending[split_id])
+        self.context.move_splits({s: o for s, o in owners.items() if s not in pending})
         self.state = replace(
             self.state,
-            unassigned={s: x for s, x in self.state.unassigned.items() if s not in owners},
+            unassigned={s: x for s, x in pending.items() if s not in owners},
             preferred={s: o for s, o in self.state.preferred.items() if s not in owners},
         )
         self.context.assign_splits(SplitsAssignment(assignment=given))
