@@ -1,7 +1,8 @@
 """Local mode: a source without Kubernetes. The spec is a YAML file, the documents are files in a folder.
 
 A driver follows with ``format("balanced").option("assignmentDir", FOLDER)``; editing the file takes effect live. The
-application part of the spec is not used: start the query yourself.
+application part of the spec is not used: start the query yourself. What the spec calls ConfigMap or Secret is a folder
+of that name beside the file, with a file per key; the driver finds Secrets by its option ``secretsDir``.
 """
 
 import time
@@ -37,7 +38,8 @@ from balanced_source_adapters.folder import (
     write_atomically,
 )
 from balanced_source_adapters.kafka_admin import KafkaAdmin
-from balanced_source_operator.controller.translate import to_source
+from balanced_source_adapters.mounted_secrets import MountedSecrets
+from balanced_source_operator.controller.translate import check_ends, to_source
 from balanced_source_operator.spec import BalancedSourceSpec, parse_spec
 
 UID: Final = "local"
@@ -102,7 +104,7 @@ class LocalOperator:
         coordinator: SourceCoordinator[Any, Any] = SourceCoordinator(
             self._source, parallelism=spec.parallelism, lineage=self._lineage(), restored=restored
         )
-        admin = KafkaAdmin(client_id="balanced-source-local")
+        admin = KafkaAdmin(MountedSecrets(self._file.parent), client_id="balanced-source-local")
         return CoordinatorLoop(coordinator, kafka_executor(admin), publish=self._publish, persist=self._persist)
 
     def _lineage(self) -> int:
@@ -116,6 +118,7 @@ class LocalOperator:
         try:
             spec = read_spec(self._file)
             source = to_source(spec, read_metadata(self._file, spec))
+            check_ends(self._source, source)
         except InvalidSpecError as error:
             log.error("spec refused; the last valid one stays in effect", error=str(error))
             return

@@ -9,7 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Final
 
 import pyarrow as pa
@@ -18,14 +18,15 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailableNow
 
 from balanced_source.api import MAX_WATERMARK, SplitId
-from balanced_source.connectors.kafka import ReadLimits
+from balanced_source.connectors.kafka import KafkaCluster, ReadLimits
 from balanced_source.documents import stream_offset
 from balanced_source.documents.alignment import SourceWatermark
 from balanced_source.documents.stream_offset import StreamOffset
-from balanced_source.host import plan
+from balanced_source.host import SplitRange, plan
 from balanced_source.host.alignment import RecordTime
 from balanced_source.host.observation import observe
 from balanced_source_adapters.kafka_admin import KafkaAdmin
+from balanced_source_adapters.mounted_secrets import MountedSecrets
 from balanced_source_spark.admission import Admission
 from balanced_source_spark.aligner import Aligner
 from balanced_source_spark.channels.errors import ChannelError
@@ -39,13 +40,13 @@ from balanced_source_spark.kafka.clusters import cluster_of
 from balanced_source_spark.kafka.consumers import consumer_config
 from balanced_source_spark.kafka.data_loss import LossCounter, existing, may_skip, task_admin
 from balanced_source_spark.kafka.group_commits import GroupCommits
-from balanced_source_spark.kafka.range_reader import RangeReaderSettings
+from balanced_source_spark.kafka.range_reader import STALL, RangeReaderSettings
 from balanced_source_spark.kafka.readers import read_ranges
 from balanced_source_spark.kafka.record_sizes import RecordSizes, sampled
+from balanced_source_spark.kafka.rotation import read_with_newest
 from balanced_source_spark.options import Options
 from balanced_source_spark.partition import ReaderPartition
 from balanced_source_spark.progress import FINISHED
-from balanced_source_spark.secrets import MountedSecrets
 
 _RETRY: Final = 0.2
 """Seconds until brokers that did not answer are asked again, where waiting is unavoidable."""
@@ -265,22 +266,29 @@ class BalancedStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         assert isinstance(partition, ReaderPartition)  # noqa: S101 - Spark passes what `partitions` returned
         for name in sorted({str(piece.split_id[0]) for piece in partition.ranges}):
             cluster = cluster_of(partition.settings, name)
-            config = consumer_config(
+            ranges = [piece for piece in partition.ranges if piece.split_id[0] == name]
+            settings = partial(self._range_settings, cluster, partition)
+            read = partial(self._read_existing, cluster) if may_skip(partition.settings) else read_ranges
+            yield from read_with_newest(ranges, settings, read, patience=STALL if cluster.secrets else 0.0)
+
+    def _read_existing(
+        self, cluster: KafkaCluster, ranges: Sequence[SplitRange], settings: RangeReaderSettings
+    ) -> Iterator[pa.RecordBatch]:
+        admin = task_admin(self._options.secrets_dir, self._client_id())
+        begins = admin.begins(cluster, [piece.split_id for piece in ranges])
+        yield from read_ranges(existing(ranges, begins), settings)
+
+    def _range_settings(self, cluster: KafkaCluster, partition: ReaderPartition) -> RangeReaderSettings:
+        return RangeReaderSettings(
+            cluster=cluster.name,
+            config=consumer_config(
                 cluster,
                 MountedSecrets(self._options.secrets_dir),
-                client_id=f"{self._client_id()}-{name}-{partition.subtask_id}",
-            )
-            settings = RangeReaderSettings(
-                cluster=name,
-                config=config,
-                columns=self._options.columns,
-                reader=partition.subtask_id,
-                splits=partition.splits,
-                prefetch=self._options.prefetch,
-                implementation=self._options.reader,
-            )
-            ranges = [piece for piece in partition.ranges if piece.split_id[0] == name]
-            if may_skip(partition.settings):
-                admin = task_admin(self._options.secrets_dir, self._client_id())
-                ranges = existing(ranges, admin.begins(cluster, [piece.split_id for piece in ranges]))
-            yield from read_ranges(ranges, settings)
+                client_id=f"{self._client_id()}-{cluster.name}-{partition.subtask_id}",
+            ),
+            columns=self._options.columns,
+            reader=partition.subtask_id,
+            splits=partition.splits,
+            prefetch=self._options.prefetch,
+            implementation=self._options.reader,
+        )

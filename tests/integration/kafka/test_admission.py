@@ -88,3 +88,23 @@ def test_an_end_cannot_be_added_taken_or_moved_later(control_plane: ControlPlane
         with pytest.raises(CommandError, match="cannot be changed"):
             control_plane.apply(manifest(name, stoppingOffsets=stop))
     control_plane.apply(manifest("bounded", stoppingOffsets={"type": "Latest"}, commitGroup="g"))
+
+
+def test_the_end_of_one_cluster_cannot_be_changed_but_a_cluster_with_an_end_may_come_and_go(
+    control_plane: ControlPlane,
+) -> None:
+    def apply(*ends: tuple[str, dict[str, Any] | None]) -> None:
+        clusters = [
+            {"name": name, "bootstrapServers": "b:1", **({"stoppingOffsets": stop} if stop else {})}
+            for name, stop in ends
+        ]
+        control_plane.apply(manifest("several", clusters=clusters))
+
+    specific = {"type": "Specific", "offsets": {"t": {"0": 5}}}
+    apply(("a", None))
+    apply(("a", None), ("b", specific))
+    for change in ({"type": "Latest"}, {**specific, "offsets": {"t": {"0": 6}}}, None):
+        with pytest.raises(CommandError, match="of a cluster cannot be changed"):
+            apply(("a", None), ("b", change))
+    apply(("b", specific), ("a", None))
+    apply(("a", None))

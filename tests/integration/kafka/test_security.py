@@ -17,7 +17,7 @@ from balanced_source.api import SplitId
 from balanced_source.connectors.kafka import Anchor, DiscoverKafka, KafkaCluster, TopicList
 from balanced_source.errors import DiscoveryError, RefusedDiscoveryError
 from balanced_source_adapters.kafka_admin import KafkaAdmin
-from balanced_source_spark.secrets import MountedSecrets
+from balanced_source_adapters.mounted_secrets import MountedSecrets
 from testbed.kafka import KafkaCluster as Brokers
 from testbed.kafka import KafkaSecurity, Listener
 from testbed.waiting import wait_until

@@ -7,7 +7,7 @@ import yaml
 
 from balanced_source.connectors.kafka import EARLIEST, LATEST, PerClusterAssigner, TopicList
 from balanced_source.errors import InvalidSpecError
-from balanced_source_operator.controller.translate import to_source
+from balanced_source_operator.controller.translate import check_ends, to_source
 from support.builders import make_spec
 
 METADATA: dict[str, Any] = {
@@ -100,6 +100,35 @@ def test_what_a_cluster_says_wins_over_the_source() -> None:
     assert (first.starting_offsets, first.stopping_offsets) == (LATEST, None)
     assert later.starting_offsets == EARLIEST
     assert source.initialize("b", [], is_first=True).stopping_offsets == LATEST
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "is_refused"),
+    [
+        ({"a": 5}, {"a": 5}, False),
+        ({"a": 5}, {"a": 6}, True),
+        ({"a": 5}, {"a": None}, True),
+        ({"a": None}, {"a": 5}, True),
+        ({"a": 5}, {"a": 5, "b": 6}, False),
+        ({"a": 5, "b": 6}, {"a": 5}, False),
+    ],
+)
+def test_the_end_of_a_cluster_is_fixed_wherever_it_is_written(
+    before: dict[str, int | None], after: dict[str, int | None], is_refused: bool
+) -> None:
+    """What the API server refuses in the spec is refused in metadata too; clusters with an end may come and go."""
+
+    def source(ends: dict[str, int | None]) -> Any:
+        stops = {n: {"stoppingOffsets": {"type": "Timestamp", "timestamp": end}} for n, end in ends.items() if end}
+        clusters = [{"name": name, "bootstrapServers": "b:1", **stops.get(name, {})} for name in ends]
+        metadata = {"clusters": clusters, "streams": {"orders": {name: ["t"] for name in ends}}}
+        return to_source(spec({"streams": ["orders"]}), yaml.safe_dump(metadata))
+
+    if not is_refused:
+        check_ends(source(before), source(after))
+        return
+    with pytest.raises(InvalidSpecError, match="cluster a: stoppingOffsets: cannot be changed"):
+        check_ends(source(before), source(after))
 
 
 @pytest.mark.scenario("D27")

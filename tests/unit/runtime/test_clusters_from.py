@@ -54,6 +54,10 @@ def test_streams_move_and_broken_metadata_changes_nothing() -> None:
         await story.until(lambda: "no YAML" in str(story.status), "the trouble to be told")
         assert owned(story) == {("main", "orders")}
 
+        ending = {**EAST, "stoppingOffsets": {"type": "Latest"}}
+        write(story, yaml.safe_dump({"clusters": [ending], "streams": {"orders": {"main": ["orders"]}}}))
+        await story.until(lambda: "stoppingOffsets: cannot be changed" in str(story.status), "the refusal to be told")
+
         write(story, metadata(main=["orders"], west=["orders-v2"]))
         await story.adopted(parallelism=2, splits=12)
         write(story, metadata(west=["orders-v2"]))

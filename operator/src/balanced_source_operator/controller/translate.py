@@ -28,6 +28,8 @@ from balanced_source_operator.spec.subscription import Subscription
 
 _KAFKA = "spec.source.kafka"
 
+_FIXED: Final = "cannot be changed while the source lives: make a new source"
+
 MIN_INTERVAL: Final = 30.0
 """Seconds between two rebalances of mode Drift that a user may ask for: loads must be observed in between."""
 
@@ -59,6 +61,22 @@ def to_source(spec: BalancedSourceSpec, metadata: str | None = None) -> KafkaSou
         commit_group=kafka.commit_group,
         on_data_loss=OnDataLoss(kafka.on_data_loss.value),
     )
+
+
+def check_ends(before: KafkaSource, after: KafkaSource) -> None:
+    """Refuse a changed end where the API server cannot: in metadata of `clustersFrom`, and in local mode.
+
+    Splits carry their end from the moment they are found: another one would be in effect for some and not for others.
+
+    Raises:
+        InvalidSpecError: names what has changed.
+    """
+    if before.stopping_offsets != after.stopping_offsets:
+        raise InvalidSpecError(_FIXED, field=f"{_KAFKA}.stoppingOffsets")
+    known = {cluster.name: cluster.stopping_offsets for cluster in (*before.clusters, *before.inactive)}
+    for cluster in (*after.clusters, *after.inactive):
+        if known.get(cluster.name, cluster.stopping_offsets) != cluster.stopping_offsets:
+            raise InvalidSpecError(_FIXED, field=f"cluster {cluster.name}: stoppingOffsets")
 
 
 def _rebalance_policy(assignment: Assignment) -> RebalancePolicy:

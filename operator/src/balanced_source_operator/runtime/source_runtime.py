@@ -17,7 +17,7 @@ import structlog
 from balanced_source.errors import InvalidSpecError, StateConflictError
 from balanced_source_operator.controller.application import ApplicationState, Decision
 from balanced_source_operator.controller.conditions import Facts, status_of
-from balanced_source_operator.controller.translate import to_source
+from balanced_source_operator.controller.translate import check_ends, to_source
 from balanced_source_operator.kube.port import KubernetesError
 from balanced_source_operator.resources.kinds import Kind
 from balanced_source_operator.runtime.children import Children
@@ -114,6 +114,8 @@ class SourceRuntime:
         try:
             spec = parse_spec(self._observed.body.get("spec"))
             source = to_source(spec, await self._metadata.read(spec))
+            if self._desired is not None:
+                check_ends(self._desired.source, source)
         except InvalidSpecError as error:
             self._troubles.set("InvalidSpec", str(error))
             return

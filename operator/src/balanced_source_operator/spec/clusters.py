@@ -2,7 +2,7 @@
 
 from typing import Annotated, Final
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from balanced_source.connectors.kafka.properties import RESERVED, SECRET_PARTS
 from balanced_source_operator.spec.base import Model, rule, with_rules
@@ -50,6 +50,16 @@ class PropertiesSource(Model):
 class KafkaCluster(Model):
     """A Kafka cluster."""
 
+    model_config = ConfigDict(
+        json_schema_extra=with_rules(
+            rule(
+                "has(self.stoppingOffsets) == has(oldSelf.stoppingOffsets) "
+                "&& (!has(self.stoppingOffsets) || self.stoppingOffsets == oldSelf.stoppingOffsets)",
+                "stoppingOffsets of a cluster cannot be changed while the source lives: make a new source",
+            )
+        )
+    )
+
     name: Annotated[str, Field(min_length=1, max_length=63, pattern=NAME_PATTERN)]
     """Name of the cluster: first part of the identity of its splits, and the column `cluster` of the rows. Never
     give a name to another cluster: its positions would be taken over."""
@@ -72,7 +82,7 @@ class KafkaCluster(Model):
     """Where reading starts on this cluster; wins over that of the source."""
 
     stopping_offsets: StoppingOffsets | None = None
-    """Where reading ends on this cluster; wins over that of the source."""
+    """Where reading ends on this cluster; wins over that of the source. Cannot be changed: make a new source."""
 
 
 class ConfigMapKey(Model):

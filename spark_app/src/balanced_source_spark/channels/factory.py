@@ -2,11 +2,11 @@
 
 from balanced_source_adapters.coordinator_loop import kafka_executor
 from balanced_source_adapters.kafka_admin import KafkaAdmin
+from balanced_source_adapters.mounted_secrets import MountedSecrets
 from balanced_source_spark.channels.channel import AssignmentChannel
 from balanced_source_spark.channels.embedded import EmbeddedChannel
 from balanced_source_spark.channels.folder import FolderChannel
 from balanced_source_spark.options import Options
-from balanced_source_spark.secrets import MountedSecrets
 
 LOCAL_UID = "local"
 """What local mode writes as uid into its documents."""

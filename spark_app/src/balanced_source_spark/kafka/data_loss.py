@@ -17,8 +17,8 @@ from balanced_source.connectors.kafka import KafkaCluster, OnDataLoss, SkipCount
 from balanced_source.errors import DiscoveryError
 from balanced_source.host import ReaderPlan, SplitRange
 from balanced_source_adapters.kafka_admin import KafkaAdmin
+from balanced_source_adapters.mounted_secrets import MountedSecrets
 from balanced_source_spark.kafka.clusters import cluster_of
-from balanced_source_spark.secrets import MountedSecrets
 
 log = structlog.get_logger(__name__)
 

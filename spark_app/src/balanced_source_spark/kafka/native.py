@@ -9,11 +9,15 @@ from typing import Any, Final
 import pyarrow as pa
 import structlog
 
-from balanced_source.errors import BalancedSourceError
 from balanced_source.host import SplitRange
 from balanced_source_adapters.kafka_config import without_secrets
 from balanced_source_spark.kafka.pool import Pool
-from balanced_source_spark.kafka.range_reader import OffsetsLostError, RangeReaderSettings, ReadStalledError
+from balanced_source_spark.kafka.range_reader import (
+    OffsetsLostError,
+    RangeReaderSettings,
+    ReadRefusedError,
+    ReadStalledError,
+)
 
 MODULE: Final = "balanced_source_native"
 
@@ -52,7 +56,7 @@ def read_ranges(ranges: Sequence[SplitRange], settings: RangeReaderSettings) -> 
     except module.NativeReadStalled as error:
         raise ReadStalledError(str(error)) from None
     except module.NativeReadError as error:
-        raise BalancedSourceError(without_secrets(str(error), settings.config)) from None
+        raise ReadRefusedError(without_secrets(str(error), settings.config)) from None
 
 
 def _tell(settings: RangeReaderSettings, reader: Any) -> None:

@@ -35,6 +35,10 @@ class OffsetsLostError(BalancedSourceError):
     """Records of a range are gone: deleted by retention, or the topic was created anew."""
 
 
+class ReadRefusedError(BalancedSourceError):
+    """The broker refuses to be read, for a reason that waiting alone does not mend, e.g. a wrong password."""
+
+
 class ReadStalledError(BalancedSourceError):
     """The broker delivered nothing for too long."""
 
@@ -151,7 +155,7 @@ class _Reading:
         elif code in _UNKNOWN and key[0] not in self._refreshed:
             self._refresh(key[0])
         elif error.fatal() or code in _HOPELESS or code in _UNKNOWN:
-            raise BalancedSourceError(f"cluster {self._settings.cluster}: {error.str()}")
+            raise ReadRefusedError(f"cluster {self._settings.cluster}: {error.str()}")
         else:
             self._last_error = error
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from balanced_source_spark.secrets import MountedSecrets
+from balanced_source_adapters.mounted_secrets import MountedSecrets
 
 
 def test_files_are_properties_and_what_kubernetes_adds_is_not(tmp_path: Path) -> None:

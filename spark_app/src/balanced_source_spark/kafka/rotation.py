@@ -1,0 +1,61 @@
+"""Reads through the rotation of a Secret.
+
+A broker may know the new password for a minute before the kubelet has renewed the file: whoever connects in between is
+refused. A task that failed then would end the query after a few attempts within a second.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
+
+import pyarrow as pa
+import structlog
+
+from balanced_source.errors import RefusedDiscoveryError
+from balanced_source.host import SplitRange
+from balanced_source_spark.kafka.range_reader import STALL, RangeReaderSettings, ReadRefusedError
+
+INTERVAL: Final = 1.0
+"""Seconds between two attempts."""
+
+log = structlog.get_logger(__name__)
+
+Read = Callable[[Sequence[SplitRange], RangeReaderSettings], Iterator[pa.RecordBatch]]
+
+
+def read_with_newest(
+    ranges: Sequence[SplitRange],
+    settings: Callable[[], RangeReaderSettings],
+    read: Read,
+    *,
+    patience: float = STALL,
+    interval: float = INTERVAL,
+) -> Iterator[pa.RecordBatch]:
+    """All records of the ranges; begun anew with newer settings while the broker refuses the first ones.
+
+    Args:
+        ranges: see `range_reader.read_ranges`.
+        settings: made for each attempt, from what Secrets hold then.
+        read: an implementation.
+        patience: seconds after which a refusal counts; 0 if nothing can change.
+        interval: seconds between two attempts.
+
+    Raises:
+        ReadRefusedError: the broker still refuses, or does so after records have come.
+        RefusedDiscoveryError: it still refuses to say what there is.
+    """
+    deadline = time.monotonic() + patience
+    while True:
+        batches = read(ranges, settings())
+        try:
+            first = next(batches, None)
+        except (ReadRefusedError, RefusedDiscoveryError) as error:
+            if time.monotonic() >= deadline:
+                raise
+            log.warning("refused; trying again with what the Secret says then", error=str(error))
+            time.sleep(interval)
+            continue
+        if first is not None:
+            yield first
+            yield from batches
+        return
