@@ -34,11 +34,11 @@ test: lint testbed native ## Everything but the story on real pods; installs and
 
 test-real: testbed ## What needs real parts: API server, brokers, Spark
 	@echo "integration tests, two folders at a time …"
-	@$(RUN) pytest -q -n 2 --dist loadgroup --durations=15 -m "integration and not e2e" tests/contract tests/integration
+	@$(RUN) pytest -q -n 2 --dist loadscope --no-loadscope-reorder --durations=15 -m "integration and not e2e" tests/contract tests/integration
 
-test-spark43: testbed ## The Spark side's tests on PySpark 4.3
+test-spark43: testbed ## The Spark side's tests on PySpark 4.3, but those that take minutes
 	@echo "the Spark side on PySpark 4.3 …"
-	@"$$(PYTHONPATH=tests $(RUN) testbed venv 4.3.0)"/bin/python -m pytest -q -p no:cacheprovider tests/integration/spark
+	@"$$(PYTHONPATH=tests $(RUN) testbed venv 4.3.0)"/bin/python -m pytest -q -p no:cacheprovider -m "not slow" tests/integration/spark
 
 test-unit: install ## Unit tests, and contract suites on fakes (no I/O, under a minute)
 	@$(RUN) pytest -q -n 2 tests/unit tests/contract -m "not integration"

@@ -15,6 +15,7 @@ from testbed.kafka import KafkaCluster
 BATCHES, PER_BATCH, PARTITIONS = 10_000, 5, 4
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not native.is_available(), reason="make native")
 def test_ten_thousand_micro_batches_do_not_grow_the_worker(kafka: KafkaCluster, topic: str) -> None:
     producer = Producer({"bootstrap.servers": kafka.bootstrap})

@@ -233,6 +233,7 @@ def test_a_batch_query_reads_between_start_and_stop(
     )
 
 
+@pytest.mark.slow
 def test_a_skewed_backlog_loses_no_row_to_a_watermark_when_it_is_aligned(
     spark: SparkSession, kafka: KafkaCluster, tmp_path: Path, reader: str
 ) -> None:

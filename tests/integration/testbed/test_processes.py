@@ -55,7 +55,7 @@ def test_children_of_a_killed_run_die_with_it(run_dir: Path) -> None:
         pid = int(run.stdout.readline())
         assert runs(pid)
         run.kill()
-    wait_until(lambda: not runs(pid), 5, "the child to die with its parent")
+    wait_until(lambda: not runs(pid), 60, "the child to die with its parent")
 
 
 def test_a_later_run_stops_detached_processes_but_never_a_stranger_with_the_same_pid(

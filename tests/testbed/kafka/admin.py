@@ -128,8 +128,14 @@ class KafkaAdmin:
 
     def _list_offsets(self, topic: str, partitions: Iterable[int], spec: Any) -> dict[int, int]:
         wanted = {TopicPartition(topic, number): spec for number in partitions}
-        answers = self.client.list_offsets(wanted, request_timeout=_TIMEOUT)
-        return {key.partition: future.result().offset for key, future in answers.items()}
+
+        def answered() -> dict[TopicPartition, Any]:
+            futures = self.client.list_offsets(wanted, request_timeout=_TIMEOUT)
+            return {key: future.result() for key, future in futures.items()}
+
+        # a leader that is shown may still have to learn that it is one
+        answers = wait_until(answered, _TIMEOUT, f"offsets of {topic}", ignoring=(KafkaException,)) if wanted else {}
+        return {key.partition: answer.offset for key, answer in answers.items()}
 
     def _wait_for_partitions(self, partitions: Mapping[str, int]) -> None:
         def visible() -> bool:
