@@ -8,6 +8,7 @@ first, with the logged offsets. `latestOffset(start)` means that everything up t
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any, Final
@@ -188,10 +189,11 @@ class BalancedStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return dict(self._told)
 
     def stop(self) -> None:
-        if "_runtime" in self.__dict__:
-            self._runtime.close()
-        if "_group_commits" in self.__dict__:
-            self._group_commits.close()
+        """Close what was made; a part that fails to close keeps no other one open, and is told afterwards."""
+        with ExitStack() as parts:
+            for name in ("_aligner", "_ends", "_group_commits", "_runtime"):
+                if (part := self.__dict__.get(name)) is not None:
+                    parts.callback(part.close)
 
     def _advanced(self, base: StreamOffset, ends: Mapping[SplitId, int]) -> StreamOffset:
         limits = ends if self._targets is None else self._targets

@@ -82,7 +82,9 @@ def test_a_split_that_comes_back_is_not_confused_with_its_former_self(make: Make
     assert scene.of("a") == [0, 1, 7, 8, 9]
 
 
+@pytest.mark.scenario("H8", "H9")
 def test_a_paused_split_waits_and_goes_on(make: Make) -> None:
+    """Only the other one's records until it is resumed; a pause of what is not assigned does nothing."""
     scene = Scene(make)
     scene.reader.pause_or_resume_splits([("a",), ("nobody",)], [])
     scene.reader.add_splits([A, B])

@@ -91,6 +91,33 @@ def test_before_all_clusters_have_answered_nothing_is_read(brokers: Brokers) -> 
     assert aligner(brokers).cap({A: 0, B: 0}, brokers.ends) == {A: 0, B: 0}
 
 
+@pytest.mark.scenario("H8")
+def test_h8_a_split_that_waits_is_not_read_and_goes_on() -> None:
+    """Of two splits of N records the one that is a day ahead gives none until the other is read; then 2N came."""
+    day = range(START + 86_400_000, START + 86_400_000 + 10, 1)
+    both, clock = Brokers({A: range(START, START + 10), B: day}), Clock()
+    made = aligner(both, clock)
+
+    first = made.cap({A: 0, B: 0}, both.ends)
+    clock.now = 31
+    waiting = made.cap(first, both.ends)
+    clock.now = 62
+    last = made.cap(waiting, both.ends)
+
+    assert (first, last) == ({A: 10, B: 0}, {A: 10, B: 10})
+
+
+@pytest.mark.scenario("H9")
+def test_h9_a_split_that_left_while_it_waited_is_nothing_to_talk_about(brokers: Brokers) -> None:
+    """Upstream's consumer refused to pause what was not assigned (FLINK-39728): the reader failed."""
+    made = aligner(brokers)
+    assert made.cap({A: 0, B: 0}, brokers.ends) == {A: 11, B: 1}, "B waits"
+
+    assert made.cap({A: 11}, brokers.ends) == {A: 22}
+    assert made.cap({}, brokers.ends) == {}
+    assert made.cap({B: 1}, brokers.ends)[B] >= 1, "it may come back"
+
+
 def test_nothing_is_asked_while_nothing_is_new(brokers: Brokers) -> None:
     brokers.down = {"a"}
 

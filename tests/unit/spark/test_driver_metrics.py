@@ -1,5 +1,8 @@
 """Metrics of the planning process."""
 
+import pytest
+
+from balanced_source.api import SplitId
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.host.observation import observe
 from balanced_source_spark.driver_metrics import DriverMetrics
@@ -22,3 +25,27 @@ def test_each_reader_has_its_lag_and_readers_that_are_gone_have_none() -> None:
     assert metrics.registry.get_sample_value("balanced_source_host_aligned_to_seconds", {"source": "orders"}) == 2.5
     metrics.note(observe(one, one, {A: 9, B: 6}), aligned_to=None)
     assert (lag("0"), lag("1")) == (5, None)
+
+
+@pytest.mark.scenario("H11")
+def test_the_number_of_pending_records_falls_as_they_are_read() -> None:
+    """No number before the first micro-batch, then 9, 8 … 0; a second split of the reader adds 9 … 0."""
+    metrics, told = DriverMetrics("orders", port=None), list[float | None]()
+
+    def pending() -> float | None:
+        labels = {"source": "orders", "reader": "0"}
+        return metrics.registry.get_sample_value("balanced_source_host_lag_records", labels)
+
+    def read(*splits: SplitId, at: int) -> None:
+        owners, positions = dict.fromkeys(splits, 0), {s: at if s == splits[-1] else 10 for s in splits}
+        offset = StreamOffset(epoch=1, parallelism=1, readers=(0,), owners=owners, positions=positions)
+        metrics.note(observe(offset, offset, dict.fromkeys(splits, 10)), aligned_to=None)
+        told.append(pending())
+
+    assert pending() is None
+    for number in range(1, 11):
+        read(A, at=number)
+    for number in range(1, 11):
+        read(A, B, at=number)
+
+    assert told == [*range(9, -1, -1)] * 2
