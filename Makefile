@@ -93,7 +93,7 @@ bench-enumerator: install ## Time, memory and bytes of 1 000 … 1 000 000 split
 
 .PHONY: bench-enumerator
 
-bench-read: native ## Reading beside Spark's own Kafka source and a bare loop (QUICK=1: a subset)
-	@PYTHONPATH=tests:. $(RUN) benchmarks.bench_read $(if $(QUICK),--quick,) $(ARGS)
+bench-read: native ## Reading beside Spark's own Kafka source and a bare loop (QUICK=1: a subset; FLINK=1: Flink too)
+	@PYTHONPATH=tests:. $(RUN) benchmarks.bench_read $(if $(QUICK),--quick,) $(if $(FLINK),--flink,) $(ARGS)
 
 .PHONY: native test-native bench-read

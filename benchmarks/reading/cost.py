@@ -12,7 +12,11 @@ _MEGA: Final = 1 << 20
 
 
 class Cost:
-    """A context manager around what is measured; producers and brokers must not be among our children.
+    """A context manager around what is measured.
+
+    Args:
+        roots: processes that are counted with everything that they started; this one if there are none.
+        ignored: processes that are not, nor what they started: brokers, producers, rivals that wait for their turn.
 
     Attributes:
         cpu: seconds of user and system time, over all processes.
@@ -20,8 +24,9 @@ class Cost:
         jvm_mb: the same of JVMs.
     """
 
-    def __init__(self, *, ignored: frozenset[int] = frozenset()) -> None:
-        self._ignored = ignored
+    def __init__(self, *, roots: frozenset[int] = frozenset(), ignored: frozenset[int] = frozenset()) -> None:
+        self._roots = [psutil.Process(pid) for pid in roots or (os.getpid(),)]
+        self._ignored = ignored | {child.pid for pid in ignored for child in _below(pid)}
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
         self._before = 0.0
@@ -42,12 +47,10 @@ class Cost:
         self.cpu = self._spent() - self._before
 
     def _processes(self) -> list[psutil.Process]:
-        own = psutil.Process()
-        ignored = set(self._ignored)
-        for pid in self._ignored:
-            if psutil.pid_exists(pid):
-                ignored.update(child.pid for child in psutil.Process(pid).children(recursive=True))
-        return [own, *(child for child in own.children(recursive=True) if child.pid not in ignored)]
+        return [
+            *self._roots,
+            *(child for root in self._roots for child in _below(root.pid) if child.pid not in self._ignored),
+        ]
 
     def _spent(self) -> float:
         """Times of the living, and of the dead that a living one has waited for."""
@@ -75,3 +78,10 @@ class Cost:
                 elif process.pid != os.getpid():
                     python += size
             self.python_mb, self.jvm_mb = max(self.python_mb, python), max(self.jvm_mb, jvm)
+
+
+def _below(pid: int) -> list[psutil.Process]:
+    try:
+        return psutil.Process(pid).children(recursive=True)
+    except psutil.Error:  # it has ended
+        return []

@@ -59,11 +59,17 @@ class Backlog:
 
 
 def read_backlog(
-    spark: SparkSession, kafka: KafkaCluster, topic: str, contestant: Contestant, *, readers: int
+    spark: SparkSession,
+    kafka: KafkaCluster,
+    topic: str,
+    contestant: Contestant,
+    *,
+    readers: int,
+    ignored: frozenset[int],
 ) -> Backlog:
-    """From the first record to the last, into nothing."""
+    """From the first record to the last, into nothing; processes that are `ignored` do not count as ours."""
     options = {**contestant.settings(kafka, topic, readers=readers), "startingOffsets": "earliest"}
-    with Cost() as cost, tempfile.TemporaryDirectory() as checkpoint:
+    with Cost(ignored=ignored) as cost, tempfile.TemporaryDirectory() as checkpoint:
         began = time.monotonic()
         rows = spark.readStream.format(contestant.format).options(**options).load()
         query = (
@@ -90,11 +96,11 @@ def watch_stream(
     *,
     readers: int,
     seconds: float,
-    producer: int,
+    ignored: frozenset[int],
 ) -> dict[str, Any]:
     """Read new records for `seconds` after the first micro-batch, as often as Spark can; milliseconds."""
     options = contestant.settings(kafka, topic, readers=readers)
-    with Cost(ignored=frozenset({producer})) as cost, tempfile.TemporaryDirectory() as checkpoint:
+    with Cost(ignored=ignored) as cost, tempfile.TemporaryDirectory() as checkpoint:
         millis = f.unix_millis("timestamp")
         rows = spark.readStream.format(contestant.format).options(**options, startingOffsets="latest").load()
         observed = rows.observe("seen", f.min(millis).alias("oldest"), f.max(millis).alias("newest"))

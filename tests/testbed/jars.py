@@ -14,8 +14,8 @@ from testbed.progress import Progress
 from testbed.versions import TESTBED
 
 _COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies"
-SETS = ("kafka", "spark-kafka")
-"""`kafka`: a broker and its tools. `spark-kafka`: Spark's own Kafka source, for comparisons."""
+SETS = ("kafka", "spark-kafka", "flink")
+"""`kafka`: a broker and its tools. For comparisons: `spark-kafka`, Spark's own Kafka source; `flink`: see its pom."""
 
 
 def ensure_jars(name: str, cache: Cache | None = None, progress: Progress | None = None) -> Path:

@@ -13,6 +13,8 @@ HELM = "3.20.2"
 COREDNS = "1.14.3"
 KAFKA = "4.3.1"
 SPARK_KAFKA_CONNECTOR = "4.2.0"
+FLINK = "2.2.0"
+FLINK_KAFKA_CONNECTOR = "5.0.0-2.2"
 SPARK = ("4.2.0", "4.3.0")
 """PySpark versions with a process image; the first is that of the development environment."""
 

@@ -97,6 +97,11 @@ class KafkaCluster:
         """`host:port,…` of the open listener."""
         return self.bootstrap_of(Listener.PLAINTEXT)
 
+    @property
+    def pids(self) -> frozenset[int]:
+        """The brokers' processes."""
+        return frozenset(child.pid for child in self._children.values())
+
     @cached_property
     def admin(self) -> KafkaAdmin:
         """Helpers for topics, partitions, records and access rights."""

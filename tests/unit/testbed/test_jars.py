@@ -16,6 +16,12 @@ def test_the_poms_name_the_versions_of_the_code() -> None:
     ]
     spark = jars.read_pins(versions.TESTBED / "jars" / "spark-kafka" / "sha256.txt")
     assert f"spark-sql-kafka-0-10_2.13-{versions.SPARK_KAFKA_CONNECTOR}.jar" in spark
+    flink = jars.read_pins(versions.TESTBED / "jars" / "flink" / "sha256.txt")
+    assert set(flink) == {
+        f"flink-sql-connector-kafka-{versions.FLINK_KAFKA_CONNECTOR}.jar",
+        f"flink-sql-gateway-{versions.FLINK}.jar",
+    }
+    assert f"apache-flink-libraries=={versions.FLINK} " in (versions.TESTBED / "flink" / "requirements.txt").read_text()
 
 
 def pins(**jars_by_name: bytes) -> dict[str, str]:

@@ -1,0 +1,1 @@
+"""Flink on loopback, for comparisons: a session cluster and the gateway that takes SQL."""
