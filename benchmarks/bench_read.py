@@ -236,7 +236,11 @@ def _of_backlog(read: Reading) -> dict[str, float]:
 
 def _of_stream(seen: Mapping[str, Any], seconds: float) -> dict[str, float]:
     """A source that finished no micro-batch has no figures but that."""
-    entry = {"batches": float(seen["batches"]), "cpu_s_per_s": round(seen["cpu"] / seconds, 2)}
+    entry = {
+        "warm_up_s": round(seen["warm_up"], 1),
+        "batches": float(seen["batches"]),
+        "cpu_s_per_s": round(seen["cpu"] / seconds, 2),
+    }
     entry |= {"python_mb": round(seen["python_mb"]), "jvm_mb": round(seen["jvm_mb"])}
     quantile: Callable[[Sequence[float], int], float] = lambda v, q: statistics.quantiles(v, n=20)[q]  # noqa: E731
     for key in ("trigger", "addBatch", "latency"):

@@ -18,8 +18,11 @@ from testbed.kafka import KafkaCluster
 
 SLOTS: Final = 2
 
-FIRST: Final = 60.0
-"""Seconds in which a stream's first micro-batch has to finish."""
+WARM: Final = 20
+"""Micro-batches of a stream before those that are measured: the start of a query and a cold JVM are not the subject."""
+
+WARM_UP: Final = 60.0
+"""Seconds after which measuring begins in any case."""
 
 
 def new_session() -> SparkSession:
@@ -77,7 +80,7 @@ def read_backlog(
         )
         query.awaitTermination()
         whole = time.monotonic() - began
-        progress = [p for p in query.recentProgress if p.numInputRows]
+        progress = _batches(query)
     return Backlog(
         rows=sum(p.numInputRows for p in progress),
         whole=whole,
@@ -98,40 +101,46 @@ def watch_stream(
     seconds: float,
     ignored: frozenset[int],
 ) -> dict[str, Any]:
-    """Read new records for `seconds` after the first micro-batch, as often as Spark can; milliseconds."""
+    """Read new records as often as Spark can; what is told is of `seconds` after the warm-up. Times in milliseconds."""
     options = contestant.settings(kafka, topic, readers=readers)
-    with Cost(ignored=ignored) as cost, tempfile.TemporaryDirectory() as checkpoint:
+    with tempfile.TemporaryDirectory() as checkpoint:
         millis = f.unix_millis("timestamp")
         rows = spark.readStream.format(contestant.format).options(**options, startingOffsets="latest").load()
         observed = rows.observe("seen", f.min(millis).alias("oldest"), f.max(millis).alias("newest"))
         query = observed.writeStream.format("noop").option("checkpointLocation", checkpoint).start()
-        _await_rows(query, FIRST)
-        query.awaitTermination(int(seconds))
-        progress = [p for p in query.recentProgress if p.numInputRows]
+        warm_up = _warm_up(query)
+        before = len(_batches(query))
+        with Cost(ignored=ignored) as cost:
+            query.awaitTermination(int(seconds))
+        progress = _batches(query)[before:]
         error = query.exception()
         query.stop()
     if error is not None:
         raise RuntimeError(f"{contestant.name} failed: {error}")
-    settled = progress[len(progress) // 4 :] if len(progress) > 8 else progress
     return {
+        "warm_up": warm_up,
         "batches": len(progress),
         "rows": sum(p.numInputRows for p in progress),
-        "trigger": [p.durationMs["triggerExecution"] for p in settled],
-        "addBatch": [p.durationMs["addBatch"] for p in settled],
-        "latency": [_latency(p) for p in settled],
+        "trigger": [p.durationMs["triggerExecution"] for p in progress],
+        "addBatch": [p.durationMs["addBatch"] for p in progress],
+        "latency": [_latency(p) for p in progress],
         "cpu": cost.cpu,
         "python_mb": cost.python_mb,
         "jvm_mb": cost.jvm_mb,
     }
 
 
-def _await_rows(query: Any, patience: float) -> None:
-    """The start of a query is not what is measured; a source that never finishes a micro-batch has had its chance."""
-    deadline = time.monotonic() + patience
-    while query.isActive and time.monotonic() < deadline:
-        if any(p.numInputRows for p in query.recentProgress):
-            return
-        time.sleep(0.1)
+def _warm_up(query: Any) -> float:
+    """Wait for `WARM` micro-batches, for every contestant alike; a source that makes none has had its chance."""
+    began = time.monotonic()
+    while query.isActive and time.monotonic() - began < WARM_UP and len(_batches(query)) < WARM:
+        time.sleep(0.2)
+    return time.monotonic() - began
+
+
+def _batches(query: Any) -> list[Any]:
+    """Progress of the micro-batches that had rows."""
+    return [p for p in query.recentProgress if p.numInputRows]
 
 
 def _latency(progress: Any) -> float:

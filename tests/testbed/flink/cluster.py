@@ -1,5 +1,6 @@
 """A session cluster: a job manager, a task manager and the SQL gateway, three JVMs that wait for statements."""
 
+import os
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -86,7 +87,8 @@ class FlinkCluster:
         logging = f"-Dlog4j.configurationFile={self._folder / 'log4j.properties'}"
         temporary = f"-Djava.io.tmpdir={self._folder / 'tmp'}"
         flags = [*self._flink.jvm_flags(), logging, temporary, f"-Xmx{heap}m", "-cp", self._flink.class_path]
-        return self.supervisor.start(f"flink-{name}", [java(), *flags, main, *arguments])
+        env = {**os.environ, "FLINK_CONF_DIR": str(self._folder)}
+        return self.supervisor.start(f"flink-{name}", [java(), *flags, main, *arguments], env=env)
 
     def _await(self, child: Child, url: str, key: str, value: Any = None) -> None:
         def ready() -> bool:
