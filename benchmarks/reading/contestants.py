@@ -61,7 +61,7 @@ def bare_loop(kafka: KafkaCluster, topic: str, *, readers: int) -> tuple[float, 
 def _count(bootstrap: str, topic: str, ends: Mapping[str, int]) -> dict[str, float]:
     import balanced_source_native as native  # type: ignore[import-not-found] # built by `make native`
 
-    from balanced_source_spark.kafka.consumers import DEFAULTS, FORCED
+    from balanced_source_spark.kafka.settings import DEFAULTS, FORCED
 
     config = {"bootstrap.servers": bootstrap, **DEFAULTS, **FORCED}
     text = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in config.items()}

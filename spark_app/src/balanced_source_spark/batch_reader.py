@@ -6,6 +6,7 @@ query is no reader host of a source that an operator runs, and must not take the
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
@@ -15,7 +16,8 @@ from balanced_source.connectors.kafka import ReadLimits
 from balanced_source.errors import InvalidSpecError
 from balanced_source_spark.options import Options
 from balanced_source_spark.partition import ReaderPartition
-from balanced_source_spark.stream_reader import BalancedStreamReader
+from balanced_source_spark.planner import StreamPlanner
+from balanced_source_spark.stream_reader import task_reader
 
 
 class BalancedBatchReader(DataSourceReader):
@@ -34,8 +36,11 @@ class BalancedBatchReader(DataSourceReader):
         everything = replace(options.embedded, limits=ReadLimits())  # limits are of micro-batches
         self._options = replace(options, alignment=None, embedded=everything)
 
+    def __reduce__(self) -> Any:
+        return task_reader(self._options), ()
+
     def partitions(self) -> Sequence[InputPartition]:
-        planner = BalancedStreamReader(self._options)
+        planner = StreamPlanner(self._options)
         try:
             begin = planner.initialOffset()
             planner.prepareForTriggerAvailableNow()
@@ -46,4 +51,4 @@ class BalancedBatchReader(DataSourceReader):
             planner.stop()
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        return BalancedStreamReader(self._options).read(partition)
+        return task_reader(self._options)().read(partition)

@@ -1,15 +1,14 @@
-"""``format("balanced")``: the entry point that Spark knows."""
+"""``format("balanced")``: the entry point that Spark knows.
+
+Spark starts four kinds of Python process for a source: for its schema, for pickling its reader, for planning, and for
+tasks. All of them load this module; what they need beyond it they load themselves.
+"""
 
 from typing import Any
 
 from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource
 from pyspark.sql.types import StructType
-
-from balanced_source_spark.batch_reader import BalancedBatchReader
-from balanced_source_spark.options import parse_options
-from balanced_source_spark.schema import spark_schema
-from balanced_source_spark.stream_reader import BalancedStreamReader
 
 
 class BalancedDataSource(DataSource):
@@ -20,12 +19,21 @@ class BalancedDataSource(DataSource):
         return "balanced"
 
     def schema(self) -> StructType:
+        from balanced_source_spark.options import parse_options
+        from balanced_source_spark.schema import spark_schema
+
         return spark_schema(parse_options(self.options).columns)
 
     def reader(self, schema: StructType) -> Any:
+        from balanced_source_spark.batch_reader import BalancedBatchReader
+        from balanced_source_spark.options import parse_options
+
         return BalancedBatchReader(parse_options(self.options, is_batch=True))
 
     def streamReader(self, schema: StructType) -> Any:
+        from balanced_source_spark.options import parse_options
+        from balanced_source_spark.stream_reader import BalancedStreamReader
+
         return BalancedStreamReader(parse_options(self.options))
 
 

@@ -17,9 +17,7 @@ from typing import Any, Final
 
 import structlog
 
-PATIENCE: Final = 30
-"""Seconds to wait for executors unless told otherwise; then the readers share those that there are. A pod whose image
-is on the node takes 10 to 20."""
+from balanced_source_spark.options import PATIENCE
 
 _LOOK: Final = 0.2
 

@@ -22,13 +22,16 @@ from balanced_source.connectors.kafka import (
 )
 from balanced_source.connectors.kafka.pattern import PatternError, compiled
 from balanced_source.errors import InvalidSpecError
-from balanced_source_spark.executors import PATIENCE
 from balanced_source_spark.kafka.arrow import PLAIN, TYPES
-from balanced_source_spark.kafka.consumers import PREFETCH
+from balanced_source_spark.kafka.settings import PREFETCH
 from balanced_source_spark.offset_options import ending_offsets, starting_offsets
 
 MIN_GROUP_IDLE: Final = 3.0
 """Seconds; sources of a group hear of each other every few seconds."""
+
+PATIENCE: Final = 30
+"""Seconds to wait for executors unless told otherwise; then the readers share those that there are. A pod whose image
+is on the node takes 10 to 20."""
 
 _KAFKA_PREFIX = "kafka."
 _PART: Final = re.compile(r"([0-9]+)(ms|s|m|h)")
@@ -98,6 +101,11 @@ class Options:
     executor_patience: float = PATIENCE
     metrics_port: int | None = None
     start_timeout: float = 300.0
+
+
+def client_id(options: Options) -> str:
+    """What brokers see in their logs and quotas."""
+    return f"balanced-source-{options.source or 'embedded'}"
 
 
 def parse_options(raw: Mapping[str, str], *, is_batch: bool = False) -> Options:

@@ -1,296 +1,69 @@
-"""Spark's stream reader: plans micro-batches in the planning process, reads ranges in the tasks.
+"""Spark's stream reader: plans micro-batches in the planning process; what is pickled for tasks only reads.
 
-Order of Spark's calls (measured on 4.2 and 4.3): fresh query `initialOffset`, `latestOffset`, [offset logged],
-`partitions`, tasks, [commit logged], `latestOffset` …; after a restart with an unfinished micro-batch `partitions`
-first, with the logged offsets. `latestOffset(start)` means that everything up to `start` is delivered.
+Besides the planning process Spark makes a reader in a process that lives for its pickling alone. So the planner, with
+its clients of brokers and of the API server, is loaded when planning begins.
 """
 
-import time
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
 from functools import cached_property, partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import structlog
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailableNow
 
-from balanced_source.api import MAX_WATERMARK, SplitId
-from balanced_source.connectors.kafka import KafkaCluster, ReadLimits
-from balanced_source.documents import stream_offset
-from balanced_source.documents.alignment import SourceWatermark
-from balanced_source.documents.stream_offset import StreamOffset
-from balanced_source.host import SplitRange, plan
-from balanced_source.host.alignment import RecordTime
-from balanced_source.host.observation import observe
-from balanced_source_adapters.kafka_admin import KafkaAdmin
-from balanced_source_adapters.mounted_secrets import MountedSecrets
-from balanced_source_spark.admission import Admission
-from balanced_source_spark.aligner import Aligner
-from balanced_source_spark.channels.errors import ChannelError
-from balanced_source_spark.channels.factory import open_channel
-from balanced_source_spark.driver_metrics import DriverMetrics
-from balanced_source_spark.ends import Ends
-from balanced_source_spark.executors import AdoptionGate, Board
-from balanced_source_spark.group_alignment import GroupAlignment
-from balanced_source_spark.host_runtime import HostRuntime, Progress
-from balanced_source_spark.kafka.clusters import cluster_of
-from balanced_source_spark.kafka.consumers import consumer_config
-from balanced_source_spark.kafka.data_loss import LossCounter, existing, may_skip, task_admin
-from balanced_source_spark.kafka.group_commits import GroupCommits
-from balanced_source_spark.kafka.range_reader import STALL, RangeReaderSettings
-from balanced_source_spark.kafka.readers import read_ranges
-from balanced_source_spark.kafka.record_sizes import RecordSizes, sampled
-from balanced_source_spark.kafka.rotation import read_with_newest
-from balanced_source_spark.options import Options
-from balanced_source_spark.partition import ReaderPartition
-from balanced_source_spark.progress import FINISHED
+from balanced_source_spark.options import Options, client_id
+from balanced_source_spark.task_reader import TaskReader
 
-_RETRY: Final = 0.2
-"""Seconds until brokers that did not answer are asked again, where waiting is unavoidable."""
+if TYPE_CHECKING:
+    from balanced_source_spark.planner import StreamPlanner
 
-_TELL_IDLE: Final = 1.0
-"""Seconds between two observations while nothing is read."""
 
-log = structlog.get_logger(__name__)
+def task_reader(options: Options) -> partial[TaskReader]:
+    """Makes what tasks get; pickled instead of a reader, so that a task knows nothing of options and planning."""
+    return partial(
+        TaskReader,
+        client_id=client_id(options),
+        secrets_dir=options.secrets_dir,
+        columns=options.columns,
+        prefetch=options.prefetch,
+        implementation=options.reader,
+    )
 
 
 class BalancedStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """See the module. Two objects of it exist: one plans, one is unpickled in tasks for `read` alone."""
+    """See the module."""
 
     def __init__(self, options: Options) -> None:
         self._options = options
-        self._targets: dict[SplitId, int] | None = None
-        self._told: dict[str, Any] = {}
-        self._told_at = float("-inf")
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {"_options": self._options}
-
-    # --- planning -----------------------------------------------------------------------------------------------
+    def __reduce__(self) -> Any:
+        return task_reader(self._options), ()
 
     @cached_property
-    def _runtime(self) -> HostRuntime:
-        return HostRuntime(open_channel(self._options), host=self._options.host, gate=self._gate)
+    def _planner(self) -> "StreamPlanner":
+        from balanced_source_spark.planner import StreamPlanner
 
-    @cached_property
-    def _gate(self) -> AdoptionGate:
-        folder = self._options.executors_dir
-        return AdoptionGate(Board(folder) if folder is not None else None, patience=self._options.executor_patience)
-
-    @cached_property
-    def _admin(self) -> KafkaAdmin:
-        return KafkaAdmin(MountedSecrets(self._options.secrets_dir), client_id=self._client_id())
-
-    @cached_property
-    def _ends(self) -> Ends:
-        return Ends(self._ask_ends)
-
-    @cached_property
-    def _aligner(self) -> Aligner | None:
-        asked = self._options.alignment
-        if asked is None:
-            return None
-        # A query that ends by itself has no time to wait for splits that are read.
-        idle = asked.idle_timeout if self._targets is None else 0.0
-        # And none to wait for other sources.
-        others = self._group.others if self._group is not None and self._targets is None else lambda: MAX_WATERMARK
-        return Aligner(self._ask_times, max_drift=asked.max_drift, idle_timeout=idle, others=others)
-
-    @cached_property
-    def _group(self) -> GroupAlignment | None:
-        asked = self._options.alignment
-        if asked is None or asked.group is None:
-            return None
-        return GroupAlignment(
-            asked.group,
-            max_drift=asked.max_drift,
-            idle_timeout=asked.idle_timeout,
-            newest=lambda: self._runtime.newest_assignment(timeout=0.0),
-        )
-
-    @cached_property
-    def _metrics(self) -> DriverMetrics:
-        return DriverMetrics(self._options.source or "embedded", port=self._options.metrics_port)
-
-    @cached_property
-    def _losses(self) -> LossCounter:
-        return LossCounter(self._admin.begins)
-
-    @cached_property
-    def _admission(self) -> Admission:
-        return Admission(RecordSizes(self._sample))
-
-    @cached_property
-    def _group_commits(self) -> GroupCommits:
-        return GroupCommits(self._commit_on)
+        return StreamPlanner(self._options)
 
     def initialOffset(self) -> dict[str, Any]:
-        return stream_offset.to_json(StreamOffset())
+        return self._planner.initialOffset()
 
     def prepareForTriggerAvailableNow(self) -> None:
-        assignment = self._runtime.newest_assignment(timeout=self._options.start_timeout)
-        if assignment is None:
-            raise ChannelError(
-                f"no assignment was seen within {self._options.start_timeout:.0f} s: is the operator running?"
-            )
-        self._targets = dict(self._ends.get_all(assignment.owners, timeout=self._options.start_timeout))
+        self._planner.prepareForTriggerAvailableNow()
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
-        begin = stream_offset.from_json(start)
-        self._runtime.committed(begin)
-        self._commit_to_group(begin)
-        if self._targets is not None and not self._runtime.wait_until_assigned(timeout=self._options.start_timeout):
-            raise ChannelError(f"nothing was assigned to this driver within {self._options.start_timeout:.0f} s")
-        base = self._runtime.base()
-        if base is None:
-            return start
-        ends = self._ends.get(base.positions)
-        end = self._advanced(base, ends)
-        deadline = time.monotonic() + self._options.start_timeout
-        while self._is_short(end) and end.positions == base.positions and time.monotonic() < deadline:
-            time.sleep(_RETRY)  # what does not move ends a query with AvailableNow
-            end = self._advanced(base, ends)
-        self._note(begin, end, ends)
-        if end.epoch == begin.epoch and end.positions == begin.positions:
-            return self._farewell(start, begin)
-        return stream_offset.to_json(end)
-
-    def _is_short(self, end: StreamOffset) -> bool:
-        """Whether a query that ends by itself has not reached what was there at its start."""
-        targets = self._targets or {}
-        return self._aligner is not None and any((end.positions.get(s) or 0) < to for s, to in targets.items())
-
-    def _farewell(self, start: dict[str, Any], begin: StreamOffset) -> dict[str, Any]:
-        """Once everything is read and reported, an empty micro-batch says so: its progress ends the query."""
-        if start.get(FINISHED) or not self._runtime.is_finished(begin):
-            return start
-        return {**start, FINISHED: True}
+        return self._planner.latestOffset(start, limit)
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        finish = stream_offset.from_json(end)
-        plans = plan(stream_offset.from_json(start), finish)
-        settings = self._runtime.settings(timeout=self._options.start_timeout) if plans else {}
-        self._losses.note(plans, settings)
-        self._runtime.planned(finish)
-        self._gate.note(finish.parallelism)
-        owned = Counter(finish.owners.values())
-        return [
-            ReaderPartition(
-                subtask_id=p.subtask_id, ranges=p.ranges, splits=max(1, owned[p.subtask_id]), settings=settings
-            )
-            for p in plans
-        ]
+        return self._planner.partitions(start, end)
 
     def reportLatestOffset(self) -> dict[str, Any] | None:
-        return dict(self._told)
+        return self._planner.reportLatestOffset()
 
     def stop(self) -> None:
-        """Close what was made; a part that fails to close keeps no other one open, and is told afterwards."""
-        with ExitStack() as parts:
-            for name in ("_aligner", "_ends", "_group_commits", "_runtime"):
-                if (part := self.__dict__.get(name)) is not None:
-                    parts.callback(part.close)
-
-    def _advanced(self, base: StreamOffset, ends: Mapping[SplitId, int]) -> StreamOffset:
-        limits = ends if self._targets is None else self._targets
-        # A query that ends by itself would end without the records of a silent cluster: it waits, and fails in words.
-        silent = self._ends.silent if self._targets is None else frozenset()
-        held = {s: p or 0 for s, p in base.positions.items()}
-        reachable = {s: p if s[0] in silent else max(p, min(limits.get(s, 0), ends.get(s, 0))) for s, p in held.items()}
-        admitted = self._aligner.cap(held, reachable) if self._aligner is not None else reachable
-        aligned = {s: max(p, admitted.get(s, 0)) for s, p in held.items()}
-        positions = self._admission.cap(held, aligned, self._limits(), may_wait=self._targets is None)
-        return replace(base, positions=positions, max_records_per_reader=self._options.max_records_per_reader)
-
-    def _note(self, begin: StreamOffset, end: StreamOffset, ends: Mapping[SplitId, int]) -> None:
-        """Tell people; nothing here may end the query."""
-        now = time.monotonic()
-        if end.positions == begin.positions and now - self._told_at < _TELL_IDLE:
-            return  # an idle query asks a hundred times a second
-        self._told_at = now
-        seen = observe(begin, end, ends)
-        aligned = self._aligner.report() if self._aligner is not None else {}
-        self._told = {**seen.to_json(), **({"alignment": aligned} if aligned else {})}
-        self._metrics.note(seen, aligned_to=aligned.get("alignedTo"))
-        self._metrics.note_brokers(self._admin.statistics())
-        lost = {"skippedOffsets": self._losses.total} if self._losses.total else {}
-        metrics = {"skew": seen.skew, **aligned, **lost}
-        self._runtime.note_progress(Progress(lag=seen.lag, metrics=metrics, alignment=self._said()))
-
-    def _said(self) -> SourceWatermark | None:
-        if self._aligner is None or self._group is None:
-            return None
-        return self._group.report(self._aligner.watermark)
-
-    def _commit_to_group(self, delivered: StreamOffset) -> None:
-        assignment = self._runtime.newest_assignment(timeout=0.0)
-        if assignment is not None and assignment.settings.get("kafka", {}).get("commitGroup"):
-            self._group_commits.note({s: p for s, p in delivered.positions.items() if p is not None})
-
-    def _commit_on(self, name: str, offsets: Mapping[SplitId, int]) -> None:
-        settings = self._runtime.settings(timeout=0.0)
-        if group := settings["kafka"].get("commitGroup"):
-            self._admin.commit(cluster_of(settings, name), group, offsets)
-
-    def _limits(self) -> ReadLimits:
-        assignment = self._runtime.newest_assignment(timeout=0.0)
-        settings = assignment.settings if assignment is not None else {}
-        return ReadLimits.from_json(settings.get("kafka", {}).get("limits", {}))
-
-    def _sample(self, split_id: SplitId, offset: int) -> float | None:
-        name = str(split_id[0])
-        cluster = cluster_of(self._runtime.settings(timeout=0.0), name)
-        secrets = MountedSecrets(self._options.secrets_dir)
-        return sampled(consumer_config(cluster, secrets, client_id=f"{self._client_id()}-sizes"), split_id, offset)
-
-    def _ask_ends(self, scope: str, split_ids: Any) -> Mapping[SplitId, int]:
-        assignment = self._runtime.newest_assignment(timeout=0.0)
-        if assignment is None:
-            return {}
-        cluster = cluster_of(self._runtime.settings(timeout=0.0), scope)
-        return self._admin.ends(cluster, split_ids, assignment.attributes)
-
-    def _ask_times(self, scope: str, millis: Mapping[SplitId, int]) -> Mapping[SplitId, RecordTime | None]:
-        if self._runtime.newest_assignment(timeout=0.0) is None:
-            return {}
-        return self._admin.records_from(cluster_of(self._runtime.settings(timeout=0.0), scope), millis)
-
-    def _client_id(self) -> str:
-        return f"balanced-source-{self._options.source or 'embedded'}"
-
-    # --- reading ------------------------------------------------------------------------------------------------
+        if "_planner" in self.__dict__:
+            self._planner.stop()
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        assert isinstance(partition, ReaderPartition)  # noqa: S101 - Spark passes what `partitions` returned
-        for name in sorted({str(piece.split_id[0]) for piece in partition.ranges}):
-            cluster = cluster_of(partition.settings, name)
-            ranges = [piece for piece in partition.ranges if piece.split_id[0] == name]
-            settings = partial(self._range_settings, cluster, partition)
-            read = partial(self._read_existing, cluster) if may_skip(partition.settings) else read_ranges
-            yield from read_with_newest(ranges, settings, read, patience=STALL if cluster.secrets else 0.0)
-
-    def _read_existing(
-        self, cluster: KafkaCluster, ranges: Sequence[SplitRange], settings: RangeReaderSettings
-    ) -> Iterator[pa.RecordBatch]:
-        admin = task_admin(self._options.secrets_dir, self._client_id())
-        begins = admin.begins(cluster, [piece.split_id for piece in ranges])
-        yield from read_ranges(existing(ranges, begins), settings)
-
-    def _range_settings(self, cluster: KafkaCluster, partition: ReaderPartition) -> RangeReaderSettings:
-        return RangeReaderSettings(
-            cluster=cluster.name,
-            config=consumer_config(
-                cluster,
-                MountedSecrets(self._options.secrets_dir),
-                client_id=f"{self._client_id()}-{cluster.name}-{partition.subtask_id}",
-            ),
-            columns=self._options.columns,
-            reader=partition.subtask_id,
-            splits=partition.splits,
-            prefetch=self._options.prefetch,
-            implementation=self._options.reader,
-        )
+        return task_reader(self._options)().read(partition)

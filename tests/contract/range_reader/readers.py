@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from balanced_source.host import SplitRange
 from balanced_source_spark.kafka import native, range_reader
-from balanced_source_spark.kafka.range_reader import RangeReaderSettings
+from balanced_source_spark.kafka.settings import RangeReaderSettings
 
 ReadRanges = Callable[[Sequence[SplitRange], RangeReaderSettings], Iterator[pa.RecordBatch]]
 

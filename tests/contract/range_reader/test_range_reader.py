@@ -10,7 +10,7 @@ import pytest
 from confluent_kafka import Producer
 
 from balanced_source.errors import BalancedSourceError
-from balanced_source_spark.kafka.range_reader import OffsetsLostError, ReadStalledError
+from balanced_source_spark.kafka.settings import OffsetsLostError, ReadStalledError
 from testbed.kafka import KafkaCluster
 from testbed.waiting import wait_until
 

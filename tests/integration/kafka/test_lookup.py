@@ -26,8 +26,8 @@ from balanced_source.errors import TransientDiscoveryError
 from balanced_source_adapters.kafka_admin import KafkaAdmin
 from balanced_source_adapters.kafka_client import ClusterClient
 from balanced_source_adapters.kafka_config import NoSecrets
-from balanced_source_spark.kafka.consumers import consumer_config
 from balanced_source_spark.kafka.record_sizes import sampled
+from balanced_source_spark.kafka.settings import consumer_config
 from support.kafka_lookup import FakeLookup, Log
 from testbed import kafka as testbed_kafka
 from testbed.waiting import wait_until

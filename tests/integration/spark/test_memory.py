@@ -8,8 +8,7 @@ from balanced_source.connectors.kafka import KafkaCluster as ClusterSpec
 from balanced_source.host import SplitRange
 from balanced_source_adapters.kafka_config import NoSecrets
 from balanced_source_spark.kafka import native
-from balanced_source_spark.kafka.consumers import consumer_config
-from balanced_source_spark.kafka.range_reader import RangeReaderSettings
+from balanced_source_spark.kafka.settings import RangeReaderSettings, consumer_config
 from testbed.kafka import KafkaCluster
 
 BATCHES, PER_BATCH, PARTITIONS = 10_000, 5, 4

@@ -8,7 +8,7 @@ from balanced_source.connectors.kafka import KafkaCluster
 from balanced_source_adapters.kafka_config import NoSecrets
 from balanced_source_adapters.kafka_statistics import BrokerStatistics, parse
 from balanced_source_spark.driver_metrics import DriverMetrics
-from balanced_source_spark.kafka.consumers import RACK, consumer_config
+from balanced_source_spark.kafka.settings import RACK, consumer_config
 
 
 def test_the_worst_broker_counts() -> None:

@@ -5,7 +5,7 @@ import pytest
 from balanced_source.connectors.kafka import OnDataLoss, SkipCounter
 from balanced_source.documents import columns
 from balanced_source.host import SplitRange
-from balanced_source_spark.kafka.data_loss import existing
+from balanced_source_spark.kafka.skipping import existing
 from support.stage import Stage, splits
 from support.world import kafka_source
 

@@ -5,7 +5,8 @@ import pytest
 from balanced_source.connectors.kafka import KafkaCluster
 from balanced_source.errors import BalancedSourceError
 from balanced_source_adapters.kafka_config import NoSecrets
-from balanced_source_spark.kafka.consumers import borrowed_consumer, consumer_config
+from balanced_source_spark.kafka.consumers import borrowed_consumer
+from balanced_source_spark.kafka.settings import consumer_config
 
 CLUSTER = KafkaCluster(name="c", bootstrap_servers="127.0.0.1:1")
 

@@ -8,7 +8,8 @@ import pytest
 
 from balanced_source.host import SplitRange
 from balanced_source_spark.kafka import range_reader
-from balanced_source_spark.kafka.range_reader import CHUNK, RangeReaderSettings, read_ranges
+from balanced_source_spark.kafka.range_reader import CHUNK, read_ranges
+from balanced_source_spark.kafka.settings import RangeReaderSettings
 from support.messages import FakeMessage
 
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from balanced_source_spark.kafka.range_reader import RangeReaderSettings, ReadRefusedError
 from balanced_source_spark.kafka.rotation import read_with_newest
+from balanced_source_spark.kafka.settings import RangeReaderSettings, ReadRefusedError
 
 
 class Broker:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from balanced_source_spark.options import Options
-from balanced_source_spark.stream_reader import BalancedStreamReader
+from balanced_source_spark.planner import StreamPlanner
 
 
 class Part:
@@ -21,8 +21,8 @@ class Part:
             raise self._error
 
 
-def reader(**parts: Any) -> BalancedStreamReader:
-    made = BalancedStreamReader(Options())
+def reader(**parts: Any) -> StreamPlanner:
+    made = StreamPlanner(Options())
     made.__dict__.update(parts)
     return made
 

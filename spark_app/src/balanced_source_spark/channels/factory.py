@@ -1,11 +1,7 @@
-"""Which channel the options ask for."""
+"""Which channel the options ask for; only that one is loaded, with its client."""
 
-from balanced_source_adapters.coordinator_loop import kafka_executor
-from balanced_source_adapters.kafka_admin import KafkaAdmin
 from balanced_source_adapters.mounted_secrets import MountedSecrets
 from balanced_source_spark.channels.channel import AssignmentChannel
-from balanced_source_spark.channels.embedded import EmbeddedChannel
-from balanced_source_spark.channels.folder import FolderChannel
 from balanced_source_spark.options import Options
 
 LOCAL_UID = "local"
@@ -15,6 +11,8 @@ LOCAL_UID = "local"
 def open_channel(options: Options) -> AssignmentChannel:
     """A channel that is not started yet."""
     if options.assignment_dir is not None:
+        from balanced_source_spark.channels.folder import FolderChannel
+
         return FolderChannel(options.assignment_dir, source=options.uid or LOCAL_UID)
     if options.source is not None:
         return _kubernetes(options.source, options)
@@ -32,6 +30,10 @@ def _kubernetes(source: str, options: Options) -> AssignmentChannel:
 
 
 def _embedded(options: Options) -> AssignmentChannel:
+    from balanced_source_adapters.coordinator_loop import kafka_executor
+    from balanced_source_adapters.kafka_admin import KafkaAdmin
+    from balanced_source_spark.channels.embedded import EmbeddedChannel
+
     assert options.embedded is not None  # noqa: S101 - parse_options sees to it
     admin = KafkaAdmin(MountedSecrets(options.secrets_dir), client_id="balanced-source-embedded")
     return EmbeddedChannel(options.embedded, kafka_executor(admin), parallelism=options.parallelism)

@@ -7,17 +7,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import pyarrow as pa
-import structlog
 
 from balanced_source.host import SplitRange
 from balanced_source_adapters.kafka_config import without_secrets
 from balanced_source_spark.kafka.pool import Pool
-from balanced_source_spark.kafka.range_reader import (
+from balanced_source_spark.kafka.settings import (
     OffsetsLostError,
     RangeReaderSettings,
     ReadRefusedError,
     ReadStalledError,
 )
+from balanced_source_spark.kafka.task_log import tell
 
 MODULE: Final = "balanced_source_native"
 
@@ -32,8 +32,6 @@ TELL_EVERY: Final = 60.0
 
 _pool: Final[Pool[Any]] = Pool()
 _told: Final[dict[int, float]] = {}
-
-log = structlog.get_logger(__name__)
 
 
 def is_available() -> bool:
@@ -60,12 +58,12 @@ def read_ranges(ranges: Sequence[SplitRange], settings: RangeReaderSettings) -> 
 
 
 def _tell(settings: RangeReaderSettings, reader: Any) -> None:
-    """One line per reader and minute in the executor's log: since its consumer was made."""
+    """One line per reader and minute in the executor's log: since its consumer was made. None in its first minute."""
     now = time.monotonic()
-    if now - _told.get(settings.reader, float("-inf")) >= TELL_EVERY:
+    if now - _told.setdefault(settings.reader, now) >= TELL_EVERY:
         _told[settings.reader] = now
         figures = {name: round(number, 3) for name, number in reader.counters().items()}
-        log.info("reader", cluster=settings.cluster, reader=settings.reader, **figures)
+        tell("info", "reader", cluster=settings.cluster, reader=settings.reader, **figures)
 
 
 def counters() -> list[Mapping[str, float]]:

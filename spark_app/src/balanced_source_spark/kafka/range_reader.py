@@ -6,18 +6,21 @@ has nothing before ``end`` any more (partition EOF at or past it).
 """
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from collections.abc import Iterator, Sequence
+from typing import Final
 
 import pyarrow as pa
 from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
-from balanced_source.errors import BalancedSourceError
 from balanced_source.host import SplitRange
-from balanced_source_spark.kafka.arrow import PLAIN
 from balanced_source_spark.kafka.columns import collector_paused, record_batch
-from balanced_source_spark.kafka.consumers import PREFETCH, borrowed_consumer, bounds
+from balanced_source_spark.kafka.consumers import borrowed_consumer
+from balanced_source_spark.kafka.settings import (
+    OffsetsLostError,
+    RangeReaderSettings,
+    ReadRefusedError,
+    ReadStalledError,
+)
 
 CHUNK: Final = 2000
 """Messages per call; 1000 to 2000 measured best in Python."""
@@ -25,52 +28,7 @@ CHUNK: Final = 2000
 WAIT: Final = 0.1
 """Seconds that one call waits at most. `consume` waits them out when fewer messages remain than were asked for."""
 
-STALL: Final = 120.0
-"""Seconds without any progress until the task fails, like ``kafkaConsumer.pollTimeoutMs`` of Spark's own source."""
-
 _Key = tuple[str, int]
-
-
-class OffsetsLostError(BalancedSourceError):
-    """Records of a range are gone: deleted by retention, or the topic was created anew."""
-
-
-class ReadRefusedError(BalancedSourceError):
-    """The broker refuses to be read, for a reason that waiting alone does not mend, e.g. a wrong password."""
-
-
-class ReadStalledError(BalancedSourceError):
-    """The broker delivered nothing for too long."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RangeReaderSettings:
-    """How ranges are read.
-
-    Attributes:
-        cluster: name, a column of the rows.
-        config: of the consumer.
-        columns: of the rows, in this order.
-        reader: which reader reads; a consumer that is kept serves the same one again.
-        stall: seconds, see `STALL`.
-        splits: how many the reader owns; its memory is divided by them.
-        prefetch: bytes, see `consumers.PREFETCH`.
-        implementation: `auto`, `native` or `python`.
-    """
-
-    cluster: str
-    config: Mapping[str, Any]
-    columns: tuple[str, ...] = PLAIN
-    reader: int = 0
-    stall: float = STALL
-    splits: int = 1
-    prefetch: int = PREFETCH
-    implementation: str = "auto"
-
-    def consumer(self, *, queue_per_split: bool) -> Mapping[str, Any]:
-        """Configuration of the consumer; what the user has set goes first."""
-        rounded = 1 << max(0, self.splits - 1).bit_length()  # so that one more split needs no other consumer
-        return {**bounds(rounded, self.prefetch, queue_per_split=queue_per_split), **self.config}
 
 
 def read_ranges(ranges: Sequence[SplitRange], settings: RangeReaderSettings) -> Iterator[pa.RecordBatch]:

@@ -7,14 +7,12 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 
 import pyarrow as pa
-import structlog
 
 from balanced_source.errors import InvalidSpecError
 from balanced_source.host import SplitRange
-from balanced_source_spark.kafka import native, range_reader
-from balanced_source_spark.kafka.range_reader import RangeReaderSettings
-
-log = structlog.get_logger(__name__)
+from balanced_source_spark.kafka import native
+from balanced_source_spark.kafka.settings import RangeReaderSettings
+from balanced_source_spark.kafka.task_log import tell
 
 
 def read_ranges(ranges: Sequence[SplitRange], settings: RangeReaderSettings) -> Iterator[pa.RecordBatch]:
@@ -25,6 +23,8 @@ def read_ranges(ranges: Sequence[SplitRange], settings: RangeReaderSettings) -> 
     """
     if is_native(settings.implementation):
         return native.read_ranges(ranges, settings)
+    from balanced_source_spark.kafka import range_reader  # with it comes a client that the native one needs not
+
     return range_reader.read_ranges(ranges, settings)
 
 
@@ -40,5 +40,5 @@ def is_native(implementation: str) -> bool:
             f"the module {native.MODULE} is not installed for this Python: `make native`, or use the image",
             field="options.reader",
         )
-    log.warning("native reader not installed: the Python reader serves, about half as fast", module=native.MODULE)
+    tell("warning", "native reader not installed: the Python reader serves, about half as fast", module=native.MODULE)
     return False

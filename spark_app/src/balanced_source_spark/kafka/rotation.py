@@ -9,16 +9,14 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 import pyarrow as pa
-import structlog
 
 from balanced_source.errors import RefusedDiscoveryError
 from balanced_source.host import SplitRange
-from balanced_source_spark.kafka.range_reader import STALL, RangeReaderSettings, ReadRefusedError
+from balanced_source_spark.kafka.settings import STALL, RangeReaderSettings, ReadRefusedError
+from balanced_source_spark.kafka.task_log import tell
 
 INTERVAL: Final = 1.0
 """Seconds between two attempts."""
-
-log = structlog.get_logger(__name__)
 
 Read = Callable[[Sequence[SplitRange], RangeReaderSettings], Iterator[pa.RecordBatch]]
 
@@ -52,7 +50,7 @@ def read_with_newest(
         except (ReadRefusedError, RefusedDiscoveryError) as error:
             if time.monotonic() >= deadline:
                 raise
-            log.warning("refused; trying again with what the Secret says then", error=str(error))
+            tell("warning", "refused; trying again with what the Secret says then", error=str(error))
             time.sleep(interval)
             continue
         if first is not None:

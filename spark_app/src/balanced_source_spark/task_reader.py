@@ -1,0 +1,74 @@
+"""What a task unpickles: it reads ranges, and knows nothing of planning.
+
+Spark starts a Python process per worker, which loads what the pickled reader names. So this module imports what reading
+needs and no more: no admin client, no logging, no metrics, nothing of Kubernetes.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import pyarrow as pa
+from pyspark.sql.datasource import InputPartition
+
+from balanced_source.connectors.kafka import KafkaCluster
+from balanced_source.host import SplitRange
+from balanced_source_adapters.mounted_secrets import MountedSecrets
+from balanced_source_spark.kafka.clusters import cluster_of
+from balanced_source_spark.kafka.readers import read_ranges
+from balanced_source_spark.kafka.rotation import read_with_newest
+from balanced_source_spark.kafka.settings import STALL, RangeReaderSettings, consumer_config
+from balanced_source_spark.kafka.skipping import existing, may_skip, task_admin
+from balanced_source_spark.partition import ReaderPartition
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskReader:
+    """Reads one reader's share of a micro-batch.
+
+    Attributes:
+        client_id: what brokers see; cluster and reader are added.
+        secrets_dir: folder with one folder per Secret, with a file per property.
+        columns: of the rows.
+        prefetch: bytes that one reader fetches ahead at most.
+        implementation: `auto`, `native` or `python`.
+    """
+
+    client_id: str
+    secrets_dir: Path | None
+    columns: tuple[str, ...]
+    prefetch: int
+    implementation: str
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """All records of the partition's ranges."""
+        assert isinstance(partition, ReaderPartition)  # noqa: S101 - Spark passes what `partitions` returned
+        for name in sorted({str(piece.split_id[0]) for piece in partition.ranges}):
+            cluster = cluster_of(partition.settings, name)
+            ranges = [piece for piece in partition.ranges if piece.split_id[0] == name]
+            settings = partial(self._range_settings, cluster, partition)
+            read = partial(self._read_existing, cluster) if may_skip(partition.settings) else read_ranges
+            yield from read_with_newest(ranges, settings, read, patience=STALL if cluster.secrets else 0.0)
+
+    def _read_existing(
+        self, cluster: KafkaCluster, ranges: Sequence[SplitRange], settings: RangeReaderSettings
+    ) -> Iterator[pa.RecordBatch]:
+        admin = task_admin(self.secrets_dir, self.client_id)
+        begins = admin.begins(cluster, [piece.split_id for piece in ranges])
+        yield from read_ranges(existing(ranges, begins), settings)
+
+    def _range_settings(self, cluster: KafkaCluster, partition: ReaderPartition) -> RangeReaderSettings:
+        return RangeReaderSettings(
+            cluster=cluster.name,
+            config=consumer_config(
+                cluster,
+                MountedSecrets(self.secrets_dir),
+                client_id=f"{self.client_id}-{cluster.name}-{partition.subtask_id}",
+            ),
+            columns=self.columns,
+            reader=partition.subtask_id,
+            splits=partition.splits,
+            prefetch=self.prefetch,
+            implementation=self.implementation,
+        )

@@ -1,0 +1,58 @@
+"""What each of Spark's Python processes loads: every one pays for its imports at the start of a query."""
+
+import pickle
+import subprocess
+import sys
+
+import pytest
+
+from balanced_source_spark.batch_reader import BalancedBatchReader
+from balanced_source_spark.options import parse_options
+from balanced_source_spark.partition import ReaderPartition
+from balanced_source_spark.stream_reader import BalancedStreamReader
+from balanced_source_spark.task_reader import TaskReader
+
+pytestmark = pytest.mark.unit
+
+OPTIONS = {
+    "kafka.bootstrap.servers": "b:9",
+    "subscribe": "t",
+    "columns": "value,offset",
+    "prefetchBytes": "70000",
+    "reader": "native",
+    "secretsDir": "/s",
+}
+CLIENTS = ("confluent_kafka", "structlog", "prometheus_client", "lightkube", "kubernetes_asyncio", "pydantic")
+PLANNING = ("balanced_source.coordinator", "balanced_source_adapters.kafka_admin", "balanced_source_spark.planner")
+
+
+def loaded_by(code: str, watched: tuple[str, ...]) -> list[str]:
+    """Which of the watched modules a fresh interpreter has after running the code."""
+    asked = f"import sys; {code}; print(*[name for name in {watched!r} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)  # noqa: S603
+    return done.stdout.split()
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        pytest.param("import balanced_source_spark.data_source", id="any"),
+        pytest.param("import balanced_source_spark.stream_reader", id="pickling"),
+        pytest.param("import balanced_source_spark.task_reader, balanced_source_spark.kafka.native", id="task"),
+    ],
+)
+def test_only_the_planning_process_loads_clients_and_planning(code: str) -> None:
+    assert loaded_by(code, CLIENTS + PLANNING) == []
+
+
+def test_the_watch_sees_what_is_loaded() -> None:
+    assert loaded_by("import balanced_source_spark.planner", PLANNING[2:]) == list(PLANNING[2:])
+
+
+@pytest.mark.parametrize("reader", [BalancedStreamReader, BalancedBatchReader])
+def test_what_is_pickled_only_reads(reader: type[BalancedStreamReader] | type[BalancedBatchReader]) -> None:
+    made = pickle.loads(pickle.dumps(reader(parse_options(OPTIONS))))  # noqa: S301 - made a moment ago
+    assert isinstance(made, TaskReader)
+    assert (made.columns, made.prefetch, made.implementation) == (("value", "offset"), 70_000, "native")
+    assert (made.client_id, str(made.secrets_dir)) == ("balanced-source-embedded", "/s")
+    assert list(made.read(ReaderPartition(subtask_id=0, ranges=()))) == []
