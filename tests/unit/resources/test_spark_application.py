@@ -139,3 +139,15 @@ def test_the_driver_may_read_its_assignment_and_write_its_report_and_nothing_els
         ("patch", "orders-readers"),
         *(("get", f"orders-assignment-{number}") for number in range(16)),
     }
+
+
+def test_executors_know_their_zone_unless_the_user_says_where_they_are() -> None:
+    def racks(**executor: Any) -> list[dict[str, Any]]:
+        variables = manifest(executor=executor)["spec"]["executor"]["template"]["spec"]["containers"][0]["env"]
+        return [v for v in variables if v["name"] == "BALANCED_SOURCE_RACK"]
+
+    (told,) = racks()
+    assert told["valueFrom"]["fieldRef"]["fieldPath"] == "metadata.labels['topology.kubernetes.io/zone']"
+    mine = {"name": "BALANCED_SOURCE_RACK", "value": "eu-1a"}
+    container = {"name": "spark-kubernetes-executor", "env": [mine]}
+    assert racks(template={"spec": {"containers": [container]}}) == [mine]

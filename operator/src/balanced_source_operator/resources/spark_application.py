@@ -8,7 +8,7 @@ number of executors: a change of parallelism must never edit a running applicati
 import copy
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from balanced_source_operator.resources.identity import Identity
@@ -37,6 +37,13 @@ DEFAULT_CONF: Final[Mapping[str, str]] = {
         "org.apache.spark.deploy.k8s.features.NetworkPolicyFeatureStep"
     ),
 }
+
+RACK: Final[Mapping[str, Any]] = {
+    "name": "BALANCED_SOURCE_RACK",
+    "valueFrom": {"fieldRef": {"fieldPath": "metadata.labels['topology.kubernetes.io/zone']"}},
+}
+"""Executors fetch from replicas in their zone. Kubernetes copies the node's label to the pod (1.35 and later); where it
+does not, this is empty, and then it is ignored."""
 
 _RETRY_SECONDS: Final = 10
 _SUBMISSION_RETRIES: Final = 5
@@ -133,7 +140,7 @@ def _driver(source: Identity, application: Application, secrets: tuple[str, ...]
         "memory": application.driver.memory,
         "serviceAccount": application.service_account,
         "labels": {NAME_LABEL: source.name},
-        "template": _template(application.driver.template, DRIVER_CONTAINER, environment, secrets),
+        "template": _template(application.driver.template, DRIVER_CONTAINER, _variables(environment), secrets),
     }
 
 
@@ -143,12 +150,19 @@ def _executor(source: Identity, application: Application, secrets: tuple[str, ..
         "memory": application.executor.memory,
         "instances": executors(parallelism, application.executor.cores),
         "labels": {NAME_LABEL: source.name},
-        "template": _template(application.executor.template, EXECUTOR_CONTAINER, {}, secrets),
+        "template": _template(application.executor.template, EXECUTOR_CONTAINER, [RACK], secrets),
     }
 
 
+def _variables(values: Mapping[str, str]) -> list[Mapping[str, Any]]:
+    return [{"name": name, "value": value} for name, value in values.items()]
+
+
 def _template(
-    given: Mapping[str, Any] | None, container: str, environment: Mapping[str, str], secrets: tuple[str, ...]
+    given: Mapping[str, Any] | None,
+    container: str,
+    environment: Sequence[Mapping[str, Any]],
+    secrets: tuple[str, ...],
 ) -> dict[str, Any]:
     """The user's template with what we need in Spark's container; what the user set stays."""
     template: dict[str, Any] = copy.deepcopy(dict(given or {}))
@@ -159,7 +173,8 @@ def _template(
         ours = {"name": container}
         containers.insert(0, ours)
     env = ours.setdefault("env", [])
-    env.extend({"name": key, "value": value} for key, value in environment.items())
+    chosen = {variable.get("name") for variable in env}
+    env.extend(copy.deepcopy(dict(v)) for v in environment if v is not RACK or v["name"] not in chosen)
     for secret in secrets:
         volume = f"bsrc-secret-{secret}"[:63].rstrip("-.").replace(".", "-")
         # Optional: a Secret that is not there keeps its cluster from being read, not the pods from starting.
