@@ -1,11 +1,13 @@
 """Bad input and faults: a sentence that says what to do, a retry, and the running query untouched."""
 
+import base64
 import json
 from typing import Any
 
 import pytest
 
-from balanced_source.documents.storage import PLAIN_KEY
+from balanced_source.documents.storage import PLAIN_KEY, unpack
+from balanced_source_operator.resources.documents import blob_of
 from support.stand_in_driver import StandInDriver
 from support.story.operator_process import OperatorProcess
 from support.story.watch import SourceView
@@ -179,9 +181,11 @@ def test_one_unreachable_cluster_does_not_hold_up_the_others(world: World) -> No
 
 
 def test_wrong_credentials_are_said_and_right_ones_are_picked_up(
-    world: World, tmp_path_factory: pytest.TempPathFactory
+    world: World, operator: OperatorProcess, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    security = KafkaSecurity(users={"alice": "right"})
+    """Neither is in any object, event or log afterwards, plain, packed or encoded."""
+    right, wrong = "correct-horse", "battery-staple"
+    security = KafkaSecurity(users={"alice": right})
     with KafkaCluster("secured", tmp_path_factory.mktemp("secured"), security=security) as secured:
         secured.admin.create_topic(world.topic, partitions=2)
         settings = secured.client_config(Listener.SASL, user="alice", mechanism=Mechanism.PLAIN)
@@ -193,7 +197,7 @@ def test_wrong_credentials_are_said_and_right_ones_are_picked_up(
             "generic",
             "kafka",
             "--from-literal=sasl.username=alice",
-            "--from-literal=sasl.password=wrong",
+            f"--from-literal=sasl.password={wrong}",
         )
         cluster = {
             "name": "main",
@@ -205,11 +209,16 @@ def test_wrong_credentials_are_said_and_right_ones_are_picked_up(
 
         condition = world.wait_condition("Degraded", "True", "AuthenticationFailed", timeout=60)
         assert "check the credentials in propertiesFrom" in condition["message"]
-        world.kubectl("patch", "secret", "kafka", "-p", '{"stringData":{"sasl.password":"right"}}')
+        world.kubectl("patch", "secret", "kafka", "-p", json.dumps({"stringData": {"sasl.password": right}}))
 
         world.wait_condition("Degraded", "False", timeout=60)
-        for document in ("enumerator", "assignment"):
-            assert "right" not in json.dumps(world.config_map(document))
+        kinds = "configmaps,events,bsrc,sparkapplications,roles,rolebindings"
+        told = world.kubectl("get", kinds, "-o", "json")
+        documents = [unpack(blob_of(world.config_map(name) or {})) for name in ("enumerator", "assignment")]
+    assert "AuthenticationFailed" in told
+    everything = "\n".join([told, *documents, operator.log])
+    encoded = [base64.b64encode(secret.encode()).decode() for secret in (right, wrong)]
+    assert not [secret for secret in (right, wrong, *encoded) if secret in everything]
 
 
 def test_a_missing_secret_is_named(world: World) -> None:
