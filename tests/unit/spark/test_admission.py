@@ -2,8 +2,12 @@
 
 from collections.abc import Mapping
 
+import pytest
+from confluent_kafka import KafkaException
+
 from balanced_source.api import SplitId
 from balanced_source.connectors.kafka import OnDataLoss, ReadLimits
+from balanced_source.errors import RefusedDiscoveryError
 from balanced_source_spark.admission import Admission
 from balanced_source_spark.kafka.record_sizes import RecordSizes
 from balanced_source_spark.options import parse_options
@@ -54,6 +58,18 @@ def test_bytes_are_counted_by_samples_of_the_topic() -> None:
     for _ in range(3):
         assert admission.cap({A: 0, B: 0}, {A: 99, B: 99}, ReadLimits(max_bytes=1000), may_wait=True) == {A: 5, B: 5}
     assert len(asked) == 1, "one sample per topic, good for a minute"
+
+
+@pytest.mark.parametrize("error", [LookupError("no Secret"), RefusedDiscoveryError("no"), KafkaException("down")])
+def test_a_sample_that_cannot_be_taken_ends_no_query(error: Exception) -> None:
+    """The limit in bytes has to do without; it is asked again in a minute."""
+
+    def sample(_split_id: SplitId, _offset: int) -> float:
+        raise error
+
+    admission = Admission(RecordSizes(sample))
+
+    assert admission.cap({A: 0}, {A: 99}, ReadLimits(max_bytes=1000, max_records=7), may_wait=True)[A] <= 7
 
 
 def test_the_options_of_spark_s_own_source_are_understood() -> None:

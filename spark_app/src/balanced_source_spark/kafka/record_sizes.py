@@ -9,6 +9,7 @@ import structlog
 from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
 
 from balanced_source.api import SplitId
+from balanced_source.errors import BalancedSourceError
 
 FRESH: Final = 60.0
 """Seconds for which a sample of a topic is good."""
@@ -56,7 +57,7 @@ class RecordSizes:
             del self._pending[topic]
             try:
                 size = future.result()
-            except KafkaException:
+            except (KafkaException, BalancedSourceError, LookupError):  # also a Secret that is not there now
                 log.warning("cannot tell how large records are now", cluster=topic[0], topic=topic[1])
                 continue
             if size is not None:
