@@ -14,6 +14,8 @@ JOBS: Final = "jobs"
 RELEASE: Final = "balanced-source"
 CHART: Final = CHECKOUT / "charts" / "balanced-source"
 SPLITS: Final = sum(TOPICS.values())
+SLOTS: Final = 2
+"""Readers that an executor has room for."""
 
 
 class Scene:
@@ -114,7 +116,7 @@ class Scene:
                 "spark.kubernetes.executor.request.cores": "100m",
             },
             "driver": {"memory": "768m", "template": self._template("spark-kubernetes-driver")},
-            "executor": {"cores": 2, "memory": "768m", "template": self._template("spark-kubernetes-executor")},
+            "executor": {"cores": SLOTS, "memory": "768m", "template": self._template("spark-kubernetes-executor")},
         }
 
     def _template(self, container: str) -> dict[str, Any]:

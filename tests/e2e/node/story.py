@@ -14,7 +14,7 @@ from pathlib import Path
 import typer
 from rich.console import Console
 
-from e2e.node.scene import JOBS, SPLITS, SYSTEM, TOPICS, Scene
+from e2e.node.scene import JOBS, SLOTS, SPLITS, SYSTEM, TOPICS, Scene
 from support.story.load import Load
 from support.story.sink import Delivery, check_delivery, rows
 from testbed.choice import new_cluster
@@ -106,6 +106,9 @@ def rescale(scene: Scene, progress: Progress, readers: int) -> list[str]:
     with progress.step(f'kubectl patch bsrc/orders {{"spec":{{"parallelism":{readers}}}}}'):
         scene.source.patch({"parallelism": readers})
         scene.source.wait_adopted(parallelism=readers, splits=SPLITS, timeout=_PATIENCE)
+    executors = -(-readers // SLOTS)
+    with progress.step(f"{executors} executors are left, or have come"):
+        wait_until(lambda: len(scene.pods("executor")) == executors, _PATIENCE, "executors to follow", interval=1)
     balance = scene.source.status["balance"]
     complaints = [] if balance["max"] - balance["min"] <= 1 else [f"{readers} readers are not balanced: {balance}"]
     if _run_of(scene) != before:
