@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import sys
+import threading
 from pathlib import Path
 
 import psutil
@@ -22,8 +23,22 @@ def die() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+def die_when_there(path: Path) -> None:
+    """Spark writes its logs by renaming: what is there is whole."""
+
+    def watch() -> None:
+        while not path.exists():
+            threading.Event().wait(0.001)
+        die()
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
 def main(folder: str, options: str, step: str) -> None:
-    """Read everything into `folder`; die at `step`: `offsets` (logged), `run` (not committed), or never."""
+    """Read everything into `folder`.
+
+    Die at `step`: `offsets` (logged), `run` (not committed), `commit` (committed, and nothing planned since), or never.
+    """
     os.environ.update(SPARK_LOCAL_IP="127.0.0.1", PYSPARK_PYTHON=sys.executable)
     spark = (
         SparkSession.builder.master("local[2]")
@@ -34,6 +49,8 @@ def main(folder: str, options: str, step: str) -> None:
     spark.sparkContext.setLogLevel("ERROR")
     register(spark)
 
+    checkpoint = Path(folder) / "ck"
+
     def sink(rows: DataFrame, number: int) -> None:
         if step == "offsets" and rows.count():
             die()
@@ -43,10 +60,14 @@ def main(folder: str, options: str, step: str) -> None:
         partial.replace(Path(folder) / f"{number}.json")
         if step == "run" and listed:
             die()
+        if step == "commit" and listed:
+            die_when_there(checkpoint / "commits" / str(number))
 
     rows = spark.readStream.format("balanced").options(**json.loads(options)).load()
-    writer = rows.writeStream.foreachBatch(sink).option("checkpointLocation", str(Path(folder) / "ck"))
+    writer = rows.writeStream.foreachBatch(sink).option("checkpointLocation", str(checkpoint))
     writer.trigger(availableNow=True).start().awaitTermination()
+    if step == "commit":
+        die()  # the query was quicker than the watch
 
 
 if __name__ == "__main__":

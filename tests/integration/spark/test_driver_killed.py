@@ -28,18 +28,25 @@ def drive(folder: Path, given: dict[str, str], step: str) -> int:
     return run.returncode
 
 
+def newest(log: Path) -> int:
+    """Number of the last micro-batch in one of Spark's logs; -1 if there is none."""
+    return max((int(path.name) for path in log.glob("[0-9]*")), default=-1)
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(1500)
 def test_a_driver_that_is_killed_at_any_step_loses_and_repeats_nothing(
     kafka: KafkaCluster, topic: str, tmp_path: Path
 ) -> None:
-    """Offsets logged and nothing run; sink written and not committed; committed, and then more."""
+    """Offsets logged and nothing run; sink written and not committed; committed; and one that lives."""
     given = options(kafka, topic, parallelism="2")
-    codes = []
-    for step in ("offsets", "run", "never"):
+    codes, unfinished = [], []
+    for step in ("offsets", "run", "commit", "never"):
         kafka.admin.produce(topic, [b"x"] * 500)
         codes.append(drive(tmp_path, given, step))
+        unfinished.append(newest(tmp_path / "ck/offsets") - newest(tmp_path / "ck/commits"))
 
     written = Counter(tuple(record) for path in tmp_path.glob("*.json") for record in json.loads(path.read_text()))
-    assert codes == [KILLED, KILLED, 0]
+    assert codes == [KILLED, KILLED, KILLED, 0]
+    assert unfinished == [1, 1, 0, 0], "each was killed where it should be"
     assert written == everything(kafka, topic)
