@@ -50,6 +50,7 @@ def coordinator_key(coordinator: SourceCoordinator[Any, Any]) -> Key:
         tuple(context.readers),
         frozenset(call_keys(coordinator)),
         coordinator._must_persist,
+        context.told_finished,
     )
 
 

@@ -126,7 +126,7 @@ MUTANTS: Final = (
     Mutant(
         name="a reader that lost its checkpoint starts where it was assigned",
         breaks=("X11", "rule 8"),
-        where=f"{_COORDINATOR}._absorb_positions",
+        where="coordinator.registration:absorbed",
         old="if report is None:",
         new="if True:",
         setting=_WIPE,

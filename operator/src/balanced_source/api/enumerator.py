@@ -277,8 +277,8 @@ class SplitEnumerator(ABC, Generic[SplitT, StateT]):
     def handle_finished(self, split_ids: Sequence[SplitId]) -> None:
         """Called when a report shows that owned splits have reached their stopping position.
 
-        They stay assigned, without work. Called again with every later report of their host, so it must change nothing
-        for splits that it knows as finished.
+        They stay assigned, without work. Called once for a split; again after a restart of the operator, and when the
+        split was given anew, so it must change nothing for splits that it knows as finished.
         """
 
     def rebalance(self, cause: RebalanceCause) -> None:

@@ -48,12 +48,15 @@ class CoordinatorContext(SplitEnumeratorContext[SplitT], Generic[SplitT]):
         self.readers: Mapping[int, ReaderInfo[SplitT]] = {}
         self.calls: Mapping[int, PendingCall] = {}
         self.last_call = 0
+        self.told_finished: frozenset[SplitId] = frozenset()
+        """Splits of which the enumerator was told, by this process, that they have reached their end."""
         self.turn = Turn()
 
     def fork(self) -> "CoordinatorContext[SplitT]":
         """A copy that goes its own way; every part is immutable but the turn, which starts anew."""
         copy = CoordinatorContext(self.state)
         copy.readers, copy.calls, copy.last_call = self.readers, self.calls, self.last_call
+        copy.told_finished = self.told_finished
         copy.turn = Turn(now=self.turn.now)
         return copy
 
@@ -107,9 +110,10 @@ class CoordinatorContext(SplitEnumeratorContext[SplitT], Generic[SplitT]):
             splits=changed(state.splits, added=splits),
             revoking=revoking,
             tracker=state.tracker.record(uncovered),
-            retained=state.retained - owners.keys(),
+            retained=state.retained.difference(owners),
             reclaimed=frozenset(reclaimed),
         )
+        self.told_finished = self.told_finished.difference(owners)
         self.turn.is_changed = True
 
     def move_splits(self, owners: Mapping[SplitId, int]) -> None:
@@ -154,6 +158,7 @@ class CoordinatorContext(SplitEnumeratorContext[SplitT], Generic[SplitT]):
             tracker=state.tracker.forget(s for s in gone if s not in revoking),
             retained=state.retained | dropped if retain else state.retained,
         )
+        self.told_finished -= dropped
         self.turn.is_changed = True
 
     def forget_splits(self, split_ids: Iterable[SplitId]) -> None:

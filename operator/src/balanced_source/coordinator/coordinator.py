@@ -4,7 +4,7 @@ One turn is the handling of one event. It ends with at most one new epoch, howev
 with effects in write-ahead order: the state first, then the assignment that it implies, then everything else.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Generic, Self, assert_never
 
@@ -21,7 +21,7 @@ from balanced_source.api import (
     SplitId,
     SupportsSplitReassignmentOnRecovery,
 )
-from balanced_source.coordinator import mailbox, recovery
+from balanced_source.coordinator import mailbox, recovery, registration
 from balanced_source.coordinator.context import CoordinatorContext, PendingCall, Turn
 from balanced_source.coordinator.effects import Effect, PersistState, PublishAssignment
 from balanced_source.coordinator.events import (
@@ -47,7 +47,6 @@ from balanced_source.documents.assignment import Assignment
 from balanced_source.documents.report import HostReport
 from balanced_source.errors import ContractViolationError
 from balanced_source.lifecycles import HOST, HostEvent, HostPhase
-from balanced_source.maps import changed
 
 
 class SourceCoordinator(Generic[SplitT, StateT]):
@@ -188,7 +187,7 @@ class SourceCoordinator(Generic[SplitT, StateT]):
     # --- reader hosts -------------------------------------------------------------------------------------------
 
     def _on_report(self, report: HostReport) -> None:
-        if report.lineage > self.state.lineage or self._is_ahead(report):
+        if registration.is_ahead(self.state, report):
             self._start_over(report)
         host = self.state.hosts.get(report.host)
         if host is None or report.lineage < self.state.lineage or report.incarnation < max(1, host.incarnation):
@@ -198,18 +197,8 @@ class SourceCoordinator(Generic[SplitT, StateT]):
         elif host.report is None or report.sequence > host.report.sequence:
             self._progress(host, report)
 
-    def _is_ahead(self, report: HostReport) -> bool:
-        """Whether a host holds an epoch of ours that we do not know: then our state is an older copy."""
-        host = self.state.hosts.get(report.host)
-        is_known = host is not None and 0 < report.incarnation == host.incarnation
-        return is_known and report.lineage == self.state.lineage and report.epoch > self.state.epoch
-
     def _start_over(self, report: HostReport) -> None:
-        """What is known about hosts is not true any more: all of them register again, in a new lineage."""
-        lineage = max(self.state.lineage, report.lineage) + 1
-        epoch = max(self.state.epoch, report.epoch)
-        hosts = {n: HostState(phase=HOST.after(h.phase, HostEvent.FORGOTTEN)) for n, h in self.state.hosts.items()}
-        self._context.state = replace(self.state, lineage=lineage, epoch=epoch, hosts=hosts, outbox=())
+        self._context.state = registration.started_over(self.state, report)
         self._context.turn.is_changed = True
         self._context.report(
             "StateOutdated", "the stored enumerator state is older than what readers hold: asking them", warning=True
@@ -217,50 +206,18 @@ class SourceCoordinator(Generic[SplitT, StateT]):
 
     def _register(self, report: HostReport) -> None:
         """A new incarnation: nobody of the old one is served any more, and the report waits behind the gate."""
-        before = self.state.hosts[report.host]
-        self._absorb_positions(report.host)
-        # Should the enumerator state have been lost, the host's checkpoint still knows how far epochs had come.
-        is_former = not self.state.hosts[report.host].known_from and not recovery.is_blank(report)
-        has_history = self.state.has_history or is_former
-        self._context.state = replace(self.state, epoch=max(self.state.epoch, report.epoch), has_history=has_history)
-        self._set_host(
-            report.host,
-            HostState(
-                incarnation=report.incarnation,
-                phase=HOST.after(before.phase, HostEvent.REGISTERED),
-                report=report,
-                known_from=before.known_from,
-            ),
-        )
+        before, context = self.state.hosts[report.host], self._context
+        context.state = registration.absorbed(self.state, report.host)
+        if before.phase is HostPhase.RECOVERING and before.report is not None:
+            # That report never passed the gate: the enumerator keeps the positions of what nobody owns.
+            for subtask, splits in registration.unclaimed(self.state, self.source, before.report).items():
+                self._take_back(splits, subtask)
+        context.state = registration.registered(self.state, report)
         self._drop_readers(report.host)
         if recovery.waiting_for(self.state):
-            self._context.readers = {}  # nor does a host get anything that is yet to come: it may hold other splits
+            context.readers = {}  # nor does a host get anything that is yet to come: it may hold other splits
         self._must_persist = True
         self._open_gate()
-
-    def _absorb_positions(self, name: str) -> None:
-        """What the predecessor reported stays known, should the new incarnation have lost its Spark checkpoint."""
-        state = self.state
-        report = state.hosts[name].report
-        if report is None:
-            return
-        mine = frozenset(state.subtasks_of(name))
-        known = state.splits_now(s for s, o in state.owners.items() if o in mine)
-        self._context.state = replace(state, splits=changed(state.splits, added=known))
-        if state.hosts[name].phase is HostPhase.RECOVERING:
-            self._keep_unclaimed(report)
-
-    def _keep_unclaimed(self, report: HostReport) -> None:
-        """A report that never passed the gate named splits that nobody owns: the enumerator keeps their positions."""
-        subtasks = self.state.subtasks_of(report.host)
-        for subtask in subtasks:
-            unknown = [
-                self.source.create_split(s, report.positions[s], report.attributes.get(s, {}))
-                for s, owner in sorted(report.owners.items())
-                if s not in self.state.owners and subtasks[owner % len(subtasks)] == subtask
-            ]
-            if unknown:
-                self.enumerator.add_splits_back(unknown, subtask)
 
     def _open_gate(self) -> None:
         done = recovery.recover(self.state, self.source)
@@ -272,30 +229,15 @@ class SourceCoordinator(Generic[SplitT, StateT]):
         if done.released:
             self.enumerator.handle_revoked(done.released)
         for subtask, splits in done.back.items():
-            self.enumerator.add_splits_back(splits, subtask)
+            self._take_back(splits, subtask)
         context.readers = {**context.readers, **done.readers}
         may_deal_anew = isinstance(self.source, SupportsSplitReassignmentOnRecovery)
         if not may_deal_anew:
-            self._keep_reported(done.readers)
+            context.state = registration.with_reported(self.state, done.readers)
         for subtask in done.readers:
             self.enumerator.add_reader(subtask)
         if done.is_full and may_deal_anew:
             self.enumerator.rebalance(RebalanceCause.RECOVERY)
-
-    def _keep_reported(self, readers: Mapping[int, ReaderInfo[SplitT]]) -> None:
-        """Without the opt-in of FLIP-537 a reader keeps what it reported, unless somebody else has it now."""
-        state = self.state
-        kept = {
-            split.split_id: (subtask, split)
-            for subtask, reader in readers.items()
-            for split in reader.reported_splits
-            if split.split_id not in state.owners
-        }
-        self._context.state = replace(
-            state,
-            owners={**state.owners, **{s: subtask for s, (subtask, _) in kept.items()}},
-            splits={**state.splits, **{s: split for s, (_, split) in kept.items()}},
-        )
 
     def _progress(self, host: HostState, report: HostReport) -> None:
         phase = HOST.after(host.phase, HostEvent.REPORTED)
@@ -369,10 +311,16 @@ class SourceCoordinator(Generic[SplitT, StateT]):
         if self.source.boundedness is Boundedness.CONTINUOUS_UNBOUNDED:
             return
         state = self.state
-        splits = state.splits_now(s for s in report.positions if s in state.splits)
+        told = self._context.told_finished
+        splits = state.splits_now(s for s in report.positions if s in state.splits and s not in told)
         finished = [s for s, split in splits.items() if _is_finished(split)]
         if finished:
+            self._context.told_finished = told.union(finished)
             self.enumerator.handle_finished(sorted(finished))
+
+    def _take_back(self, splits: list[SplitT], subtask: int) -> None:
+        self._context.told_finished = self._context.told_finished.difference(split.split_id for split in splits)
+        self.enumerator.add_splits_back(splits, subtask)
 
     def _on_host_lost(self, event: HostLost) -> None:
         host = self.state.hosts.get(event.host)
@@ -401,7 +349,7 @@ class SourceCoordinator(Generic[SplitT, StateT]):
         context.state = mailbox.dropped(self.state, range(parallelism, before))
         context.readers = {s: reader for s, reader in context.readers.items() if s < parallelism}
         for subtask in sorted(orphans):
-            self.enumerator.add_splits_back(orphans[subtask], subtask)
+            self._take_back(orphans[subtask], subtask)
         self._add_readers(range(before, parallelism))
         self.enumerator.rebalance(RebalanceCause.RESCALE)
 
@@ -419,6 +367,7 @@ class SourceCoordinator(Generic[SplitT, StateT]):
         context.turn.is_changed |= bool(self.state.no_more_splits)
         context.state = replace(self.state, no_more_splits=frozenset())
         self.source = source
+        context.told_finished = frozenset()
         self.enumerator.handle_source_change(source)
         self._publish_new_settings()
         self._must_persist = True

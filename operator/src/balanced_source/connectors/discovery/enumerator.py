@@ -8,7 +8,6 @@ from balanced_source import assigners
 from balanced_source.api import (
     IDENTITY,
     CallFailure,
-    ReaderInfo,
     RebalanceCause,
     RebalanceMode,
     Source,
@@ -18,6 +17,7 @@ from balanced_source.api import (
     SplitsAssignment,
     is_other,
 )
+from balanced_source.connectors.discovery.reported import take_reported
 from balanced_source.connectors.discovery.source import DiscoveringSource
 from balanced_source.connectors.discovery.values import (
     Alarm,
@@ -87,7 +87,8 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
 
     def add_reader(self, subtask_id: int) -> None:
         reader = self.context.registered_readers()[subtask_id]
-        self._take_reported(reader)
+        self.state, unwanted = take_reported(self.state, reader, self.context.current_assignments(), self.source)
+        self.context.forget_splits(unwanted)
         self._assign()
 
     def add_splits_back(self, splits: Sequence[SplitT], subtask_id: int) -> None:
@@ -184,13 +185,7 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
 
     def _keep_scopes(self, scopes: frozenset[str]) -> None:
         """Forget what is known about scopes that are no more; one without positions left returns like a new one."""
-        life = self.life
-        self.life = replace(
-            life,
-            answered=life.answered & scopes,
-            failures={s: n for s, n in life.failures.items() if s in scopes},
-            problems={s: p for s, p in life.problems.items() if s in scopes},
-        )
+        self.life = self.life.within(scopes)
         # What appears on a scope whose positions are kept for a return is new, wherever the user wanted to start.
         kept = scopes.union(self.source.scope_of(s) for s in self.state.retained)
         self.state = replace(self.state, discovered=self.state.discovered & kept)
@@ -241,26 +236,11 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
         self.context.call_async(self.source.discover(scope, number), self.handle_discovery, initial_delay=delay)
 
     def _scope_failed(self, scope: str, error: Exception) -> None:
-        failures = self.life.failures.get(scope, 0) + 1
-        is_told = failures >= self.source.failure_threshold
-        self.life = replace(
-            self.life,
-            failures={**self.life.failures, scope: failures},
-            problems={**self.life.problems, scope: error} if is_told else self.life.problems,
-            answered=self.life.answered | {scope},
-        )
-        self._ask(scope, delay=min(2.0 ** (failures - 1), MAX_BACKOFF))
+        self.life = self.life.failed(scope, error, threshold=self.source.failure_threshold)
+        self._ask(scope, delay=min(2.0 ** (self.life.failures[scope] - 1), MAX_BACKOFF))
 
     def _scope_listed(self, scope: str, result: Discovered) -> None:
-        problems = {s: p for s, p in self.life.problems.items() if s != scope}
-        if result.problem is not None:
-            problems[scope] = result.problem
-        self.life = replace(
-            self.life,
-            failures={s: n for s, n in self.life.failures.items() if s != scope},
-            problems=problems,
-            answered=self.life.answered | {scope},
-        )
+        self.life = self.life.listed(scope, result.problem)
         listed = self._without_replaced(scope, result)
         unsure = self._find_removed(scope, listed)
         self._find_new(scope, listed)
@@ -349,43 +329,6 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
             self.state = replace(self.state, discovered=self.state.discovered | {scope})
 
     # --- assignment ---------------------------------------------------------------------------------------------
-
-    def _take_reported(self, reader: ReaderInfo[SplitT]) -> None:
-        """What a reader reported beyond what it owns goes back to it, once a discovery tells that it still exists.
-
-        Nothing that was reported before is erased: a reader that registers again with an empty report has lost its
-        Spark checkpoint, and the positions known here are all that is left.
-        """
-        owned, state = self.context.current_assignments(), self.state
-        unassigned, preferred = dict(state.unassigned), dict(state.preferred)
-        retained, unwanted = dict(state.retained), []
-        reads = {split.split_id for split in reader.reported_splits}
-        for split in (*reader.retained_splits, *reader.reported_splits):
-            split_id = split.split_id
-            if split_id in unassigned and is_other(split.attributes(), unassigned[split_id].attributes()):
-                continue  # a former split of this id: it says nothing of the present one
-            if split_id in retained:
-                retained[split_id] = replace(retained[split_id], split=_further(retained[split_id].split, split))
-            elif split_id not in owned and self.source.subscribes(split_id):
-                # Who reads it has the word; who had it before somebody else did can only move it forward.
-                last = preferred.setdefault(split_id, reader.subtask_id)
-                has_the_word = split_id in reads and last == reader.subtask_id
-                unassigned[split_id] = split if has_the_word else _further(unassigned.get(split_id, split), split)
-            elif split_id not in owned:
-                unwanted.append(split_id)
-        self.context.forget_splits(unwanted)
-        self.state = replace(
-            state,
-            unassigned=unassigned,
-            preferred=preferred,
-            retained=retained,
-            discovered=state.discovered | self._seen_before(reader),
-        )
-
-    def _seen_before(self, reader: ReaderInfo[SplitT]) -> frozenset[str]:
-        """Whoever holds splits of a scope has seen its first discovery: what is found there now is new."""
-        held = (*reader.reported_splits, *reader.retained_splits)
-        return frozenset(self.source.scope_of(split.split_id) for split in held).intersection(self.source.scopes())
 
     def _assign(self) -> None:
         """Give owners to all that may have one, then tell readers if that was all."""
@@ -480,13 +423,6 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
             and life.answered.issuperset(self.source.scopes())
             and not (life.in_flight or life.missing or life.failures or state.unassigned)
         )
-
-
-def _further(one: SplitT, other: SplitT) -> SplitT:
-    """The one that has been read further."""
-    if one.position is None or other.position is None:
-        return one if other.position is None else other
-    return one if one.position >= other.position else other
 
 
 def _some(split_ids: Sequence[SplitId], limit: int = 3) -> str:

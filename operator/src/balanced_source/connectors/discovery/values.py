@@ -1,8 +1,8 @@
 """What an enumerator that discovers its splits asks, gets, and remembers."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from dataclasses import dataclass, field, replace
+from typing import Generic, Self, TypeVar
 
 from balanced_source.api import AsyncCall, RebalanceCause, SourceSplit, SplitId
 from balanced_source.assigners import DriftWatch
@@ -72,6 +72,35 @@ class Life:
     rounds: Mapping[str, int] = field(default_factory=dict)
     cause: RebalanceCause = RebalanceCause.RESCALE
     drift: DriftWatch | None = None
+
+    def failed(self, scope: str, error: Exception, *, threshold: int) -> Self:
+        """A scope did not answer; people are told from the `threshold`-th time in a row on."""
+        failures = self.failures.get(scope, 0) + 1
+        return replace(
+            self,
+            failures={**self.failures, scope: failures},
+            problems={**self.problems, scope: error} if failures >= threshold else self.problems,
+            answered=self.answered | {scope},
+        )
+
+    def listed(self, scope: str, problem: Exception | None) -> Self:
+        """A scope answered, perhaps with something that people should know."""
+        problems = {s: p for s, p in self.problems.items() if s != scope}
+        return replace(
+            self,
+            failures={s: n for s, n in self.failures.items() if s != scope},
+            problems=problems if problem is None else {**problems, scope: problem},
+            answered=self.answered | {scope},
+        )
+
+    def within(self, scopes: frozenset[str]) -> Self:
+        """Without what is known about other scopes."""
+        return replace(
+            self,
+            answered=self.answered & scopes,
+            failures={s: n for s, n in self.failures.items() if s in scopes},
+            problems={s: p for s, p in self.problems.items() if s in scopes},
+        )
 
 
 class Discover(AsyncCall):
