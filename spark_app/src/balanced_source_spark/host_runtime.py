@@ -171,6 +171,20 @@ class HostRuntime:
             raise ChannelError(f"no assignment was seen within {timeout:.0f} s: is the operator running?")
         return self._settings
 
+    def first_assignment(self, *, timeout: float) -> Assignment:
+        """Wait for an assignment; for queries that end by themselves, which cannot come back for it later.
+
+        Raises:
+            ChannelError: there is none after `timeout` seconds, or none will come until somebody acts.
+        """
+        deadline = time.monotonic() + timeout
+        while (assignment := self.newest_assignment(timeout=_RETRY_FIRST)) is None:
+            if (refusal := self._channel.refusal()) is not None:
+                raise ChannelError(refusal)
+            if time.monotonic() > deadline:
+                raise ChannelError(f"no assignment was seen within {timeout:.0f} s: is the operator running?")
+        return assignment
+
     def newest_assignment(self, *, timeout: float) -> Assignment | None:
         """The newest assignment that was seen, for whichever incarnation; waits for the first one."""
         with self._lock:

@@ -130,11 +130,7 @@ class StreamPlanner:
         return stream_offset.to_json(StreamOffset())
 
     def prepareForTriggerAvailableNow(self) -> None:
-        assignment = self._runtime.newest_assignment(timeout=self._options.start_timeout)
-        if assignment is None:
-            raise ChannelError(
-                f"no assignment was seen within {self._options.start_timeout:.0f} s: is the operator running?"
-            )
+        assignment = self._runtime.first_assignment(timeout=self._options.start_timeout)
         self._targets = dict(self._ends.get_all(assignment.owners, timeout=self._options.start_timeout))
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:

@@ -32,6 +32,9 @@ class Channel:
     def write(self, report: HostReport) -> None:
         self.reports.append(report)
 
+    def refusal(self) -> str | None:
+        return None
+
     def close(self) -> None:
         self.listener = None
 

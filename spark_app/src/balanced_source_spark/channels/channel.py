@@ -36,6 +36,10 @@ class AssignmentChannel(Protocol):
         """
         ...
 
+    def refusal(self) -> str | None:
+        """Why no assignment will come until somebody acts; None if there is no reason, or it is told elsewhere."""
+        ...
+
     def close(self) -> None:
         """Stop following."""
         ...

@@ -2,9 +2,11 @@
 
 from typing import Any
 
+from balanced_source.connectors.discovery.enumerator import DiscoveringSplitEnumerator
 from balanced_source.connectors.kafka import KafkaSource
 from balanced_source.coordinator import ParallelismChanged, ReportReceived, SourceCoordinator
 from balanced_source.documents.report import HostReport
+from balanced_source.errors import RefusedDiscoveryError
 from balanced_source_adapters.coordinator_loop import CallExecutor, CoordinatorLoop
 from balanced_source_spark.channels.channel import AssignmentListener
 
@@ -32,6 +34,17 @@ class EmbeddedChannel:
         """Change the number of readers while the query runs."""
         if self._loop is not None:
             self._loop.put(ParallelismChanged(parallelism))
+
+    def refusal(self) -> str | None:
+        """What the first discovery, or the look-up of start offsets, was refused for."""
+        problems = self._coordinator.enumerator.problems().values()
+        refused = [str(p) for p in problems if isinstance(p, RefusedDiscoveryError) and not self._is_listed(p.scope)]
+        return "; ".join(refused) or None
+
+    def _is_listed(self, scope: str) -> bool:
+        """Whether the scope was discovered all the same: then the problem is part of it, e.g. one missing topic."""
+        enumerator = self._coordinator.enumerator
+        return not (isinstance(enumerator, DiscoveringSplitEnumerator) and scope in enumerator.life.failures)
 
     def close(self) -> None:
         if self._loop is not None:

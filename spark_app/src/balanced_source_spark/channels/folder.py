@@ -51,6 +51,9 @@ class FolderChannel:
         except OSError as error:
             raise ChannelError(f"cannot write {path}: {error}") from error
 
+    def refusal(self) -> str | None:
+        return None
+
     def close(self) -> None:
         self._stop.set()
 

@@ -96,6 +96,9 @@ class KubernetesChannel:
             raise ChannelError(f"cannot write {self._names.readers}: {error}") from error
         self._mine = report
 
+    def refusal(self) -> str | None:
+        return None
+
     def close(self) -> None:
         self._stop.set()
 
