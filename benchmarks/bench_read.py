@@ -231,6 +231,8 @@ def _per_row(rows: int, whole: float, running: float, cpu: float) -> dict[str, f
 
 def _of_backlog(read: Reading) -> dict[str, float]:
     entry = _per_row(read.rows, read.whole, read.running, read.cpu)
+    if read.rows:
+        entry["jvm_cpu_s_per_million"] = round(read.jvm_cpu / read.rows * 1e6, 3)
     return {**entry, "python_mb": round(read.python_mb), "jvm_mb": round(read.jvm_mb)}
 
 

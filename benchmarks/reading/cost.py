@@ -20,6 +20,7 @@ class Cost:
 
     Attributes:
         cpu: seconds of user and system time, over all processes.
+        jvm_cpu: the part of JVMs; the rest is Python's.
         python_mb: largest sum of resident memory of Python workers and planning processes, this one left out.
         jvm_mb: the same of JVMs.
     """
@@ -29,8 +30,9 @@ class Cost:
         self._ignored = ignored | {child.pid for pid in ignored for child in _below(pid)}
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
-        self._before = 0.0
+        self._before = (0.0, 0.0)
         self.cpu = 0.0
+        self.jvm_cpu = 0.0
         self.python_mb = 0.0
         self.jvm_mb = 0.0
 
@@ -44,7 +46,7 @@ class Cost:
     ) -> None:
         self._stop.set()
         self._thread.join()
-        self.cpu = self._spent() - self._before
+        self.cpu, self.jvm_cpu = (now - before for now, before in zip(self._spent(), self._before, strict=True))
 
     def _processes(self) -> list[psutil.Process]:
         return [
@@ -52,18 +54,20 @@ class Cost:
             *(child for root in self._roots for child in _below(root.pid) if child.pid not in self._ignored),
         ]
 
-    def _spent(self) -> float:
-        """Times of the living, and of the dead that a living one has waited for."""
-        total = 0.0
+    def _spent(self) -> tuple[float, float]:
+        """Times of the living, and of the dead that a living one has waited for; and the JVMs' own part of it."""
+        total = jvm = 0.0
         for process in self._processes():
             try:
-                times = process.cpu_times()
+                times, name = process.cpu_times(), process.name()
             except psutil.Error:
                 continue
-            total += times.user + times.system
+            own = times.user + times.system
+            total += own
+            jvm += own if name == "java" else 0.0
             if process.pid != os.getpid():  # brokers and producers of earlier cases ended as our own children
                 total += times.children_user + times.children_system
-        return total
+        return total, jvm
 
     def _watch(self) -> None:
         while not self._stop.wait(_INTERVAL):

@@ -62,6 +62,7 @@ def read_backlog(flink: FlinkCluster, kafka: KafkaCluster, topic: str, *, reader
         whole=whole,
         running=_seconds(reading),
         cpu=cost.cpu,
+        jvm_cpu=cost.jvm_cpu,
         python_mb=cost.python_mb,
         jvm_mb=cost.jvm_mb,
     )

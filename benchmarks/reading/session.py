@@ -57,6 +57,7 @@ class Backlog:
     whole: float
     running: float
     cpu: float
+    jvm_cpu: float
     python_mb: float
     jvm_mb: float
 
@@ -86,6 +87,7 @@ def read_backlog(
         whole=whole,
         running=sum(p.durationMs["addBatch"] for p in progress) / 1000,
         cpu=cost.cpu,
+        jvm_cpu=cost.jvm_cpu,
         python_mb=cost.python_mb,
         jvm_mb=cost.jvm_mb,
     )
