@@ -245,7 +245,7 @@ def _of_stream(seen: Mapping[str, Any], seconds: float) -> dict[str, float]:
     }
     entry |= {"python_mb": round(seen["python_mb"]), "jvm_mb": round(seen["jvm_mb"])}
     quantile: Callable[[Sequence[float], int], float] = lambda v, q: statistics.quantiles(v, n=20)[q]  # noqa: E731
-    for key in ("trigger", "addBatch", "latency"):
+    for key in ("trigger", "addBatch", "planning", "logs", "latency"):
         values = seen[key]
         if values:
             entry[f"{key}_p50"] = round(statistics.median(values))

@@ -123,13 +123,20 @@ def watch_stream(
         "warm_up": warm_up,
         "batches": len(progress),
         "rows": sum(p.numInputRows for p in progress),
-        "trigger": [p.durationMs["triggerExecution"] for p in progress],
-        "addBatch": [p.durationMs["addBatch"] for p in progress],
+        "trigger": _sums(progress, "triggerExecution"),
+        "addBatch": _sums(progress, "addBatch"),
+        "planning": _sums(progress, "latestOffset", "getBatch", "queryPlanning"),
+        "logs": _sums(progress, "walCommit", "commitOffsets"),  # Spark's own, on this disk; nobody can save them
         "latency": [_latency(p) for p in progress],
         "cpu": cost.cpu,
         "python_mb": cost.python_mb,
         "jvm_mb": cost.jvm_mb,
     }
+
+
+def _sums(progress: list[Any], *steps: str) -> list[int]:
+    """Milliseconds of these steps, of each micro-batch."""
+    return [sum(p.durationMs.get(step, 0) for step in steps) for p in progress]
 
 
 def _warm_up(query: Any) -> float:
