@@ -15,9 +15,16 @@ TOPICS = {"orders": 8, "payments": 5}
 
 
 class Scene:
-    """See the module."""
+    """See the module.
 
-    def __init__(self, cluster: ProcessCluster, operator: OperatorProcess) -> None:
+    Args:
+        cluster: has a broker.
+        operator: not started yet.
+        slots: cores of an executor, if not those of the example.
+    """
+
+    def __init__(self, cluster: ProcessCluster, operator: OperatorProcess, *, slots: int | None = None) -> None:
+        self._slots = slots
         self.cluster = cluster
         self.operator = operator
         self.kubectl = cluster.control_plane.kubectl
@@ -37,6 +44,8 @@ class Scene:
             settings = spec["application"][role]
             settings["memory"] = "768m"
             settings["template"]["spec"]["volumes"] = [{"name": "data", "hostPath": {"path": str(self.data)}}]
+        if self._slots is not None:
+            spec["application"]["executor"]["cores"] = self._slots
         return manifest
 
     def apply(self) -> None:
