@@ -28,7 +28,7 @@ MAX_BYTES: Final = 8 << 20
 """Bytes of keys and values after which a record batch is full."""
 
 TELL_EVERY: Final = 60.0
-"""Seconds between two lines about a reader in an executor's log."""
+"""Seconds between two lines about a consumer in an executor's log."""
 
 _pool: Final[Pool[Any]] = Pool()
 _told: Final[dict[int, float]] = {}
@@ -58,12 +58,12 @@ def read_ranges(ranges: Sequence[SplitRange], settings: RangeReaderSettings) -> 
 
 
 def _tell(settings: RangeReaderSettings, reader: Any) -> None:
-    """One line per reader and minute in the executor's log: since its consumer was made. None in its first minute."""
+    """One line per consumer and minute in the executor's log: since its consumer was made. None in its first minute."""
     now = time.monotonic()
     if now - _told.setdefault(settings.reader, now) >= TELL_EVERY:
         _told[settings.reader] = now
         figures = {name: round(number, 3) for name, number in reader.counters().items()}
-        tell("info", "reader", cluster=settings.cluster, reader=settings.reader, **figures)
+        tell("info", "native consumer", cluster=settings.cluster, reader=settings.reader, **figures)
 
 
 def counters() -> list[Mapping[str, float]]:

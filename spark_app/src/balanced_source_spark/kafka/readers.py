@@ -3,16 +3,20 @@
 Both give the same rows and raise the same errors, and pass the same tests.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
+from typing import Final
 
 import pyarrow as pa
 
 from balanced_source.errors import InvalidSpecError
 from balanced_source.host import SplitRange
 from balanced_source_spark.kafka import native
+from balanced_source_spark.kafka.reading_log import ReadingLog
 from balanced_source_spark.kafka.settings import RangeReaderSettings
 from balanced_source_spark.kafka.task_log import tell
+
+_log: Final = ReadingLog()
 
 
 def read_ranges(ranges: Sequence[SplitRange], settings: RangeReaderSettings) -> Iterator[pa.RecordBatch]:
@@ -21,11 +25,14 @@ def read_ranges(ranges: Sequence[SplitRange], settings: RangeReaderSettings) -> 
     Raises:
         InvalidSpecError: the native reader is insisted on and not installed.
     """
-    if is_native(settings.implementation):
-        return native.read_ranges(ranges, settings)
+    read = native.read_ranges if is_native(settings.implementation) else _python_reader()
+    return _log.measured(read(ranges, settings), cluster=settings.cluster, reader=settings.reader)
+
+
+def _python_reader() -> Callable[[Sequence[SplitRange], RangeReaderSettings], Iterator[pa.RecordBatch]]:
     from balanced_source_spark.kafka import range_reader  # with it comes a client that the native one needs not
 
-    return range_reader.read_ranges(ranges, settings)
+    return range_reader.read_ranges
 
 
 @cache
