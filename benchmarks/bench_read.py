@@ -256,9 +256,10 @@ def _of_stream(seen: Mapping[str, Any], seconds: float) -> dict[str, float]:
 def show(name: str, result: Mapping[str, Any]) -> None:
     """The table for people: medians, and the spread of ratios."""
     keys = sorted({key for each in result["contestants"].values() for key in each})
-    table = Table("", *keys, title=name)
-    for contestant, figures in result["contestants"].items():
-        table.add_row(contestant, *(str(figures[key]["median"]) if key in figures else "-" for key in keys))
+    table = Table("", *result["contestants"], title=name)
+    for key in keys:
+        figures = (each.get(key) for each in result["contestants"].values())
+        table.add_row(key, *(str(each["median"]) if each else "-" for each in figures))
     console.print(table)
     for rival, ratios in result.get("ratios", {}).items():
         for contestant, by_key in ratios.items():
