@@ -22,7 +22,7 @@ from balanced_source.connectors.kafka import (
 )
 from balanced_source.connectors.kafka.pattern import PatternError, compiled
 from balanced_source.errors import InvalidSpecError
-from balanced_source_spark.kafka.arrow import PLAIN, TYPES
+from balanced_source_spark.kafka.names import COLUMNS, PLAIN
 from balanced_source_spark.kafka.settings import PREFETCH
 from balanced_source_spark.offset_options import ending_offsets, starting_offsets
 
@@ -147,10 +147,10 @@ def parse_options(raw: Mapping[str, str], *, is_batch: bool = False) -> Options:
 
 def _columns(value: str | None, *, include_headers: bool) -> tuple[str, ...]:
     if value is None:
-        return tuple(TYPES) if include_headers else PLAIN
+        return COLUMNS if include_headers else PLAIN
     chosen = tuple(name.strip() for name in value.split(","))
-    if unknown := [name for name in chosen if name not in TYPES]:
-        raise InvalidSpecError(f"no column {unknown[0]!r}; there are {', '.join(TYPES)}", field="options.columns")
+    if unknown := [name for name in chosen if name not in COLUMNS]:
+        raise InvalidSpecError(f"no column {unknown[0]!r}; there are {', '.join(COLUMNS)}", field="options.columns")
     if len(set(chosen)) != len(chosen):
         raise InvalidSpecError(f"a column is named twice in {value!r}", field="options.columns")
     return chosen

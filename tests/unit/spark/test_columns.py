@@ -3,12 +3,19 @@
 import pytest
 
 from balanced_source.errors import InvalidSpecError
-from balanced_source_spark.kafka.arrow import PLAIN, TYPES, arrow_schema
+from balanced_source_spark.kafka.arrow import TYPES, arrow_schema
 from balanced_source_spark.kafka.columns import record_batch
+from balanced_source_spark.kafka.names import COLUMNS, PLAIN
 from balanced_source_spark.options import parse_options
+from balanced_source_spark.schema import spark_schema
 from support.messages import FakeMessage
 
 EMBEDDED = {"kafka.bootstrap.servers": "b:9092", "subscribe": "t"}
+
+
+def test_every_name_has_its_types() -> None:
+    assert tuple(TYPES) == COLUMNS
+    assert spark_schema(COLUMNS).names == list(COLUMNS)
 
 
 def test_rows_have_exactly_the_columns_that_were_asked_for() -> None:

@@ -36,13 +36,17 @@ def loaded_by(code: str, watched: tuple[str, ...]) -> list[str]:
 @pytest.mark.parametrize(
     "code",
     [
-        pytest.param("import balanced_source_spark.data_source", id="any"),
         pytest.param("import balanced_source_spark.stream_reader", id="pickling"),
         pytest.param("import balanced_source_spark.task_reader, balanced_source_spark.kafka.native", id="task"),
     ],
 )
 def test_only_the_planning_process_loads_clients_and_planning(code: str) -> None:
     assert loaded_by(code, CLIENTS + PLANNING) == []
+
+
+def test_a_schema_is_made_without_arrow() -> None:
+    code = "from balanced_source_spark import data_source as d, options, schema; schema.spark_schema(options.PLAIN)"
+    assert loaded_by(code, ("pyarrow", *CLIENTS, *PLANNING)) == []
 
 
 def test_the_watch_sees_what_is_loaded() -> None:

@@ -5,6 +5,8 @@ from typing import Final
 
 import pyarrow as pa
 
+from balanced_source_spark.kafka.names import PLAIN
+
 _HEADER: Final = pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())])
 
 TYPES: Final[Mapping[str, pa.DataType]] = {
@@ -18,10 +20,7 @@ TYPES: Final[Mapping[str, pa.DataType]] = {
     "headers": pa.list_(pa.field("element", _HEADER)),
     "cluster": pa.string(),
 }
-"""All columns that rows can have, in the order of ``format("kafka")``, then `cluster`."""
-
-PLAIN: Final = tuple(name for name in TYPES if name != "headers")
-"""The columns that rows have unless something else is asked for."""
+"""Of all columns that rows can have, see `names.COLUMNS`."""
 
 
 def arrow_schema(columns: Sequence[str] = PLAIN) -> pa.Schema:

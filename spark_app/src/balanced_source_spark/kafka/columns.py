@@ -11,7 +11,8 @@ import pyarrow as pa
 from confluent_kafka import Message
 from pyarrow import compute
 
-from balanced_source_spark.kafka.arrow import PLAIN, TYPES, arrow_schema
+from balanced_source_spark.kafka.arrow import TYPES, arrow_schema
+from balanced_source_spark.kafka.names import PLAIN
 
 _TOPIC: Final = methodcaller("topic")
 _TIMESTAMP: Final = methodcaller("timestamp")

@@ -11,7 +11,7 @@ from typing import Any, Final
 from balanced_source.connectors.kafka import KafkaCluster
 from balanced_source.errors import BalancedSourceError
 from balanced_source_adapters.kafka_config import SecretReader, client_config
-from balanced_source_spark.kafka.arrow import PLAIN
+from balanced_source_spark.kafka.names import PLAIN
 
 STALL: Final = 120.0
 """Seconds without any progress until the task fails, like ``kafkaConsumer.pollTimeoutMs`` of Spark's own source."""
