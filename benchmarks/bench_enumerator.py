@@ -128,7 +128,8 @@ class World:
         while self.calls:
             call_id, call = self.calls.popitem()
             if isinstance(call, DiscoverKafka):
-                result: Any = Discovered(split_ids=by_cluster[call.scope])
+                found = by_cluster[call.scope]
+                result: Any = Discovered(split_ids=found, identities={s: self.topics.get(s[:2], "new") for s in found})
             elif isinstance(call, InitializeKafka):
                 result = [self._split(s) for s in call.split_ids]
             else:
@@ -223,17 +224,22 @@ class Bench:
     readers: int
     strategy: str
     repeats: int
+    only: str = ""
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """All measurements."""
         ids = split_ids(self.splits)
-        yield self._row("first assignment", lambda: World(ids, self.strategy, self.readers), World.start)
+        if not self.only:
+            yield self._row("first assignment", lambda: World(ids, self.strategy, self.readers), World.start)
         world = World(ids, self.strategy, self.readers)
         world.start()
         first = world.coordinator.assignment
         world.acknowledge()
         for name, act in self._changes():
-            yield self._row(name, world.fork, act)
+            if name.startswith(self.only):
+                yield self._row(name, world.fork, act)
+        if self.only:
+            return
         yield from self._documents(world)
         yield from self._publications(world, first)
 
@@ -325,10 +331,17 @@ def main() -> None:
     parser.add_argument("--readers", type=int, default=64)
     parser.add_argument("--strategies", default="RoundRobin,LoadAware")
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--only", default="", help="only changes whose names begin so: rescale, discovery")
     arguments = parser.parse_args()
     for count in map(int, arguments.splits.split(",")):
         for strategy in arguments.strategies.split(","):
-            bench = Bench(splits=count, readers=arguments.readers, strategy=strategy, repeats=arguments.repeats)
+            bench = Bench(
+                splits=count,
+                readers=arguments.readers,
+                strategy=strategy,
+                repeats=arguments.repeats,
+                only=arguments.only,
+            )
             for row in bench.rows():
                 print_row(row)
 

@@ -78,7 +78,10 @@ def _check_question(placement: Placement) -> None:
     for split_id in placement.pending:
         if split_id in placement.owners:
             raise ContractViolationError(f"split {split_id} is pending and owned at once")
-    for split_id, weight in placement.weights.items():
+    weights = placement.weights
+    if not weights or (0 <= min(weights.values()) and sum(weights.values()) < math.inf):
+        return  # not so if any of them is not a number, and much faster than to look at each
+    for split_id, weight in weights.items():
         if not 0 <= weight < math.inf:
             raise ContractViolationError(f"split {split_id} weighs {weight}: a weight is finite and not negative")
 

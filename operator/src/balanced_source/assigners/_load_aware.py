@@ -52,8 +52,9 @@ class LoadAwareAssigner(SplitAssigner):
 
     def place(self, placement: Placement) -> dict[SplitId, int]:
         """Least loaded reader for each pending split; when splits may move, see the class."""
-        table = WeightTable.of([*placement.owners, *placement.pending], placement.weights)
-        before = list(placement.owners.values())
+        owned = sorted(placement.owners)
+        table = WeightTable.of([*owned, *sorted(placement.pending)], placement.weights)
+        before = [placement.owners[s] for s in owned]
         owners: Sequence[int] = [*before, *_deal(table, before, placement.parallelism)]
         if placement.may_move and owners:
             owners = _Rebalance(placement, table, owners, self).solve()

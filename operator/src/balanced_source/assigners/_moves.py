@@ -3,6 +3,7 @@
 Splits are indices into a `WeightTable`; `owners` has the reader of each.
 """
 
+import bisect
 import heapq
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -104,7 +105,8 @@ class Refinement:
         self._loads = table.loads(owners, parallelism)
         self._ceiling = ceiling
         self._goal = goal
-        self._held: dict[int, list[int]] = {}
+        self._held: dict[int, list[int]] = defaultdict(list)
+        self._ordered: dict[int, list[int]] = {}
 
     def steps(self) -> Iterator[Step]:
         """At most a few per reader; each lowers the load of the fullest reader."""
@@ -127,28 +129,28 @@ class Refinement:
     def _exchange(self, fullest: int, partner: int) -> tuple[int, int, int | None] | None:
         """The gift or swap after which the larger of the two loads is smallest; None if none lowers it."""
         high, low, weights = self._loads[fullest], self._loads[partner], self._table.weights
-        returned = [(0, None), *((weights[split], split) for split in self._splits_of(partner))]
-        best: tuple[int, int, int | None] | None = None
-        at = 0
-        for given in self._splits_of(fullest):  # both are sorted by weight, so `at` only grows
-            while at < len(returned):
-                change = weights[given] - returned[at][0]
-                larger = max(high - change, low + change)
-                if larger < high and (best is None or larger < best[0]):
-                    best = (larger, given, returned[at][1])
-                if 2 * change <= high - low:
-                    break
-                at += 1
-        return best
+        partners = self._splits_of(partner)
+        returned = [0, *map(weights.__getitem__, partners)]  # the first stands for a gift
+        largest, found, half = high, None, (high - low) // 2
+        for given in self._splits_of(fullest):
+            weight = weights[given]
+            at = bisect.bisect_left(returned, weight - half)  # from here on the fullest stays the larger of the two
+            if at and low + weight - returned[at - 1] < largest:
+                largest, found = low + weight - returned[at - 1], (given, at - 1)
+            if at < len(returned) and high - weight + returned[at] < largest:
+                largest, found = high - weight + returned[at], (given, at)
+        if found is None:
+            return None
+        return largest, found[0], partners[found[1] - 1] if found[1] else None
 
     def _splits_of(self, subtask: int) -> list[int]:
         """Of one reader, the lightest first."""
         if not self._held:
-            held: dict[int, list[int]] = defaultdict(list)
             for split, owner in enumerate(self._owners):
-                held[owner].append(split)
-            self._held = {owner: self._table.heaviest_first(splits)[::-1] for owner, splits in held.items()}
-        return self._held.setdefault(subtask, [])
+                self._held[owner].append(split)
+        if subtask not in self._ordered:
+            self._ordered[subtask] = self._table.heaviest_first(self._held[subtask])[::-1]
+        return self._ordered[subtask]
 
     def _apply(self, fullest: int, partner: int, given: int, back: int | None) -> Step:
         moves = [(given, partner)]
@@ -159,9 +161,9 @@ class Refinement:
         return Step(tuple(moves), max(self._loads))
 
     def _shift(self, split: int, giver: int, taker: int) -> None:
-        self._held[giver].remove(split)
-        into = [*self._splits_of(taker), split]
-        self._held[taker] = self._table.heaviest_first(into)[::-1]
+        self._splits_of(giver).remove(split)
+        into = sorted([*self._splits_of(taker), split])
+        self._ordered[taker] = self._table.heaviest_first(into)[::-1]
         self._loads[giver] -= self._table.weights[split]
         self._loads[taker] += self._table.weights[split]
 

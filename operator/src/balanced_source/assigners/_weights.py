@@ -6,6 +6,7 @@ Splits are numbers here, indices into the table's columns: hashing a million ids
 
 import heapq
 import itertools
+import operator
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -22,37 +23,23 @@ class WeightTable:
 
     ids: Sequence[SplitId]
     weights: Sequence[int]
+    ranks: Sequence[int] | None = None
+    """Place of each split in the order of the ids: comparing ids costs more than comparing numbers. None: its index."""
 
     @classmethod
     def of(cls, ids: Sequence[SplitId], weights: Mapping[SplitId, float]) -> "WeightTable":
         """Weights in no unit; a split that `weights` does not know counts as the mean of the others."""
-        known = [weights.get(s) for s in ids]
-        largest = max((w for w in known if w is not None), default=0.0)
-        if largest <= 0.0:
-            return cls(ids, [RESOLUTION] * len(ids))
-        exact = [-1 if w is None else round(w / largest * RESOLUTION) for w in known]
-        missing = exact.count(-1)
-        if missing:
-            mean = (sum(exact) + missing) // (len(exact) - missing)
-            exact = [mean if w < 0 else w for w in exact]
-        return cls(ids, exact)
+        return cls(ids, _whole_numbers(ids, weights), _ranks(ids))
 
     def clipped(self, ceiling: int) -> "WeightTable":
         """The same splits, none heavier than `ceiling`."""
-        return WeightTable(self.ids, [min(weight, ceiling) for weight in self.weights])
+        return WeightTable(self.ids, [w if w < ceiling else ceiling for w in self.weights], self.ranks)
 
     def heaviest_first(self, splits: Iterable[int]) -> list[int]:
         """In falling order of weight, then by id."""
-        ordered = sorted(splits, key=self.weights.__getitem__, reverse=True)
-        at = 0  # comparing ids costs more than comparing numbers: only equal weights are ordered by id
-        while at < len(ordered):
-            end, weight = at + 1, self.weights[ordered[at]]
-            while end < len(ordered) and self.weights[ordered[end]] == weight:
-                end += 1
-            if end > at + 1:
-                ordered[at:end] = sorted(ordered[at:end], key=self.ids.__getitem__)
-            at = end
-        return ordered
+        rank = self.ranks
+        by_id = sorted(splits) if rank is None else sorted(splits, key=rank.__getitem__)
+        return sorted(by_id, key=self.weights.__getitem__, reverse=True)  # keeps the order of equal weights
 
     def loads(self, owners: Iterable[int], parallelism: int) -> list[int]:
         """Load of each reader, if the split at each index has the owner at that index."""
@@ -75,6 +62,29 @@ class WeightTable:
             owners[split] = subtask
             heapq.heapreplace(heap, (load + weights[split], subtask))
         return owners
+
+
+def _whole_numbers(ids: Sequence[SplitId], weights: Mapping[SplitId, float]) -> list[int]:
+    known = list(map(weights.get, ids))
+    largest = max((w for w in known if w is not None), default=0.0)
+    if largest <= 0.0:
+        return [RESOLUTION] * len(ids)
+    exact = [-1 if w is None else round(w / largest * RESOLUTION) for w in known]
+    missing = exact.count(-1)
+    if missing:
+        mean = (sum(exact) + missing) // (len(exact) - missing)
+        exact = [mean if w < 0 else w for w in exact]
+    return exact
+
+
+def _ranks(ids: Sequence[SplitId]) -> list[int] | None:
+    order = sorted(range(len(ids)), key=ids.__getitem__)
+    if all(map(operator.eq, order, itertools.count())):
+        return None
+    ranks = [0] * len(ids)
+    for rank, split in enumerate(order):
+        ranks[split] = rank
+    return ranks
 
 
 def lower_bound(weights: Collection[float], parallelism: int) -> float:

@@ -255,7 +255,6 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
 
     def _without_replaced(self, scope: str, result: Discovered) -> frozenset[SplitId]:
         """What is listed, less what must not be read yet: a former split of the same id has to be let go of first."""
-        held = {*self.context.current_assignments(), *self.state.unassigned}
         replaced = {s for s, identity in result.identities.items() if self._is_former(s, identity)}
         if not replaced:
             return result.split_ids
@@ -269,6 +268,7 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
             reason="SplitsRecreated",
         )
         self.life = replace(self.life, problems={**self.life.problems, scope: problem})
+        held = {*self.context.current_assignments(), *self.state.unassigned}
         return result.split_ids - (replaced - held)
 
     def _is_former(self, split_id: SplitId, identity: str) -> bool:
@@ -282,8 +282,8 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
 
     def _find_removed(self, scope: str, listed: frozenset[SplitId]) -> bool:
         """Count known splits that are not listed; True if some are missing but not yet confirmed as removed."""
-        known = {*self.context.current_assignments(), *self.state.unassigned}
-        absent = {s for s in known if self.source.scope_of(s) == scope} - listed
+        known = (self.context.current_assignments(), self.state.unassigned)
+        absent = {s for ids in known for s in ids if s not in listed and self.source.scope_of(s) == scope}
         others = {s: n for s, n in self.life.missing.items() if self.source.scope_of(s) != scope}
         counts = {s: self.life.missing.get(s, 0) + 1 for s in absent}
         removed = {s for s, count in counts.items() if count >= CONFIRMATIONS}
@@ -293,9 +293,9 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
 
     def _find_new(self, scope: str, listed: frozenset[SplitId]) -> None:
         state = self.state
-        moved = listed.difference(
-            *(self._in(phase) for phase in SplitPhase if not SPLIT.allows(phase, SplitEvent.LISTED))
-        )
+        moved = listed
+        for ids in (self._in(phase) for phase in SplitPhase if not SPLIT.allows(phase, SplitEvent.LISTED)):
+            moved = frozenset(s for s in moved if s not in ids) if ids else moved
         returning = {s: state.retained[s].split for s in moved & state.retained.keys()}
         unknown = {s for s in moved - returning.keys() if not self.context.is_revoking(s)}
         if returning:
