@@ -18,10 +18,11 @@ from balanced_source.coordinator import (
     HostPhase,
     HostState,
     SplitAssignmentTracker,
+    loads,
     state_codec,
 )
 from balanced_source.coordinator.state import Revocation
-from balanced_source.documents import assignment, report, stream_offset
+from balanced_source.documents import assignment, increments, report, stream_offset
 from balanced_source.documents.alignment import GroupWatermark, SourceWatermark
 from balanced_source.documents.assignment import Assignment, NumberedEvent
 from balanced_source.documents.report import HostReport
@@ -109,6 +110,8 @@ STATE = CoordinatorState(
     no_more_splits=frozenset({1}),
     outbox=(EVENT,),
     events_sent=3,
+    loads=loads.from_json([[["c", "t"], [[0, 2]], [24, -8]]]),
+    rebalance_nonce=4,
     settings="00ff",
 )
 ENUMERATOR = DiscoveryState(
@@ -134,6 +137,28 @@ class Format:
     decode: Callable[[str], Any]
 
 
+def golden(kind: str, version: int) -> str:
+    """Bytes that a version wrote."""
+    return (FOLDER / f"{kind}-v{version}.json").read_text(encoding="utf-8").removesuffix("\n")
+
+
+BASE = increments.Base.read(golden("assignment-base", 1), source=UID)
+"""What the increment builds upon; written once."""
+NEXT = replace(
+    BASE.assignment,
+    epoch=7,
+    owners={**BASE.assignment.owners, T[5]: 0},
+    starts={T[5]: 9},
+    since={T[5]: 7},
+    attributes={T[1]: {"stop": 100}},
+    retained=frozenset({T[4]}),
+)
+
+
+def _increment_text(assigned: Assignment) -> str:
+    return increments.encode(assigned, source=UID, base=BASE)[0]
+
+
 def _offset_text(offset: StreamOffset) -> str:
     return json.dumps(stream_offset.to_json(offset), sort_keys=True, separators=(",", ":"))
 
@@ -144,6 +169,12 @@ FORMATS = {
         example=ASSIGNMENT,
         encode=lambda value: assignment.encode(value, source=UID),
         decode=assignment.decode,
+    ),
+    "assignment-increment": Format(
+        version=increments.KIND.version,
+        example=NEXT,
+        encode=_increment_text,
+        decode=lambda text: increments.apply(text, BASE),
     ),
     "report": Format(
         version=report.KIND.version,
@@ -164,11 +195,6 @@ FORMATS = {
         decode=lambda text: state_codec.decode(text, SOURCE),
     ),
 }
-
-
-def golden(kind: str, version: int) -> str:
-    """Bytes that a version wrote."""
-    return (FOLDER / f"{kind}-v{version}.json").read_text(encoding="utf-8").removesuffix("\n")
 
 
 if __name__ == "__main__":

@@ -8,9 +8,9 @@ import pytest
 
 from balanced_source.connectors.discovery import DiscoveryState, Retained
 from balanced_source.coordinator import Checkpoint, CoordinatorState, HostPhase, HostState, state_codec
-from balanced_source.documents import envelope
+from balanced_source.documents import envelope, storage
 from balanced_source.errors import CorruptDocumentError, IncompatibleVersionError
-from support.golden import CHECKPOINT, FORMATS, SOURCE, T, golden
+from support.golden import CHECKPOINT, FOLDER, FORMATS, SOURCE, T, golden
 from support.stage import Stage, bounded_source, splits
 from support.world import UID, kafka_source
 
@@ -56,6 +56,21 @@ def test_b2_every_version_is_read(kind: str, version: int) -> None:
     else:
         assert value.owners == FORMATS[kind].example.owners
         assert value.retained == FORMATS[kind].example.retained
+
+
+def test_every_version_of_the_enumerators_own_state_is_kept() -> None:
+    """It has a version of its own inside the document; a golden file without it would read nothing old."""
+    kept = [json.loads(golden(kind, version)) for kind, version in EVERY if kind == "enumerator-state"]
+
+    assert {d["body"]["enumerator"]["version"] for d in kept} == set(range(1, SOURCE.state_version + 1))
+
+
+@pytest.mark.parametrize("name", ["gzip", "bzip2"])
+def test_every_compression_that_was_ever_stored_is_read(name: str) -> None:
+    """A ConfigMap's content as each version packed it."""
+    blob = storage.Blob(binary=json.loads((FOLDER / f"packed-{name}.json").read_text(encoding="utf-8")))
+
+    assert storage.unpack(blob) == golden("assignment", 1)
 
 
 @pytest.mark.parametrize("kind", FORMATS)

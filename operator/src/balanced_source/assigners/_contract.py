@@ -79,7 +79,7 @@ def _check_question(placement: Placement) -> None:
         if split_id in placement.owners:
             raise ContractViolationError(f"split {split_id} is pending and owned at once")
     weights = placement.weights
-    if not weights or (0 <= min(weights.values()) and sum(weights.values()) < math.inf):
+    if not weights or (min(weights.values()) >= 0 and sum(weights.values()) < math.inf):
         return  # not so if any of them is not a number, and much faster than to look at each
     for split_id, weight in weights.items():
         if not 0 <= weight < math.inf:

@@ -33,7 +33,7 @@ class WeightTable:
 
     def clipped(self, ceiling: int) -> "WeightTable":
         """The same splits, none heavier than `ceiling`."""
-        return WeightTable(self.ids, [w if w < ceiling else ceiling for w in self.weights], self.ranks)
+        return WeightTable(self.ids, [min(ceiling, w) for w in self.weights], self.ranks)
 
     def heaviest_first(self, splits: Iterable[int]) -> list[int]:
         """In falling order of weight, then by id."""
