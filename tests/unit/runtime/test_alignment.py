@@ -130,9 +130,11 @@ def test_a_source_that_is_deleted_holds_nobody() -> None:
         pair.says("payments", 1_000_000)
         await pair.until_told("orders", 1_000_000)
 
+        begin = virtual_time.clock()
         pair.story.server.remove(BALANCED_SOURCE, NAMESPACE, "payments")
 
         await pair.until_told("orders", MAX_WATERMARK)
+        assert virtual_time.clock() - begin < 3, "nobody waited for its silence to count"
 
     play(scene)
 

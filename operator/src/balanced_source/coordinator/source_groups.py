@@ -50,9 +50,10 @@ class SourceGroups(Generic[KeyT]):
         known.said, known.stamp, known.heard_at = said, stamp, now
         return True
 
-    def forget(self, key: KeyT) -> None:
-        """A source is gone, or in no group any more: nobody waits for it."""
-        self._members.pop(key, None)
+    def forget(self, key: KeyT) -> str | None:
+        """A source is gone: nobody waits for it. Returns the group that it was in."""
+        known = self._members.pop(key, None)
+        return None if known is None else known.said.group
 
     def watermark(self, key: KeyT, *, now: float) -> int:
         """How far the others of the group are: the least of those who have spoken within this source's idle timeout."""

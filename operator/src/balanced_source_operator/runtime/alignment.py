@@ -51,8 +51,10 @@ class Alignments:
     def forget(self, source: Identity) -> None:
         """A source is served no more."""
         key = (source.namespace, source.name)
-        self._groups.forget(key)
+        group = self._groups.forget(key)
         self._wakes.pop(key, None)
+        if group is not None:
+            self._wake_others(key, group, time.monotonic())
 
     def news(self, source: Identity) -> GroupWatermark | None:
         """What a source should be told now, if anything."""
