@@ -8,7 +8,7 @@ import pytest
 from balanced_source_operator.resources.access import role, role_binding
 from balanced_source_operator.resources.kinds import HASH_ANNOTATION, SECRETS_ANNOTATION
 from balanced_source_operator.resources.spark_application import application_hash, spark_application
-from balanced_source_operator.spec.application import Alignment
+from balanced_source_operator.spec.application import Application, Driver
 from support.builders import identity, make_spec, spec_json
 
 
@@ -38,9 +38,21 @@ def test_executors_give_every_reader_a_slot(parallelism: int, cores: int, want: 
 
 
 def test_a_setting_that_came_later_changes_nothing_while_it_is_absent() -> None:
-    """Or an upgrade of the operator would restart every source with alignment."""
-    assert Alignment(max_drift="5m").model_dump() == {"max_drift": "5m", "idle_timeout": "30s"}
-    assert Alignment(max_drift="5m", group="g").model_dump()["group"] == "g"
+    """Or an upgrade of the operator would restart every source."""
+
+    class NewerDriver(Driver):
+        added: str = "default"
+
+    class Newer(Application):
+        also_added: str | None = None
+        driver: NewerDriver = NewerDriver()
+
+    settings = spec_json()["application"]
+    known, newer = Application.model_validate(settings), Newer.model_validate(settings)
+    asked = Newer.model_validate({**settings, "driver": {"added": "other"}})
+
+    hashes = [application_hash(identity(), each, conf={}) for each in (known, newer, asked)]
+    assert hashes[0] == hashes[1] != hashes[2]
 
 
 def test_parallelism_does_not_change_the_hash_but_every_setting_does() -> None:

@@ -100,10 +100,11 @@ def application_hash(source: Identity, application: Application, *, conf: Mappin
     """Changes when the application must be made anew, whatever it is like now.
 
     Parallelism is no part of it. Neither are Secrets: only one that is not mounted yet needs another application.
+    Nor is what has its default: a newer operator that knows a field more restarts nothing.
     """
     content = {
         "uid": source.uid,
-        "application": application.model_dump(mode="json"),
+        "application": application.model_dump(mode="json", exclude_defaults=True),
         "conf": dict(conf),
     }
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]

@@ -69,10 +69,6 @@ class Trigger(Model):
     """Read what is there when the query starts, then end."""
 
 
-def _is_absent(value: object) -> bool:
-    return value is None
-
-
 class Alignment(Model):
     """Event-time alignment by admission, over all splits of the source, and of the other sources of its group."""
 
@@ -92,10 +88,7 @@ class Alignment(Model):
     """Time after which a split that is read to its end holds the others back no more; nor does a source of the group
     that says nothing."""
 
-    # Absent, it is absent from the hash that tells when an application must be made anew.
-    group: Annotated[
-        Annotated[str, Field(pattern=NAME_PATTERN, max_length=63)] | None, Field(exclude_if=_is_absent)
-    ] = None
+    group: Annotated[str, Field(pattern=NAME_PATTERN, max_length=63)] | None = None
     """Sources of this namespace with the same group wait for each other, too."""
 
 
