@@ -1,25 +1,31 @@
 """The same topics read by Spark's own Kafka source and by ours, bounded: the same rows, whatever the options.
 
-Topics hold what records can be: null and empty keys and values, headers, transactions that were committed, aborted or
-left open, offsets that compaction took, records that retention took, partitions without any record.
+Topics hold what records can be: null and empty keys and values, headers, compressed batches, transactions that were
+committed, aborted or left open, offsets that compaction took, records that retention took, partitions without any
+record. Commits as a start or a stop are not here: Spark's own source has none (`tests/unit/kafka/test_offsets.py`).
 """
 
 import contextlib
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from confluent_kafka import KafkaException, Producer
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import unix_millis
+from pyspark.sql.types import StringType
 
+from support.queries import Collector
 from testbed.kafka import KafkaCluster
 from testbed.waiting import wait_until
 
-SHAPES, TRANSACTIONS, COMPACTED = "shapes", "transactions", "compacted"
-ALL = f"{SHAPES},{TRANSACTIONS},{COMPACTED}"
+SHAPES, TRANSACTIONS, COMPACTED, COMPRESSED = "shapes", "transactions", "compacted", "compressed"
+CODECS = ("gzip", "snappy", "lz4", "zstd")
+ALL = f"{SHAPES},{TRANSACTIONS},{COMPACTED},{COMPRESSED}"
 START = 1_700_000_000_000
 TRANSACTIONAL = {"transaction.timeout.ms": 800_000}
 
@@ -29,6 +35,7 @@ def topics(kafka: KafkaCluster) -> Iterator[None]:
     _shapes(kafka)
     producers = _transactions(kafka)
     _compacted(kafka)
+    _compressed(kafka)
     yield
     for producer in producers:
         with contextlib.suppress(KafkaException):
@@ -94,6 +101,16 @@ def _compacted(kafka: KafkaCluster) -> None:
     wait_until(is_cleaned, 120, "compaction to leave gaps", interval=0.5)
 
 
+def _compressed(kafka: KafkaCluster) -> None:
+    """A codec per partition."""
+    kafka.admin.create_topic(COMPRESSED, partitions=len(CODECS))
+    for partition, codec in enumerate(CODECS):
+        producer = Producer({"bootstrap.servers": kafka.bootstrap, "compression.type": codec})
+        for number in range(50):
+            producer.produce(COMPRESSED, key=b"%d" % number, value=b"v" * number, partition=partition)
+        assert producer.flush(30) == 0
+
+
 def _count(kafka: KafkaCluster, topic: str) -> int:
     from confluent_kafka import Consumer, KafkaError, TopicPartition
 
@@ -140,9 +157,22 @@ def offsets(**topics: dict[int, int]) -> str:
     return json.dumps({topic: {str(p): o for p, o in listed.items()} for topic, listed in topics.items()})
 
 
-EVERY_START = {SHAPES: {0: 7, 1: -2, 2: -2, 3: 2}, TRANSACTIONS: {0: 3, 1: 0, 2: -2}, COMPACTED: {0: -2}}
-EVERY_END = {SHAPES: {0: 12, 1: -1, 2: -1, 3: 9}, TRANSACTIONS: {0: 8, 1: -1, 2: 5}, COMPACTED: {0: -1}}
+EVERY_START = {
+    SHAPES: {0: 7, 1: -2, 2: -2, 3: 2},
+    TRANSACTIONS: {0: 3, 1: 0, 2: -2},
+    COMPACTED: {0: -2},
+    COMPRESSED: {0: 10, 1: 11, 2: 12, 3: 13},
+}
+EVERY_END = {
+    SHAPES: {0: 12, 1: -1, 2: -1, 3: 9},
+    TRANSACTIONS: {0: 8, 1: -1, 2: 5},
+    COMPACTED: {0: -1},
+    COMPRESSED: {0: 40, 1: 41, 2: -1, 3: 43},
+}
 TIMES = {SHAPES: {0: START + 3000, 1: START + 7000, 2: START, 3: START + 4000}}
+LATER = {SHAPES: {0: START + 9000, 1: START + 9000, 2: START, 3: START + 8000}}
+NEVER = {SHAPES: dict.fromkeys(range(4), START + 10**9)}
+NO_MATCH = {"startingOffsetsByTimestampStrategy": "latest"}
 
 
 @pytest.mark.parametrize(
@@ -179,6 +209,35 @@ TIMES = {SHAPES: {0: START + 3000, 1: START + 7000, 2: START, 3: START + 4000}}
             },
             id="from moments",
         ),
+        pytest.param({"subscribe": ALL, "startingOffsets": "earliest", "endingOffsets": "latest"}, id="in words"),
+        pytest.param(
+            {
+                "subscribe": SHAPES,
+                "startingTimestamp": str(START + 2000),
+                "endingTimestamp": str(START + 6000),
+                **NO_MATCH,
+            },
+            id="between two moments",
+        ),
+        pytest.param(
+            {
+                "subscribe": SHAPES,
+                "startingOffsetsByTimestamp": offsets(**TIMES),
+                "endingOffsetsByTimestamp": offsets(**LATER),
+                **NO_MATCH,
+            },
+            id="between moments",
+        ),
+        pytest.param(
+            {
+                "subscribe": TRANSACTIONS,
+                "startingTimestamp": str(START),
+                "endingOffsets": offsets(**{TRANSACTIONS: EVERY_END[TRANSACTIONS]}),
+                "kafka.isolation.level": "read_committed",
+                **NO_MATCH,
+            },
+            id="from a moment to offsets, committed",
+        ),
         pytest.param({"subscribe": SHAPES, "endingTimestamp": str(START + 6000)}, id="to a moment"),
         pytest.param({"subscribe": SHAPES, "endingOffsetsByTimestamp": offsets(**TIMES)}, id="to moments"),
         pytest.param(
@@ -202,3 +261,54 @@ def test_nothing_to_read_is_no_row(read: Read, kafka: KafkaCluster) -> None:
     kafka.admin.create_topic("nothing", partitions=2)
 
     assert read("balanced", subscribe="nothing") == Counter()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param({"startingTimestamp": str(START + 10**9)}, id="moment"),
+        pytest.param(
+            {"startingOffsetsByTimestamp": offsets(**{SHAPES: dict.fromkeys(range(4), START + 10**9)})}, id="each"
+        ),
+    ],
+)
+def test_both_sources_refuse_a_moment_without_records_where_that_was_asked_for(
+    read: Read, options: dict[str, str]
+) -> None:
+    """At once, and both for that reason."""
+    for source in ("kafka", "balanced"):
+        with pytest.raises(PySparkException, match=r"timestamp|record at or after"):
+            read(source, subscribe=SHAPES, startingOffsetsByTimestampStrategy="error", **options)
+
+
+def test_columns_and_types_are_the_same_and_one_more(spark: SparkSession, kafka: KafkaCluster) -> None:
+    for headers in ("true", "false"):
+        base = {"kafka.bootstrap.servers": kafka.bootstrap, "subscribe": SHAPES, "includeHeaders": headers}
+        native, ours = (
+            [(field.name, field.dataType) for field in spark.read.format(name).options(**base).load().schema]
+            for name in ("kafka", "balanced")
+        )
+        assert ours == [*native, ("cluster", StringType())]
+
+
+def test_a_stream_from_the_latest_offsets_reads_what_comes_after(
+    spark: SparkSession, kafka: KafkaCluster, topic: str, tmp_path: Path
+) -> None:
+    """Each in two runs of one checkpoint: what was there is skipped, what came between them is read, once."""
+    got: dict[str, list[int]] = {"kafka": [], "balanced": []}
+    for source in got:
+
+        def run(source: str = source) -> int:
+            sink = Collector()
+            options = {"kafka.bootstrap.servers": kafka.bootstrap, "subscribe": topic, "startingOffsets": "latest"}
+            stream = spark.readStream.format(source).options(**options).load()
+            writer = stream.writeStream.foreachBatch(sink).option("checkpointLocation", str(tmp_path / source))
+            assert writer.trigger(availableNow=True).start().awaitTermination(120)
+            return len(sink.rows)
+
+        kafka.admin.produce(topic, [b"x"] * 30)
+        before = run()
+        kafka.admin.produce(topic, [b"y"] * 50)
+        got[source] = [before, run()]
+
+    assert got == {"kafka": [0, 50], "balanced": [0, 50]}
