@@ -1,10 +1,14 @@
 """Copies of large maps with a few changes, at the price of a copy: no look at every entry, nothing hashed anew."""
 
-from collections.abc import Iterable, Mapping
-from typing import TypeVar
+import itertools
+import operator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final, TypeVar
 
 K = TypeVar("K")
 V = TypeVar("V")
+
+_MISSING: Final[Any] = object()
 
 
 def changed(before: Mapping[K, V], *, added: Mapping[K, V] | None = None, dropped: Iterable[K] = ()) -> dict[K, V]:
@@ -18,3 +22,15 @@ def changed(before: Mapping[K, V], *, added: Mapping[K, V] | None = None, droppe
     if added:
         after.update(added)
     return after
+
+
+def different(before: Mapping[K, V], after: Mapping[K, V]) -> Iterator[tuple[K, V]]:
+    """Entries of `after` that `before` does not have, or has with another value."""
+    known = map(before.get, after, itertools.repeat(_MISSING))
+    return itertools.compress(after.items(), map(operator.ne, after.values(), known))
+
+
+def replaced(before: Mapping[K, V], after: Mapping[K, V]) -> Iterator[tuple[K, V]]:
+    """Entries of `after` whose value is not the same object in `before`, equal or not."""
+    known = map(before.get, after, itertools.repeat(_MISSING))
+    return itertools.compress(after.items(), map(operator.is_not, after.values(), known))

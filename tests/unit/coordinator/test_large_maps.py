@@ -13,7 +13,7 @@ from balanced_source.coordinator.context import CoordinatorContext
 from balanced_source.coordinator.state import Revocation
 from balanced_source.coordinator.view import AttributeTable, assignment_of
 from balanced_source.documents.report import HostReport
-from balanced_source.maps import changed
+from balanced_source.maps import changed, different, replaced
 
 IDS: list[SplitId] = [("c", "t", partition) for partition in range(8)]
 READERS = 6
@@ -115,3 +115,13 @@ def test_a_changed_map_leaves_the_one_before_alone(before: Mapping[int, int], ad
         **added,
     }
     assert before == kept
+
+
+MAPS = st.dictionaries(st.integers(0, 9), st.none() | st.integers(0, 3))
+
+
+@given(MAPS, MAPS)
+def test_what_differs_between_two_maps(before: dict[int, int | None], after: dict[int, int | None]) -> None:
+    changes = {k: v for k, v in after.items() if k not in before or before[k] != v}
+
+    assert dict(different(before, after)) == dict(replaced(before, after)) == changes

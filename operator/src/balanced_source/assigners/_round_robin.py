@@ -81,5 +81,6 @@ def _pick_surplus(owners: Mapping[SplitId, int], surplus: Sequence[int]) -> list
         places[owner].append(place)
     moving: list[int] = []
     for held, count in zip(places, surplus, strict=True):
-        moving.extend(held[(2 * i + 1) * len(held) // (2 * count)] for i in range(count))
+        size, twice = len(held), 2 * count
+        moving += [held[odd * size // twice] for odd in range(1, twice, 2)]
     return [ordered[place] for place in sorted(moving)]

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from balanced_source.api import Json, SourceSplit, SplitId
 from balanced_source.coordinator.state import CoordinatorState, SplitT
 from balanced_source.documents.assignment import Assignment
-from balanced_source.maps import changed
+from balanced_source.maps import changed, replaced
 
 Attributes = Mapping[SplitId, Mapping[str, Json]]
 
@@ -33,7 +33,7 @@ class AttributeTable:
         if splits is before:
             return self._attributes
         self._splits = splits
-        fresh = {s: split.attributes() for s, split in splits.items() if before.get(s) is not split}
+        fresh = {s: split.attributes() for s, split in replaced(before, splits)}
         gone = () if len(before) == len(splits) - _count_new(fresh, before) else before.keys() - splits.keys()
         self._attributes = self._with(fresh, gone)
         return self._attributes

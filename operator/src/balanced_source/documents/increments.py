@@ -15,6 +15,7 @@ from balanced_source.documents import columns, envelope, storage
 from balanced_source.documents.assignment import Assignment
 from balanced_source.documents.parts import Content
 from balanced_source.errors import CorruptDocumentError
+from balanced_source.maps import different
 
 V = TypeVar("V")
 
@@ -131,8 +132,7 @@ class _Difference:
             return cls()
         if before and not after:
             return cls(gone=None)
-        missing = object()
-        changed = {s: value for s, value in after.items() if before.get(s, missing) != value}
+        changed = dict(different(before, after))
         fresh = sum(s not in before for s in changed)
         is_smaller = len(after) < len(before) + fresh
         return cls(changed, [s for s in before if s not in after] if is_smaller else ())
