@@ -7,23 +7,26 @@ Ids whose last part is text (files) list it instead of runs. Values that are obj
 """
 
 import itertools
+import operator
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from balanced_source.api import Json, SplitId
 from balanced_source.errors import CorruptDocumentError
 
 V = TypeVar("V")
 
+_PREFIX: Final = operator.itemgetter(slice(None, -1))
+_LAST: Final = operator.itemgetter(-1)
+
 
 def encode_map(values: Mapping[SplitId, Any]) -> list[Json]:
     """The map as JSON; values must be JSON already."""
     rows: list[Json] = []
-    for prefix, ids in itertools.groupby(sorted(values), key=lambda split_id: split_id[:-1]):
+    for prefix, ids in itertools.groupby(sorted(values), key=_PREFIX):
         members = list(ids)
-        rows.append(
-            [list(prefix), _encode_lasts([m[-1] for m in members]), _encode_values([values[m] for m in members])]
-        )
+        lasts = _encode_lasts(list(map(_LAST, members)))
+        rows.append([list(prefix), lasts, _encode_values(list(map(values.__getitem__, members)))])
     return rows
 
 
@@ -58,13 +61,15 @@ def decode_ids(rows: Json) -> frozenset[SplitId]:
 
 def _encode_values(values: list[Json]) -> list[Json]:
     """Attributes that a whole family shares, such as the id of its topic, are written once."""
-    is_shared = len(values) > 1 and isinstance(values[0], dict) and all(value == values[0] for value in values)
+    is_shared = len(values) > 1 and isinstance(values[0], dict) and values.count(values[0]) == len(values)
     return values[:1] if is_shared else values
 
 
 def _encode_lasts(lasts: list[Any]) -> list[Json]:
     if not isinstance(lasts[0], int):
         return lasts
+    if lasts == list(range(lasts[0], lasts[0] + len(lasts))):
+        return [[lasts[0], len(lasts)]]
     runs: list[list[int]] = []
     for last in lasts:
         if runs and last == runs[-1][0] + runs[-1][1]:
