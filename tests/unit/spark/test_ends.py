@@ -2,12 +2,16 @@
 
 import threading
 from collections.abc import Iterable, Mapping
+from types import SimpleNamespace
 
 import pytest
 
 from balanced_source.api import SplitId
+from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.errors import DiscoveryError
 from balanced_source_spark.ends import Ends
+from balanced_source_spark.options import Options
+from balanced_source_spark.planner import StreamPlanner
 from testbed.waiting import wait_until
 
 A, B = ("a", "t", 0), ("b", "t", 0)
@@ -76,3 +80,13 @@ def test_a_cluster_that_refuses_is_not_asked_all_the_time() -> None:
     for _ in range(5):
         ends.get([A, B])
     assert clusters.refusals == 999_999
+
+
+@pytest.mark.parametrize(("targets", "planned"), [(None, {A: 7, B: 2}), ({A: 7, B: 7}, {A: 7, B: 7})])
+def test_a_silent_cluster_is_in_no_micro_batch(targets: dict[SplitId, int] | None, planned: dict[SplitId, int]) -> None:
+    """What is known of it would be waited for; a query that ends by itself waits rather than ending without it."""
+    planner = StreamPlanner(Options())
+    runtime = SimpleNamespace(newest_assignment=lambda **_: None)
+    planner.__dict__.update(_ends=SimpleNamespace(silent=frozenset({"b"})), _runtime=runtime, _targets=targets)
+
+    assert planner._advanced(StreamOffset(positions={A: 0, B: 2}), {A: 7, B: 7}).positions == planned
