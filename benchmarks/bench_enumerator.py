@@ -41,6 +41,7 @@ from balanced_source.coordinator import (
 )
 from balanced_source.documents import assignment as assignment_document
 from balanced_source.documents import increments
+from balanced_source.documents import report as report_document
 from balanced_source.documents.report import HostReport
 from balanced_source.documents.storage import compress
 from benchmarks.statistics_of import spread
@@ -284,7 +285,11 @@ class Bench:
         for name, of in (("stored at first", first_base), ("stored once adopted", base)):
             stored = len(compress(of.text if of is not None else "")) + len(compress(text)) + state
             yield {**self._head(name, []), "packed_bytes": stored, **self._per_split(stored)}
-        for readers in (self.readers + 1, 2 * self.readers):
+        told = world.coordinator.state.hosts["0"].report
+        if told is not None:
+            report = replace(told, attributes=world.coordinator.assignment.attributes)
+            yield {**self._head("stored by the driver", []), **self._sizes(report_document.encode(report, source=UID))}
+        for readers in (self.readers + 1, self.readers - 1, 2 * self.readers):
             fork = world.fork()
             fork.rescale(readers)
             after = fork.coordinator.assignment
