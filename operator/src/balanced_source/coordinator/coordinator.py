@@ -144,6 +144,7 @@ class SourceCoordinator(Generic[SplitT, StateT]):
         if not self._is_restored:
             for subtask in range(state.parallelism):
                 self.enumerator.add_reader(subtask)
+        # Hosts register again because they see the lineage, so it goes out before anything is known.
         self._context.turn.is_changed |= not self._is_restored and state.lineage > 1
         self._publish_new_settings()
         self._open_gate()
