@@ -57,6 +57,7 @@ class Aligner:
         self._marks: Mapping[SplitId, int | None] = {}
         self._slowest: int | None = None
         self._is_idle = False
+        self._heard = MAX_WATERMARK
 
     def cap(self, positions: Mapping[SplitId, int], ends: Mapping[SplitId, int]) -> dict[SplitId, int]:
         """How far splits may be read now: at most to `ends`."""
@@ -74,15 +75,19 @@ class Aligner:
         self._marks = watermarks(self._aligned, present, ends, answers)
         self._last_seen |= {s: record.time for s, record in answers.items() if record is not None}
         mark = self._note_slowest(present, ends, answers)
-        self._aligned = advance(self._aligned, mark, others=self._others(), max_drift=self._max_drift)
+        self._heard = self._others()
+        self._aligned = advance(self._aligned, mark, others=self._heard, max_drift=self._max_drift)
         after = self._following(ends, self._aligned)
         self._last_seen |= {s: record.time for s, record in after.items() if record is not None}
         return capped(ends, after)
 
     def report(self) -> dict[str, Any]:
-        """For the query's progress: milliseconds since the epoch."""
+        """For the query's progress: milliseconds since the epoch; `others` only while there is somebody to wait for."""
         marks = {s: mark for s, mark in self._marks.items() if mark is not None}
-        return {"alignedTo": self._aligned, "slowest": min(marks.values(), default=None), "idle": len(self._idle())}
+        told = {"alignedTo": self._aligned, "slowest": min(marks.values(), default=None), "idle": len(self._idle())}
+        if self._heard == MAX_WATERMARK:
+            return told
+        return {**told, "others": "unknown" if self._heard == MIN_WATERMARK else self._heard}
 
     @property
     def watermark(self) -> int:

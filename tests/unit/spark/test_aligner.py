@@ -142,10 +142,13 @@ def test_other_sources_hold_this_one_and_release_it(brokers: Brokers) -> None:
     made = grouped(brokers, others)
 
     assert made.cap({A: 0, B: 0}, brokers.ends) == {A: 0, B: 0}, "nobody knows yet where they are"
+    assert made.report()["others"] == "unknown"
     others.watermark = START - 5_000
     assert made.cap({A: 0, B: 0}, brokers.ends) == {A: 6, B: 1}
+    assert made.report()["others"] == START - 5_000
     others.watermark = MAX_WATERMARK
     assert made.cap({A: 6, B: 1}, brokers.ends) == {A: 17, B: 1}
+    assert "others" not in made.report()
 
 
 def test_others_are_told_of_the_slowest_split_whether_this_source_may_read_or_not(brokers: Brokers) -> None:
