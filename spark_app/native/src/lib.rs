@@ -55,6 +55,22 @@ impl NativeBatch {
     }
 }
 
+/// librdkafka counts milliseconds in 32 bits.
+const LONGEST: f64 = 2_000_000.0;
+
+/// Seconds from Python; not below 0, not without end, and a number.
+fn span(seconds: f64) -> Result<Duration, ReadError> {
+    if (0.0..=LONGEST).contains(&seconds) {
+        return Ok(Duration::from_secs_f64(seconds));
+    }
+    Err(ReadError::Invalid(format!("from 0 to {LONGEST} seconds, not {seconds}")))
+}
+
+/// A record batch that is full from the start would look like the end of all ranges.
+fn at_least_one(limit: usize) -> Result<usize, ReadError> {
+    if limit > 0 { Ok(limit) } else { Err(ReadError::Invalid("a record batch must have room for a row".into())) }
+}
+
 /// The consumer of one reader.
 ///
 /// It may be kept between uses: what it fetched past the end of a range is kept for the next one.
@@ -87,8 +103,12 @@ impl RangeReader {
     ///     config: of librdkafka.
     ///     cluster: content of the column of that name.
     ///     columns: names, in the order of the rows.
-    ///     `max_rows`, `max_bytes`: when a record batch is full.
+    ///     `max_rows`, `max_bytes`: when a record batch is full; at least 1.
     ///     stall: seconds without progress until an error.
+    ///
+    /// Raises:
+    ///     `ValueError`: a limit is 0, or a time is no sensible number of seconds.
+    ///     `NativeReadError`: librdkafka does not take the settings.
     #[new]
     #[pyo3(signature = (config, *, cluster, columns, max_rows, max_bytes, stall))]
     #[allow(clippy::needless_pass_by_value)] // extracted from Python
@@ -104,13 +124,16 @@ impl RangeReader {
         let settings = Settings {
             cluster,
             columns,
-            limits: Limits { max_rows, max_bytes },
-            stall: Duration::from_secs_f64(stall),
+            limits: Limits { max_rows: at_least_one(max_rows)?, max_bytes: at_least_one(max_bytes)? },
+            stall: span(stall)?,
         };
         Ok(Self { inner: Mutex::new(Some(Reader::new(&config, settings)?)) })
     }
 
     /// Begin to read ranges: tuples of topic, partition, first offset, end offset (not included).
+    ///
+    /// Raises:
+    ///     `ValueError`: a number is negative, or two ranges are of one partition; what was begun before goes on.
     fn begin(&self, py: Python<'_>, ranges: Vec<(String, i32, i64, i64)>) -> PyResult<()> {
         let ranges = ranges.into_iter().map(|(topic, partition, start, end)| Range { topic, partition, start, end });
         let ranges: Vec<Range> = ranges.collect();
@@ -141,7 +164,8 @@ impl RangeReader {
 
     /// Stop fetching partitions that were not read for so many seconds; returns how many are left.
     fn forget_idle(&self, py: Python<'_>, seconds: f64) -> PyResult<usize> {
-        self.with(py, |reader| reader.forget_idle(Duration::from_secs_f64(seconds)))
+        let age = span(seconds)?;
+        self.with(py, |reader| reader.forget_idle(age))
     }
 
     /// Close the consumer. Calling it again does nothing.

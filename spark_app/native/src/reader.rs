@@ -3,7 +3,7 @@
 //! Each partition has a queue of its own: a partition whose range is read is left alone, and what was fetched beyond
 //! stays where it is for the next range, up to the bounds that the consumer is configured with.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -100,6 +100,7 @@ impl Reader {
 
     /// Begin to read ranges; what an earlier use did not read to its end is forgotten.
     pub fn begin(&mut self, ranges: &[Range]) -> Result<(), ReadError> {
+        check(ranges)?;
         self.outstanding.clear();
         self.refreshed.clear();
         self.pending = None;
@@ -320,6 +321,20 @@ impl Drop for Reader {
         // records and queues refer to the consumer; it must be the last to go
         self.partitions.clear();
     }
+}
+
+/// A partition stands at one place: of two ranges one would be forgotten. Negative offsets are names of places.
+fn check(ranges: &[Range]) -> Result<(), ReadError> {
+    let mut seen = HashSet::new();
+    for range in ranges {
+        if range.partition < 0 || range.start < 0 || range.end < 0 {
+            return Err(ReadError::Invalid(format!("numbers of a range are not negative: {range:?}")));
+        }
+        if !seen.insert((&range.topic, range.partition)) {
+            return Err(ReadError::Invalid(format!("only one range of a partition at a time: {range:?}")));
+        }
+    }
+    Ok(())
 }
 
 /// Waiting does not mend these: the task fails with what the broker said.
