@@ -35,6 +35,7 @@ def facts(**changes: Any) -> Facts:
         "troubles": (),
         "application": RUNNING,
         "waiting_for": (),
+        "is_overdue": False,
         "previous": (),
         **changes,
     }
@@ -106,6 +107,19 @@ def test_an_invalid_spec_is_not_ready_although_the_query_runs_on() -> None:
 )
 def test_what_is_under_way_has_a_word(changes: dict[str, Any], reason: str) -> None:
     assert conditions(status_of(facts(**changes)))["Progressing"] == ("True", reason)
+
+
+def test_after_the_deadline_of_the_gate_it_is_said_who_is_missing() -> None:
+    late = status_of(facts(waiting_for=("b",), is_overdue=True))
+
+    assert conditions(late)["Degraded"] == ("True", "ReadersMissing")
+    assert conditions(late)["Progressing"] == ("True", "Recovering")
+    message = next(c.message for c in late.conditions if c.type == "Degraded")
+    assert message.startswith("waiting for readers of host b; nothing is assigned to them until they register")
+
+
+def test_a_deadline_without_anybody_missing_says_nothing() -> None:
+    assert conditions(status_of(facts(is_overdue=True)))["Degraded"][0] == "False"
 
 
 def test_suspended_is_not_ready_and_not_progressing() -> None:

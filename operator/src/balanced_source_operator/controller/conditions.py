@@ -43,6 +43,7 @@ class Facts:
         troubles: everything else that is wrong, worst first.
         application: what was decided about it.
         waiting_for: hosts that keep the recovery gate closed.
+        is_overdue: whether readers have been waited for longer than the gate's deadline.
         previous: conditions as they are stored.
     """
 
@@ -56,7 +57,12 @@ class Facts:
     troubles: Sequence[Trouble]
     application: Decision
     waiting_for: Sequence[str]
+    is_overdue: bool
     previous: Sequence[Mapping[str, Any]]
+
+
+WAITS_FOR_READERS: Final = ("Recovering", "WaitingForReaders")
+"""Reasons of Progressing that end when readers register."""
 
 
 def status_of(facts: Facts) -> Status:
@@ -103,6 +109,10 @@ def _degraded(facts: Facts) -> Trouble | None:
         reason = problem.reason if isinstance(problem, DiscoveryError) else "DiscoveryFailed"
         more = f" (and {len(facts.problems) - 1} more)" if len(facts.problems) > 1 else ""
         return Trouble(reason=reason, message=f"{problem}{more}")
+    missing = _missing_readers(facts)
+    if facts.is_overdue and missing is not None:
+        told = "nothing is assigned to them until they register: see the log of the driver's pod"
+        return Trouble(reason="ReadersMissing", message=f"{missing.message}; {told}")
     if facts.application.reason in ("ApplicationFailed", "ApplicationStuck", "ApplicationStateWrong"):
         return Trouble(reason=facts.application.reason, message=facts.application.message)
     return None
@@ -118,13 +128,20 @@ def _progressing(facts: Facts) -> Trouble | None:
     phase = source_phase(state) if state is not None else SOURCE.first
     if state is None or phase is SourcePhase.DISCOVERING:
         return Trouble(reason="Discovering", message="looking for topics and partitions")
-    if facts.waiting_for:
-        return Trouble(reason="Recovering", message=f"waiting for readers of host {', '.join(facts.waiting_for)}")
-    if phase is SourcePhase.WAITING:
-        return Trouble(reason="WaitingForReaders", message="the application runs; its readers have not registered yet")
+    if (missing := _missing_readers(facts)) is not None:
+        return missing
     if phase is SourcePhase.ADOPTING:
         message = f"epoch {state.epoch} is published; the next micro-batch takes it"
         return Trouble(reason="Adopting", message=message)
+    return None
+
+
+def _missing_readers(facts: Facts) -> Trouble | None:
+    """Readers that an application, which runs, should have brought."""
+    if facts.waiting_for:
+        return Trouble(reason="Recovering", message=f"waiting for readers of host {', '.join(facts.waiting_for)}")
+    if facts.state is not None and source_phase(facts.state) is SourcePhase.WAITING:
+        return Trouble(reason="WaitingForReaders", message="the application runs; its readers have not registered yet")
     return None
 
 

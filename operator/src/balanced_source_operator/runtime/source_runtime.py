@@ -16,12 +16,13 @@ import structlog
 
 from balanced_source.errors import InvalidSpecError, StateConflictError
 from balanced_source_operator.controller.application import ApplicationState, Decision
-from balanced_source_operator.controller.conditions import Facts, status_of
+from balanced_source_operator.controller.conditions import WAITS_FOR_READERS, Facts, status_of
 from balanced_source_operator.controller.translate import check_ends, to_source
 from balanced_source_operator.kube.port import KubernetesError
 from balanced_source_operator.resources.kinds import Kind
 from balanced_source_operator.runtime.children import Children
 from balanced_source_operator.runtime.coordination import Coordination
+from balanced_source_operator.runtime.deadline import Deadline
 from balanced_source_operator.runtime.environment import Desired, Environment, Troubles
 from balanced_source_operator.runtime.events import EventRecorder
 from balanced_source_operator.runtime.metadata import MetadataReader
@@ -54,6 +55,7 @@ class SourceRuntime:
         self._children = Children(environment, source, self._observed, self._events, self._troubles)
         self._status = StatusWriter(environment.api, source, self._events)
         self._metadata = MetadataReader(environment.api, source.namespace)
+        self._waiting = Deadline(environment.settings.gate_deadline)
         self._desired: Desired | None = None
         self._refreshed_at = -float("inf")
         self._log = log.bind(source=source.name, namespace=source.namespace)
@@ -138,9 +140,11 @@ class SourceRuntime:
                 troubles=tuple(self._troubles),
                 application=decision,
                 waiting_for=coordinator.waiting_for if coordinator is not None else (),
+                is_overdue=self._waiting.is_over(),
                 previous=self._status.conditions or body.get("status", {}).get("conditions", []),
             )
         )
+        self._waiting.note(waits=any(c.reason in WAITS_FOR_READERS for c in status.conditions))
         self._env.metrics.observe(self._identity, status)
         return await self._status.write(status)
 
