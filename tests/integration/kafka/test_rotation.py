@@ -19,6 +19,7 @@ from confluent_kafka.admin import (
     UserScramCredentialUpsertion,
 )
 
+from balanced_source_adapters import kafka_client
 from balanced_source_operator.local import LocalOperator
 from support.builders import spec_json
 from testbed.kafka import KafkaCluster, KafkaSecurity, Listener
@@ -125,9 +126,10 @@ def leaks(folder: Path) -> list[tuple[str, str]]:
 
 
 def test_a_query_goes_on_with_the_new_password_and_tells_none(
-    secured: KafkaCluster, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    secured: KafkaCluster, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The broker knows the new one first: until the Secret follows, the query waits; then nothing is missing."""
+    monkeypatch.setattr(kafka_client, "REQUEST_TIMEOUT", 3.0)
     secured.admin.produce(TOPIC, [b"x"] * 100)
     scene = Scene(tmp_path, secured)
     try:
