@@ -83,13 +83,13 @@ def _mutants(pool: ProcessPoolExecutor, show: Show, only: str) -> Iterator[bool]
         if only not in mutant.name:
             continue
         what = f"{mutant.name} ({', '.join(mutant.breaks)})"
-        if report.problem is None:
-            show.say(f"[bold red]survives: {what}[/], {report.states:,} states")
+        if not report.breaks_a_rule:
+            show.say(f"[bold red]survives: {what}[/], {report.states:,} states, {report.problem or 'no rule broken'}")
         else:
             show.say(f"[green]found:[/] {what}, {report.states:,} states, {report.problem}")
             show.trace(report)
         _row("mutant", report, mutant.name)
-        yield report.problem is not None
+        yield report.breaks_a_rule
 
 
 def _row(kind: str, report: Report, name: str) -> None:

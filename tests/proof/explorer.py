@@ -9,11 +9,15 @@ import time
 from array import array
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Final
 
 from proof.model import Model
 from proof.values import Label, Setting, World
 
 Progress = Callable[["Report"], None]
+
+
+_ACCIDENTS: Final = ("TypeError", "AttributeError", "KeyError", "IndexError", "LookupError", "ValueError")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -43,6 +47,11 @@ class Report:
     seconds: float = 0.0
     problem: str | None = None
     trace: list[Label] = field(default_factory=list)
+
+    @property
+    def breaks_a_rule(self) -> bool:
+        """Whether a rule was broken: code that falls over its own feet shows nothing."""
+        return self.problem is not None and not self.problem.startswith(_ACCIDENTS)
 
 
 class Explorer:

@@ -14,7 +14,7 @@ def test_a_seeded_bug_is_found(mutant: Mutant) -> None:
     with mutant.applied():
         report = Explorer(mutant.setting, limit=60_000).run()
 
-    assert report.problem is not None, "this bug survives"
+    assert report.breaks_a_rule, f"this bug survives: {report.problem}"
     assert report.trace
 
 
