@@ -15,15 +15,26 @@ settings.load_profile("balanced-source")  # no test asserts a duration: a busy m
 FOLDERS = {"unit": "unit", "contract": "contract", "integration": "integration", "e2e": "e2e"}
 """Folder below this one → marker of its tests."""
 
-LONGEST_FIRST = ("integration/spark", "integration/cluster", "integration/testbed", "integration/kafka")
-"""Folders in the order in which workers take them; the others follow."""
+LONGEST_FIRST = (
+    "integration/cluster",
+    "integration/spark",
+    "integration/testbed",
+    "integration/kafka",
+    "integration/main_job",
+    "integration/chart",
+    "integration/kafka/test_brokers.py",
+    "integration/spark/test_executors.py",
+    "integration/spark/test_driver_killed.py",
+    "integration/kafka/test_rotation.py",
+)
+"""Folders, and files with parts of their own, in the order in which workers take them; the others follow."""
 
 
 class FolderScheduling(LoadScopeScheduling):  # type: ignore[misc] - xdist has no types
-    """One worker runs all tests of a folder: they share real parts. Groups by marker do nothing with pytest 9."""
+    """One worker runs what shares real parts: a folder, as a rule. Groups by marker do nothing with pytest 9."""
 
     def _split_scope(self, nodeid: str) -> str:
-        return _folder(nodeid.partition("::")[0].removeprefix("tests/"))
+        return _scope(nodeid)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> FolderScheduling | None:
@@ -42,12 +53,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             # Threads that follow a document die with the process and leave their sockets to it; the collector may
             # find these while another folder's test runs.
             item.add_marker(pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"))
-    ranks = {folder: rank for rank, folder in enumerate(LONGEST_FIRST)}
-    items.sort(key=lambda item: ranks.get(_folder(item.nodeid.removeprefix("tests/")), len(ranks)))
+    ranks = {scope: rank for rank, scope in enumerate(LONGEST_FIRST)}
+    items.sort(key=lambda item: ranks.get(_scope(item.nodeid), len(ranks)))
 
 
-def _folder(path: str) -> str:
-    return "/".join(path.split("/")[:2])
+def _scope(nodeid: str) -> str:
+    path = nodeid.partition("::")[0].removeprefix("tests/")
+    return path if path in LONGEST_FIRST else "/".join(path.split("/")[:2])
 
 
 @pytest.fixture(scope="session", autouse=True)

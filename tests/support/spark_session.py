@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any
 
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
@@ -35,3 +36,13 @@ def spark_session(conf: Mapping[str, str] | None = None, *, master: str = "local
         yield session
     finally:
         session.stop()
+        _end_jvm()
+
+
+def _end_jvm() -> None:
+    """A session that comes later needs a JVM of its own: jars are on the class path of a new one only."""
+    gateway: Any = SparkContext._gateway
+    gateway.shutdown()
+    gateway.proc.stdin.close()
+    gateway.proc.wait(60)
+    SparkContext._gateway = SparkContext._jvm = None

@@ -26,6 +26,9 @@ from balanced_source_adapters.kafka_statistics import INTERVAL_MS, BrokerStatist
 REQUEST_TIMEOUT: Final = 10.0
 """Seconds for one request, all of librdkafka's retries included."""
 
+DESCRIBE_TIMEOUT: Final = 3.0
+"""Seconds for a description of topics by the broker that was named as controller, before another one is looked for."""
+
 _REFUSALS: Final[Mapping[int, tuple[str, str]]] = {
     KafkaError._AUTHENTICATION: ("AuthenticationFailed", "check the credentials in propertiesFrom"),
     KafkaError.SASL_AUTHENTICATION_FAILED: ("AuthenticationFailed", "check the credentials in propertiesFrom"),
@@ -105,11 +108,22 @@ class ClusterClient:
         return [name for name, topic in listed.items() if topic.error is None]
 
     def topics(self, names: Collection[str]) -> dict[str, Topic]:
-        """The topics that exist."""
-        found: dict[str, Topic] = {}
+        """The topics that exist.
+
+        They are described by the controller alone, and for some seconds brokers name one that has just died. The client
+        would believe them for ever: it has to ask who the controller is.
+        """
         if not names:
-            return found
-        futures = self._admin.describe_topics(TopicCollection(list(names)), request_timeout=REQUEST_TIMEOUT)
+            return {}
+        try:
+            return self._described(names, DESCRIBE_TIMEOUT)
+        except TransientDiscoveryError:
+            self._refresh(None)
+            return self._described(names, REQUEST_TIMEOUT)
+
+    def _described(self, names: Collection[str], timeout: float) -> dict[str, Topic]:
+        found: dict[str, Topic] = {}
+        futures = self._admin.describe_topics(TopicCollection(list(names)), request_timeout=timeout)
         for name, future in futures.items():
             try:
                 described = future.result()
@@ -179,7 +193,7 @@ class ClusterClient:
             found |= self._listed(missing)
         return {s: answer.offset for s, answer in found.items()}
 
-    def _refresh(self, topic: str) -> None:
+    def _refresh(self, topic: str | None) -> None:
         try:
             self._admin.list_topics(topic, timeout=REQUEST_TIMEOUT)
         except KafkaException as error:

@@ -49,7 +49,7 @@ class Ends:
         self._pending: dict[str, Future[Mapping[SplitId, int]]] = {}
         self._answered: dict[str, float] = {}
         self._known: dict[SplitId, int] = {}
-        self._complained: dict[str, float] = {}
+        self._complained: dict[str, tuple[str, float]] = {}
         self._failed: dict[str, float] = {}
 
     @property
@@ -117,8 +117,9 @@ class Ends:
                 self._complain(scope, error)
 
     def _complain(self, scope: str, error: DiscoveryError) -> None:
-        """Once, then once a minute: this is asked several times a second."""
+        """Once for each reason, then once a minute: this is asked several times a second."""
         now = time.monotonic()
-        if now - self._complained.get(scope, -COMPLAIN_AFTER) >= COMPLAIN_AFTER:
-            self._complained[scope] = now
+        reason, at = self._complained.get(scope, ("", -COMPLAIN_AFTER))
+        if error.reason != reason or now - at >= COMPLAIN_AFTER:
+            self._complained[scope] = error.reason, now
             log.warning("ends unknown for now; other clusters go on", cluster=scope, error=str(error))

@@ -38,7 +38,8 @@ class Library:
     answers: Mapping[int, Any] = {}
 
     def __init__(self, _config: Mapping[str, Any]) -> None:
-        self.refreshed: list[str] = []
+        self.refreshed: list[str | None] = []
+        self.controller_is_known = True
 
     def list_offsets(self, wanted: Mapping[TopicPartition, Any], **_: Any) -> Mapping[TopicPartition, Future[Any]]:
         def answer(partition: int) -> Future[Any]:
@@ -50,10 +51,13 @@ class Library:
     def describe_topics(self, names: Any, **_: Any) -> Mapping[str, Future[Any]]:
         partitions = [SimpleNamespace(id=number) for number in self.answers]
         listed: Iterable[str] = names if isinstance(names, list) else ["t"]
+        if not self.controller_is_known:
+            return {name: done(failed(KafkaError._TIMED_OUT)) for name in listed}
         return {name: done(SimpleNamespace(partitions=partitions, topic_id="id")) for name in listed}
 
-    def list_topics(self, topic: str, **_: Any) -> None:
+    def list_topics(self, topic: str | None, **_: Any) -> None:
         self.refreshed.append(topic)
+        self.controller_is_known = True
 
     def poll(self, _timeout: float) -> None:
         """Nothing to deliver."""
@@ -80,6 +84,15 @@ def test_a_partition_without_an_answer_is_left_out_of_what_can_be_read_now(clien
     Library.answers = {0: 7, 1: silence}
 
     assert client.ends([A, B], Anchor.LATEST) == {A: 7}
+
+
+def test_a_controller_that_died_is_asked_for_anew(client: ClusterClient) -> None:
+    """The client goes on asking the one that it knows; while it does, nothing is discovered and nothing is planned."""
+    Library.answers = {0: 7, 1: 7}
+    client._admin.controller_is_known = False
+
+    assert client.topics(["t"])["t"].partitions == {0, 1}
+    assert client._admin.refreshed == [None]
 
 
 @pytest.mark.parametrize("starting", [EARLIEST, LATEST, FromTime(5)])
