@@ -39,7 +39,8 @@ test-real: testbed ## What needs real parts: API server, brokers, Spark
 
 test-spark43: testbed ## The Spark side's tests on PySpark 4.3, but those that take minutes
 	@echo "the Spark side on PySpark 4.3 …"
-	@"$$(PYTHONPATH=tests $(RUN) testbed venv 4.3.0)"/bin/python -m pytest -q -p no:cacheprovider -m "not slow" tests/integration/spark
+	@python="$$(PYTHONPATH=tests $(RUN) testbed venv 4.3.0)"/bin/python && native="$$(.ci/native)/site" && \
+	  PYTHONPATH="$(CURDIR)/operator/src:$(CURDIR)/spark_app/src:$$native" "$$python" -m pytest -q -p no:cacheprovider -m "not slow" tests/integration/spark
 
 test-unit: install ## Unit tests, and contract suites on fakes (no I/O, under a minute)
 	@$(RUN) pytest -q -n 2 tests/unit tests/contract -m "not integration"
