@@ -30,12 +30,11 @@ lint: install ## ruff, mypy --strict, import contracts, hadolint, lengths
 	@$(PY) .ci/structure.py
 
 test: lint testbed native ## Everything but the story on real pods; installs and builds what it needs
-	@$(MAKE) --no-print-directory test-unit
-	@$(MAKE) --no-print-directory -j 2 test-real test-spark43
+	@$(MAKE) --no-print-directory test-unit test-real test-spark43
 
 test-real: testbed ## What needs real parts: API server, brokers, Spark
-	@echo "integration tests, three folders at a time …"
-	@$(RUN) pytest -q -n 3 --dist loadscope --no-loadscope-reorder --durations=15 -m "integration and not e2e" tests/contract tests/integration
+	@echo "integration tests, two folders at a time …"
+	@$(RUN) pytest -q -n 2 --dist loadscope --no-loadscope-reorder --durations=15 -m "integration and not e2e" tests/contract tests/integration
 
 test-spark43: testbed ## The Spark side's tests on PySpark 4.3, but those that take minutes
 	@echo "the Spark side on PySpark 4.3 …"

@@ -234,6 +234,7 @@ def test_a_batch_query_reads_between_start_and_stop(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("reader", READERS[-1:], indirect=True)  # what is admitted is decided before anybody reads
 def test_a_skewed_backlog_loses_no_row_to_a_watermark_when_it_is_aligned(
     spark: SparkSession, kafka: KafkaCluster, tmp_path: Path, reader: str
 ) -> None:
@@ -268,7 +269,7 @@ def dropped_late(spark: SparkSession, kafka: KafkaCluster, folder: Path, topic: 
         # the rest of the slow partition comes a little later: only alignment waits for it
         wait_until(lambda: any(p.numInputRows for p in query.recentProgress), 240, "a first micro-batch")
         write_times(kafka, topic, 0, range(begin + 10 * minute, begin + 60 * minute, 1000))
-        wait_until(lambda: query.exception() or seen(query.recentProgress) >= 3660, 120, "all rows")
+        wait_until(lambda: query.exception() or seen(query.recentProgress) >= 3660, 280, "all rows")
         query.processAllAvailable()
         return sum(o.numRowsDroppedByWatermark for p in query.recentProgress for o in p.stateOperators)
     finally:

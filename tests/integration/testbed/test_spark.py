@@ -66,7 +66,7 @@ def state(cluster: ProcessCluster, name: str) -> str:
 
 def wait_state(cluster: ProcessCluster, name: str, *wanted: str) -> None:
     ends = {"COMPLETED", "FAILED", "SUBMISSION_FAILED"}
-    wait_until(lambda: state(cluster, name) in ends | set(wanted), 150, f"{name} to be {wanted}", interval=0.3)
+    wait_until(lambda: state(cluster, name) in ends | set(wanted), 280, f"{name} to be {wanted}", interval=0.3)
     application = cluster.control_plane.get(APPLICATIONS, name)
     assert application is not None
     assert application["status"]["applicationState"]["state"] in wanted, application["status"]
