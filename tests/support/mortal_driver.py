@@ -11,9 +11,11 @@ import threading
 from pathlib import Path
 
 import psutil
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
-from balanced_source_spark.data_source import register
+from support.queries import start
+from support.row_files import write_rows
+from support.spark_session import spark_session
 
 
 def die() -> None:
@@ -39,35 +41,22 @@ def main(folder: str, options: str, step: str) -> None:
 
     Die at `step`: `offsets` (logged), `run` (not committed), `commit` (committed, and nothing planned since), or never.
     """
-    os.environ.update(SPARK_LOCAL_IP="127.0.0.1", PYSPARK_PYTHON=sys.executable)
-    spark = (
-        SparkSession.builder.master("local[2]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.python.unix.domain.socket.enabled", "true")
-        .getOrCreate()
-    )
-    spark.sparkContext.setLogLevel("ERROR")
-    register(spark)
-
     checkpoint = Path(folder) / "ck"
 
     def sink(rows: DataFrame, number: int) -> None:
         if step == "offsets" and rows.count():
             die()
-        listed = [[row.topic, row.partition, row.offset] for row in rows.collect()]
-        partial = Path(folder) / f".{number}"
-        partial.write_text(json.dumps(listed))
-        partial.replace(Path(folder) / f"{number}.json")
-        if step == "run" and listed:
+        count = write_rows(Path(folder), rows, number)
+        if step == "run" and count:
             die()
-        if step == "commit" and listed:
+        if step == "commit" and count:
             die_when_there(checkpoint / "commits" / str(number))
 
-    rows = spark.readStream.format("balanced").options(**json.loads(options)).load()
-    writer = rows.writeStream.foreachBatch(sink).option("checkpointLocation", str(checkpoint))
-    writer.trigger(availableNow=True).start().awaitTermination()
-    if step == "commit":
-        die()  # the query was quicker than the watch
+    with spark_session() as spark:
+        trigger = {"availableNow": True}
+        start(spark, sink, checkpoint, trigger=trigger, **json.loads(options)).awaitTermination()
+        if step == "commit":
+            die()  # the query was quicker than the watch
 
 
 if __name__ == "__main__":

@@ -3,45 +3,31 @@
 What it and its JVM and Python workers write goes wherever its parent sends it. A file per micro-batch has its rows.
 """
 
+import functools
 import json
-import os
 import sys
 import threading
 from pathlib import Path
 
-from pyspark.sql import DataFrame, SparkSession
-
-from balanced_source_spark.data_source import register
+from support.queries import start
+from support.row_files import write_rows
+from support.spark_session import spark_session
 
 
 def main(folder: str, options: str) -> None:
     """Read into `folder` until the standard input ends."""
-    os.environ.update(SPARK_LOCAL_IP="127.0.0.1", PYSPARK_PYTHON=sys.executable)
-    spark = (
-        SparkSession.builder.master("local[2]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.python.unix.domain.socket.enabled", "true")
-        .getOrCreate()
-    )
-    spark.sparkContext.setLogLevel("INFO")
-    register(spark)
+    with spark_session() as spark:
+        spark.sparkContext.setLogLevel("INFO")
+        sink = functools.partial(write_rows, Path(folder))
+        trigger = {"processingTime": "200 milliseconds"}
+        query = start(spark, sink, Path(folder) / "ck", trigger=trigger, **json.loads(options))
 
-    def sink(rows: DataFrame, number: int) -> None:
-        listed = [[row.topic, row.partition, row.offset] for row in rows.collect()]
-        partial = Path(folder) / f".{number}"
-        partial.write_text(json.dumps(listed))
-        partial.replace(Path(folder) / f"{number}.json")
+        def stop_when_told() -> None:
+            sys.stdin.read()
+            query.stop()
 
-    rows = spark.readStream.format("balanced").options(**json.loads(options)).load()
-    writer = rows.writeStream.foreachBatch(sink).option("checkpointLocation", str(Path(folder) / "ck"))
-    query = writer.trigger(processingTime="200 milliseconds").start()
-
-    def stop_when_told() -> None:
-        sys.stdin.read()
-        query.stop()
-
-    threading.Thread(target=stop_when_told, daemon=True).start()
-    query.awaitTermination()
+        threading.Thread(target=stop_when_told, daemon=True).start()
+        query.awaitTermination()
 
 
 if __name__ == "__main__":

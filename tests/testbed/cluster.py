@@ -12,8 +12,7 @@ import shutil
 import signal
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, Protocol
 
 import psutil
 
@@ -31,6 +30,7 @@ from testbed.process_node.images import ProcessImage
 from testbed.processes import Supervisor
 from testbed.progress import QUIET, Progress
 from testbed.spark_operator import SparkOperator
+from testbed.started import Started
 from testbed.venvs import ensure_venv, spark_home
 from testbed.versions import SPARK
 
@@ -80,7 +80,7 @@ class Cluster(Protocol):
         """Let a container crash (SIGKILL); returns the process id that it had."""
 
 
-class ProcessCluster:
+class ProcessCluster(Started):
     """Control plane, process node, spark-operator and Kafka clusters as processes on loopback.
 
     A context manager that starts and stops everything. Nothing is left behind, neither processes nor
@@ -128,17 +128,7 @@ class ProcessCluster:
         self._builder = Builder(self._cache, progress)
         self._supervisor = Supervisor(self.run_dir, detach=detach)
 
-    def __enter__(self) -> Self:
-        try:
-            self.start()
-        except BaseException as error:
-            self.stop(keep_logs=self._logs_matter(error))
-            raise
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def end(self, error: BaseException | None) -> None:
         self.stop(keep_logs=self._logs_matter(error))
 
     def start(self) -> None:

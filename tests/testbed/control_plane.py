@@ -10,8 +10,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from types import TracebackType
-from typing import Self, cast
+from typing import cast
 
 from testbed import pki
 from testbed.builds import Builder
@@ -21,6 +20,7 @@ from testbed.kubectl import ADMIN, Kubectl
 from testbed.ports import LOOPBACK, PortPool
 from testbed.processes import Child, Supervisor
 from testbed.progress import QUIET, Progress
+from testbed.started import Started
 
 NODE = "process-node"
 REAL_NODE = "node1"
@@ -69,7 +69,7 @@ __all__ = ["ADMIN", "KUBELET", "NODE", "PROXY", "REAL_NODE", "SCHEDULER", "SPARK
 PROGRAMS = ("etcd", "kube-apiserver", "kube-controller-manager", "kubectl")
 
 
-class ControlPlane(Kubectl):
+class ControlPlane(Kubectl, Started):
     """One control plane; a context manager that starts and stops it.
 
     Args:
@@ -115,20 +115,7 @@ class ControlPlane(Kubectl):
         self._etcd_port = ports.take()
         self.server = f"https://{LOOPBACK}:{self._port}"
 
-    def __enter__(self) -> Self:
-        try:
-            self.start()
-        except BaseException:
-            self.stop()
-            raise
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def end(self, error: BaseException | None) -> None:
         self.stop()
 
     @property

@@ -10,8 +10,7 @@ API server at the port that kind publishes, and pods reach the brokers at the ga
 import json
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 from urllib.parse import urlsplit
 
 import yaml
@@ -27,6 +26,7 @@ from testbed.ports import PortPool
 from testbed.processes import Supervisor
 from testbed.progress import QUIET, Progress
 from testbed.spark_operator import SparkOperator
+from testbed.started import Started
 from testbed.venvs import ensure_venv, spark_home
 from testbed.versions import CHECKOUT, SPARK
 
@@ -72,7 +72,7 @@ class KindApi(Kubectl):
         return self._kubeconfig
 
 
-class KindCluster:
+class KindCluster(Started):
     """See the module; a context manager.
 
     Args:
@@ -111,17 +111,7 @@ class KindCluster:
         self._ports = PortPool()
         self._supervisor = Supervisor(self.run_dir)
 
-    def __enter__(self) -> Self:
-        try:
-            self.start()
-        except BaseException:
-            self.stop()
-            raise
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def end(self, error: BaseException | None) -> None:
         self.stop()
 
     def start(self) -> None:

@@ -60,6 +60,10 @@ def _unexpected(subtask_id: int, event: SourceEvent) -> None:
     log.warning("nobody expects this event of the enumerator", reader=subtask_id, name=event.name)
 
 
+def _unassigned(timeout: float) -> ChannelError:
+    return ChannelError(f"no assignment was seen within {timeout:.0f} s: is the operator running?")
+
+
 class HostRuntime:
     """One reader host, from its first stream offset on.
 
@@ -168,7 +172,7 @@ class HostRuntime:
         """
         assignment = self.newest_assignment(timeout=timeout)
         if assignment is None:
-            raise ChannelError(f"no assignment was seen within {timeout:.0f} s: is the operator running?")
+            raise _unassigned(timeout)
         return self._settings
 
     def first_assignment(self, *, timeout: float) -> Assignment:
@@ -182,7 +186,7 @@ class HostRuntime:
             if (refusal := self._channel.refusal()) is not None:
                 raise ChannelError(refusal)
             if time.monotonic() > deadline:
-                raise ChannelError(f"no assignment was seen within {timeout:.0f} s: is the operator running?")
+                raise _unassigned(timeout)
         return assignment
 
     def newest_assignment(self, *, timeout: float) -> Assignment | None:

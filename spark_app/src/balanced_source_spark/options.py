@@ -1,12 +1,12 @@
 """Options of ``spark.readStream.format("balanced")``."""
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from balanced_source import durations
 from balanced_source.assigners import STRATEGIES
 from balanced_source.connectors.kafka import (
     LATEST,
@@ -34,9 +34,6 @@ PATIENCE: Final = 30
 is on the node takes 10 to 20."""
 
 _KAFKA_PREFIX = "kafka."
-_PART: Final = re.compile(r"([0-9]+)(ms|s|m|h)")
-_DURATION: Final = re.compile(r"([0-9]+(ms|s|m|h))+")
-_UNITS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -252,9 +249,9 @@ def _alignment(options: Mapping[str, str]) -> Alignment | None:
 
 def _seconds(duration: str, name: str) -> float:
     """``500ms``, ``5m``, ``1h30m``, or ``0``, as in the custom resource."""
-    if duration != "0" and not _DURATION.fullmatch(duration):
+    if not durations.is_duration(duration):
         raise InvalidSpecError(f"a duration such as 500ms, 5m or 1h30m, not {duration!r}", field=f"options.{name}")
-    return sum(int(number) * _UNITS[unit] for number, unit in _PART.findall(duration))
+    return durations.seconds(duration)
 
 
 def _choice(options: Mapping[str, str], key: str, known: tuple[str, ...]) -> str:

@@ -2,8 +2,7 @@
 
 import os
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import httpx2
 
@@ -13,12 +12,13 @@ from testbed.java import java
 from testbed.ports import LOOPBACK, PortPool
 from testbed.processes import Child, Supervisor
 from testbed.progress import QUIET, Progress
+from testbed.started import Started
 
 _START_TIMEOUT = 120.0
 _MAIN = "org.apache.flink"
 
 
-class FlinkCluster:
+class FlinkCluster(Started):
     """A context manager that starts and stops it.
 
     Args:
@@ -43,27 +43,16 @@ class FlinkCluster:
         self.gateway = f"http://{LOOPBACK}:{self._sql}/v1"
         self.supervisor = Supervisor(run_dir)
 
-    def __enter__(self) -> Self:
-        try:
-            with self._progress.step("start Flink"):
-                self._start()
-        except BaseException:
-            self.stop()
-            raise
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
-
     @property
     def pids(self) -> frozenset[int]:
         """Its processes."""
         return frozenset(child.pid for child in self.supervisor.children)
 
-    def stop(self) -> None:
-        """End all processes."""
+    def start(self) -> None:
+        with self._progress.step("start Flink"):
+            self._start()
+
+    def end(self, error: BaseException | None) -> None:
         self.supervisor.stop_together(self.supervisor.children)
         self._pool.close()
 

@@ -4,8 +4,6 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 from testbed.cache import Cache
 from testbed.commands import run
@@ -17,6 +15,7 @@ from testbed.kafka.security import KafkaSecurity, Listener, Mechanism
 from testbed.ports import LOOPBACK, PortPool, answers
 from testbed.processes import Child, Supervisor
 from testbed.progress import QUIET, Progress
+from testbed.started import Started
 from testbed.waiting import wait_until
 
 _START_TIMEOUT = 60.0
@@ -25,7 +24,7 @@ _QUICK_JVM = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx128m")
 _BROKER_JVM = ("-Xms128m", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=50")
 
 
-class KafkaCluster:
+class KafkaCluster(Started):
     """A cluster of brokers that are controllers too; a context manager that starts and stops it.
 
     Args:
@@ -74,21 +73,7 @@ class KafkaCluster:
             node: _take_ports(ports or self._own_ports, (Listener.PLAINTEXT, *further)) for node in self.nodes
         }
 
-    def __enter__(self) -> Self:
-        try:
-            self.start()
-        except BaseException:
-            self.stop()
-            self._own_ports.close()
-            raise
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def end(self, error: BaseException | None) -> None:
         self.stop()
         self._own_ports.close()
 

@@ -5,8 +5,7 @@ import os
 import shutil
 from collections.abc import Iterable
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from testbed import builds, images
 from testbed.builds import SPARK_OPERATOR_FILES, Builder
@@ -23,11 +22,12 @@ from testbed.ports import PortPool
 from testbed.processes import Supervisor
 from testbed.progress import QUIET, Progress
 from testbed.spark_operator import SparkOperator
+from testbed.started import Started
 from testbed.venvs import ensure_venv, spark_home
 from testbed.versions import SPARK
 
 
-class NodeCluster:
+class NodeCluster(Started):
     """Control plane, a real node, spark-operator and Kafka clusters in a closed network namespace.
 
     A context manager. From its start to its end the calling thread is in the namespace: start it from the main
@@ -67,17 +67,7 @@ class NodeCluster:
         self._network = ClosedNetwork(f"balanced-source-{os.getpid()}")
         self._stack = contextlib.ExitStack()
 
-    def __enter__(self) -> Self:
-        try:
-            self.start()
-        except BaseException as error:
-            self.stop(keep_logs=self._keep_logs or isinstance(error, Exception))
-            raise
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def end(self, error: BaseException | None) -> None:
         self.stop(keep_logs=self._keep_logs or isinstance(error, Exception))
 
     def start(self) -> None:

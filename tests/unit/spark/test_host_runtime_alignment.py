@@ -1,54 +1,29 @@
 """Alignment groups in a Spark driver: what comes without a new epoch is seen, and what others wait for is reported."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import pytest
 
 from balanced_source.api import MAX_WATERMARK
 from balanced_source.documents.alignment import GroupWatermark, SourceWatermark
 from balanced_source.documents.assignment import Assignment
-from balanced_source.documents.report import HostReport
 from balanced_source.documents.stream_offset import StreamOffset
-from balanced_source_spark.channels.channel import AssignmentListener
 from balanced_source_spark.host_runtime import HostRuntime, Progress
+from support.memory_channel import MemoryChannel
 from testbed.waiting import wait_until
 
 SAID = SourceWatermark(group="g", watermark=1000, max_drift=60_000, idle_timeout=0.3)
 DOCUMENT = Assignment(epoch=1, parallelism=1, incarnations={"0": 1})
 
 
-@dataclass
-class Channel:
-    """Documents in memory."""
-
-    reports: list[HostReport] = field(default_factory=list)
-    listener: AssignmentListener | None = None
-
-    def start(self, listener: AssignmentListener) -> None:
-        self.listener = listener
-
-    def claim(self, host: str) -> int:
-        return 1
-
-    def write(self, report: HostReport) -> None:
-        self.reports.append(report)
-
-    def close(self) -> None:
-        self.listener = None
-
-    def publish(self, document: Assignment) -> None:
-        assert self.listener is not None
-        self.listener(document)
+@pytest.fixture
+def channel() -> MemoryChannel:
+    return MemoryChannel()
 
 
 @pytest.fixture
-def channel() -> Channel:
-    return Channel()
-
-
-@pytest.fixture
-def runtime(channel: Channel) -> Iterator[HostRuntime]:
+def runtime(channel: MemoryChannel) -> Iterator[HostRuntime]:
     made = HostRuntime(channel)
     made.committed(StreamOffset())
     wait_until(lambda: channel.reports, 20, "registration", interval=0.005)
@@ -56,7 +31,7 @@ def runtime(channel: Channel) -> Iterator[HostRuntime]:
     made.close()
 
 
-def test_news_of_the_group_come_without_a_new_epoch(channel: Channel, runtime: HostRuntime) -> None:
+def test_news_of_the_group_come_without_a_new_epoch(channel: MemoryChannel, runtime: HostRuntime) -> None:
     channel.publish(DOCUMENT)
     told = GroupWatermark(watermark=500, heartbeat=1.0)
 
@@ -70,7 +45,7 @@ def test_news_of_the_group_come_without_a_new_epoch(channel: Channel, runtime: H
 
 
 def test_a_source_in_a_group_reports_within_its_idle_timeout_although_nothing_changes(
-    channel: Channel, runtime: HostRuntime
+    channel: MemoryChannel, runtime: HostRuntime
 ) -> None:
     """Without a group the next report would come after ten seconds."""
     runtime.note_progress(Progress(alignment=SAID))
@@ -78,7 +53,7 @@ def test_a_source_in_a_group_reports_within_its_idle_timeout_although_nothing_ch
     wait_until(lambda: [r.alignment for r in channel.reports].count(SAID) >= 3, 8, "signs of life", interval=0.005)
 
 
-def test_that_a_source_is_idle_is_reported_soon(channel: Channel, runtime: HostRuntime) -> None:
+def test_that_a_source_is_idle_is_reported_soon(channel: MemoryChannel, runtime: HostRuntime) -> None:
     patient = replace(SAID, idle_timeout=3600.0)
     runtime.note_progress(Progress(alignment=patient))
     wait_until(lambda: channel.reports[-1].alignment == patient, 8, "the watermark", interval=0.005)

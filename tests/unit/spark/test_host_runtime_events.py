@@ -1,7 +1,7 @@
 """Custom events in a Spark driver: from the assignment to whoever listens, from readers into the report."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import pytest
 
@@ -9,34 +9,11 @@ from balanced_source.api import SourceEvent
 from balanced_source.documents.assignment import Assignment, NumberedEvent
 from balanced_source.documents.report import HostReport
 from balanced_source.documents.stream_offset import StreamOffset
-from balanced_source_spark.channels.channel import AssignmentListener
 from balanced_source_spark.host_runtime import HostRuntime
+from support.memory_channel import MemoryChannel
 from testbed.waiting import wait_until
 
 SPLIT = ("main", "orders", 0)
-
-
-@dataclass
-class Channel:
-    """Documents in memory."""
-
-    reports: list[HostReport] = field(default_factory=list)
-    listener: AssignmentListener | None = None
-
-    def start(self, listener: AssignmentListener) -> None:
-        self.listener = listener
-
-    def claim(self, host: str) -> int:
-        return 1
-
-    def write(self, report: HostReport) -> None:
-        self.reports.append(report)
-
-    def refusal(self) -> str | None:
-        return None
-
-    def close(self) -> None:
-        self.listener = None
 
 
 class Scene:
@@ -44,7 +21,7 @@ class Scene:
 
     def __init__(self, on_event: Callable[[int, SourceEvent], None] | None = None) -> None:
         self.heard: list[tuple[int, str]] = []
-        self.channel = Channel()
+        self.channel = MemoryChannel()
         listen = on_event or (lambda subtask, event: self.heard.append((subtask, event.name)))
         self.runtime = HostRuntime(self.channel, on_event=listen)
         self.runtime.committed(StreamOffset())
@@ -64,8 +41,7 @@ class Scene:
             events=events,
             events_seen={"0": seen},
         )
-        assert self.channel.listener is not None
-        self.channel.listener(document)
+        self.channel.publish(document)
 
     def batch(self) -> None:
         wait_until(lambda: self.runtime.base() is not None, 20, "an assignment", interval=0.005)

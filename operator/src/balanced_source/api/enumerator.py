@@ -307,6 +307,13 @@ class SplitEnumerator(ABC, Generic[SplitT, StateT]):
         """Called after each event. What keeps parts of the source from being read now, by scope; for people."""
         return {}
 
+    def blocked(self) -> Mapping[str, Exception]:
+        """Called after each event. Those of `problems` whose scope could not be listed at all.
+
+        The others are about a part of it, such as one missing topic.
+        """
+        return self.problems()
+
     def pending_splits(self) -> int:
         """Called after each event. How many splits are known and wait for an owner; for people."""
         return 0

@@ -61,14 +61,18 @@ class Facts:
     previous: Sequence[Mapping[str, Any]]
 
 
-WAITS_FOR_READERS: Final = ("Recovering", "WaitingForReaders")
+RECOVERING: Final = "Recovering"
+WAITING_FOR_READERS: Final = "WaitingForReaders"
+
+WAITS_FOR_READERS: Final = (RECOVERING, WAITING_FOR_READERS)
 """Reasons of Progressing that end when readers register."""
 
 
 def status_of(facts: Facts) -> Status:
     """The whole status."""
-    degraded = _degraded(facts)
-    progressing = _progressing(facts)
+    missing = _missing_readers(facts)
+    degraded = _degraded(facts, missing)
+    progressing = _progressing(facts, missing)
     ready = _ready(facts, degraded, progressing)
     state = facts.state
     report = state.hosts[next(iter(state.hosts))].report if state else None
@@ -102,14 +106,13 @@ def _data_loss(facts: Facts) -> list[Condition]:
     return [_condition(facts, DATA_LOSS, True, "OffsetsSkipped", message)]
 
 
-def _degraded(facts: Facts) -> Trouble | None:
+def _degraded(facts: Facts, missing: Trouble | None) -> Trouble | None:
     if facts.troubles:
         return facts.troubles[0]
     for _, problem in sorted(facts.problems.items()):
         reason = problem.reason if isinstance(problem, DiscoveryError) else "DiscoveryFailed"
         more = f" (and {len(facts.problems) - 1} more)" if len(facts.problems) > 1 else ""
         return Trouble(reason=reason, message=f"{problem}{more}")
-    missing = _missing_readers(facts)
     if facts.is_overdue and missing is not None:
         told = "nothing is assigned to them until they register: see the log of the driver's pod"
         return Trouble(reason="ReadersMissing", message=f"{missing.message}; {told}")
@@ -118,7 +121,7 @@ def _degraded(facts: Facts) -> Trouble | None:
     return None
 
 
-def _progressing(facts: Facts) -> Trouble | None:
+def _progressing(facts: Facts, missing: Trouble | None) -> Trouble | None:
     """What is under way and will end by itself."""
     state, application = facts.state, facts.application
     if facts.is_finished or application.state is ApplicationState.PAUSED:
@@ -128,7 +131,7 @@ def _progressing(facts: Facts) -> Trouble | None:
     phase = source_phase(state) if state is not None else SOURCE.first
     if state is None or phase is SourcePhase.DISCOVERING:
         return Trouble(reason="Discovering", message="looking for topics and partitions")
-    if (missing := _missing_readers(facts)) is not None:
+    if missing is not None:
         return missing
     if phase is SourcePhase.ADOPTING:
         message = f"epoch {state.epoch} is published; the next micro-batch takes it"
@@ -139,9 +142,9 @@ def _progressing(facts: Facts) -> Trouble | None:
 def _missing_readers(facts: Facts) -> Trouble | None:
     """Readers that an application, which runs, should have brought."""
     if facts.waiting_for:
-        return Trouble(reason="Recovering", message=f"waiting for readers of host {', '.join(facts.waiting_for)}")
+        return Trouble(reason=RECOVERING, message=f"waiting for readers of host {', '.join(facts.waiting_for)}")
     if facts.state is not None and source_phase(facts.state) is SourcePhase.WAITING:
-        return Trouble(reason="WaitingForReaders", message="the application runs; its readers have not registered yet")
+        return Trouble(reason=WAITING_FOR_READERS, message="the application runs; its readers have not registered yet")
     return None
 
 

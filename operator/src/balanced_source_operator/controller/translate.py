@@ -16,12 +16,12 @@ from balanced_source.connectors.kafka import (
     TopicList,
     TopicPattern,
 )
+from balanced_source.durations import seconds
 from balanced_source.errors import InvalidSpecError
 from balanced_source_operator.controller.clusters import to_clusters
 from balanced_source_operator.controller.offsets import to_start, to_stop
 from balanced_source_operator.controller.patterns import checked_pattern
 from balanced_source_operator.spec import Assignment, BalancedSourceSpec, Strategy
-from balanced_source_operator.spec.base import seconds
 from balanced_source_operator.spec.limits import Limits
 from balanced_source_operator.spec.source import EnumeratorMode
 from balanced_source_operator.spec.subscription import Subscription

@@ -12,9 +12,9 @@ from balanced_source.api import MIN_WATERMARK
 from balanced_source.coordinator.source_groups import TELL_INTERVAL, SourceGroups
 from balanced_source.documents.alignment import GroupWatermark, SourceWatermark
 from balanced_source.documents.report import HostReport
+from balanced_source.durations import seconds
 from balanced_source_operator.resources.identity import Identity
 from balanced_source_operator.spec import BalancedSourceSpec
-from balanced_source_operator.spec.base import seconds
 
 SETTLE: Final = 5.0
 """Seconds in which a new operator hears of all sources and their reports."""

@@ -24,15 +24,11 @@ from balanced_source.coordinator import (
     state_codec,
 )
 from balanced_source.documents import increments
-from balanced_source.documents import report as report_document
 from balanced_source.documents.alignment import GroupWatermark
 from balanced_source.documents.assignment import Assignment
 from balanced_source.documents.parts import Content
-from balanced_source.documents.report import HostReport
-from balanced_source.documents.storage import unpack
 from balanced_source.errors import StateConflictError, StateError
 from balanced_source_operator.kube.port import Manifest
-from balanced_source_operator.resources.documents import blob_of
 from balanced_source_operator.resources.identity import Identity
 from balanced_source_operator.resources.kinds import CONFIG_MAP
 from balanced_source_operator.runtime.calls import CallRunner
@@ -40,6 +36,7 @@ from balanced_source_operator.runtime.documents import DocumentWriter
 from balanced_source_operator.runtime.environment import Desired, Environment, Troubles
 from balanced_source_operator.runtime.events import EventRecorder
 from balanced_source_operator.runtime.observed import Observed
+from balanced_source_operator.runtime.reports import Reports
 
 log = structlog.get_logger(__name__)
 
@@ -60,6 +57,7 @@ class Coordination:
         self._env = environment
         self._identity = source
         self._observed = observed
+        self._reports = Reports(source, observed)
         self._events = events
         self._troubles = troubles
         self._wake = wake
@@ -144,7 +142,7 @@ class Coordination:
     def _lineage(self, former: Assignment | None) -> int:
         """For a coordinator without stored state: 1, or more than any seen if the source is not new."""
         seen = [former.lineage] if former is not None else []
-        if (report := self._report()) is not None:
+        if (report := self._reports.newest()) is not None:
             seen.append(report.lineage)
         return max(seen, default=0) + 1
 
@@ -160,7 +158,7 @@ class Coordination:
             await self._handle(coordinator, SourceChanged(desired.source))
         if desired.spec.parallelism != coordinator.state.parallelism:
             await self._handle(coordinator, ParallelismChanged(desired.spec.parallelism))
-        if (report := self._report()) is not None:
+        if (report := self._reports.newest()) is not None:
             await self._handle(coordinator, ReportReceived(report))
         if (nonce := desired.spec.rebalance_nonce) != coordinator.state.rebalance_nonce:
             await self._handle(coordinator, RebalanceRequested(nonce=nonce))
@@ -169,21 +167,11 @@ class Coordination:
 
     async def _align(self, desired: Desired) -> None:
         """Hear how far the source is in event time, and tell it how far the others of its group are."""
-        self._env.alignments.hear(self._identity, desired.spec, self._report(), self._wake)
+        self._env.alignments.hear(self._identity, desired.spec, self._reports.newest(), self._wake)
         if (news := self._env.alignments.news(self._identity)) is not None:
             self._alignment = news
             if self._published is not None:
                 await self._do([PublishAssignment(self._published)])
-
-    def _report(self) -> HostReport | None:
-        """The report as it was last seen; one that is empty or edited is nobody's."""
-        seen = self._observed.get(CONFIG_MAP, self._identity.documents.readers)
-        if seen is None:
-            return None
-        try:
-            return report_document.decode(unpack(blob_of(seen)), source=self._identity.uid)
-        except StateError:
-            return None
 
     async def _handle(self, coordinator: SourceCoordinator[Any, Any], event: Event) -> None:
         await self._do(coordinator.handle(event, now=time.time()))

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import ConfigDict, Field
 
-from balanced_source_operator.spec.base import DURATION_PATTERN, Duration, Model, rule, with_rules
+from balanced_source_operator.spec.base import Duration, Model, rule, with_rules
 from balanced_source_operator.spec.clusters import NAME_PATTERN
 
 PACKAGED_APPLICATION: Final = "local:///opt/balanced-source/app.py"
@@ -62,7 +62,7 @@ class Trigger(Model):
         )
     )
 
-    processing_time: Annotated[str, Field(pattern=DURATION_PATTERN, max_length=32)] | None = None
+    processing_time: Duration | None = None
     """Time between the starts of two micro-batches; 0 starts the next one at once."""
 
     available_now: bool | None = None

@@ -1,24 +1,14 @@
 """What all parts of the custom resource have in common: camelCase, no unknown fields, documented fields."""
 
-import re
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
-DURATION_PATTERN: Final = r"^(0|([0-9]+(ms|s|m|h))+)$"
-"""``500ms``, ``5m``, ``1h30m``, or ``0``."""
+from balanced_source import durations
 
-_PART: Final = re.compile(r"([0-9]+)(ms|s|m|h)")
-_SECONDS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
-
-Duration = Annotated[str, Field(pattern=DURATION_PATTERN, max_length=32)]
+Duration = Annotated[str, Field(pattern=durations.PATTERN, max_length=32)]
 """A span of time as text."""
-
-
-def seconds(duration: str) -> float:
-    """A `Duration` in seconds; 0.0 for ``0``."""
-    return sum(int(number) * _SECONDS[unit] for number, unit in _PART.findall(duration))
 
 
 def rule(cel: str, message: str, **more: str) -> dict[str, str]:

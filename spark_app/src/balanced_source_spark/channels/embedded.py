@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from balanced_source.connectors.discovery.enumerator import DiscoveringSplitEnumerator
 from balanced_source.connectors.kafka import KafkaSource
 from balanced_source.coordinator import ParallelismChanged, ReportReceived, SourceCoordinator
 from balanced_source.documents.report import HostReport
@@ -37,14 +36,8 @@ class EmbeddedChannel:
 
     def refusal(self) -> str | None:
         """What the first discovery, or the look-up of start offsets, was refused for."""
-        problems = self._coordinator.enumerator.problems().values()
-        refused = [str(p) for p in problems if isinstance(p, RefusedDiscoveryError) and not self._is_listed(p.scope)]
-        return "; ".join(refused) or None
-
-    def _is_listed(self, scope: str) -> bool:
-        """Whether the scope was discovered all the same: then the problem is part of it, e.g. one missing topic."""
-        enumerator = self._coordinator.enumerator
-        return not (isinstance(enumerator, DiscoveringSplitEnumerator) and scope in enumerator.life.failures)
+        blocked = self._coordinator.enumerator.blocked().values()
+        return "; ".join(str(problem) for problem in blocked if isinstance(problem, RefusedDiscoveryError)) or None
 
     def close(self) -> None:
         if self._loop is not None:

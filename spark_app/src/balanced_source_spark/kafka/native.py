@@ -17,7 +17,7 @@ from balanced_source_spark.kafka.settings import (
     ReadRefusedError,
     ReadStalledError,
 )
-from balanced_source_spark.kafka.task_log import tell
+from balanced_source_spark.kafka.task_log import TELL_EVERY, tell
 
 MODULE: Final = "balanced_source_native"
 
@@ -26,9 +26,6 @@ MAX_ROWS: Final = 32_768
 
 MAX_BYTES: Final = 8 << 20
 """Bytes of keys and values after which a record batch is full."""
-
-TELL_EVERY: Final = 60.0
-"""Seconds between two lines about a consumer in an executor's log."""
 
 _pool: Final[Pool[Any]] = Pool()
 _told: Final[dict[int, float]] = {}

@@ -8,14 +8,11 @@ import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, nullcontext
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 import pyarrow as pa
 
-from balanced_source_spark.kafka.task_log import tell
-
-TELL_EVERY: Final = 60.0
-"""Seconds between two lines about a reader; there is none in its first minute."""
+from balanced_source_spark.kafka.task_log import TELL_EVERY, tell
 
 
 @dataclass(slots=True)

@@ -1,6 +1,9 @@
 """What tasks say in their executor's log. That is seldom, so what writes it is loaded when it is first needed."""
 
-from typing import Any
+from typing import Any, Final
+
+TELL_EVERY: Final = 60.0
+"""Seconds between two lines about the same reader, or its consumer; there is none in its first minute."""
 
 
 def tell(level: str, event: str, **fields: Any) -> None:

@@ -76,6 +76,9 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
     def problems(self) -> Mapping[str, Exception]:
         return self.life.problems
 
+    def blocked(self) -> Mapping[str, Exception]:
+        return {scope: problem for scope, problem in self.life.problems.items() if scope in self.life.failures}
+
     def pending_splits(self) -> int:
         return len(self.state.unassigned) + len(self.life.in_flight)
 
