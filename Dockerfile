@@ -89,7 +89,8 @@ RUN --mount=type=secret,id=pip,target=/etc/pip.conf --mount=type=secret,id=ca,ta
     && mv "$packages/pyspark" /opt/spark && ln -s /opt/spark "$packages/pyspark" && mkdir -p /opt/spark/conf
 COPY --from=native /wheels /wheels
 COPY --from=wheel /wheels /wheels
-RUN /opt/build/bin/pip --python /opt/venv/bin/python install --quiet --no-deps --no-index /wheels/*.whl
+RUN /opt/build/bin/pip --python /opt/venv/bin/python install --quiet --no-deps --no-index /wheels/*.whl \
+    && /opt/venv/bin/python -m balanced_source_spark.precompile
 
 FROM ${PYTHON_IMAGE} AS spark
 LABEL org.opencontainers.image.title="Balanced Source on Spark" org.opencontainers.image.licenses="Apache-2.0"

@@ -2,6 +2,8 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 export BALANCED_SOURCE_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/balanced-source
+# Tests and benchmarks start hundreds of Python processes: each would compile everything anew.
+unexport PYTHONDONTWRITEBYTECODE
 PYTHON ?= python3
 PY := .venv/bin/python
 RUN := $(PY) -m
@@ -9,7 +11,7 @@ RUN := $(PY) -m
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
 
-.venv/.ready: .ci/locks/dev-spark42.txt .ci/locks/uv.txt .ci/venv pyproject.toml
+.venv/.ready: .ci/locks/dev-spark42.txt .ci/locks/uv.txt .ci/venv spark_app/src/balanced_source_spark/precompile.py pyproject.toml
 	@.ci/venv .venv dev-spark42 --editable
 	@touch $@
 

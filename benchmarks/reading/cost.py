@@ -21,8 +21,9 @@ class Cost:
     Attributes:
         cpu: seconds of user and system time, over all processes.
         jvm_cpu: the part of JVMs; the rest is Python's.
-        python_mb: largest sum of resident memory of Python workers and planning processes, this one left out.
-        jvm_mb: the same of JVMs.
+        python_mb: largest sum of the memory of Python workers and planning processes, this one left out. A page that
+            forked processes share counts once (the kernel's "proportional set size").
+        jvm_mb: largest sum of resident memory of JVMs.
     """
 
     def __init__(self, *, roots: frozenset[int] = frozenset(), ignored: frozenset[int] = frozenset()) -> None:
@@ -74,13 +75,12 @@ class Cost:
             python = jvm = 0.0
             for process in self._processes():
                 try:
-                    name, size = process.name(), process.memory_info().rss / _MEGA
+                    if process.name() == "java":
+                        jvm += process.memory_info().rss / _MEGA
+                    elif process.pid != os.getpid():
+                        python += process.memory_full_info().pss / _MEGA
                 except psutil.Error:
                     continue
-                if name == "java":
-                    jvm += size
-                elif process.pid != os.getpid():
-                    python += size
             self.python_mb, self.jvm_mb = max(self.python_mb, python), max(self.jvm_mb, jvm)
 
 

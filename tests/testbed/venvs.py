@@ -10,6 +10,8 @@ from testbed.errors import BuildError, CommandError
 from testbed.progress import Progress
 from testbed.versions import CHECKOUT, SPARK
 
+PRECOMPILE = CHECKOUT / "spark_app" / "src" / "balanced_source_spark" / "precompile.py"
+
 
 def ensure_venv(spark_version: str, cache: Cache | None = None, progress: Progress | None = None) -> Path:
     """An environment with one version of PySpark and everything that the project needs.
@@ -28,13 +30,13 @@ def ensure_venv(spark_version: str, cache: Cache | None = None, progress: Progre
         return Path(sys.prefix)
     major, minor, _ = spark_version.split(".")
     name = f"dev-spark{major}{minor}"
-    lock = CHECKOUT / ".ci" / "locks" / f"{name}.txt"
+    recipe = (CHECKOUT / ".ci" / "locks" / f"{name}.txt", CHECKOUT / ".ci" / "venv", PRECOMPILE)
 
     def install(target: Path) -> None:
         with (progress or Progress()).step(f"install PySpark {spark_version}"):
             _install(target, name)
 
-    return (cache or Cache()).artefact(f"venv-{name}", content_key(sys.version, lock), install)
+    return (cache or Cache()).artefact(f"venv-{name}", content_key(sys.version, *recipe), install)
 
 
 def spark_home(venv: Path) -> Path:
