@@ -15,6 +15,8 @@ _INSTALL = (
     "openjdk-17-jre-headless`) and put it on PATH, or set JAVA_HOME."
 )
 
+_OPTIONS = "JDK_JAVA_OPTIONS"
+
 
 @cache
 def java_home() -> Path:
@@ -36,6 +38,12 @@ def java_home() -> Path:
 def java() -> Path:
     """The `java` program."""
     return java_home() / "bin" / "java"
+
+
+def jvm_environment(*options: str) -> dict[str, str]:
+    """For programs with an environment of their own: what this process was told for all JVMs, and further options."""
+    told = " ".join([*os.environ.get(_OPTIONS, "").split(), *options])
+    return {_OPTIONS: told} if told else {}
 
 
 def _version(program: str) -> int:

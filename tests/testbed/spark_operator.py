@@ -18,7 +18,7 @@ from typing import Any
 from testbed.builds import SPARK_OPERATOR_FILES, Builder
 from testbed.control_plane import SPARK_OPERATOR
 from testbed.errors import MissingPrerequisiteError
-from testbed.java import java_home
+from testbed.java import java_home, jvm_environment
 from testbed.kubectl import Kubectl
 from testbed.ports import LOOPBACK, PortPool
 from testbed.process_node import sandbox
@@ -150,6 +150,7 @@ class SparkOperator:
             "KUBECONFIG": str(self._control_plane.kubeconfig(SPARK_OPERATOR)),
             "KUBERNETES_SERVICE_HOST": LOOPBACK,
             "KUBERNETES_SERVICE_PORT": str(self._control_plane.port),
+            **jvm_environment(),
         }
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from testbed.java import jvm_environment
 from testbed.pki import kubeconfig, write_private
 from testbed.process_node.config import NodeConfig
 from testbed.process_node.environment import container_environment
@@ -107,8 +108,8 @@ class Launcher:
             "SPARK_LOCAL_IP": self.pod.ip,
         }
         if not self.namespaces:
-            base |= {"TMPDIR": str(self._tmp), "JDK_JAVA_OPTIONS": f"-Djava.io.tmpdir={self._tmp}"}
-        return base
+            return {**base, "TMPDIR": str(self._tmp), **jvm_environment(f"-Djava.io.tmpdir={self._tmp}")}
+        return {**base, **jvm_environment()}
 
     def _isolated(self, image: ProcessImage, mounts: Mapping[str, str]) -> dict[str, Any]:
         """The parts of the sandbox's spec for an own root."""
