@@ -34,8 +34,8 @@ lint: install ## ruff, mypy --strict, import contracts, hadolint, lengths
 test: lint testbed native ## Everything but the story on real pods; installs and builds what it needs
 	@$(MAKE) --no-print-directory test-unit test-real test-spark43
 
-# JVMs of tests live for a minute at most: what a second compiler gains them later they do not live to see.
-QUICK_JVM := JDK_JAVA_OPTIONS="$(strip $(JDK_JAVA_OPTIONS) -XX:TieredStopAtLevel=1)"
+# JVMs of tests live for a minute: they do not live to see what a second compiler and a parallel collector gain them.
+QUICK_JVM := JDK_JAVA_OPTIONS="$(strip $(JDK_JAVA_OPTIONS) -XX:TieredStopAtLevel=1 -XX:+UseSerialGC)"
 
 test-real: testbed ## What needs real parts: API server, brokers, Spark
 	@echo "integration tests, two folders at a time …"

@@ -21,7 +21,7 @@ from testbed.waiting import wait_until
 _START_TIMEOUT = 60.0
 # a short-lived JVM: no second compiler, no parallel collector
 _QUICK_JVM = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx128m")
-_BROKER_JVM = ("-Xms128m", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=50")
+_BROKER_JVM = ("-Xms128m", "-XX:MaxGCPauseMillis=50")
 
 
 class KafkaCluster(Started):
