@@ -12,6 +12,7 @@ import pyarrow as pa
 from balanced_source.errors import InvalidSpecError
 from balanced_source.host import SplitRange
 from balanced_source_spark.kafka import native
+from balanced_source_spark.kafka.heap import share_one_heap
 from balanced_source_spark.kafka.reading_log import ReadingLog
 from balanced_source_spark.kafka.settings import RangeReaderSettings
 from balanced_source_spark.kafka.task_log import tell
@@ -25,6 +26,7 @@ def read_ranges(ranges: Sequence[SplitRange], settings: RangeReaderSettings) -> 
     Raises:
         InvalidSpecError: the native reader is insisted on and not installed.
     """
+    share_one_heap()  # before a consumer has threads
     read = native.read_ranges if is_native(settings.implementation) else _python_reader()
     return _log.measured(read(ranges, settings), cluster=settings.cluster, reader=settings.reader)
 

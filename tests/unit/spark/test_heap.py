@@ -1,0 +1,64 @@
+"""Heaps of a worker's threads, counted by the C library itself in a process of its own."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from balanced_source_spark.kafka.heap import CHOSEN, share_one_heap
+
+THREADS_ALLOCATE = """
+import ctypes, sys, threading
+from balanced_source_spark.kafka.heap import share_one_heap
+libc = ctypes.CDLL(None)
+libc.fopen.restype = ctypes.c_void_p
+libc.malloc.restype = ctypes.c_void_p
+done = "yes" in sys.argv and share_one_heap()
+together = threading.Barrier(4)
+def allocate():
+    together.wait()
+    libc.malloc(ctypes.c_size_t(50_000))
+    together.wait()
+threads = [threading.Thread(target=allocate) for _ in range(4)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+file = ctypes.c_void_p(libc.fopen(sys.argv[1].encode(), b"w"))
+libc.malloc_info(0, file)
+libc.fclose(file)
+print(done)
+"""
+
+
+def heaps(path: str, *arguments: str, **environment: str) -> tuple[str, int]:
+    """What `share_one_heap` said, and how many heaps there are after four threads have allocated."""
+    call = [sys.executable, "-c", THREADS_ALLOCATE, path, *arguments]
+    said = subprocess.run(call, env=environment, capture_output=True, text=True, check=True).stdout  # noqa: S603
+    return said.strip(), Path(path).read_text(encoding="ascii").count("<heap nr=")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    return str(tmp_path / "malloc.xml")
+
+
+def test_threads_share_the_main_heap(path: str) -> None:
+    assert heaps(path)[1] > 1, "that is what is prevented"
+    assert heaps(path, "yes") == ("True", 1)
+
+
+def test_who_has_chosen_is_left_alone(path: str) -> None:
+    said, count = heaps(path, "yes", MALLOC_ARENA_MAX="8")
+
+    assert said == "False"
+    assert count > 1
+
+
+def test_a_worker_asks_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(CHOSEN, "2")
+    share_one_heap.cache_clear()
+    assert not share_one_heap()
+    monkeypatch.delenv(CHOSEN)
+
+    assert not share_one_heap(), "threads may have come meanwhile"
+    share_one_heap.cache_clear()
