@@ -4,11 +4,17 @@ import pytest
 
 from balanced_source.errors import InvalidSpecError
 from balanced_source_spark.kafka.arrow import TYPES, arrow_schema
+from balanced_source_spark.kafka.chunk import Chunk
 from balanced_source_spark.kafka.columns import record_batch
 from balanced_source_spark.kafka.names import COLUMNS, PLAIN
 from balanced_source_spark.options import parse_options
 from balanced_source_spark.schema import spark_schema
 from support.messages import FakeMessage
+
+
+def chunk(messages: list[FakeMessage]) -> Chunk:
+    return Chunk(messages)  # type: ignore[arg-type]
+
 
 EMBEDDED = {"kafka.bootstrap.servers": "b:9092", "subscribe": "t"}
 
@@ -21,8 +27,8 @@ def test_every_name_has_its_types() -> None:
 def test_rows_have_exactly_the_columns_that_were_asked_for() -> None:
     messages = [FakeMessage(key=None, value=b"v", offset=7, headers=[("h", None)]), FakeMessage(value=None, offset=8)]
 
-    every = record_batch(messages, cluster="c", columns=tuple(TYPES))  # type: ignore[arg-type]
-    some = record_batch(messages, cluster="c", columns=("offset", "value"))  # type: ignore[arg-type]
+    every = record_batch(chunk(messages), cluster="c", columns=tuple(TYPES))
+    some = record_batch(chunk(messages), cluster="c", columns=("offset", "value"))
 
     assert every.schema == arrow_schema(tuple(TYPES))
     assert every.column("headers").to_pylist() == [[{"key": "h", "value": None}], None]
@@ -35,11 +41,11 @@ def test_rows_have_exactly_the_columns_that_were_asked_for() -> None:
 def test_topics_may_differ_within_a_record_batch() -> None:
     messages = [FakeMessage(topic="a"), FakeMessage(topic="b"), FakeMessage(topic="a")]
 
-    assert record_batch(messages, cluster="c").column("topic").to_pylist() == ["a", "b", "a"]  # type: ignore[arg-type]
+    assert record_batch(chunk(messages), cluster="c").column("topic").to_pylist() == ["a", "b", "a"]
 
 
 def test_no_messages_make_an_empty_batch_with_the_same_schema() -> None:
-    assert record_batch([], cluster="c").schema == arrow_schema(PLAIN)
+    assert record_batch(chunk([]), cluster="c").schema == arrow_schema(PLAIN)
 
 
 def test_columns_are_chosen_in_the_given_order() -> None:

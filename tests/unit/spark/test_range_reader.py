@@ -5,6 +5,8 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from balanced_source.host import SplitRange
 from balanced_source_spark.kafka import range_reader
@@ -68,3 +70,46 @@ def test_it_asks_in_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
 
     assert len(read(monkeypatch, consumer, 0, 2 * CHUNK + 7)) == 2 * CHUNK + 7
     assert consumer.asked == [CHUNK, CHUNK, 7]
+
+
+RANGES = {("t", 0): (3, 9), ("t", 1): (0, 4), ("u", 0): (5, 6)}
+"""What is to be read; partition 7 is nobody's."""
+
+messages = st.builds(
+    Message,
+    topic=st.sampled_from(("t", "u")),
+    partition=st.sampled_from((0, 1, 7)),
+    offset=st.integers(0, 12),
+)
+
+
+def one_by_one(delivered: list[list[Message]]) -> list[tuple[str, int, int]]:
+    """What belongs to the ranges, by looking at each message for itself."""
+    begins, ends = {k: r[0] for k, r in RANGES.items()}, {k: r[1] for k, r in RANGES.items()}
+    taken = []
+    for message in (m for chunk in delivered for m in chunk):
+        key, offset = (message.topic(), message.partition()), message.offset()
+        if key in ends and offset >= begins[key]:
+            if offset < ends[key]:
+                taken.append((*key, offset))
+            if offset >= ends[key] - 1:
+                del ends[key]
+            else:
+                begins[key] = offset + 1
+    return taken
+
+
+@given(st.lists(st.lists(messages, max_size=8), max_size=6))
+def test_whatever_is_delivered_each_range_gets_its_own_in_order_and_once(delivered: list[list[Message]]) -> None:
+    finished: list[Any] = []
+    pieces = [SplitRange(split_id=("c", *key), start=start, end=end) for key, (start, end) in RANGES.items()]
+    consumer: Any = Consumer(portion=0)
+    consumer.paused = finished
+    reading = range_reader._Reading(consumer, pieces, RangeReaderSettings(cluster="c", config={}))
+
+    chunks: list[Any] = delivered
+    accepted = [reading._accepted(chunk).messages for chunk in chunks]
+
+    got = [(m.topic(), m.partition(), m.offset()) for chunk in accepted for m in chunk]
+    assert got == one_by_one(delivered)
+    assert len(finished) == len(set(finished))

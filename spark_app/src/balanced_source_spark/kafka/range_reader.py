@@ -13,6 +13,7 @@ import pyarrow as pa
 from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
 from balanced_source.host import SplitRange
+from balanced_source_spark.kafka.chunk import Chunk, Run
 from balanced_source_spark.kafka.columns import collector_paused, record_batch
 from balanced_source_spark.kafka.consumers import borrowed_consumer
 from balanced_source_spark.kafka.settings import (
@@ -54,6 +55,8 @@ class _Reading:
             key = (str(piece.split_id[1]), int(piece.split_id[2]))
             self._next[key] = int(piece.start or 0)
             self._ends[key] = int(piece.end or 0)
+        topics = {topic for topic, _ in self._next}
+        self._topic = next(iter(topics)) if len(topics) == 1 else None
         self._last_error: KafkaError | None = None
         self._refreshed: set[str] = set()
 
@@ -71,34 +74,44 @@ class _Reading:
             elif time.monotonic() > deadline:
                 raise ReadStalledError(self._stalled())
             with collector_paused():
-                accepted = [m for m in messages if self._accept(m)]
-                batch = self._batch(accepted) if accepted else None
+                accepted = self._accepted(messages)
+                batch = self._batch(accepted) if len(accepted) else None
             if batch is not None:
                 yield batch
 
-    def _batch(self, messages: Sequence[Message]) -> pa.RecordBatch:
-        return record_batch(messages, cluster=self._settings.cluster, columns=self._settings.columns)
+    def _batch(self, chunk: Chunk) -> pa.RecordBatch:
+        return record_batch(chunk, cluster=self._settings.cluster, columns=self._settings.columns)
 
-    def _accept(self, message: Message) -> bool:
-        """Take note of a message; whether it belongs to its range."""
-        if (error := message.error()) is not None:
-            self._on_error(message, error)
-            return False
-        key, offset = _key_of(message), message.offset() or 0
-        end = self._ends.get(key)
-        if end is None or offset < self._next[key]:
-            return False  # past its end, or before a seek took effect
-        if offset >= end - 1:
-            self._finish(key)
+    def _accepted(self, messages: Sequence[Message]) -> Chunk:
+        """Those that belong to their ranges. The end of a partition is told after the records before it."""
+        failed = [m for m in messages if m.error() is not None]
+        fine = [m for m in messages if m.error() is None] if failed else messages
+        accepted = self._within(Chunk(fine, topic=self._topic))
+        for message in failed:
+            self._on_error(message)
+        return accepted
+
+    def _within(self, chunk: Chunk) -> Chunk:
+        return chunk.part([self._piece(chunk, run) for run in chunk.runs()])
+
+    def _piece(self, chunk: Chunk, run: Run) -> tuple[int, int]:
+        """Take note of a run; first and last index of what belongs to its range."""
+        end, begin = self._ends.get(run.key), self._next.get(run.key, 0)
+        if end is None or run.last < begin:
+            return run.start, run.start  # past its end, or before a seek took effect
+        if run.last >= end - 1:
+            self._finish(run.key)
         else:
-            self._next[key] = offset + 1
-        return offset < end
+            self._next[run.key] = run.last + 1
+        return chunk.index(run, begin), chunk.index(run, end)
 
     def _finish(self, key: _Key) -> None:
         del self._ends[key]
         self._consumer.pause([TopicPartition(*key)])
 
-    def _on_error(self, message: Message, error: KafkaError) -> None:
+    def _on_error(self, message: Message) -> None:
+        error = message.error()
+        assert error is not None  # noqa: S101 - that is why it is here
         code = error.code()
         key, offset = _key_of(message), message.offset() or 0
         if code == KafkaError._PARTITION_EOF:
