@@ -26,17 +26,14 @@ class Consumer:
     def __init__(self, portion: int) -> None:
         self.portion = portion
         self.asked: list[int] = []
-        self.paused: list[tuple[str, int]] = []
+        self.given_up: list[tuple[str, int]] = []
         self._next = 0
 
     def assign(self, partitions: list[Any]) -> None:
         self._next = partitions[0].offset
 
-    def resume(self, partitions: list[Any]) -> None:
-        self.paused.clear()
-
-    def pause(self, partitions: list[Any]) -> None:
-        self.paused += [(p.topic, p.partition) for p in partitions]
+    def incremental_unassign(self, partitions: list[Any]) -> None:
+        self.given_up += [(p.topic, p.partition) for p in partitions]
 
     def consume(self, count: int, timeout: float) -> list[Message]:
         self.asked.append(count)
@@ -62,7 +59,7 @@ def test_it_never_asks_for_more_than_is_left(monkeypatch: pytest.MonkeyPatch) ->
 
     assert read(monkeypatch, consumer, 5, 15) == list(range(5, 15))
     assert consumer.asked == [10, 7, 4, 1]
-    assert consumer.paused == [("t", 0)], "nothing is fetched for nobody"
+    assert consumer.given_up == [("t", 0)], "nothing is fetched for nobody"
 
 
 def test_it_asks_in_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,10 +98,8 @@ def one_by_one(delivered: list[list[Message]]) -> list[tuple[str, int, int]]:
 
 @given(st.lists(st.lists(messages, max_size=8), max_size=6))
 def test_whatever_is_delivered_each_range_gets_its_own_in_order_and_once(delivered: list[list[Message]]) -> None:
-    finished: list[Any] = []
     pieces = [SplitRange(split_id=("c", *key), start=start, end=end) for key, (start, end) in RANGES.items()]
     consumer: Any = Consumer(portion=0)
-    consumer.paused = finished
     reading = range_reader._Reading(consumer, pieces, RangeReaderSettings(cluster="c", config={}))
 
     chunks: list[Any] = delivered
@@ -112,4 +107,4 @@ def test_whatever_is_delivered_each_range_gets_its_own_in_order_and_once(deliver
 
     got = [(m.topic(), m.partition(), m.offset()) for chunk in accepted for m in chunk]
     assert got == one_by_one(delivered)
-    assert len(finished) == len(set(finished))
+    assert len(consumer.given_up) == len(set(consumer.given_up))

@@ -61,10 +61,7 @@ class _Reading:
         self._refreshed: set[str] = set()
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        partitions = [TopicPartition(t, p, offset) for (t, p), offset in self._next.items()]
-        self._consumer.assign(partitions)
-        # librdkafka remembers a pause beyond the assignment: a partition finished by an earlier use would stay silent.
-        self._consumer.resume(partitions)
+        self._consumer.assign([TopicPartition(t, p, offset) for (t, p), offset in self._next.items()])
         deadline = time.monotonic() + self._settings.stall
         while self._ends:
             left = sum(end - self._next[key] for key, end in self._ends.items())
@@ -106,8 +103,9 @@ class _Reading:
         return chunk.index(run, begin), chunk.index(run, end)
 
     def _finish(self, key: _Key) -> None:
+        """Nothing is fetched for nobody. Not by a pause: librdkafka may take a second to fetch again after one."""
         del self._ends[key]
-        self._consumer.pause([TopicPartition(*key)])
+        self._consumer.incremental_unassign([TopicPartition(*key)])
 
     def _on_error(self, message: Message) -> None:
         error = message.error()
