@@ -17,9 +17,12 @@ from support.queries import start
 from support.row_files import write_rows
 from support.spark_session import spark_session
 
+_dies = threading.Event()
+
 
 def die() -> None:
     """The JVM first: with its Python gone it would go on for a moment."""
+    _dies.set()
     for child in psutil.Process().children(recursive=True):
         child.kill()
     os.kill(os.getpid(), signal.SIGKILL)
@@ -54,7 +57,12 @@ def main(folder: str, options: str, step: str) -> None:
 
     with spark_session() as spark:
         trigger = {"availableNow": True}
-        start(spark, sink, checkpoint, trigger=trigger, **json.loads(options)).awaitTermination()
+        try:
+            start(spark, sink, checkpoint, trigger=trigger, **json.loads(options)).awaitTermination()
+        except Exception:
+            if _dies.is_set():  # its JVM is gone already; it must not end in another way before it is killed
+                signal.pause()
+            raise
         if step == "commit":
             die()  # the query was quicker than the watch
 
