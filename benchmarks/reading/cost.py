@@ -75,9 +75,11 @@ class Cost:
             python = jvm = 0.0
             for process in self._processes():
                 try:
-                    if process.name() == "java":
+                    name = process.name()
+                    if name == "java":
                         jvm += process.memory_info().rss / _MEGA
-                    elif process.pid != os.getpid():
+                    # what a JVM is about to start is its image still, under the name of a thread
+                    elif name.startswith("python") and process.pid != os.getpid():
                         python += process.memory_full_info().pss / _MEGA
                 except psutil.Error:
                     continue
