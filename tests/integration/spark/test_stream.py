@@ -116,7 +116,7 @@ def test_parallelism_changes_between_two_micro_batches_of_the_same_query(
             wait_until(lambda old=before: epoch() > old, 30, f"{parallelism} readers to be adopted")
             kafka.admin.produce(topic, [b"x"] * 1000)
             wait_rows(query, sink, produced)
-            newest = logged_offsets(tmp_path / "ck")[max(logged_offsets(tmp_path / "ck"))]
+            _, newest = max(logged_offsets(tmp_path / "ck").items())
             assert newest["parallelism"] == parallelism
         assert query.runId == run
     finally:
