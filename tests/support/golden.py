@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from balanced_source.api import SourceEvent, SplitId
+from balanced_source.api import Problem, SourceEvent, SplitId
 from balanced_source.connectors.discovery import DiscoveryState, Retained
 from balanced_source.connectors.kafka import KafkaPartitionSplit
 from balanced_source.coordinator import (
@@ -52,6 +52,7 @@ REPORT = HostReport(
     events_seen=2,
     metrics={"rate": 1.5},
     alignment=SourceWatermark(group="g", watermark=1700000000123, max_drift=60000, idle_timeout=30.0),
+    problems=(Problem(reason="LogTruncated", message="3 records of orders/0 are gone", scope="c", is_fatal=True),),
 )
 ASSIGNMENT = Assignment(
     lineage=1,
@@ -96,7 +97,7 @@ STATE = CoordinatorState(
         "1": HostState(
             incarnation=2,
             phase=HostPhase.RECOVERING,
-            report=replace(REPORT, alignment=None),
+            report=replace(REPORT, alignment=None, problems=()),
             events_seen=3,
             known_from=2,
         ),

@@ -10,6 +10,7 @@
     ├── DiscoveryError               the outside world did not tell which splits there are
     │   ├── TransientDiscoveryError  try again: unreachable, timed out, leader moving
     │   └── RefusedDiscoveryError    trying again does not help until somebody acts: credentials, no such topic
+    ├── FatalProblemError            a problem that waiting does not solve ends a query without an operator
     └── FencedError                  a newer incarnation has taken over: stop, quietly
 
 Adapters raise these *from* the client library's error, which never leaks: it may be replaced one day.
@@ -86,6 +87,18 @@ class TransientDiscoveryError(DiscoveryError):
 
 class RefusedDiscoveryError(DiscoveryError):
     """Somebody has to act first (credentials, a missing topic); retried slowly all the same."""
+
+
+class FatalProblemError(BalancedSourceError):
+    """A problem that waiting does not solve. Ends a query that has no operator to report it.
+
+    Attributes:
+        reason: CamelCase word of the problem.
+    """
+
+    def __init__(self, message: str, *, reason: str) -> None:
+        super().__init__(message)
+        self.reason = reason
 
 
 class FencedError(BalancedSourceError):

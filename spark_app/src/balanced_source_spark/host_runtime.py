@@ -15,11 +15,11 @@ from typing import Any, Final, TypeAlias
 
 import structlog
 
-from balanced_source.api import SourceEvent
+from balanced_source.api import Problem, ProblemBoard, ProblemChange, ProblemKey, SourceEvent, fatal_problem
 from balanced_source.documents.alignment import SourceWatermark
 from balanced_source.documents.assignment import Assignment, NumberedEvent
 from balanced_source.documents.stream_offset import StreamOffset
-from balanced_source.errors import ContractViolationError, FencedError
+from balanced_source.errors import ContractViolationError, FatalProblemError, FencedError
 from balanced_source.host import Phase, ReaderHost, is_finished
 from balanced_source_spark.channels.channel import AssignmentChannel
 from balanced_source_spark.channels.errors import ChannelError
@@ -60,6 +60,14 @@ def _unexpected(subtask_id: int, event: SourceEvent) -> None:
     log.warning("nobody expects this event of the enumerator", reader=subtask_id, name=event.name)
 
 
+def _log_problem(change: ProblemChange) -> None:
+    """Log each change of a problem once."""
+    if (problem := change.after) is not None:
+        log.warning(problem.message, reason=problem.reason, scope=problem.scope, fatal=problem.is_fatal)
+    elif (problem := change.before) is not None:
+        log.info("problem resolved", message=problem.message, reason=problem.reason, scope=problem.scope)
+
+
 def _unassigned(timeout: float) -> ChannelError:
     return ChannelError(f"no assignment was seen within {timeout:.0f} s: is the operator running?")
 
@@ -97,6 +105,7 @@ class HostRuntime:
         self._newest: Assignment | None = None
         self._settings: Mapping[str, Any] = {}
         self._progress = Progress()
+        self._problems = ProblemBoard(_log_problem)
         self._reported: ReaderHost | None = None
         self._is_urgent = False
         self._is_closed = False
@@ -118,7 +127,12 @@ class HostRuntime:
                 self._first = offset
 
     def base(self) -> StreamOffset | None:
-        """Where the next micro-batch goes on; None while nothing may be read."""
+        """Where the next micro-batch goes on; None while nothing may be read.
+
+        Raises:
+            FatalProblemError: see `check_problems`.
+        """
+        self.check_problems()
         with self._lock:
             if self._host is None:
                 return None
@@ -215,6 +229,29 @@ class HostRuntime:
         with self._lock:
             self._progress = progress
 
+    def set_problem(self, key: ProblemKey, problem: Problem | None) -> None:
+        """Set the problem for `key`, or clear it when `problem` is None.
+
+        Each change is logged once and reported at once; the operator turns it into a condition and an event.
+        """
+        with self._lock:
+            before = self._problems.get(key)
+            self._problems.set(key, problem)
+            self._wake(urgent=problem != before)
+
+    def check_problems(self) -> None:
+        """Raise the first fatal problem if there is no operator to report it.
+
+        Raises:
+            FatalProblemError: its first line says what happened and what to do.
+        """
+        if self._channel.has_operator:
+            return
+        with self._lock:
+            problem = fatal_problem(self._problems)
+        if problem is not None:
+            raise FatalProblemError(problem.message, reason=problem.reason)
+
     def close(self) -> None:
         """Write what is left to say, then stop."""
         with self._lock:
@@ -249,10 +286,11 @@ class HostRuntime:
             self._await_occasion(last, written)
             with self._lock:
                 host, progress, self._is_urgent = self._host, self._progress, False
+                problems = tuple(self._problems)
             if host is None or self._is_closed:
                 continue
             sequence += 1
-            if self._write(host, sequence, progress):
+            if self._write(host, sequence, progress, problems):
                 written, last = (host.durable, progress.alignment), self._clock()
                 self._reported = host
 
@@ -268,7 +306,8 @@ class HostRuntime:
                     if self._newest is not None:
                         host = replace(host, lineage=self._newest.lineage)
                     host = host.on_committed(first)
-                self._send(host, 1, Progress())
+                    problems = tuple(self._problems)
+                self._send(host, 1, Progress(), problems)
             except (ChannelError, FencedError) as error:
                 log.warning("cannot register yet", error=str(error), retry_in=delay)
                 time.sleep(delay)
@@ -307,9 +346,9 @@ class HostRuntime:
                     return
                 self._lock.wait(min(left, REPORT_INTERVAL))
 
-    def _write(self, host: ReaderHost, sequence: int, progress: Progress) -> bool:
+    def _write(self, host: ReaderHost, sequence: int, progress: Progress, problems: tuple[Problem, ...]) -> bool:
         try:
-            self._send(host, sequence, progress)
+            self._send(host, sequence, progress, problems)
         except FencedError as error:
             log.error("fenced: reading stops", error=str(error))
             with self._lock:
@@ -323,7 +362,7 @@ class HostRuntime:
             return False
         return True
 
-    def _send(self, host: ReaderHost, sequence: int, progress: Progress) -> None:
+    def _send(self, host: ReaderHost, sequence: int, progress: Progress, problems: tuple[Problem, ...]) -> None:
         report = host.report(
             sequence=sequence,
             instance=self._instance,
@@ -332,6 +371,7 @@ class HostRuntime:
             lag=progress.lag,
             metrics=progress.metrics,
             alignment=progress.alignment,
+            problems=problems,
         )
         if report is not None:
             self._channel.write(report)

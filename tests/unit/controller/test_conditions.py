@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 
+from balanced_source.api import Problem
 from balanced_source.coordinator import CoordinatorState, HostPhase, HostState
 from balanced_source.errors import RefusedDiscoveryError
 from balanced_source_operator.controller.application import ApplicationState, Decision
-from balanced_source_operator.controller.conditions import Facts, Trouble, status_of
+from balanced_source_operator.controller.conditions import Facts, status_of
 from balanced_source_operator.spec import Status
 from support.builders import make_report
 
@@ -31,8 +32,8 @@ def facts(**changes: Any) -> Facts:
         "state": state(),
         "pending_splits": 0,
         "is_finished": False,
-        "problems": {},
-        "troubles": (),
+        "discovery": {},
+        "problems": (),
         "application": RUNNING,
         "waiting_for": (),
         "is_overdue": False,
@@ -74,7 +75,7 @@ def test_readers_counts_what_is_adopted_not_what_is_wanted() -> None:
 def test_a_missing_topic_is_said_while_the_rest_is_read() -> None:
     problem = RefusedDiscoveryError("topic x does not exist: create it", scope="main", reason="UnknownTopic")
 
-    status = status_of(facts(problems={"main": problem}))
+    status = status_of(facts(discovery={"main": problem}))
 
     assert conditions(status)["Degraded"] == ("True", "UnknownTopic")
     assert conditions(status)["Ready"] == ("True", "Reading")
@@ -82,7 +83,7 @@ def test_a_missing_topic_is_said_while_the_rest_is_read() -> None:
 
 
 def test_an_invalid_spec_is_not_ready_although_the_query_runs_on() -> None:
-    status = status_of(facts(troubles=(Trouble(reason="InvalidSpec", message="spec.x: wrong"),)))
+    status = status_of(facts(problems=(Problem(reason="InvalidSpec", message="spec.x: wrong"),)))
 
     assert conditions(status)["Ready"] == ("False", "InvalidSpec")
     assert status.message == "spec.x: wrong"
@@ -141,7 +142,7 @@ def test_the_transition_time_changes_with_the_status_only() -> None:
     before = status_of(facts()).model_dump(mode="json", by_alias=True)["conditions"]
 
     later = status_of(facts(now=1_767_229_200.0, previous=before))
-    other = status_of(facts(now=1_767_229_200.0, previous=before, troubles=(Trouble(reason="X", message="y"),)))
+    other = status_of(facts(now=1_767_229_200.0, previous=before, problems=(Problem(reason="X", message="y"),)))
 
     stamps = {c.type: c.last_transition_time for c in later.conditions}
     changed = {c.type: c.last_transition_time for c in other.conditions}
@@ -151,7 +152,7 @@ def test_the_transition_time_changes_with_the_status_only() -> None:
 
 
 def test_status_never_holds_more_than_a_condition_may() -> None:
-    status = status_of(facts(troubles=(Trouble(reason="X", message="y" * 9999),)))
+    status = status_of(facts(problems=(Problem(reason="X", message="y" * 9999),)))
 
     assert max(len(c.message) for c in status.conditions) <= 1024
 
@@ -165,3 +166,43 @@ def test_skipped_offsets_are_a_condition_of_their_own() -> None:
     assert conditions(status)["DataLoss"] == ("True", "OffsetsSkipped")
     assert conditions(status)["Ready"] == ("True", "Reading")
     assert "12 offsets" in next(c.message for c in status.conditions if c.type == "DataLoss")
+
+
+def reporting(*problems: Problem) -> CoordinatorState[Any]:
+    """A state whose driver has reported problems."""
+    report = make_report(epoch=3, parallelism=2, problems=problems)
+    return state(hosts={"0": HostState(incarnation=1, phase=HostPhase.ACTIVE, report=report, addressed_epoch=2)})
+
+
+def test_a_problem_that_a_driver_reports_is_a_condition() -> None:
+    problem = Problem(reason="TopicMismatch", message="topic orders was recreated: set onDataLoss", is_fatal=True)
+
+    status = status_of(facts(state=reporting(problem)))
+
+    assert conditions(status)["Degraded"] == ("True", "TopicMismatch")
+    assert "DataLoss" not in conditions(status)
+
+
+def test_a_loss_that_a_driver_went_on_after_is_a_condition_of_its_own() -> None:
+    lost = Problem(reason="LogTruncated", message="offsets 7 to 9 of orders/0 are gone")
+
+    status = status_of(facts(state=reporting(lost)))
+
+    assert conditions(status)["DataLoss"] == ("True", "LogTruncated")
+    assert conditions(status)["Degraded"][0] == "False"
+
+
+def test_a_loss_that_stops_a_driver_degrades_the_source() -> None:
+    lost = Problem(reason="LogTruncated", message="offsets 7 to 9 of orders/0 are gone", is_fatal=True)
+
+    assert conditions(status_of(facts(state=reporting(lost))))["Degraded"] == ("True", "LogTruncated")
+
+
+def test_the_worst_problem_heads_the_condition_and_the_others_are_counted() -> None:
+    mild = Problem(reason="HashCollapses", message="every topic starts at one reader")
+    wrong = Problem(reason="InvalidSpec", message="spec.x: wrong")
+
+    status = status_of(facts(problems=(mild, wrong)))
+
+    assert conditions(status)["Degraded"] == ("True", "InvalidSpec")
+    assert next(c.message for c in status.conditions if c.type == "Degraded") == "spec.x: wrong (and 1 more)"

@@ -14,6 +14,15 @@ from balanced_source.api.enumerator import (
 )
 from balanced_source.api.events import SPLIT_REQUEST, SourceEvent
 from balanced_source.api.output import MAX_WATERMARK, MIN_WATERMARK, ReaderOutput, SourceOutput, WatermarkOutput
+from balanced_source.api.problems import (
+    DATA_LOSS_REASONS,
+    Problem,
+    ProblemBoard,
+    ProblemChange,
+    ProblemKey,
+    ProblemListener,
+    fatal_problem,
+)
 from balanced_source.api.reader import InputStatus, SourceReader, SourceReaderContext
 from balanced_source.api.rebalancing import RebalanceCause, RebalanceMode, RebalancePolicy
 from balanced_source.api.serializer import JsonSerializer, VersionedSerializer
@@ -28,6 +37,7 @@ from balanced_source.api.split_reader import (
 from balanced_source.api.splits import IDENTITY, STOP, BoundedSplit, Json, Position, SourceSplit, SplitId, is_other
 
 __all__ = [
+    "DATA_LOSS_REASONS",
     "IDENTITY",
     "MAX_WATERMARK",
     "MIN_WATERMARK",
@@ -42,6 +52,11 @@ __all__ = [
     "Json",
     "JsonSerializer",
     "Position",
+    "Problem",
+    "ProblemBoard",
+    "ProblemChange",
+    "ProblemKey",
+    "ProblemListener",
     "ReaderInfo",
     "ReaderOutput",
     "RebalanceCause",
@@ -66,5 +81,6 @@ __all__ = [
     "SupportsSplitReassignmentOnRecovery",
     "VersionedSerializer",
     "WatermarkOutput",
+    "fatal_problem",
     "is_other",
 ]

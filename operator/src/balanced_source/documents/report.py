@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from balanced_source.api import Json, Position, SplitId
+from balanced_source.api import Json, Position, Problem, SplitId
 from balanced_source.documents import columns, envelope
 from balanced_source.documents.alignment import SourceWatermark, source_from_json, source_to_json
 from balanced_source.documents.assignment import NumberedEvent, decode_events, encode_events
@@ -35,6 +35,7 @@ class HostReport:
         events_seen: number of the last custom event received from the enumerator.
         metrics: further numbers for people (per split lag, rates); JSON.
         alignment: how far the host is in event time; of sources in an alignment group only.
+        problems: current problems that the driver has found.
     """
 
     host: str = "0"
@@ -55,6 +56,7 @@ class HostReport:
     events_seen: int = 0
     metrics: Mapping[str, Json] = field(default_factory=dict)
     alignment: SourceWatermark | None = None
+    problems: tuple[Problem, ...] = ()
 
 
 def upgrade_1(body: Json) -> Json:
@@ -67,14 +69,24 @@ def _upgrade_2(body: Json) -> Json:
     return body
 
 
-KIND: Final = envelope.Kind(name="HostReport", version=3, upgrades={1: upgrade_1, 2: _upgrade_2})
+def _upgrade_3(body: Json) -> Json:
+    """Version 4 added problems, which may be absent."""
+    return body
+
+
+KIND: Final = envelope.Kind(name="HostReport", version=4, upgrades={1: upgrade_1, 2: _upgrade_2, 3: _upgrade_3})
 
 
 def encode(report: HostReport, *, source: str) -> str:
     """The document of a report."""
-    # The lowest version that can say it: an older operator goes on with sources without a group.
-    version = KIND.version if report.alignment is not None else KIND.version - 1
-    return envelope.encode(KIND, source, to_json(report), version=version)
+    return envelope.encode(KIND, source, to_json(report), version=_version(report))
+
+
+def _version(report: HostReport) -> int:
+    """Return the lowest version that can hold the report, so that older operators keep reading most reports."""
+    if report.problems:
+        return 4
+    return 3 if report.alignment is not None else 2
 
 
 def decode(text: str, *, source: str | None = None) -> HostReport:
@@ -107,6 +119,7 @@ def to_json(report: HostReport) -> dict[str, Json]:
         "eventsSeen": report.events_seen,
         "metrics": dict(report.metrics),
         **({"alignment": source_to_json(report.alignment)} if report.alignment is not None else {}),
+        **({"problems": [_problem_to_json(problem) for problem in report.problems]} if report.problems else {}),
     }
 
 
@@ -131,4 +144,23 @@ def from_json(body: dict[str, Any]) -> HostReport:
         events_seen=int(body["eventsSeen"]),
         metrics=dict(body["metrics"]),
         alignment=source_from_json(body["alignment"]) if "alignment" in body else None,
+        problems=tuple(_problem_from_json(problem) for problem in body.get("problems", ())),
+    )
+
+
+def _problem_to_json(problem: Problem) -> dict[str, Json]:
+    return {
+        "reason": problem.reason,
+        "message": problem.message,
+        "scope": problem.scope,
+        "isFatal": problem.is_fatal,
+    }
+
+
+def _problem_from_json(body: dict[str, Any]) -> Problem:
+    return Problem(
+        reason=str(body["reason"]),
+        message=str(body["message"]),
+        scope=str(body["scope"]),
+        is_fatal=bool(body["isFatal"]),
     )

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Self
 
-from balanced_source.api import Json, Position, SourceEvent, SplitId
+from balanced_source.api import Json, Position, Problem, SourceEvent, SplitId
 from balanced_source.documents.alignment import SourceWatermark
 from balanced_source.documents.assignment import Assignment, NumberedEvent
 from balanced_source.documents.report import HostReport
@@ -125,6 +125,7 @@ class ReaderHost:
         lag: int | None = None,
         metrics: Mapping[str, Json] | None = None,
         alignment: SourceWatermark | None = None,
+        problems: tuple[Problem, ...] = (),
     ) -> HostReport | None:
         """What to write; None while there is nothing to say, or it is not ours to say any more."""
         if self.phase in (Phase.STARTING, Phase.FENCED):
@@ -149,4 +150,5 @@ class ReaderHost:
             events_seen=self.events_seen,
             metrics=metrics or {},
             alignment=alignment,
+            problems=problems,
         )

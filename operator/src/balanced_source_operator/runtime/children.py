@@ -4,6 +4,7 @@ import contextlib
 import time
 from typing import Any
 
+from balanced_source.api import Problem, ProblemBoard
 from balanced_source.coordinator import SourceCoordinator
 from balanced_source_operator.controller.application import (
     ApplicationState,
@@ -13,6 +14,7 @@ from balanced_source_operator.controller.application import (
     Wanted,
     decide,
 )
+from balanced_source_operator.controller.reasons import Reason
 from balanced_source_operator.kube.port import ConflictError, Manifest
 from balanced_source_operator.resources.access import role, role_binding
 from balanced_source_operator.resources.documents import config_map
@@ -26,7 +28,7 @@ from balanced_source_operator.resources.kinds import (
     SERVICE_ACCOUNT,
 )
 from balanced_source_operator.resources.spark_application import application_hash, spark_application
-from balanced_source_operator.runtime.environment import Desired, Environment, Troubles
+from balanced_source_operator.runtime.environment import Desired, Environment
 from balanced_source_operator.runtime.events import EventRecorder
 from balanced_source_operator.runtime.observed import Observed
 
@@ -43,13 +45,13 @@ class Children:
         source: Identity,
         observed: Observed,
         events: EventRecorder,
-        troubles: Troubles,
+        problems: ProblemBoard,
     ) -> None:
         self._env = environment
         self._identity = source
         self._observed = observed
         self._events = events
-        self._troubles = troubles
+        self._problems = problems
         self._granted: tuple[Manifest, Manifest] | None = None
         self._seen = Sightings()
 
@@ -62,7 +64,7 @@ class Children:
         await self._give_access(desired)
         if not self._observed.knows_applications:
             return self._without_spark_operator()
-        self._troubles.set("SparkOperatorMissing", None)
+        self._problems.clear(Reason.SPARK_OPERATOR_MISSING)
         decision = self._decide(desired, coordinator)
         for application in decision.delete:
             await self._delete(application)
@@ -90,9 +92,10 @@ class Children:
 
     def _without_spark_operator(self) -> Decision:
         message = "the SparkApplication CRD is missing: install Kubeflow's spark-operator; going on when it appears"
-        self._troubles.set("SparkOperatorMissing", message)
+        reason = Reason.SPARK_OPERATOR_MISSING
+        self._problems.raise_(reason, Problem(reason=reason, message=message))
         state = ApplicationState.NONE
-        return Decision(state=state, reason="SparkOperatorMissing", message=message, look_again=_SOON)
+        return Decision(state=state, reason=reason, message=message, look_again=_SOON)
 
     def _decide(self, desired: Desired, coordinator: SourceCoordinator[Any, Any] | None) -> Decision:
         settings = self._env.settings
@@ -121,10 +124,11 @@ class Children:
     async def _has_service_account(self, desired: Desired) -> bool:
         name = desired.spec.application.service_account
         if await self._env.api.get(SERVICE_ACCOUNT, self._identity.namespace, name) is not None:
-            self._troubles.set("ServiceAccountMissing", None)
+            self._problems.clear(Reason.SERVICE_ACCOUNT_MISSING)
             return True
         message = f"service account {name} does not exist: create it, with what Spark needs to run executors"
-        self._troubles.set("ServiceAccountMissing", message)
+        reason = Reason.SERVICE_ACCOUNT_MISSING
+        self._problems.raise_(reason, Problem(reason=reason, message=message))
         return False
 
     async def _create(self, desired: Desired, name: str) -> None:

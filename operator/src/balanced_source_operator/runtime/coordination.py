@@ -8,6 +8,7 @@ from typing import Any
 
 import structlog
 
+from balanced_source.api import Problem, ProblemBoard
 from balanced_source.coordinator import (
     CallCompleted,
     Effect,
@@ -28,12 +29,13 @@ from balanced_source.documents.alignment import GroupWatermark
 from balanced_source.documents.assignment import Assignment
 from balanced_source.documents.parts import Content
 from balanced_source.errors import StateConflictError, StateError
+from balanced_source_operator.controller.reasons import Reason
 from balanced_source_operator.kube.port import Manifest
 from balanced_source_operator.resources.identity import Identity
 from balanced_source_operator.resources.kinds import CONFIG_MAP
 from balanced_source_operator.runtime.calls import CallRunner
 from balanced_source_operator.runtime.documents import DocumentWriter
-from balanced_source_operator.runtime.environment import Desired, Environment, Troubles
+from balanced_source_operator.runtime.environment import Desired, Environment
 from balanced_source_operator.runtime.events import EventRecorder
 from balanced_source_operator.runtime.observed import Observed
 from balanced_source_operator.runtime.reports import Reports
@@ -50,7 +52,7 @@ class Coordination:
         source: Identity,
         observed: Observed,
         events: EventRecorder,
-        troubles: Troubles,
+        problems: ProblemBoard,
         *,
         wake: Callable[[], None],
     ) -> None:
@@ -59,7 +61,7 @@ class Coordination:
         self._observed = observed
         self._reports = Reports(source, observed)
         self._events = events
-        self._troubles = troubles
+        self._problems = problems
         self._wake = wake
         self._state = DocumentWriter(environment.api, source, source.documents.state)
         self._assignment = DocumentWriter(environment.api, source, source.documents.assignment)
@@ -110,9 +112,9 @@ class Coordination:
                 f"ConfigMap {self._state.name}: {error}. The running query is untouched. Restore it, or delete it: the "
                 "state is then made anew from what the readers report"
             )
-            self._troubles.set("StateCorrupt", message)
+            self._problems.raise_(Reason.STATE_CORRUPT, Problem(reason=Reason.STATE_CORRUPT, message=message))
             return None
-        self._troubles.set("StateCorrupt", None)
+        self._problems.clear(Reason.STATE_CORRUPT)
         self._base = None
         with contextlib.suppress(StateError):
             await self._read_assignment()

@@ -1,11 +1,9 @@
 """What the parts of a source's task share."""
 
-from collections.abc import Iterator
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 
 from balanced_source.connectors.kafka import KafkaSource
-from balanced_source_operator.controller.conditions import Trouble
 from balanced_source_operator.controller.translate import secret_names
 from balanced_source_operator.kube.port import KubernetesApi
 from balanced_source_operator.metrics import Metrics
@@ -41,21 +39,3 @@ class Desired:
     def secrets(self) -> tuple[str, ...]:
         """What a new application mounts: clusters that are not read now may be read again one day."""
         return secret_names((*self.source.clusters, *self.source.inactive))
-
-
-@dataclass(slots=True)
-class Troubles:
-    """What is wrong with a source now, by reason."""
-
-    _by_reason: dict[str, str] = field(default_factory=dict)
-
-    def set(self, reason: str, message: str | None) -> None:
-        """It is the case, or (None) it is not any more."""
-        if message is None:
-            self._by_reason.pop(reason, None)
-        else:
-            self._by_reason[reason] = message
-
-    def __iter__(self) -> Iterator[Trouble]:
-        for reason, message in self._by_reason.items():
-            yield Trouble(reason=reason, message=message)

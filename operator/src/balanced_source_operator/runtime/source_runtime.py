@@ -14,16 +14,18 @@ from typing import Any, Final
 
 import structlog
 
+from balanced_source.api import Problem, ProblemBoard
 from balanced_source.errors import InvalidSpecError, StateConflictError
 from balanced_source_operator.controller.application import ApplicationState, Decision
 from balanced_source_operator.controller.conditions import WAITS_FOR_READERS, Facts, status_of
+from balanced_source_operator.controller.reasons import Reason
 from balanced_source_operator.controller.translate import check_ends, to_source
 from balanced_source_operator.kube.port import KubernetesError
 from balanced_source_operator.resources.kinds import Kind
 from balanced_source_operator.runtime.children import Children
 from balanced_source_operator.runtime.coordination import Coordination
 from balanced_source_operator.runtime.deadline import Deadline
-from balanced_source_operator.runtime.environment import Desired, Environment, Troubles
+from balanced_source_operator.runtime.environment import Desired, Environment
 from balanced_source_operator.runtime.events import EventRecorder
 from balanced_source_operator.runtime.metadata import MetadataReader
 from balanced_source_operator.runtime.observed import Observed
@@ -46,13 +48,13 @@ class SourceRuntime:
         self._observed = Observed(body)
         source = self._observed.identity
         self._identity = source
-        self._troubles = Troubles()
+        self._problems = ProblemBoard()
         self._wake = asyncio.Event()
         self._events = EventRecorder(environment.api, source, reporter=environment.settings.identity)
         self._coordination = Coordination(
-            environment, source, self._observed, self._events, self._troubles, wake=self._wake.set
+            environment, source, self._observed, self._events, self._problems, wake=self._wake.set
         )
-        self._children = Children(environment, source, self._observed, self._events, self._troubles)
+        self._children = Children(environment, source, self._observed, self._events, self._problems)
         self._status = StatusWriter(environment.api, source, self._events)
         self._metadata = MetadataReader(environment.api, source.namespace)
         self._waiting = Deadline(environment.settings.gate_deadline)
@@ -98,7 +100,7 @@ class SourceRuntime:
         if self._desired is not None:
             await self._coordination.turn(self._desired)
             decision = await self._children.turn(self._desired, self._coordination.coordinator)
-        self._troubles.set("InternalError", None)
+        self._problems.clear(Reason.INTERNAL_ERROR)
         held_back = await self._write_status(decision)
         metadata_due = self._metadata.pause(self._desired.spec if self._desired is not None else None)
         alignment_due = self._env.alignments.pause(self._identity)
@@ -119,11 +121,15 @@ class SourceRuntime:
             if self._desired is not None:
                 check_ends(self._desired.source, source)
         except InvalidSpecError as error:
-            self._troubles.set("InvalidSpec", str(error))
+            self._raise(Reason.INVALID_SPEC, str(error))
             return
-        self._troubles.set("InvalidSpec", None)
-        self._troubles.set("HashCollapses", source.assigner.warning(spec.parallelism))
+        self._problems.clear(Reason.INVALID_SPEC)
+        self._raise(Reason.HASH_COLLAPSES, source.assigner.warning(spec.parallelism))
         self._desired = Desired(spec=spec, source=source)
+
+    def _raise(self, reason: Reason, message: str | None) -> None:
+        """Set the problem with this reason, or clear it when `message` is None."""
+        self._problems.set(reason, None if message is None else Problem(reason=reason, message=message))
 
     async def _write_status(self, decision: Decision) -> float | None:
         body, coordinator = self._observed.body, self._coordination.coordinator
@@ -136,8 +142,8 @@ class SourceRuntime:
                 state=coordinator.state if coordinator is not None else None,
                 pending_splits=enumerator.pending_splits() if enumerator is not None else 0,
                 is_finished=enumerator.is_finished() if enumerator is not None else False,
-                problems=enumerator.problems() if enumerator is not None else {},
-                troubles=tuple(self._troubles),
+                discovery=enumerator.problems() if enumerator is not None else {},
+                problems=tuple(self._problems),
                 application=decision,
                 waiting_for=coordinator.waiting_for if coordinator is not None else (),
                 is_overdue=self._waiting.is_over(),
@@ -159,6 +165,6 @@ class SourceRuntime:
             await self._events.post("StateConflict", f"{error}: read again", warning=True)
             return
         self._log.error("turn failed; starting over from the stored state", exc_info=error)
-        self._troubles.set("InternalError", f"{type(error).__name__}: {error}")
+        self._raise(Reason.INTERNAL_ERROR, f"{type(error).__name__}: {error}")
         with contextlib.suppress(KubernetesError):
             await self._write_status(_NOTHING)

@@ -11,7 +11,13 @@ AssignmentListener = Callable[[Assignment], None]
 
 
 class AssignmentChannel(Protocol):
-    """Documents in both directions. Thread-safe; all methods may be called from any thread."""
+    """Documents in both directions. Thread-safe; all methods may be called from any thread.
+
+    Attributes:
+        has_operator: whether an operator turns reported problems into conditions. If not, fatal ones end the query.
+    """
+
+    has_operator: bool
 
     def start(self, listener: AssignmentListener) -> None:
         """Begin to follow the assignment. Faults that pass are retried for ever, in the background."""

@@ -13,6 +13,8 @@ from balanced_source_spark.channels.channel import AssignmentListener
 class EmbeddedChannel:
     """See `AssignmentChannel`; both sides of it are here."""
 
+    has_operator = False
+
     def __init__(self, source: KafkaSource, execute: CallExecutor, *, parallelism: int) -> None:
         self._coordinator: SourceCoordinator[Any, Any] = SourceCoordinator(source, parallelism=parallelism)
         self._execute = execute

@@ -24,6 +24,8 @@ log = structlog.get_logger(__name__)
 class FolderChannel:
     """See `AssignmentChannel`."""
 
+    has_operator = False
+
     def __init__(self, folder: Path, *, source: str) -> None:
         """A channel for documents of the source with uid `source` in `folder`."""
         self._folder = folder

@@ -57,6 +57,8 @@ def in_cluster_config() -> KubeConfig:
 class KubernetesChannel:
     """See `AssignmentChannel`."""
 
+    has_operator = True
+
     def __init__(self, client: Client, *, namespace: str, source: str, uid: str) -> None:
         """A channel for the BalancedSource `source` with that uid."""
         self._client = client

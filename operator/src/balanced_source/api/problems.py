@@ -1,0 +1,109 @@
+"""Problems: how every part of the product says that something lasts and needs attention.
+
+One value serves all outlets. The operator turns it into a condition and an event, a driver puts it into its report,
+and a query without an operator logs it and, if it is fatal, raises it.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+DATA_LOSS_REASONS: Final = frozenset({"LogTruncated", "OffsetsSkipped", "RecordsExpired", "TopicRecreated"})
+"""Reasons of problems about records that are gone. Reading went on without them unless the problem is fatal."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """States one thing that is wrong and lasts.
+
+    Attributes:
+        reason: CamelCase word for programs; stable over releases.
+        message: what happened, to which object (with its value), and what to do. Never holds a secret.
+        scope: the part of the source that is affected, such as the name of a cluster; empty for the whole source.
+        is_fatal: whether waiting does not help. Without an operator, a fatal problem ends the query.
+    """
+
+    reason: str
+    message: str
+    scope: str = ""
+    is_fatal: bool = False
+
+
+ProblemKey: TypeAlias = str | tuple[str, ...]
+"""What identifies a problem while its message changes, such as ``("topic", "main", "orders")``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProblemChange:
+    """States what changed on a board.
+
+    Attributes:
+        key: of the problem.
+        before: the problem until now; None if there was none.
+        after: the problem from now on; None if it is resolved.
+    """
+
+    key: ProblemKey
+    before: Problem | None
+    after: Problem | None
+
+
+ProblemListener = Callable[[ProblemChange], None]
+"""Called once for each change, after it has happened."""
+
+
+def _ignore(change: ProblemChange) -> None:
+    del change
+
+
+class ProblemBoard:
+    """Holds the current problems by key. Not thread-safe.
+
+    Args:
+        listener: is told about each change. Setting an equal problem again is no change.
+    """
+
+    def __init__(self, listener: ProblemListener = _ignore) -> None:
+        self._listener = listener
+        self._problems: dict[ProblemKey, Problem] = {}
+
+    def raise_(self, key: ProblemKey, problem: Problem) -> None:
+        """Set the problem for `key`."""
+        before = self._problems.get(key)
+        self._problems[key] = problem
+        if problem != before:
+            self._listener(ProblemChange(key=key, before=before, after=problem))
+
+    def clear(self, key: ProblemKey) -> None:
+        """Remove the problem for `key`, if there is one."""
+        before = self._problems.pop(key, None)
+        if before is not None:
+            self._listener(ProblemChange(key=key, before=before, after=None))
+
+    def set(self, key: ProblemKey, problem: Problem | None) -> None:
+        """Set the problem for `key`, or remove it when `problem` is None."""
+        if problem is None:
+            self.clear(key)
+        else:
+            self.raise_(key, problem)
+
+    def get(self, key: ProblemKey) -> Problem | None:
+        """Return the problem for `key`; None if there is none."""
+        return self._problems.get(key)
+
+    def __iter__(self) -> Iterator[Problem]:
+        """Iterate over the problems: fatal ones first, then by key, whatever the order they were set in."""
+        ordered = sorted(self._problems.items(), key=lambda item: (not item[1].is_fatal, _path(item[0])))
+        return iter([problem for _, problem in ordered])
+
+    def __len__(self) -> int:
+        return len(self._problems)
+
+
+def fatal_problem(problems: Iterable[Problem]) -> Problem | None:
+    """Return the first fatal problem; None if there is none."""
+    return next((problem for problem in problems if problem.is_fatal), None)
+
+
+def _path(key: ProblemKey) -> tuple[str, ...]:
+    return key if isinstance(key, tuple) else (key,)

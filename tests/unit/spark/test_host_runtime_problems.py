@@ -1,0 +1,90 @@
+"""Problems that a driver finds: reported to the operator; without one, logged once and raised if fatal."""
+
+from collections.abc import Iterator
+
+import pytest
+from structlog.testing import capture_logs
+
+from balanced_source.api import Problem
+from balanced_source.documents.stream_offset import StreamOffset
+from balanced_source.errors import FatalProblemError
+from balanced_source_spark.host_runtime import HostRuntime
+from support.memory_channel import MemoryChannel
+from testbed.waiting import wait_until
+
+GONE = Problem(reason="LogTruncated", message="3 records of orders/0 are gone: reset the offset", is_fatal=True)
+SLOW = Problem(reason="NoAnswer", message="cluster b does not answer: check it", scope="b")
+
+
+@pytest.fixture
+def channel() -> MemoryChannel:
+    return MemoryChannel()
+
+
+@pytest.fixture
+def runtime(channel: MemoryChannel) -> Iterator[HostRuntime]:
+    made = HostRuntime(channel)
+    yield made
+    made.close()
+
+
+def registered(runtime: HostRuntime, channel: MemoryChannel) -> None:
+    runtime.committed(StreamOffset())
+    wait_until(lambda: channel.reports, 20, "registration", interval=0.005)
+
+
+def test_a_problem_is_in_the_next_report_until_it_is_resolved(channel: MemoryChannel, runtime: HostRuntime) -> None:
+    registered(runtime, channel)
+
+    runtime.set_problem("b", SLOW)
+    wait_until(lambda: channel.reports[-1].problems == (SLOW,), 8, "the problem", interval=0.005)
+
+    runtime.set_problem("a", GONE)
+    wait_until(lambda: channel.reports[-1].problems == (GONE, SLOW), 8, "both problems", interval=0.005)
+
+    runtime.set_problem("a", None)
+    runtime.set_problem("b", None)
+    wait_until(lambda: channel.reports[-1].problems == (), 8, "no problem", interval=0.005)
+
+
+def test_a_problem_before_the_registration_is_in_the_first_report(channel: MemoryChannel, runtime: HostRuntime) -> None:
+    runtime.set_problem("b", SLOW)
+
+    registered(runtime, channel)
+
+    assert channel.reports[0].problems == (SLOW,)
+
+
+def test_with_an_operator_a_fatal_problem_does_not_end_the_query(runtime: HostRuntime) -> None:
+    runtime.set_problem("a", GONE)
+
+    assert runtime.base() is None
+
+
+def test_without_an_operator_a_fatal_problem_ends_the_query_in_words(
+    channel: MemoryChannel, runtime: HostRuntime
+) -> None:
+    channel.has_operator = False
+    runtime.set_problem("b", SLOW)
+    assert runtime.base() is None, "waiting may help"
+
+    runtime.set_problem("a", GONE)
+
+    with pytest.raises(FatalProblemError, match="3 records of orders/0 are gone: reset the offset") as raised:
+        runtime.base()
+    assert raised.value.reason == "LogTruncated"
+    runtime.set_problem("a", None)
+    assert runtime.base() is None
+
+
+def test_each_change_is_logged_once(runtime: HostRuntime) -> None:
+    with capture_logs() as lines:
+        for _ in range(3):
+            runtime.set_problem("b", SLOW)
+        for _ in range(3):
+            runtime.set_problem("b", None)
+
+    assert [(line["event"], line["log_level"]) for line in lines] == [
+        (SLOW.message, "warning"),
+        ("problem resolved", "info"),
+    ]
