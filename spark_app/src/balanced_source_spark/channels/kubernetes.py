@@ -2,12 +2,15 @@
 
 import os
 import threading
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 import httpx2
 import structlog
 from lightkube import ApiError, Client, KubeConfig
+from lightkube.config import client_adapter
+from lightkube.config.client_adapter import ConnectionParams
 from lightkube.core.exceptions import ConfigError
 from lightkube.resources.core_v1 import ConfigMap
 
@@ -20,16 +23,11 @@ from balanced_source.documents.storage import Blob, Names, pack, unpack
 from balanced_source.errors import FencedError, StateError
 from balanced_source_spark.channels.channel import AssignmentListener
 from balanced_source_spark.channels.errors import ChannelError
+from balanced_source_spark.channels.watch import ConfigMapWatch, Follower
 
 REQUEST_TIMEOUT: Final = 10.0
 """Seconds for one request to the API server."""
 
-WATCH_TIMEOUT: Final = 240
-"""Seconds after which a watch is begun anew; a silent connection is noticed at the latest then."""
-
-_RETRY_FIRST: Final = 0.2
-_RETRY_MAX: Final = 5.0
-_NOT_FOUND: Final = 404
 _CONFLICT: Final = 409
 
 # ValueError: lightkube parses the body of an error as JSON, and a proxy's 503 is none.
@@ -72,7 +70,12 @@ class KubernetesChannel:
         self._revision: str | None = None
 
     def start(self, listener: AssignmentListener) -> None:
-        threading.Thread(target=self._follow, args=(listener,), name="bsrc-watch", daemon=True).start()
+        http = client_adapter.Client(
+            self._client.config, ConnectionParams(timeout=httpx2.Timeout(REQUEST_TIMEOUT), trust_env=False)
+        )
+        watch = ConfigMapWatch(http, namespace=self._namespace, name=self._names.assignment)
+        follower = Follower(watch, partial(self._tell, listener), self._stop)
+        threading.Thread(target=follower.run, name="bsrc-watch", daemon=True).start()
 
     def claim(self, host: str) -> int:
         seen = [0]
@@ -142,35 +145,7 @@ class KubernetesChannel:
         except _FAULTS as error:
             raise ChannelError(f"cannot write {self._names.readers}: {error}") from error
 
-    def _follow(self, listener: AssignmentListener) -> None:
-        delay = _RETRY_FIRST
-        while not self._stop.is_set():
-            try:
-                current = self._get(self._names.assignment)
-                self._tell(current, listener)
-                delay = _RETRY_FIRST
-                self._watch(current, listener)
-            except (ChannelError, *_FAULTS) as error:
-                log.warning("cannot follow the assignment now; the query goes on", error=str(error), retry_in=delay)
-                self._stop.wait(delay)
-                delay = min(2 * delay, _RETRY_MAX)
-
-    def _watch(self, current: ConfigMap, listener: AssignmentListener) -> None:
-        revision = current.metadata.resourceVersion if current.metadata else None
-        events = self._client.watch(
-            ConfigMap,
-            namespace=self._namespace,
-            fields={"metadata.name": self._names.assignment},
-            resource_version=revision,
-            server_timeout=WATCH_TIMEOUT,
-        )
-        for kind, found in events:
-            if self._stop.is_set():
-                return
-            if kind in ("ADDED", "MODIFIED"):
-                self._tell(found, listener)
-
-    def _tell(self, found: ConfigMap, listener: AssignmentListener) -> None:
+    def _tell(self, listener: AssignmentListener, found: ConfigMap) -> None:
         if (assignment := self._assignment_in(found)) is not None:
             listener(assignment)
 
