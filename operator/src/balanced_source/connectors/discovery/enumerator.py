@@ -188,7 +188,7 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
 
     def _keep_scopes(self, scopes: frozenset[str]) -> None:
         """Forget what is known about scopes that are no more; one without positions left returns like a new one."""
-        self.life = self.life.within(scopes)
+        self.life = self.life.within(scopes, self.source.scope_of)
         # What appears on a scope whose positions are kept for a return is new, wherever the user wanted to start.
         kept = scopes.union(self.source.scope_of(s) for s in self.state.retained)
         self.state = replace(self.state, discovered=self.state.discovered & kept)
@@ -207,10 +207,12 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
         self._assign()
 
     def handle_initialized(self, call: Initialize, result: Iterable[SplitT] | CallFailure) -> None:
-        """Completion of an `Initialize`."""
-        in_flight = self.life.in_flight.difference(call.split_ids)
-        self.life = replace(self.life, in_flight=in_flight)
+        """Completion of an `Initialize`; ignored if its scope was taken out of the source meanwhile."""
+        if not self.life.is_looking_up(call):
+            return
+        self.life = self.life.looked_up(call)
         if isinstance(result, CallFailure):
+            self.life = replace(self.life, incomplete=self.life.incomplete | {call.scope})
             self._scope_failed(call.scope, result.error)
         else:
             # A reader may have registered with one of these meanwhile: then its word counts, not where splits begin.
@@ -300,18 +302,22 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
         for ids in (self._in(phase) for phase in SplitPhase if not SPLIT.allows(phase, SplitEvent.LISTED)):
             moved = frozenset(s for s in moved if s not in ids) if ids else moved
         returning = {s: state.retained[s].split for s in moved & state.retained.keys()}
-        unknown = {s for s in moved - returning.keys() if not self.context.is_revoking(s)}
+        leaving = {s for s in moved - returning.keys() if self.context.is_revoking(s)}
+        others = self.life.incomplete - {scope}
+        self.life = replace(self.life, incomplete=others | {scope} if leaving else others)
         if returning:
             rest = {s: e for s, e in state.retained.items() if s not in returning}
             self.state = replace(state, retained=rest, unassigned={**state.unassigned, **returning})
             self.context.report("SplitsReturned", f"{len(returning)} splits go on: {_some(sorted(returning))}")
-        fresh = tuple(sorted(unknown))
-        if fresh:
-            is_first = scope not in self.state.discovered
-            self.life = replace(self.life, in_flight=self.life.in_flight.union(fresh))
-            self.context.call_async(self.source.initialize(scope, fresh, is_first=is_first), self.handle_initialized)
-        elif not any(self.source.scope_of(s) == scope for s in self.life.in_flight):
-            self._mark_discovered(scope)
+        if fresh := tuple(sorted(moved - returning.keys() - leaving)):
+            self._look_up(scope, fresh)
+        self._mark_discovered(scope)
+
+    def _look_up(self, scope: str, split_ids: tuple[SplitId, ...]) -> None:
+        is_first = scope not in self.state.discovered
+        call = self.source.initialize(scope, split_ids, is_first=is_first)
+        self.life = self.life.looks_up(call)
+        self.context.call_async(call, self.handle_initialized)
 
     def _in(self, phase: SplitPhase) -> Collection[SplitId]:
         """Ids of the splits in a phase; none for phases that the coordinator alone knows."""
@@ -328,7 +334,7 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
                 return ()
 
     def _mark_discovered(self, scope: str) -> None:
-        if scope not in self.state.discovered:
+        if scope not in self.state.discovered and self.life.is_settled(scope):
             self.state = replace(self.state, discovered=self.state.discovered | {scope})
 
     # --- assignment ---------------------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """What an enumerator that discovers its splits asks, gets, and remembers."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Generic, Self, TypeVar
 
@@ -55,7 +55,10 @@ class Life:
 
     Attributes:
         answered: scopes that were asked in this process and answered, or failed.
-        in_flight: splits whose start position is being resolved.
+        look_ups: look-ups of start positions under way. An answer to any other one is ignored.
+        in_flight: the splits of these look-ups.
+        incomplete: scopes with a listed split that has no start position and is not looked up now: its look-up failed,
+            or a reader has to let go of it first. Their first discovery is not complete.
         missing: split → successive discoveries that did not list it.
         failures: scope → successive failures.
         problems: scope → what keeps it from being read.
@@ -65,7 +68,9 @@ class Life:
     """
 
     answered: frozenset[str] = frozenset()
+    look_ups: tuple["Initialize", ...] = ()
     in_flight: frozenset[SplitId] = frozenset()
+    incomplete: frozenset[str] = frozenset()
     missing: Mapping[SplitId, int] = field(default_factory=dict)
     failures: Mapping[str, int] = field(default_factory=dict)
     problems: Mapping[str, Exception] = field(default_factory=dict)
@@ -93,14 +98,39 @@ class Life:
             answered=self.answered | {scope},
         )
 
-    def within(self, scopes: frozenset[str]) -> Self:
+    def looks_up(self, call: "Initialize") -> Self:
+        """Start positions are asked for."""
+        return replace(self, look_ups=(*self.look_ups, call), in_flight=self.in_flight.union(call.split_ids))
+
+    def is_looking_up(self, call: "Initialize") -> bool:
+        """Whether the answer to this very call counts; an equal call of a scope's former life is another one."""
+        return any(known is call for known in self.look_ups)
+
+    def looked_up(self, call: "Initialize") -> Self:
+        """A look-up has ended, in whatever way."""
+        return self._with_look_ups(known for known in self.look_ups if known is not call)
+
+    def is_settled(self, scope: str) -> bool:
+        """Whether all splits of the scope that were listed have a start position."""
+        return scope not in self.incomplete and all(call.scope != scope for call in self.look_ups)
+
+    def within(self, scopes: frozenset[str], scope_of: Callable[[SplitId], str]) -> Self:
         """Without what is known about other scopes."""
+        kept = self._with_look_ups(call for call in self.look_ups if call.scope in scopes)
         return replace(
-            self,
+            kept,
+            incomplete=self.incomplete & scopes,
+            missing={s: n for s, n in self.missing.items() if scope_of(s) in scopes},
             answered=self.answered & scopes,
             failures={s: n for s, n in self.failures.items() if s in scopes},
             problems={s: p for s, p in self.problems.items() if s in scopes},
         )
+
+    def _with_look_ups(self, look_ups: "Iterable[Initialize]") -> Self:
+        rest = tuple(look_ups)
+        if rest == self.look_ups:
+            return self
+        return replace(self, look_ups=rest, in_flight=frozenset(s for call in rest for s in call.split_ids))
 
 
 class Discover(AsyncCall):

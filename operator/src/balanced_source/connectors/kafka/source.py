@@ -19,6 +19,7 @@ from balanced_source.connectors.kafka.limits import ReadLimits
 from balanced_source.connectors.kafka.offsets import EARLIEST, OffsetsInitializer
 from balanced_source.connectors.kafka.split import KafkaPartitionSplit, split_of
 from balanced_source.connectors.kafka.subscriber import KafkaSubscriber
+from balanced_source.errors import ContractViolationError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,7 +137,9 @@ class KafkaSource(DiscoveringSource[KafkaPartitionSplit], SupportsSplitReassignm
         return cluster.subscriber or self.subscriber
 
     def _cluster(self, name: str) -> KafkaCluster:
-        return next(cluster for cluster in self.clusters if cluster.name == name)
+        if (cluster := self._find(name)) is None:
+            raise ContractViolationError(f"cluster {name!r} is not part of the source: ask for one of {self.scopes()}")
+        return cluster
 
     def _find(self, name: str) -> KafkaCluster | None:
         return next((cluster for cluster in self.clusters if cluster.name == name), None)
