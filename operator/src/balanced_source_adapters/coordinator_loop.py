@@ -4,7 +4,9 @@ import heapq
 import itertools
 import threading
 import time
+import traceback
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import structlog
@@ -18,16 +20,26 @@ from balanced_source.coordinator import (
     Effect,
     Event,
     ExecuteCall,
+    ParallelismChanged,
     PersistState,
     PublishAssignment,
+    RebalanceRequested,
     ReportFact,
+    ReportReceived,
+    SourceChanged,
     SourceCoordinator,
 )
 from balanced_source.documents.assignment import Assignment
-from balanced_source.errors import ContractViolationError
+from balanced_source.errors import ContractViolationError, StateConflictError
 from balanced_source_adapters.kafka_admin import KafkaAdmin
 
 _IDLE: Final = 60.0
+
+FIRST_RETRY: Final = 1.0
+"""Seconds until a coordinator that failed is rebuilt; doubled with each failure in a row."""
+
+MAX_RETRY: Final = 60.0
+"""Seconds between two attempts to rebuild it, at most. After twice that time without a failure the next is short."""
 
 log = structlog.get_logger(__name__)
 
@@ -52,8 +64,36 @@ def kafka_executor(admin: KafkaAdmin) -> CallExecutor:
     return execute
 
 
+@dataclass(slots=True)
+class _Wishes:
+    """The newest event of each kind, to tell a rebuilt coordinator what its predecessor may not have stored."""
+
+    _newest: dict[object, Event] = field(default_factory=dict)
+
+    def note(self, event: Event) -> None:
+        match event:
+            case ReportReceived():
+                self._newest[ReportReceived, event.report.host] = event
+            case SourceChanged() | ParallelismChanged() | RebalanceRequested():
+                self._newest[type(event)] = event
+            case _:
+                pass
+
+    def source(self, default: Any) -> Any:
+        """The source that the user asked for last."""
+        event = self._newest.get(SourceChanged)
+        return event.source if isinstance(event, SourceChanged) else default
+
+    def events(self) -> list[Event]:
+        """All but the source, which a coordinator is built with."""
+        return [event for event in self._newest.values() if not isinstance(event, SourceChanged)]
+
+
 class CoordinatorLoop:
     """Events may be put from any thread; effects are executed by the loop's thread, in their order.
+
+    An unexpected error never ends the loop silently: it is logged, `problem` tells it, and the coordinator is rebuilt
+    from the last stored checkpoint and told again what was asked for. Only a `StateConflictError` ends the loop.
 
     Args:
         coordinator: not started yet.
@@ -61,6 +101,7 @@ class CoordinatorLoop:
             up the others.
         publish: gets each assignment.
         persist: gets each checkpoint, before the assignment that it implies.
+        first_retry: seconds until a coordinator that failed is rebuilt, see `FIRST_RETRY`.
     """
 
     def __init__(
@@ -70,15 +111,32 @@ class CoordinatorLoop:
         *,
         publish: Callable[[Assignment], None],
         persist: Callable[[Checkpoint[Any, Any]], None] = lambda _: None,
+        first_retry: float = FIRST_RETRY,
     ) -> None:
         self.coordinator = coordinator
         self._execute = execute
         self._publish = publish
         self._persist = persist
+        self._first_retry = first_retry
+        self._stored: Checkpoint[Any, Any] | None = coordinator.checkpoint() if coordinator.is_restored else None
+        self._wishes = _Wishes()
         self._items: list[tuple[float, int, Event | ExecuteCall]] = []
         self._order = itertools.count()
         self._wake = threading.Condition()
         self._is_closed = False
+        self._failures = 0
+        self._failed_at = float("-inf")
+        self._problem: Exception | None = None
+
+    @property
+    def problem(self) -> Exception | None:
+        """What keeps the coordinator from deciding; None again as soon as an assignment is published."""
+        return self._problem
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the loop has ended and handles nothing any more; if `problem` is set, because of it."""
+        return self._is_closed
 
     def start(self) -> threading.Thread | None:
         """Begin, in the background; returns the thread, or None if the loop was closed before: nothing happens then."""
@@ -90,7 +148,9 @@ class CoordinatorLoop:
 
     def put(self, event: Event) -> None:
         """Have an event handled."""
-        self._put(event)
+        with self._wake:
+            self._wishes.note(event)
+            self._push(event)
 
     def close(self) -> None:
         """Handle nothing any more."""
@@ -98,19 +158,70 @@ class CoordinatorLoop:
             self._is_closed = True
             self._wake.notify_all()
 
-    def _put(self, item: Event | ExecuteCall, *, delay: float = 0.0) -> None:
-        with self._wake:
-            heapq.heappush(self._items, (time.monotonic() + delay, next(self._order), item))
-            self._wake.notify_all()
+    def _push(self, item: Event | ExecuteCall, *, delay: float = 0.0) -> None:
+        heapq.heappush(self._items, (time.monotonic() + delay, next(self._order), item))
+        self._wake.notify_all()
 
     def _run(self) -> None:
-        self._do(self.coordinator.start(now=time.time()))
+        self._turn(self._start)
         while (item := self._next()) is not None:
-            if isinstance(item, ExecuteCall):
-                threading.Thread(target=self._call, args=(item,), name="bsrc-call", daemon=True).start()
-            else:
-                self._do(self.coordinator.handle(item, now=time.time()))
+            self._turn(lambda item=item: self._handle(item))  # type: ignore[misc] # bound at once
         self.coordinator.close()
+
+    def _turn(self, step: Callable[[], None]) -> None:
+        """Do one step; whatever goes wrong in it, the loop goes on with a coordinator that can be trusted."""
+        is_due = True
+        while is_due and not self._is_closed:
+            try:
+                step()
+                is_due = False
+            except StateConflictError as error:
+                log.error("another process serves this source: the coordinator stops", error=str(error))
+                self._problem = error
+                self.close()
+            except Exception as error:  # noqa: BLE001 - it must neither end the loop nor go unnoticed
+                self._failed(error)
+                step = self._rebuild
+
+    def _start(self) -> None:
+        self._do(self.coordinator.start(now=time.time()))
+
+    def _handle(self, item: Event | ExecuteCall) -> None:
+        if isinstance(item, ExecuteCall):
+            owner = self.coordinator
+            threading.Thread(target=self._call, args=(item, owner), name="bsrc-call", daemon=True).start()
+        else:
+            self._do(self.coordinator.handle(item, now=time.time()))
+
+    def _failed(self, error: Exception) -> None:
+        """Tell people, and wait a little, so that an error that stays is no hot loop."""
+        if time.monotonic() - self._failed_at > 2 * MAX_RETRY:
+            self._failures = 0
+        delay = min(self._first_retry * 2.0**self._failures, MAX_RETRY)
+        log.error(
+            "the coordinator failed: it is rebuilt from its last stored state; please report this as a bug",
+            error=repr(error),
+            retry_in=delay,
+            traceback="".join(traceback.format_exception(error)),  # never with values of variables
+        )
+        self._problem = error
+        self._failures += 1
+        self._failed_at = time.monotonic() + delay
+        with self._wake:
+            self._wake.wait_for(lambda: self._is_closed, delay)
+
+    def _rebuild(self) -> None:
+        """Replace the coordinator; answers to calls of the former one are dropped, the new one asks again."""
+        former = self.coordinator
+        with self._wake:
+            source = self._wishes.source(former.source)
+            # What was put so far is in the wishes.
+            self._items.clear()
+            events = self._wishes.events()
+            self.coordinator = former.rebuilt(source, self._stored)
+        self._start()
+        for event in events:
+            self._do(self.coordinator.handle(event, now=time.time()))
 
     def _next(self) -> Event | ExecuteCall | None:
         with self._wake:
@@ -121,21 +232,26 @@ class CoordinatorLoop:
                 self._wake.wait(left)
             return None
 
-    def _call(self, effect: ExecuteCall) -> None:
+    def _call(self, effect: ExecuteCall, owner: SourceCoordinator[Any, Any]) -> None:
         try:
             result = self._execute(effect.call)
         except Exception as error:  # noqa: BLE001 - whatever it was, the enumerator decides what it means
             result = CallFailure(error)
-        self._put(CallCompleted(effect.call_id, result))
+        with self._wake:
+            if owner is self.coordinator:
+                self._push(CallCompleted(effect.call_id, result))
 
     def _do(self, effects: list[Effect]) -> None:
         for effect in effects:
             match effect:
                 case PersistState():
                     self._persist(effect.checkpoint)
+                    self._stored = effect.checkpoint
                 case PublishAssignment():
                     self._publish(effect.assignment)
+                    self._problem = None
                 case ExecuteCall():
-                    self._put(effect, delay=effect.delay)
+                    with self._wake:
+                        self._push(effect, delay=effect.delay)
                 case ReportFact():
                     log.info(effect.message, reason=effect.reason)

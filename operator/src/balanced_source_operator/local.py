@@ -26,7 +26,7 @@ from balanced_source.coordinator import (
 from balanced_source.documents import assignment as assignment_document
 from balanced_source.documents import report as report_document
 from balanced_source.documents.assignment import Assignment
-from balanced_source.errors import InvalidSpecError, StateConflictError, StateError
+from balanced_source.errors import InvalidSpecError, StateError
 from balanced_source_adapters.coordinator_loop import CoordinatorLoop, kafka_executor
 from balanced_source_adapters.folder import (
     FolderStore,
@@ -80,7 +80,13 @@ class LocalOperator:
         self._loop.start()
 
     def look(self) -> None:
-        """Take over what has changed in the files since the last look."""
+        """Take over what has changed in the files since the last look.
+
+        Raises:
+            StateConflictError: another process writes to the folder, so the coordinator has stopped.
+        """
+        if self._loop.is_over and (problem := self._loop.problem) is not None:
+            raise problem
         for path in self._watch.changed():
             if path == report_path(self._folder, HOST):
                 self._take_report(path)
@@ -88,7 +94,11 @@ class LocalOperator:
                 self._take_spec()
 
     def run(self) -> None:
-        """Serve for ever."""
+        """Serve for ever.
+
+        Raises:
+            StateConflictError: another process writes to the folder.
+        """
         self.start()
         while True:
             self.look()
@@ -138,11 +148,7 @@ class LocalOperator:
 
     def _persist(self, checkpoint: Checkpoint[Any, Any]) -> None:
         source: KafkaSource = self._source
-        try:
-            self._state.swap(state_codec.encode(checkpoint, source, uid=UID))
-        except StateConflictError as error:
-            log.error("two operators serve the same folder: this one stops", error=str(error))
-            raise
+        self._state.swap(state_codec.encode(checkpoint, source, uid=UID))
 
     def _publish(self, assignment: Assignment) -> None:
         write_atomically(assignment_path(self._folder), assignment_document.encode(assignment, source=UID))

@@ -103,6 +103,11 @@ class SourceCoordinator(Generic[SplitT, StateT]):
         return self._context.state
 
     @property
+    def is_restored(self) -> bool:
+        """Whether it goes on from a stored checkpoint."""
+        return self._is_restored
+
+    @property
     def assignment(self) -> Assignment:
         """The document of the current epoch."""
         return assignment_of(self.state, self.source.reader_settings(), self._attributes)
@@ -115,6 +120,13 @@ class SourceCoordinator(Generic[SplitT, StateT]):
     def checkpoint(self) -> Checkpoint[SplitT, StateT]:
         """The state to store."""
         return Checkpoint(coordinator=self.state, enumerator=self.enumerator.snapshot_state())
+
+    def rebuilt(self, source: Source[SplitT, StateT], stored: Checkpoint[SplitT, StateT] | None) -> Self:
+        """A coordinator in place of this one, which raised: from what is stored, or from the beginning."""
+        if stored is not None:
+            return type(self)(source, restored=stored)
+        state = self.state
+        return type(self)(source, parallelism=state.parallelism, hosts=tuple(state.hosts), lineage=state.lineage)
 
     def fork(self) -> Self:
         """A copy that goes its own way: for dry runs and for exhaustive exploration."""

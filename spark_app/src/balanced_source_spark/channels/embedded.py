@@ -37,8 +37,11 @@ class EmbeddedChannel:
             self._loop.put(ParallelismChanged(parallelism))
 
     def refusal(self) -> str | None:
-        """What the first discovery, or the look-up of start offsets, was refused for."""
-        blocked = self._coordinator.enumerator.blocked().values()
+        """What the first discovery, or the look-up of start offsets, was refused for; or why nothing can be decided."""
+        if self._loop is not None and (problem := self._loop.problem) is not None:
+            return f"the coordinator failed: {problem!r}. Please report this as a bug"
+        coordinator = self._loop.coordinator if self._loop is not None else self._coordinator
+        blocked = coordinator.enumerator.blocked().values()
         return "; ".join(str(problem) for problem in blocked if isinstance(problem, RefusedDiscoveryError)) or None
 
     def close(self) -> None:

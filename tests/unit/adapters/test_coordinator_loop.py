@@ -1,0 +1,153 @@
+"""A coordinator in a thread: an unexpected error is told, and neither ends the loop nor loses what was asked for."""
+
+import queue
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from structlog.testing import capture_logs
+
+from balanced_source.api import AsyncCall
+from balanced_source.connectors.discovery import DiscoveringSplitEnumerator
+from balanced_source.coordinator import (
+    Checkpoint,
+    ParallelismChanged,
+    SourceChanged,
+    SourceCoordinator,
+)
+from balanced_source.documents.assignment import Assignment
+from balanced_source.errors import StateConflictError
+from balanced_source_adapters.coordinator_loop import CoordinatorLoop
+from balanced_source_operator.local import LocalOperator
+from support.builders import spec_json
+from support.world import Broker, kafka_source
+
+PATIENCE = 30.0
+
+
+class Scene:
+    """A loop over a made-up broker, and the assignments that it publishes."""
+
+    def __init__(self) -> None:
+        self.broker = Broker()
+        self.broker.create("c", "t", range(4), end=3)
+        self.published: queue.Queue[Assignment] = queue.Queue()
+        self.stored: list[Checkpoint[Any, Any]] = []
+        self.persist_error: Exception | None = None
+        self.refused: queue.Queue[Exception] = queue.Queue()
+        coordinator: SourceCoordinator[Any, Any] = SourceCoordinator(kafka_source("c"), parallelism=2)
+        self.loop = CoordinatorLoop(
+            coordinator, self.execute, publish=self.published.put, persist=self.persist, first_retry=0.01
+        )
+
+    def execute(self, call: AsyncCall) -> Any:
+        return self.broker.execute(call)
+
+    def persist(self, checkpoint: Checkpoint[Any, Any]) -> None:
+        if self.persist_error is not None:
+            self.refused.put(self.persist_error)
+            raise self.persist_error
+        self.stored.append(checkpoint)
+
+    def until(self, parallelism: int, splits: int) -> Assignment:
+        """The first published assignment like that."""
+        while True:
+            found = self.published.get(timeout=PATIENCE)
+            if (found.parallelism, len(found.owners)) == (parallelism, splits):
+                return found
+
+
+@pytest.fixture
+def scene() -> Iterator[Scene]:
+    made = Scene()
+    yield made
+    made.loop.close()
+
+
+@contextmanager
+def broken_once(monkeypatch: pytest.MonkeyPatch, method: str) -> Iterator[None]:
+    """The enumerator raises once, what no contract speaks of."""
+    intact = getattr(DiscoveringSplitEnumerator, method)
+    left = [StopIteration()]
+
+    def raises(self: Any, *args: Any) -> Any:
+        if left:
+            raise left.pop()
+        return intact(self, *args)
+
+    raises.__name__ = method  # calls remember their handler by name
+    with monkeypatch.context() as patch:
+        patch.setattr(DiscoveringSplitEnumerator, method, raises)
+        yield
+
+
+@pytest.mark.parametrize("method", ["rebalance", "handle_source_change", "handle_discovery", "start"])
+def test_edits_take_effect_after_an_unexpected_error(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    scene.broker.create("d", "t", range(2))
+    with broken_once(monkeypatch, method), capture_logs() as logs:
+        scene.loop.start()
+        scene.loop.put(ParallelismChanged(3))
+        scene.loop.put(SourceChanged(kafka_source("c", "d")))
+        scene.until(3, 6)
+        scene.loop.put(ParallelismChanged(4))
+        scene.until(4, 6)
+
+    assert [entry["error"] for entry in logs if entry["log_level"] == "error"] == ["StopIteration()"]
+    assert scene.loop.problem is None
+
+
+def test_the_rebuilt_coordinator_goes_on_from_what_was_stored(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No epoch is published twice with other owners."""
+    scene.loop.start()
+    before = scene.until(2, 4)
+    with broken_once(monkeypatch, "rebalance"):
+        scene.loop.put(ParallelismChanged(1))
+        after = scene.until(1, 4)
+
+    assert (after.lineage, after.epoch) > (before.lineage, before.epoch)
+    assert after.starts == before.starts
+
+
+def test_an_error_that_stays_is_told_and_ends_with_its_cause(scene: Scene) -> None:
+    scene.persist_error = OSError("no space left on device")
+    with capture_logs() as logs:
+        scene.loop.start()
+        scene.loop.put(ParallelismChanged(3))
+        for _ in range(3):
+            scene.refused.get(timeout=PATIENCE)
+        assert (repr(scene.loop.problem), scene.loop.is_over) == (repr(scene.persist_error), False)
+
+        scene.persist_error = None
+        scene.until(3, 4)
+
+    delays = [entry["retry_in"] for entry in logs if entry["log_level"] == "error"]
+    assert delays[:3] == [0.01, 0.02, 0.04]
+
+    assert scene.loop.problem is None
+
+
+def test_a_second_operator_ends_the_loop_with_a_reason(scene: Scene) -> None:
+    scene.persist_error = StateConflictError("written by somebody else")
+    thread = scene.loop.start()
+    assert thread is not None
+    thread.join(PATIENCE)
+
+    assert scene.loop.is_over
+    assert isinstance(scene.loop.problem, StateConflictError)
+
+
+def test_local_mode_ends_with_the_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "source.yaml"
+    file.write_text(yaml.safe_dump({"spec": spec_json()}))
+    operator = LocalOperator(file, tmp_path / "documents")
+    monkeypatch.setattr(operator._loop, "_execute", Broker().execute)
+    (tmp_path / "documents").mkdir()
+    (tmp_path / "documents" / "enumerator.json").write_text("written by another operator")
+
+    with pytest.raises(StateConflictError, match=r"enumerator\.json was written by somebody else"):
+        operator.run()
