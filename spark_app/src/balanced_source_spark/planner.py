@@ -9,7 +9,6 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
@@ -23,6 +22,7 @@ from balanced_source.documents.alignment import SourceWatermark
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.host import plan
 from balanced_source.host.alignment import RecordTime
+from balanced_source.host.micro_batch import advance, close, is_new, reachable
 from balanced_source.host.observation import observe
 from balanced_source_adapters.kafka_admin import KafkaAdmin
 from balanced_source_adapters.mounted_secrets import MountedSecrets
@@ -41,7 +41,6 @@ from balanced_source_spark.kafka.record_sizes import RecordSizes, sampled
 from balanced_source_spark.kafka.settings import consumer_config
 from balanced_source_spark.options import Options, client_id
 from balanced_source_spark.partition import ReaderPartition
-from balanced_source_spark.progress import FINISHED
 
 if TYPE_CHECKING:
     from balanced_source_spark.driver_metrics import DriverMetrics
@@ -63,6 +62,7 @@ class StreamPlanner:
     def __init__(self, options: Options) -> None:
         self._options = options
         self._targets: dict[SplitId, int] | None = None
+        self._has_closed = False
         self._told: dict[str, Any] = {}
         self._told_at = float("-inf")
 
@@ -149,23 +149,28 @@ class StreamPlanner:
             time.sleep(_RETRY)  # what does not move ends a query with AvailableNow
             end = self._advanced(base, ends)
         self._note(begin, end, ends)
-        if end.epoch == begin.epoch and end.positions == begin.positions:
-            return self._farewell(start, begin)
-        return stream_offset.to_json(end)
+        if is_new(begin, end):
+            return stream_offset.to_json(end)
+        return start if (closing := self._closing(begin)) is None else stream_offset.to_json(closing)
 
     def _is_short(self, end: StreamOffset) -> bool:
         """Whether a query that ends by itself has not reached what was there at its start."""
         targets = self._targets or {}
         return self._aligner is not None and any((end.positions.get(s) or 0) < to for s, to in targets.items())
 
-    def _farewell(self, start: dict[str, Any], begin: StreamOffset) -> dict[str, Any]:
-        """Once everything is read and reported, an empty micro-batch says so: its progress ends the query."""
-        if start.get(FINISHED) or not self._runtime.is_finished(begin):
-            return start
-        return {**start, FINISHED: True}
+    def _closing(self, begin: StreamOffset) -> StreamOffset | None:
+        """Returns the closing offset once everything is read and reported; its progress ends the query.
+
+        Each process says so once, also when a former one did: the query that it ends is another one.
+        """
+        if self._has_closed or self._targets is not None or not self._runtime.is_finished(begin):
+            return None
+        self._has_closed = True
+        return close(begin)
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         finish = stream_offset.from_json(end)
+        self._has_closed |= finish.closings > 0
         plans = plan(stream_offset.from_json(start), finish)
         settings = self._runtime.settings(timeout=self._options.start_timeout) if plans else {}
         self._losses.note(plans, settings)
@@ -190,15 +195,13 @@ class StreamPlanner:
                     parts.callback(part.close)
 
     def _advanced(self, base: StreamOffset, ends: Mapping[SplitId, int]) -> StreamOffset:
-        limits = ends if self._targets is None else self._targets
         # A query that ends by itself would end without the records of a silent cluster: it waits, and fails in words.
-        silent = self._ends.silent if self._targets is None else frozenset()
         held = {s: p or 0 for s, p in base.positions.items()}
-        reachable = {s: p if s[0] in silent else max(p, min(limits.get(s, 0), ends.get(s, 0))) for s, p in held.items()}
-        admitted = self._aligner.cap(held, reachable) if self._aligner is not None else reachable
+        free = reachable(base, ends, targets=self._targets, silent=self._ends.silent)
+        admitted = self._aligner.cap(held, free) if self._aligner is not None else free
         aligned = {s: max(p, admitted.get(s, 0)) for s, p in held.items()}
         positions = self._admission.cap(held, aligned, self._limits(), may_wait=self._targets is None)
-        return replace(base, positions=positions, max_records_per_reader=self._options.max_records_per_reader)
+        return advance(base, positions, max_records_per_reader=self._options.max_records_per_reader)
 
     def _note(self, begin: StreamOffset, end: StreamOffset, ends: Mapping[SplitId, int]) -> None:
         """Tell people; nothing here may end the query."""

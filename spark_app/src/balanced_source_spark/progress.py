@@ -4,7 +4,7 @@ import json
 import sys
 import threading
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
 from pyspark.sql.streaming.listener import (
     QueryIdleEvent,
@@ -14,8 +14,7 @@ from pyspark.sql.streaming.listener import (
     StreamingQueryListener,
 )
 
-FINISHED: Final = "finished"
-"""Member of the stream offset of the micro-batch after which there is nothing more to read, ever."""
+from balanced_source.documents.stream_offset import FINISHED
 
 
 class StopWhenFinished(StreamingQueryListener):

@@ -18,6 +18,9 @@ from balanced_source.errors import CorruptDocumentError, IncompatibleVersionErro
 VERSION: Final = 3
 """Version 2 added attributes, version 3 `maxRecordsPerReader`."""
 
+FINISHED: Final = "finished"
+"""Member of the offset of a closing micro-batch; left out elsewhere. `StopWhenFinished` looks for it."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamOffset:
@@ -34,6 +37,8 @@ class StreamOffset:
         attributes: what readers must know of all these splits besides their position; only where there is anything.
         max_records_per_reader: whether and from how many records on a reader's surplus is read by others in this
             micro-batch, see `host.cutting`; None: never.
+        closings: 0 while there is something to read. The micro-batch after the last record of a bounded source has 1:
+            it is empty, and its progress ends the query. Each restart after that adds 1.
     """
 
     epoch: int = 0
@@ -45,10 +50,12 @@ class StreamOffset:
     retained: Mapping[SplitId, Position] = field(default_factory=dict)
     attributes: Mapping[SplitId, Mapping[str, Json]] = field(default_factory=dict)
     max_records_per_reader: int | None = None
+    closings: int = 0
 
 
 def to_json(offset: StreamOffset) -> dict[str, Json]:
     """For Spark; equal offsets give equal text."""
+    closings: dict[str, Json] = {FINISHED: offset.closings} if offset.closings else {}
     return {
         "version": VERSION,
         "epoch": offset.epoch,
@@ -60,6 +67,7 @@ def to_json(offset: StreamOffset) -> dict[str, Json]:
         "retained": columns.encode_map(offset.retained),
         "attributes": columns.encode_map(offset.attributes),
         "maxRecordsPerReader": offset.max_records_per_reader,
+        **closings,
     }
 
 
@@ -84,6 +92,7 @@ def from_json(data: Mapping[str, Any]) -> StreamOffset:
             retained=columns.decode_map(data["retained"]),
             attributes=columns.decode_map(data["attributes"]) if version > 1 else {},
             max_records_per_reader=data.get("maxRecordsPerReader"),
+            closings=int(data.get(FINISHED, 0)),  # version 0.1.0 wrote `true`
         )
     except (KeyError, TypeError, ValueError) as error:
         raise CorruptDocumentError(f"no stream offset of this source: {error!r}") from error

@@ -41,7 +41,7 @@ def adopt(offset: StreamOffset, assignment: Assignment, *, host: str) -> StreamO
 
 def go_on(offset: StreamOffset) -> StreamOffset:
     """The offset from which a further micro-batch of the same epoch goes on."""
-    return replace(offset, starts={}) if offset.starts else offset
+    return replace(offset, starts={}, closings=0) if offset.starts or offset.closings else offset
 
 
 def readers_on(assignment: Assignment, host: str) -> range:

@@ -1,0 +1,51 @@
+"""Decides where a micro-batch ends. Pure: tests explore the same code that a driver runs."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+
+from balanced_source.api import SplitId
+from balanced_source.documents.stream_offset import StreamOffset
+from balanced_source.host.adoption import go_on
+
+
+def reachable(
+    base: StreamOffset,
+    ends: Mapping[SplitId, int],
+    *,
+    targets: Mapping[SplitId, int] | None = None,
+    silent: Collection[str] = (),
+) -> dict[SplitId, int]:
+    """Returns how far each split can be read now, never less than its position.
+
+    Args:
+        base: offset from which the micro-batch continues.
+        ends: end of each split as last known; a split without one is not read.
+        targets: where a query that ends by itself stops; None: it does not end by itself.
+        silent: first parts of ids (clusters) that do not answer. Their splits are not read, because every other split
+            would wait for them, except by a query that ends by itself.
+    """
+    limits = ends if targets is None else targets
+    held = {s: p or 0 for s, p in base.positions.items()}
+    is_skipped = frozenset(silent) if targets is None else frozenset[str]()
+    return {s: p if s[0] in is_skipped else max(p, min(limits.get(s, 0), ends.get(s, 0))) for s, p in held.items()}
+
+
+def advance(
+    base: StreamOffset, positions: Mapping[SplitId, int], *, max_records_per_reader: int | None = None
+) -> StreamOffset:
+    """Returns the end of a micro-batch that reads the splits of `base` up to `positions`."""
+    return replace(base, positions=dict(positions), max_records_per_reader=max_records_per_reader)
+
+
+def is_new(begin: StreamOffset, end: StreamOffset) -> bool:
+    """Returns whether a micro-batch from `begin` to `end` reads records or adopts an epoch."""
+    return end.epoch != begin.epoch or end.positions != begin.positions
+
+
+def close(begin: StreamOffset) -> StreamOffset:
+    """Returns the end of an empty micro-batch that says that everything has been read.
+
+    It reads nothing: its starts belong to the micro-batch before it. It differs from `begin` also when that was a
+    closing one, so that a query that starts again after its end can say so again, and ends again.
+    """
+    return replace(go_on(begin), closings=begin.closings + 1)

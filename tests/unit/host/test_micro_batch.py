@@ -1,0 +1,87 @@
+"""Where a micro-batch ends."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from balanced_source.documents import stream_offset
+from balanced_source.documents.stream_offset import StreamOffset
+from balanced_source.host import go_on, plan
+from balanced_source.host.micro_batch import advance, close, is_new, reachable
+from support.golden import FORMATS, OFFSET
+
+A, B, C = ("x", "t", 0), ("y", "t", 0), ("y", "t", 1)
+READ = StreamOffset(
+    epoch=3,
+    parallelism=2,
+    readers=(0, 1),
+    owners={A: 0, B: 1},
+    positions={A: 7, B: 4},
+    starts={A: 0, B: 0},
+)
+
+
+def stored(offset: StreamOffset) -> StreamOffset:
+    """As Spark gives it back."""
+    return stream_offset.from_json(json.loads(json.dumps(stream_offset.to_json(offset))))
+
+
+def test_a_split_is_read_to_its_end_and_never_backwards() -> None:
+    assert reachable(READ, {A: 9, B: 2}) == {A: 9, B: 4}
+    assert reachable(READ, {}) == {A: 7, B: 4}, "nothing is known"
+
+
+def test_a_cluster_that_does_not_answer_is_not_read_unless_the_query_ends_by_itself() -> None:
+    ends = {A: 9, B: 9}
+
+    assert reachable(READ, ends, silent={"y"}) == {A: 9, B: 4}
+    assert reachable(READ, ends, silent={"y"}, targets=ends) == ends
+
+
+def test_a_query_that_ends_by_itself_reads_what_was_there_at_its_start_and_is_there_still() -> None:
+    assert reachable(READ, {A: 9, B: 9}, targets={A: 8, B: 20}) == {A: 8, B: 9}
+    assert reachable(READ, {A: 9}, targets={A: 8}) == {A: 8, B: 4}
+
+
+def test_what_is_new_is_a_record_or_an_epoch() -> None:
+    base = go_on(READ)
+
+    assert not is_new(READ, base)
+    assert is_new(READ, advance(base, {A: 8, B: 4}))
+    assert is_new(READ, replace(base, epoch=4))
+
+
+def test_the_closing_micro_batch_reads_nothing_in_each_of_its_lives() -> None:
+    """Its start may adopt an epoch itself: a source that is read in one micro-batch, which is the default."""
+    closing = close(READ)
+    again = close(closing)
+
+    for before, after in ((READ, closing), (closing, again)):
+        assert plan(stored(before), stored(after)) == ()
+        assert stream_offset.to_json(before) != stream_offset.to_json(after), "else Spark makes no micro-batch of it"
+        assert stream_offset.to_json(after)[stream_offset.FINISHED]
+        assert not is_new(before, after)
+
+
+def test_what_follows_a_closing_micro_batch_is_no_closing_one() -> None:
+    """A cluster is added after everything was read."""
+    assert go_on(close(READ)) == replace(READ, starts={})
+
+
+@pytest.mark.parametrize("follows", [{}, {"positions": {A: 7, B: 4, C: 2}, "starts": {C: 0}, "epoch": 4}])
+def test_starts_that_a_former_version_repeated_are_not_read_again(follows: dict[str, object]) -> None:
+    """Version 0.1.0 closed with the raw offset before it, and `true`."""
+    old = stream_offset.from_json({**stream_offset.to_json(READ), stream_offset.FINISHED: True})
+
+    assert plan(READ, old) == ()
+    assert old.closings == 1
+    after = replace(old, owners={A: 0, B: 1, C: 0}, **follows)
+    assert {r.split_id for p in plan(old, after) for r in p.ranges} == ({C} if follows else set())
+
+
+def test_an_offset_that_closes_nothing_is_written_as_before() -> None:
+    made = FORMATS["stream-offset"]
+
+    assert stream_offset.FINISHED not in json.loads(made.encode(OFFSET))
+    assert made.decode(made.encode(close(OFFSET))) == close(OFFSET)
