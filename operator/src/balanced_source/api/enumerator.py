@@ -107,6 +107,10 @@ class SplitEnumeratorContext(ABC, Generic[SplitT]):
         """
         return {}
 
+    def split_positions(self) -> Mapping[SplitId, Position]:
+        """Return the positions of splits as the reader hosts last reported them, as far as known."""
+        return {}
+
     @abstractmethod
     def assigned_split(self, split_id: SplitId) -> SplitT:
         """An assigned split at its newest known position.

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Final
 
 from balanced_source.assigners._contract import Placement, SplitAssigner, place
-from balanced_source.assigners._drift import DriftWatch, gain, imbalance, minimum_gain
+from balanced_source.assigners._drift import Drift, DriftWatch, imbalance, minimum_gain
 from balanced_source.assigners._hash import HashAssigner, hash_owner, java_string_hash
 from balanced_source.assigners._load_aware import LoadAwareAssigner
 from balanced_source.assigners._plan import Balance, Layout, Move, Plan, Wish, balance, plan
@@ -23,6 +23,7 @@ STRATEGIES: Final[dict[str, Callable[[], SplitAssigner]]] = {
 __all__ = [
     "STRATEGIES",
     "Balance",
+    "Drift",
     "DriftWatch",
     "HashAssigner",
     "Layout",
@@ -34,7 +35,6 @@ __all__ = [
     "SplitAssigner",
     "Wish",
     "balance",
-    "gain",
     "hash_owner",
     "imbalance",
     "java_string_hash",

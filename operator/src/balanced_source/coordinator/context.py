@@ -8,6 +8,7 @@ from balanced_source.api import (
     AsyncCall,
     CompletionHandler,
     Json,
+    Position,
     ReaderInfo,
     SourceEvent,
     SplitEnumeratorContext,
@@ -71,6 +72,10 @@ class CoordinatorContext(SplitEnumeratorContext[SplitT], Generic[SplitT]):
 
     def current_assignments(self) -> Mapping[SplitId, int]:
         return self.state.owners
+
+    def split_positions(self) -> Mapping[SplitId, Position]:
+        reports = [host.report.positions for host in self.state.hosts.values() if host.report is not None]
+        return reports[0] if len(reports) == 1 else {s: p for positions in reports for s, p in positions.items()}
 
     def split_loads(self) -> Mapping[SplitId, float]:
         return self.state.loads.loads()

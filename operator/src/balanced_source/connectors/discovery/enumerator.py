@@ -117,28 +117,32 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
         self._assign()
 
     def handle_loads(self) -> None:
-        """Look whether the loads have drifted apart, now and then."""
+        """Look at the loads from time to time, and rebalance when a drift has proved to be lasting."""
         policy, now = self.source.rebalance_policy, self.context.now()
         if policy.mode is not RebalanceMode.DRIFT:
             return
         watch = self.life.drift or assigners.DriftWatch(changed_at=now)
-        if watch.is_look_due(policy, now) and not self.state.unassigned and not self.state.rebalance_due:
+        drift = None
+        if watch.is_look_due(policy, now) and self._is_settled():
             question = self._question((), cause=RebalanceCause.DRIFT)
-            imbalance = assigners.imbalance(question.owners, question.weights, question.parallelism)
-            watch, is_due = watch.look(policy, imbalance, now)
-            if is_due:
-                gain = assigners.gain(self.source.assigner, question)
-                is_enough = gain >= assigners.minimum_gain(policy)
-                is_partial = is_enough and imbalance - gain > policy.max_imbalance
-                watch = watch.tried(policy, now, is_partial=is_partial)
-                if is_enough:
-                    self._follow_drift(imbalance, imbalance - gain)
+            positions = self.context.split_positions()
+            watch, drift = watch.look(policy, self.source.assigner, question, positions=positions, now=now)
         self.life = replace(self.life, drift=watch)
+        if drift is not None:
+            self._follow_drift(drift)
 
-    def _follow_drift(self, before: float, after: float) -> None:
-        told = f"the fullest reader has {before:.2f} times the load that it could have, {after:.2f} times after this"
-        self.context.report("LoadsDrifted", told)
-        self.rebalance(RebalanceCause.DRIFT)
+    def _is_settled(self) -> bool:
+        """Whether every split has its owner and every reader is there: otherwise splits move anyway soon."""
+        is_waiting = self.state.unassigned or self.state.rebalance_due
+        return not is_waiting and len(self.context.registered_readers()) == self.context.current_parallelism()
+
+    def _follow_drift(self, drift: assigners.Drift) -> None:
+        self.context.report(
+            "LoadsDrifted",
+            f"Imbalance {drift.before:.2f} (busiest reader vs. ideal). "
+            f"Moving {len(drift.moves)} splits reduces it to {drift.after:.2f}.",
+        )
+        self._give(drift.moves)
 
     def handle_revoked(self, splits: Sequence[SplitT]) -> None:
         retained, unassigned = dict(self.state.retained), dict(self.state.unassigned)
