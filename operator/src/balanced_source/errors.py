@@ -17,6 +17,10 @@ Adapters raise these *from* the client library's error, which never leaks: it ma
 Messages end with what the reader of the message can do. They never hold a secret.
 """
 
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
 
 class BalancedSourceError(Exception):
     """Root of everything that this project raises on purpose."""
@@ -73,12 +77,21 @@ class DiscoveryError(BalancedSourceError):
     Attributes:
         scope: the part of the source that failed, e.g. the name of a cluster.
         reason: CamelCase word for a condition, stable over releases.
+        answers: what was found out all the same, by split: an error of some splits is not one of all.
     """
 
-    def __init__(self, message: str, *, scope: str = "", reason: str = "DiscoveryFailed") -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        scope: str = "",
+        reason: str = "DiscoveryFailed",
+        answers: Mapping[Any, int] = MappingProxyType({}),
+    ) -> None:
         super().__init__(message)
         self.scope = scope
         self.reason = reason
+        self.answers = answers
 
 
 class TransientDiscoveryError(DiscoveryError):

@@ -18,7 +18,7 @@ from balanced_source.connectors.kafka import (
     resolve_start,
     resolve_stop,
 )
-from balanced_source.errors import InvalidSpecError, RefusedDiscoveryError
+from balanced_source.errors import DiscoveryError, InvalidSpecError, RefusedDiscoveryError
 from balanced_source.host.alignment import RecordTime
 from balanced_source_adapters.kafka_client import ClusterClient, unanswered
 from balanced_source_adapters.kafka_config import NoSecrets, SecretReader, client_config
@@ -95,13 +95,24 @@ class KafkaAdmin:
             attributes: of the splits, as the assignment has them.
 
         Raises:
-            DiscoveryError: the cluster did not answer, or refused.
+            DiscoveryError: the cluster did not answer, or refused; if only some partitions did not answer, the error
+                has the ends of the others.
         """
         client, asked = self._client(cluster), list(split_ids)
-        ends = client.ends(asked, Anchor.LATEST)
+        failure: DiscoveryError | None = None
+        try:
+            ends: Mapping[SplitId, int] = client.ends(asked, Anchor.LATEST)
+        except DiscoveryError as error:
+            if not error.answers:
+                raise
+            ends, failure = error.answers, error
         ids = client.topic_ids({str(s[1]) for s in asked if IDENTITY in attributes.get(s, {})})
         readable = {s: _readable(end, attributes.get(s, {}), ids.get(str(s[1]))) for s, end in ends.items()}
-        return {s: end for s, end in readable.items() if end is not None}
+        answers = {s: end for s, end in readable.items() if end is not None}
+        if failure is not None:
+            failure.answers = answers
+            raise failure
+        return answers
 
     def begins(self, cluster: KafkaCluster, split_ids: Collection[SplitId]) -> dict[SplitId, int]:
         """First offset of each partition that still exists.

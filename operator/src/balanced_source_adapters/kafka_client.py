@@ -1,12 +1,13 @@
 """What one Kafka cluster can be asked, with errors that say what to do. Blocking."""
 
 import logging
+import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Final
 
 from confluent_kafka import (
-    OFFSET_INVALID,
     ConsumerGroupTopicPartitions,
     IsolationLevel,
     KafkaError,
@@ -21,6 +22,7 @@ from balanced_source.connectors.kafka import Anchor
 from balanced_source.errors import DiscoveryError, RefusedDiscoveryError, TransientDiscoveryError
 from balanced_source.host.alignment import RecordTime
 from balanced_source_adapters.kafka_config import without_secrets
+from balanced_source_adapters.kafka_offsets import NOT_THERE, Listed, OffsetRequests, Wanted, partition_of
 from balanced_source_adapters.kafka_statistics import INTERVAL_MS, BrokerStatistics, parse
 
 REQUEST_TIMEOUT: Final = 10.0
@@ -41,16 +43,11 @@ _REFUSALS: Final[Mapping[int, tuple[str, str]]] = {
 """Errors that somebody has to mend: code → reason of the condition, and what to do."""
 
 
-_NOT_THERE: Final = frozenset(
-    {
-        KafkaError.UNKNOWN_TOPIC_OR_PART,
-        KafkaError._UNKNOWN_PARTITION,
-        KafkaError._UNKNOWN_TOPIC,
-        # What the client says if none of the partitions that it was asked for has a leader.
-        KafkaError._NOENT,
-    }
-)
-"""A partition that does not exist now, according to the broker or to the client's own picture."""
+_UNREACHABLE: Final = frozenset({KafkaError._TRANSPORT, KafkaError._TIMED_OUT, KafkaError._ALL_BROKERS_DOWN})
+"""Errors of a cluster that says nothing at all."""
+
+_RECENT: Final = 30.0
+"""Seconds for which the complaint of a connection explains a request that failed."""
 
 _SILENT: Final = logging.getLogger("balanced_source.librdkafka")
 _SILENT.addHandler(logging.NullHandler())
@@ -76,7 +73,7 @@ class ClusterClient:
         self._cluster = cluster
         self._config = config
         self._isolation = IsolationLevel.READ_COMMITTED if is_read_committed else IsolationLevel.READ_UNCOMMITTED
-        self._last_error: KafkaError | None = None
+        self._complaint: tuple[KafkaError, float] | None = None
         self._admin: Any = None
         self._statistics = BrokerStatistics()
         try:
@@ -90,6 +87,7 @@ class ClusterClient:
             self._admin = AdminClient(settings)
         except KafkaException as error:
             raise self._translated(error) from None  # it quotes values
+        self._offsets = OffsetRequests(self._admin, self._isolation, timeout=REQUEST_TIMEOUT)
 
     @property
     def statistics(self) -> BrokerStatistics:
@@ -129,7 +127,7 @@ class ClusterClient:
                 described = future.result()
                 found[name] = Topic(frozenset(p.id for p in described.partitions), str(described.topic_id))
             except KafkaException as error:
-                if error.args[0].code() not in _NOT_THERE:
+                if error.args[0].code() not in NOT_THERE:
                     raise self._translated(error) from error
         return found
 
@@ -140,32 +138,35 @@ class ClusterClient:
     # --- offsets ------------------------------------------------------------------------------------------------
 
     def ends(self, split_ids: Collection[SplitId], anchor: Anchor) -> dict[SplitId, int]:
-        """See `OffsetLookup`."""
+        """See `OffsetLookup`. Raises an error with the other answers if a partition exists and does not answer."""
         spec = OffsetSpec.earliest() if anchor is Anchor.EARLIEST else OffsetSpec.latest()
-        return self._offsets(dict.fromkeys(split_ids, spec))
+        return self._answers(dict.fromkeys(split_ids, spec))
 
     def at_times(self, millis: Mapping[SplitId, int]) -> dict[SplitId, int]:
         """See `OffsetLookup`. A partition that does not answer is an error: no record would be an answer."""
-        answers = self._offsets({s: OffsetSpec.for_timestamp(ms) for s, ms in millis.items()})
+        answers = self._answers({s: OffsetSpec.for_timestamp(ms) for s, ms in millis.items()})
         if silent := sorted(millis.keys() - answers.keys()):
             raise unanswered(self._cluster, silent)
         return {s: offset for s, offset in answers.items() if offset >= 0}
 
     def records_from(self, millis: Mapping[SplitId, int]) -> dict[SplitId, RecordTime | None]:
         """The first record of each partition at or after a time; None if there is none, left out if unknown."""
-        answers = self._listed({s: OffsetSpec.for_timestamp(ms) for s, ms in millis.items()})
-        return {s: RecordTime(offset=a.offset, time=a.timestamp) if a.offset >= 0 else None for s, a in answers.items()}
+        listed = self._listed({s: OffsetSpec.for_timestamp(ms) for s, ms in millis.items()})
+        if listed.errors and not listed.answers:
+            raise self._unanswered(listed)
+        answers = listed.answers.items()
+        return {s: RecordTime(offset=a.offset, time=a.timestamp) if a.offset >= 0 else None for s, a in answers}
 
     def committed(self, group: str, split_ids: Collection[SplitId]) -> dict[SplitId, int]:
         """See `OffsetLookup`."""
-        wanted = {_partition_of(s): s for s in split_ids}
+        wanted = {partition_of(s): s for s in split_ids}
         request = [ConsumerGroupTopicPartitions(group, list(wanted))]
         try:
             futures = self._admin.list_consumer_group_offsets(request, request_timeout=REQUEST_TIMEOUT)
             answer = futures[group].result()
         except KafkaException as error:
             raise self._translated(error) from error
-        if failed := [tp.error for tp in answer.topic_partitions if tp.error and tp.error.code() not in _NOT_THERE]:
+        if failed := [tp.error for tp in answer.topic_partitions if tp.error and tp.error.code() not in NOT_THERE]:
             raise self._translated(KafkaException(failed[0]))
         return {wanted[tp]: tp.offset for tp in answer.topic_partitions if tp.error is None and tp.offset >= 0}
 
@@ -179,45 +180,26 @@ class ClusterClient:
         except KafkaException as error:
             raise self._translated(error) from error
         for partition in answer.topic_partitions:
-            if partition.error is not None and partition.error.code() not in _NOT_THERE:
+            if partition.error is not None and partition.error.code() not in NOT_THERE:
                 raise self._translated(KafkaException(partition.error))
 
-    def _offsets(self, wanted: Mapping[SplitId, OffsetSpec]) -> dict[SplitId, int]:
-        """Answers for the partitions that exist."""
-        found = self._listed(wanted)
-        if missing := {s: spec for s, spec in wanted.items() if s not in found}:
-            # The client answers from its own picture of the topics, which knows nothing of partitions that were added
-            # a moment ago: renew it, then ask again.
-            for topic in sorted({str(s[1]) for s in missing}):
-                self._refresh(topic)
-            found |= self._listed(missing)
-        return {s: answer.offset for s, answer in found.items()}
+    def _answers(self, wanted: Wanted) -> dict[SplitId, int]:
+        listed = self._listed(wanted)
+        if listed.errors:
+            raise self._unanswered(listed)
+        return {s: answer.offset for s, answer in listed.answers.items()}
+
+    def _listed(self, wanted: Wanted) -> Listed:
+        listed = self._offsets.ask(wanted)
+        if listed.answers and not listed.errors:
+            self._complaint = None
+        return listed
 
     def _refresh(self, topic: str | None) -> None:
         try:
             self._admin.list_topics(topic, timeout=REQUEST_TIMEOUT)
         except KafkaException as error:
             raise self._translated(error) from error
-
-    def _listed(self, wanted: Mapping[SplitId, OffsetSpec]) -> dict[SplitId, Any]:
-        if not wanted:
-            return {}
-        names = {_partition_of(s): s for s in wanted}
-        futures = self._admin.list_offsets(
-            {partition: wanted[s] for partition, s in names.items()},
-            isolation_level=self._isolation,
-            request_timeout=REQUEST_TIMEOUT,
-        )
-        answers: dict[SplitId, Any] = {}
-        for partition, future in futures.items():
-            try:
-                answer = future.result()
-                if answer.offset != OFFSET_INVALID:  # what the client says while a leader moves
-                    answers[names[partition]] = answer
-            except KafkaException as error:
-                if error.args[0].code() not in _NOT_THERE:
-                    raise self._translated(error) from error
-        return answers
 
     # --- errors -------------------------------------------------------------------------------------------------
 
@@ -226,39 +208,63 @@ class ClusterClient:
 
     def _on_error(self, error: KafkaError) -> None:
         if error.code() != KafkaError._ALL_BROKERS_DOWN:
-            self._last_error = error
+            self._complaint = (error, time.monotonic())
+
+    def _unanswered(self, listed: Listed) -> DiscoveryError:
+        """The error for partitions without an answer; it has the answers of the others."""
+        error = next((e for e in listed.errors.values() if e.code() in _REFUSALS), next(iter(listed.errors.values())))
+        answers = {s: answer.offset for s, answer in listed.answers.items()}
+        if not answers and error.code() in _UNREACHABLE:
+            return self._translated(KafkaException(error))
+        return self._refusal(error, answers) or unanswered(
+            self._cluster, sorted(listed.errors), why=self._said(error), answers=answers
+        )
 
     def _translated(self, raised: KafkaException) -> DiscoveryError:
         """The error that says most: a request only times out, while the connection knows why."""
         error: KafkaError = raised.args[0]
         if self._admin is not None:
             self._admin.poll(0)  # delivers what the connections complained about
-        for candidate in (error, self._last_error):
-            if candidate is not None and (refusal := _REFUSALS.get(candidate.code())) is not None:
-                reason, advice = refusal
-                return RefusedDiscoveryError(
-                    f"cluster {self._cluster}: {self._said(candidate)}: {advice}", scope=self._cluster, reason=reason
-                )
-        why = self._said(self._last_error or error)
+        complaint, at = self._complaint or (None, 0.0)
+        if complaint is not None and time.monotonic() - at > _RECENT:
+            complaint = None
+        for candidate in (error, complaint):
+            if candidate is not None and (refusal := self._refusal(candidate)) is not None:
+                return refusal
+        why = self._said(complaint or error)
         return TransientDiscoveryError(
             f"cluster {self._cluster} does not answer ({why}): check bootstrapServers and the network; trying again",
             scope=self._cluster,
             reason="ClusterUnreachable",
         )
 
+    def _refusal(
+        self, error: KafkaError, answers: Mapping[SplitId, int] = MappingProxyType({})
+    ) -> RefusedDiscoveryError | None:
+        if (refusal := _REFUSALS.get(error.code())) is None:
+            return None
+        reason, advice = refusal
+        message = f"cluster {self._cluster}: {self._said(error)}: {advice}"
+        return RefusedDiscoveryError(message, scope=self._cluster, reason=reason, answers=answers)
+
     def _said(self, error: KafkaError) -> str:
         return without_secrets(error.str(), self._config)
 
 
-def unanswered(cluster: str, split_ids: Sequence[SplitId]) -> TransientDiscoveryError:
-    """Partitions that exist do not say where they begin or end."""
+def unanswered(
+    cluster: str,
+    split_ids: Sequence[SplitId],
+    *,
+    why: str = "",
+    answers: Mapping[SplitId, int] = MappingProxyType({}),
+) -> TransientDiscoveryError:
+    """Return the error for partitions that exist and do not say where they begin or end."""
     first = "/".join(map(str, split_ids[0][1:]))
+    because = f" ({why})" if why else ""
     return TransientDiscoveryError(
-        f"cluster {cluster}: {len(split_ids)} partitions, e.g. {first}, have no leader that answers; trying again",
+        f"cluster {cluster}: {len(split_ids)} partitions, e.g. {first}, have no leader that answers{because}: check "
+        "that all brokers are up; trying again",
         scope=cluster,
         reason="NoLeader",
+        answers=answers,
     )
-
-
-def _partition_of(split_id: SplitId) -> TopicPartition:
-    return TopicPartition(str(split_id[1]), int(split_id[2]))

@@ -33,7 +33,7 @@ class Metrics:
             "readers": self._gauge("readers", "Readers of the newest adopted epoch"),
             "splits": self._gauge("splits", "Known splits"),
             "pending_splits": self._gauge("pending_splits", "Splits without a reader"),
-            "lag": self._gauge("lag_records", "Records not read yet"),
+            "lag": self._gauge("lag_records", "Records not read yet; no series while unknown"),
         }
         self._balance = Gauge(
             "balanced_source_splits_per_reader",
@@ -67,6 +67,8 @@ class Metrics:
             value = getattr(status, name)
             if value is not None:
                 gauge.labels(source.namespace, source.name).set(value)
+            else:  # unknown: no series, rather than the last value that was known
+                _remove(gauge, (source.namespace, source.name))
         self._balance.labels(source.namespace, source.name, "min").set(status.balance.min)
         self._balance.labels(source.namespace, source.name, "max").set(status.balance.max)
 

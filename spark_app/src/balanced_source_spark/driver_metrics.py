@@ -25,7 +25,8 @@ class DriverMetrics:
     def __init__(self, source: str, *, port: int | None) -> None:
         self.registry = CollectorRegistry()
         self._source = source
-        self._lag = self._gauge("lag_records", "Records not yet read after the planned micro-batch.", "reader")
+        self._lag = self._gauge("lag_records", "Records not yet read; no series while unknown.", "reader")
+        self._unknown = self._gauge("lag_unknown_splits", "Splits whose lag is unknown: a broker does not answer.")
         self._planned = self._gauge("planned_records", "Offsets of the planned micro-batch.", "reader")
         self._splits = self._gauge("splits", "Splits that a reader owns.", "reader")
         self._epoch = self._gauge("epoch", "Epoch of the assignment in effect.")
@@ -43,9 +44,11 @@ class DriverMetrics:
             gauge.clear()  # readers that are gone
         for reader, load in seen.readers.items():
             labels = (self._source, str(reader))
-            self._lag.labels(*labels).set(load.lag)
+            if load.lag is not None:
+                self._lag.labels(*labels).set(load.lag)
             self._planned.labels(*labels).set(load.records)
             self._splits.labels(*labels).set(load.splits)
+        self._unknown.labels(self._source).set(seen.unknown)
         self._epoch.labels(self._source).set(seen.epoch)
         self._skew.labels(self._source).set(seen.skew)
         if aligned_to is not None:

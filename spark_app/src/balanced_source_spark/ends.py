@@ -5,9 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Final
 
-import structlog
-
-from balanced_source.api import SplitId
+from balanced_source.api import Problem, SplitId
 from balanced_source.errors import DiscoveryError
 
 FRESH: Final = 0.02
@@ -19,13 +17,20 @@ PATIENCE: Final = 2.0
 RETRY: Final = 0.5
 """Seconds until a cluster that did not answer is asked again."""
 
-COMPLAIN_AFTER: Final = 60.0
-"""Seconds between two complaints about the same cluster."""
+LASTS: Final = 5.0
+"""Seconds of silence after which people are told: a leader that moves is no problem."""
 
-log = structlog.get_logger(__name__)
+TELL_EVERY: Final = 60.0
+"""Seconds after which the text of a problem is renewed: it names partitions, which may be others by then."""
 
 EndsOfScope = Callable[[str, Iterable[SplitId]], Mapping[SplitId, int]]
-"""Asks one cluster; blocking. Raises DiscoveryError."""
+"""Asks one cluster; blocking. Raises DiscoveryError, with the ends of those splits that have answered."""
+
+Tell = Callable[[str, Problem | None], None]
+"""Sets the problem of a cluster, or clears it."""
+
+FORGET: Final = 2
+"""Ends that are remembered, as a multiple of the splits that are asked for: removed splits are forgotten."""
 
 
 class Ends:
@@ -36,41 +41,60 @@ class Ends:
         retry: see `RETRY`.
         patience: see `PATIENCE`.
         fresh: see `FRESH`.
+        tell: is told of clusters that have been silent, in part or as a whole, for `lasts` seconds.
+        lasts: see `LASTS`.
     """
 
     def __init__(
-        self, ask: EndsOfScope, *, retry: float = RETRY, patience: float = PATIENCE, fresh: float = FRESH
+        self,
+        ask: EndsOfScope,
+        *,
+        retry: float = RETRY,
+        patience: float = PATIENCE,
+        fresh: float = FRESH,
+        tell: Tell = lambda *_: None,
+        lasts: float = LASTS,
     ) -> None:
         self._ask = ask
+        self._tell = tell
+        self._lasts = lasts
         self._fresh = fresh
         self._retry = retry
         self._patience = patience
         self._pool = ThreadPoolExecutor(thread_name_prefix="bsrc-ends")
-        self._pending: dict[str, Future[Mapping[SplitId, int]]] = {}
+        self._members: Mapping[str, Collection[SplitId]] = {}
+        self._pending: dict[str, tuple[Collection[SplitId], Future[Mapping[SplitId, int]]]] = {}
         self._answered: dict[str, float] = {}
         self._known: dict[SplitId, int] = {}
-        self._complained: dict[str, tuple[str, float]] = {}
+        self._unanswered: dict[str, frozenset[SplitId]] = {}
         self._failed: dict[str, float] = {}
+        self._troubled: dict[str, float] = {}
+        self._told: dict[str, tuple[str, float]] = {}
 
     @property
-    def silent(self) -> frozenset[str]:
-        """Clusters that did not answer when they were asked last.
+    def silent(self) -> frozenset[SplitId]:
+        """Splits that did not answer when they were asked last: their ends and their lag are unknown now.
 
         What is known of them is old: a micro-batch with records of theirs would wait for their return, and everything
         else with it.
         """
-        return frozenset(self._failed.keys() | self._pending.keys())
+        silent = self._failed.keys() | self._pending.keys()
+        whole = (self._members[scope] for scope in silent if scope in self._members)
+        parts = (splits for scope, splits in self._unanswered.items() if scope not in silent)
+        return frozenset().union(*whole, *parts)
 
     def get(self, split_ids: Iterable[SplitId]) -> Mapping[SplitId, int]:
-        """Ends as known now, for the splits for which any is known."""
+        """Ends as last heard, for the splits for which any is known; those of `silent` ones are old."""
         scopes: dict[str, list[SplitId]] = {}
         for split_id in split_ids:
             scopes.setdefault(str(split_id[0]), []).append(split_id)
+        self._members = scopes
         due = {scope: members for scope, members in scopes.items() if self._is_due(scope, members)}
-        asked = {scope: self._pool.submit(self._ask, scope, members) for scope, members in due.items()}
+        asked = {scope: (members, self._pool.submit(self._ask, scope, members)) for scope, members in due.items()}
         self._pending |= asked
-        wait([future for scope, future in asked.items() if scope not in self._failed], timeout=self._patience)
+        wait([future for scope, (_, future) in asked.items() if scope not in self._failed], timeout=self._patience)
         self._collect()
+        self._forget()
         return self._known
 
     def _is_due(self, scope: str, members: Collection[SplitId]) -> bool:
@@ -80,7 +104,19 @@ class Ends:
         if scope in self._failed:
             return now - self._failed[scope] >= self._retry
         is_fresh = now - self._answered.get(scope, -self._fresh) < self._fresh
-        return not (is_fresh and all(s in self._known for s in members))
+        silent = self._unanswered.get(scope, frozenset())
+        return not (is_fresh and all(s in self._known or s in silent for s in members))
+
+    def _forget(self) -> None:
+        """Forget splits and clusters that are not asked for any more."""
+        count = sum(map(len, self._members.values()))
+        if len(self._known) > FORGET * count:
+            self._known = {s: self._known[s] for members in self._members.values() for s in members if s in self._known}
+        for gone in (self._failed.keys() | self._unanswered.keys()) - self._members.keys():
+            self._resolve(gone)
+            self._failed.pop(gone, None)
+            self._unanswered.pop(gone, None)
+            self._answered.pop(gone, None)
 
     def get_all(self, split_ids: Collection[SplitId], *, timeout: float) -> Mapping[SplitId, int]:
         """Ends of all these splits, waited for: a query that ends by itself must not end with less than was there.
@@ -103,23 +139,36 @@ class Ends:
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def _collect(self) -> None:
-        for scope, future in list(self._pending.items()):
+        for scope, (members, future) in list(self._pending.items()):
             if not future.done():
                 continue
             del self._pending[scope]
             try:
-                self._known.update(future.result())
-                self._answered[scope] = time.monotonic()
-                self._complained.pop(scope, None)
-                self._failed.pop(scope, None)
+                self._note(scope, members, future.result())
+                self._resolve(scope)
             except DiscoveryError as error:
-                self._failed[scope] = time.monotonic()
-                self._complain(scope, error)
+                if error.answers:
+                    self._note(scope, members, error.answers)
+                else:
+                    self._failed[scope] = time.monotonic()
+                self._trouble(scope, error)
 
-    def _complain(self, scope: str, error: DiscoveryError) -> None:
-        """Once for each reason, then once a minute: this is asked several times a second."""
+    def _note(self, scope: str, members: Collection[SplitId], answers: Mapping[SplitId, int]) -> None:
+        self._known.update(answers)
+        self._unanswered[scope] = frozenset(s for s in members if s not in answers)
+        self._answered[scope] = time.monotonic()
+        self._failed.pop(scope, None)
+
+    def _trouble(self, scope: str, error: DiscoveryError) -> None:
+        """Tell people of what lasts: once for each reason, then once a minute; this runs several times a second."""
         now = time.monotonic()
-        reason, at = self._complained.get(scope, ("", -COMPLAIN_AFTER))
-        if error.reason != reason or now - at >= COMPLAIN_AFTER:
-            self._complained[scope] = error.reason, now
-            log.warning("ends unknown for now; other clusters go on", cluster=scope, error=str(error))
+        reason, at = self._told.get(scope, ("", -TELL_EVERY))
+        is_news = error.reason != reason or now - at >= TELL_EVERY
+        if is_news and now - self._troubled.setdefault(scope, now) >= self._lasts:
+            self._told[scope] = error.reason, now
+            self._tell(scope, Problem(reason=error.reason, message=str(error), scope=scope))
+
+    def _resolve(self, scope: str) -> None:
+        self._troubled.pop(scope, None)
+        if self._told.pop(scope, None) is not None:
+            self._tell(scope, None)

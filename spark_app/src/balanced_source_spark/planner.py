@@ -81,7 +81,7 @@ class StreamPlanner:
 
     @cached_property
     def _ends(self) -> Ends:
-        return Ends(self._ask_ends)
+        return Ends(self._ask_ends, tell=lambda scope, problem: self._runtime.set_problem(("ends", scope), problem))
 
     @cached_property
     def _aligner(self) -> Aligner | None:
@@ -195,7 +195,7 @@ class StreamPlanner:
                     parts.callback(part.close)
 
     def _advanced(self, base: StreamOffset, ends: Mapping[SplitId, int]) -> StreamOffset:
-        # A query that ends by itself would end without the records of a silent cluster: it waits, and fails in words.
+        # A query that ends by itself would end without the records of a silent split: it waits, and fails in words.
         held = {s: p or 0 for s, p in base.positions.items()}
         free = reachable(base, ends, targets=self._targets, silent=self._ends.silent)
         admitted = self._aligner.cap(held, free) if self._aligner is not None else free
@@ -209,7 +209,8 @@ class StreamPlanner:
         if end.positions == begin.positions and now - self._told_at < _TELL_IDLE:
             return  # an idle query asks a hundred times a second
         self._told_at = now
-        seen = observe(begin, end, ends)
+        silent = self._ends.silent
+        seen = observe(begin, end, {s: known for s, known in ends.items() if s not in silent} if silent else ends)
         aligned = self._aligner.report() if self._aligner is not None else {}
         self._told = {**seen.to_json(), **({"alignment": aligned} if aligned else {})}
         if self._metrics is not None:

@@ -1,6 +1,6 @@
 """What tests do to a cluster: topics, partitions, records and access rights."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from confluent_kafka import KafkaException, Producer, TopicPartition
@@ -52,6 +52,20 @@ class KafkaAdmin:
         wanted = [NewTopic(name, num_partitions=count, config=dict(config or {})) for name, count in partitions.items()]
         self._done(self.client.create_topics(wanted))
         self._wait_for_partitions(partitions)
+
+    def place_topic(
+        self, name: str, replicas: Sequence[Sequence[int]], config: Mapping[str, str] | None = None
+    ) -> None:
+        """Create a topic with the brokers of each partition; the first one of each leads."""
+        placed = [list(brokers) for brokers in replicas]
+        topic = NewTopic(name, num_partitions=len(placed), replica_assignment=placed, config=dict(config or {}))
+        self._done(self.client.create_topics([topic]))
+        self._wait_for_partitions({name: len(placed)})
+
+    def replicas(self, topic: str) -> dict[int, list[int]]:
+        """Return the brokers of each partition."""
+        partitions = self.client.list_topics(topic, timeout=_TIMEOUT).topics[topic].partitions
+        return {number: list(partition.replicas) for number, partition in partitions.items()}
 
     def add_partitions(self, topic: str, total: int) -> None:
         """Grow a topic to `total` partitions."""

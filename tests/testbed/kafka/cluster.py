@@ -1,6 +1,7 @@
 """A Kafka cluster as processes of a supervisor."""
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from pathlib import Path
@@ -140,6 +141,21 @@ class KafkaCluster(Started):
         self._launch(node)
         self._wait_open(node)
         self._wait_for_brokers()
+
+    def reassign(self, topic: str, replicas: Mapping[int, Sequence[int]]) -> None:
+        """Move partitions to other brokers and wait until they are there; a leader that stays gets a newer epoch."""
+        moves = [{"topic": topic, "partition": number, "replicas": list(to)} for number, to in replicas.items()]
+        plan = self._folder / f"reassign-{topic}.json"
+        plan.write_text(json.dumps({"version": 1, "partitions": moves}))
+        command = self._jvm("org.apache.kafka.tools.reassign.ReassignPartitionsCommand", *_QUICK_JVM)
+        run([*command, "--bootstrap-server", self.bootstrap, "--reassignment-json-file", str(plan), "--execute"])
+        wanted = {number: sorted(to) for number, to in replicas.items()}
+
+        def has_moved() -> bool:
+            found = self.admin.replicas(topic)
+            return all(sorted(found[number]) == to for number, to in wanted.items())
+
+        wait_until(has_moved, _START_TIMEOUT, f"partitions of {topic} to move")
 
     def _prepare(self) -> None:
         """Write the configuration and format the data folders of nodes that have none."""

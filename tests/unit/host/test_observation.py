@@ -28,6 +28,22 @@ def test_lag_records_and_skew_of_each_reader() -> None:
     assert told["worstSplits"] == [{"split": ["k", "t", 1], "lag": 30}, {"split": ["k", "u", 0], "lag": 5}]
 
 
+def test_a_lag_that_is_unknown_is_not_0() -> None:
+    """A split whose broker does not answer may have any number of records left; so may its reader and the source."""
+    same = offset(a=1, b=1, c=1)
+
+    seen = observe(same, same, {A: 5, C: 3})
+
+    assert (seen.lag, seen.lags, seen.unknown) == (None, {A: 4, B: None, C: 2}, 1)
+    told = seen.to_json()
+    assert (told["lag"], told["splitsWithUnknownLag"]) == (None, 1)
+    assert told["readers"] == {
+        "0": {"splits": 2, "lag": None, "records": 0},
+        "1": {"splits": 1, "lag": 2, "records": 0},
+    }
+    assert told["worstSplits"] == [{"split": ["k", "t", 0], "lag": 4}, {"split": ["k", "u", 0], "lag": 2}]
+
+
 def test_nothing_to_read_is_even() -> None:
     same = offset(a=1, b=1, c=1)
 

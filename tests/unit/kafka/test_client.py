@@ -1,5 +1,6 @@
 """How answers of the client library are understood, over a stand-in for it: silence is no offset."""
 
+import time
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
 from types import SimpleNamespace
@@ -55,9 +56,11 @@ class Library:
             return {name: done(failed(KafkaError._TIMED_OUT)) for name in listed}
         return {name: done(SimpleNamespace(partitions=partitions, topic_id="id")) for name in listed}
 
-    def list_topics(self, topic: str | None, **_: Any) -> None:
+    def list_topics(self, topic: str | None, **_: Any) -> Any:
         self.refreshed.append(topic)
         self.controller_is_known = True
+        partitions = {number: SimpleNamespace(leader=1) for number in self.answers}
+        return SimpleNamespace(topics={"t": SimpleNamespace(error=None, partitions=partitions)})
 
     def poll(self, _timeout: float) -> None:
         """Nothing to deliver."""
@@ -79,11 +82,41 @@ def initialize(**changes: Any) -> InitializeKafka:
     return InitializeKafka(**values)
 
 
-@pytest.mark.parametrize("silence", [OFFSET_INVALID, failed(KafkaError.UNKNOWN_TOPIC_OR_PART)])
-def test_a_partition_without_an_answer_is_left_out_of_what_can_be_read_now(client: ClusterClient, silence: Any) -> None:
-    Library.answers = {0: 7, 1: silence}
+def test_a_partition_that_does_not_exist_is_left_out_of_what_can_be_read_now(client: ClusterClient) -> None:
+    Library.answers = {0: 7, 1: failed(KafkaError.UNKNOWN_TOPIC_OR_PART)}
 
     assert client.ends([A, B], Anchor.LATEST) == {A: 7}
+
+
+@pytest.mark.parametrize(
+    "silence", [OFFSET_INVALID, failed(KafkaError.FENCED_LEADER_EPOCH), failed(KafkaError.LEADER_NOT_AVAILABLE)]
+)
+def test_a_partition_that_exists_and_does_not_answer_is_an_error_with_the_other_answers(
+    client: ClusterClient, silence: Any
+) -> None:
+    """Left out, it would count as deleted; as an error of the cluster, it would stop all others."""
+    Library.answers = {0: 7, 1: silence}
+
+    with pytest.raises(TransientDiscoveryError, match=r"1 partitions, e\.g\. t/1, have no leader") as caught:
+        client.ends([A, B], Anchor.LATEST)
+
+    assert (caught.value.answers, caught.value.reason) == ({A: 7}, "NoLeader")
+
+
+def test_an_old_complaint_does_not_explain_a_new_failure(
+    client: ClusterClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A connection that was refused while a broker restarted is not why a request fails an hour later."""
+    client._on_error(KafkaError(KafkaError._TRANSPORT, "Connection refused"))
+    Library.answers = {0: failed(KafkaError._TIMED_OUT)}
+    with pytest.raises(TransientDiscoveryError, match="Connection refused"):
+        client.ends([A], Anchor.LATEST)
+
+    hour_later = time.monotonic() + 3600
+    monkeypatch.setattr(kafka_client.time, "monotonic", lambda: hour_later)
+    with pytest.raises(TransientDiscoveryError) as caught:
+        client.ends([A], Anchor.LATEST)
+    assert "refused" not in str(caught.value)
 
 
 def test_a_controller_that_died_is_asked_for_anew(client: ClusterClient) -> None:

@@ -49,3 +49,19 @@ def test_the_number_of_pending_records_falls_as_they_are_read() -> None:
         read(A, B, at=number)
 
     assert told == [*range(9, -1, -1)] * 2
+
+
+def test_an_unknown_lag_has_no_series() -> None:
+    """Neither 0 nor the last value that was known: an autoscaler would believe both."""
+    metrics = DriverMetrics("orders", port=None)
+    two = StreamOffset(epoch=1, parallelism=2, readers=(0, 1), owners={A: 0, B: 1}, positions={A: 5, B: 5})
+    labels = {"source": "orders"}
+
+    metrics.note(observe(two, two, {A: 9, B: 6}), aligned_to=None)
+    metrics.note(observe(two, two, {A: 9}), aligned_to=None)
+
+    lags = [
+        metrics.registry.get_sample_value("balanced_source_host_lag_records", {**labels, "reader": r}) for r in "01"
+    ]
+    assert lags == [4, None]
+    assert metrics.registry.get_sample_value("balanced_source_host_lag_unknown_splits", labels) == 1

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from balanced_source.api import SplitId
+from balanced_source.api import Problem, SplitId
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.errors import DiscoveryError
 from balanced_source_spark.ends import Ends
@@ -15,19 +15,24 @@ from balanced_source_spark.planner import StreamPlanner
 from testbed.waiting import wait_until
 
 A, B = ("a", "t", 0), ("b", "t", 0)
+MORE: SplitId = ("a", "t", 1)
 
 
 class Clusters:
-    """`b` refuses a number of times."""
+    """`b` refuses a number of times; of `a`, the partitions in `silent` do not answer."""
 
-    def __init__(self, refusals: int) -> None:
+    def __init__(self, refusals: int, silent: frozenset[SplitId] = frozenset()) -> None:
         self.refusals = refusals
+        self.silent = silent
 
     def __call__(self, scope: str, split_ids: Iterable[SplitId]) -> Mapping[SplitId, int]:
         if scope == "b" and self.refusals > 0:
             self.refusals -= 1
             raise DiscoveryError("not now", scope=scope)
-        return dict.fromkeys(split_ids, 7)
+        answers = dict.fromkeys((s for s in split_ids if s not in self.silent), 7)
+        if any(s in self.silent for s in split_ids):
+            raise DiscoveryError("partitions have no leader", scope=scope, reason="NoLeader", answers=answers)
+        return answers
 
 
 def test_a_cluster_that_does_not_answer_does_not_hold_others_back() -> None:
@@ -51,7 +56,7 @@ def test_what_is_known_of_a_silent_cluster_is_old() -> None:
     assert (ends.get([A, B]), ends.silent) == ({A: 7, B: 7}, frozenset())
 
     clusters.refusals = 2
-    assert (ends.get([A, B]), ends.silent) == ({A: 7, B: 7}, {"b"})
+    assert (ends.get([A, B]), ends.silent) == ({A: 7, B: 7}, {B})
     wait_until(lambda: ends.get([A, B]) and not ends.silent, 30, "b to answer")
 
 
@@ -68,7 +73,7 @@ def test_nobody_waits_twice_for_a_cluster_that_hangs() -> None:
     ends = Ends(ask, patience=0.01, fresh=0.0)
     for _ in range(3):
         assert ends.get([A, B]).keys() == {A}
-    assert (asked.count("b"), ends.silent) == (1, {"b"})
+    assert (asked.count("b"), ends.silent) == (1, {B})
     answer.set()
     wait_until(lambda: B in ends.get([A, B]), 30, "the answer to be taken")
     assert not ends.silent
@@ -82,11 +87,71 @@ def test_a_cluster_that_refuses_is_not_asked_all_the_time() -> None:
     assert clusters.refusals == 999_999
 
 
+def test_a_partition_that_does_not_answer_does_not_hold_back_its_cluster() -> None:
+    """Its end is unknown until it answers; what was known of it is no reason to plan it."""
+    clusters = Clusters(refusals=0)
+    ends = Ends(clusters, fresh=0.0)
+    assert (ends.get([A, MORE]), ends.silent) == ({A: 7, MORE: 7}, frozenset())
+
+    clusters.silent = frozenset({MORE})
+    assert (ends.get([A, MORE])[A], ends.silent) == (7, {MORE})
+    clusters.silent = frozenset()
+    assert (ends.get([A, MORE])[MORE], ends.silent) == (7, frozenset())
+
+
+def test_a_partition_that_is_gone_is_not_planned_by_what_was_known_of_it() -> None:
+    answers: dict[SplitId, int] = {A: 7}
+    ends = Ends(lambda *_: dict(answers), fresh=0.0)
+    ends.get([A])
+    answers.clear()
+
+    ends.get([A])
+    assert ends.silent == {A}
+
+
+def test_what_is_not_asked_for_any_more_is_forgotten() -> None:
+    """Topics come and go for months; a cluster that is taken out is nobody's problem either."""
+    told: list[tuple[str, Problem | None]] = []
+    clusters = Clusters(refusals=1)
+    ends = Ends(clusters, fresh=0.0, lasts=0.0, tell=lambda *news: told.append(news))
+    ends.get([B])
+    many: list[SplitId] = [("a", "t", number) for number in range(100)]
+    assert len(ends.get(many)) == 100
+
+    assert ends.get([A]) == {A: 7}
+    assert [(scope, problem is None) for scope, problem in told] == [("b", False), ("b", True)]
+
+
+def test_silence_that_lasts_is_told_once_and_cleared() -> None:
+    told: list[tuple[str, Problem | None]] = []
+    clusters = Clusters(refusals=0, silent=frozenset({MORE}))
+    ends = Ends(clusters, fresh=0.0, lasts=0.0, tell=lambda *news: told.append(news))
+    for _ in range(3):
+        ends.get([A, MORE])
+    clusters.silent = frozenset()
+    for _ in range(3):
+        ends.get([A, MORE])
+
+    problem = Problem(reason="NoLeader", message="partitions have no leader", scope="a")
+    assert told == [("a", problem), ("a", None)]
+
+
+def test_a_leader_that_moves_is_no_problem() -> None:
+    told: list[tuple[str, Problem | None]] = []
+    ends = Ends(
+        Clusters(refusals=0, silent=frozenset({A})), fresh=0.0, lasts=60.0, tell=lambda *news: told.append(news)
+    )
+    for _ in range(3):
+        ends.get([A, B])
+
+    assert told == []
+
+
 @pytest.mark.parametrize(("targets", "planned"), [(None, {A: 7, B: 2}), ({A: 7, B: 7}, {A: 7, B: 7})])
 def test_a_silent_cluster_is_in_no_micro_batch(targets: dict[SplitId, int] | None, planned: dict[SplitId, int]) -> None:
     """What is known of it would be waited for; a query that ends by itself waits rather than ending without it."""
     planner = StreamPlanner(Options())
     runtime = SimpleNamespace(newest_assignment=lambda **_: None)
-    planner.__dict__.update(_ends=SimpleNamespace(silent=frozenset({"b"})), _runtime=runtime, _targets=targets)
+    planner.__dict__.update(_ends=SimpleNamespace(silent=frozenset({B})), _runtime=runtime, _targets=targets)
 
     assert planner._advanced(StreamOffset(positions={A: 0, B: 2}), {A: 7, B: 7}).positions == planned

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from balanced_source.errors import TransientDiscoveryError
 from balanced_source_spark.kafka.rotation import read_with_newest
 from balanced_source_spark.kafka.settings import RangeReaderSettings, ReadRefusedError
 
@@ -57,3 +58,19 @@ def test_what_has_come_does_not_come_again() -> None:
 
 def test_nothing_to_read_is_nothing() -> None:
     assert list(read_with_newest((), Broker().settings, lambda *_: iter(()), patience=60)) == []
+
+
+def test_a_leader_that_does_not_answer_is_waited_for() -> None:
+    """With `onDataLoss: Continue` a partition whose begin is unknown would be skipped as if it was deleted."""
+    tried: list[int] = []
+
+    def read(*_: Any) -> Iterator[Any]:
+        tried.append(1)
+        if len(tried) < 3:
+            raise TransientDiscoveryError("no leader")
+        yield "first"
+
+    assert list(read_with_newest((), Broker().settings, read, patience=0, interval=0)) == ["first"]
+    tried.clear()
+    with pytest.raises(TransientDiscoveryError):
+        list(read_with_newest((), Broker().settings, read, patience=60, interval=0, stall=0))

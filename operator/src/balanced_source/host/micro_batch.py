@@ -13,7 +13,7 @@ def reachable(
     ends: Mapping[SplitId, int],
     *,
     targets: Mapping[SplitId, int] | None = None,
-    silent: Collection[str] = (),
+    silent: Collection[SplitId] = (),
 ) -> dict[SplitId, int]:
     """Returns how far each split can be read now, never less than its position.
 
@@ -21,13 +21,13 @@ def reachable(
         base: offset from which the micro-batch continues.
         ends: end of each split as last known; a split without one is not read.
         targets: where a query that ends by itself stops; None: it does not end by itself.
-        silent: first parts of ids (clusters) that do not answer. Their splits are not read, because every other split
-            would wait for them, except by a query that ends by itself.
+        silent: splits whose leader or cluster does not answer. They are not read, because every other split would wait
+            for them, except by a query that ends by itself.
     """
     limits = ends if targets is None else targets
     held = {s: p or 0 for s, p in base.positions.items()}
-    is_skipped = frozenset(silent) if targets is None else frozenset[str]()
-    return {s: p if s[0] in is_skipped else max(p, min(limits.get(s, 0), ends.get(s, 0))) for s, p in held.items()}
+    is_skipped = frozenset(silent) if targets is None else frozenset[SplitId]()
+    return {s: p if s in is_skipped else max(p, min(limits.get(s, 0), ends.get(s, 0))) for s, p in held.items()}
 
 
 def advance(

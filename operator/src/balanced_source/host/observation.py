@@ -1,6 +1,6 @@
 """What a reader host tells people of its next micro-batch: lag, records and skew, per reader and the worst splits."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -18,12 +18,12 @@ class ReaderLoad:
 
     Attributes:
         splits: that it owns.
-        lag: records not yet read after this micro-batch, of the splits that it owns.
+        lag: records not yet read after this micro-batch, of the splits that it owns; None while that of any is unknown.
         records: offsets that it reads in this micro-batch, its own splits' or parts of others'.
     """
 
     splits: int
-    lag: int
+    lag: int | None
     records: int
 
 
@@ -35,18 +35,23 @@ class Observation:
         epoch: of the assignment.
         parallelism: readers of the source.
         readers: subtask → its load.
-        lags: split → records not yet read after this micro-batch.
+        lags: split → records not yet read after this micro-batch; None while its end is unknown.
     """
 
     epoch: int = 0
     parallelism: int = 0
     readers: Mapping[int, ReaderLoad]
-    lags: Mapping[SplitId, int]
+    lags: Mapping[SplitId, int | None]
 
     @property
-    def lag(self) -> int:
-        """Of all splits."""
-        return sum(self.lags.values())
+    def lag(self) -> int | None:
+        """Of all splits; None while that of any is unknown."""
+        return _total(self.lags.values())
+
+    @property
+    def unknown(self) -> int:
+        """Splits whose lag is unknown, because their cluster or their leader does not answer."""
+        return sum(lag is None for lag in self.lags.values())
 
     @property
     def records(self) -> int:
@@ -62,7 +67,8 @@ class Observation:
 
     def to_json(self) -> dict[str, Json]:
         """For the query's progress, as `sources[].latestOffset`."""
-        worst = sorted((s for s in self.lags if self.lags[s]), key=lambda s: (-self.lags[s], s))[:WORST]
+        lags = {s: lag for s, lag in self.lags.items() if lag}
+        worst = sorted(lags, key=lambda s: (-lags[s], s))[:WORST]
         return {
             "epoch": self.epoch,
             "parallelism": self.parallelism,
@@ -73,7 +79,8 @@ class Observation:
                 str(reader): {"splits": load.splits, "lag": load.lag, "records": load.records}
                 for reader, load in self.readers.items()
             },
-            "worstSplits": [{"split": list(s), "lag": self.lags[s]} for s in worst],
+            "worstSplits": [{"split": list(s), "lag": lags[s]} for s in worst],
+            **({"splitsWithUnknownLag": self.unknown} if self.unknown else {}),
         }
 
 
@@ -83,9 +90,9 @@ def observe(begin: StreamOffset, end: StreamOffset, ends: Mapping[SplitId, int])
     Args:
         begin: where it starts.
         end: where it ends.
-        ends: how far splits could be read.
+        ends: how far splits can be read; one that is missing has an unknown lag, which is not 0.
     """
-    lags = {s: max(0, ends.get(s, 0) - _number(p)) for s, p in end.positions.items()}
+    lags = {s: max(0, ends[s] - _number(p)) if s in ends else None for s, p in end.positions.items()}
     records = {p.subtask_id: sum(_number(r.end) - _number(r.start) for r in p.ranges) for p in plan(begin, end)}
     owned: dict[int, list[SplitId]] = {reader: [] for reader in end.readers}
     for split_id, reader in end.owners.items():
@@ -95,12 +102,22 @@ def observe(begin: StreamOffset, end: StreamOffset, ends: Mapping[SplitId, int])
         parallelism=end.parallelism,
         readers={
             reader: ReaderLoad(
-                splits=len(splits), lag=sum(lags.get(s, 0) for s in splits), records=records.get(reader, 0)
+                splits=len(splits), lag=_total(lags.get(s) for s in splits), records=records.get(reader, 0)
             )
             for reader, splits in owned.items()
         },
         lags=lags,
     )
+
+
+def _total(lags: Iterable[int | None]) -> int | None:
+    """The sum; unknown if any of them is."""
+    total = 0
+    for lag in lags:
+        if lag is None:
+            return None
+        total += lag
+    return total
 
 
 def _number(position: Position) -> int:

@@ -10,7 +10,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from balanced_source.errors import RefusedDiscoveryError
+from balanced_source.errors import RefusedDiscoveryError, TransientDiscoveryError
 from balanced_source.host import SplitRange
 from balanced_source_spark.kafka.settings import STALL, RangeReaderSettings, ReadRefusedError
 from balanced_source_spark.kafka.task_log import tell
@@ -28,6 +28,7 @@ def read_with_newest(
     *,
     patience: float = STALL,
     interval: float = INTERVAL,
+    stall: float = STALL,
 ) -> Iterator[pa.RecordBatch]:
     """All records of the ranges; begun anew with newer settings while the broker refuses the first ones.
 
@@ -37,20 +38,25 @@ def read_with_newest(
         read: an implementation.
         patience: seconds after which a refusal counts; 0 if nothing can change.
         interval: seconds between two attempts.
+        stall: seconds to wait for a leader that does not say where its partition begins: without that, what the
+            partition holds would pass for deleted.
 
     Raises:
         ReadRefusedError: the broker still refuses, or does so after records have come.
         RefusedDiscoveryError: it still refuses to say what there is.
+        TransientDiscoveryError: a leader still does not answer.
     """
-    deadline = time.monotonic() + patience
+    began = time.monotonic()
     while True:
         batches = read(ranges, settings())
         try:
             first = next(batches, None)
-        except (ReadRefusedError, RefusedDiscoveryError) as error:
-            if time.monotonic() >= deadline:
+        except (ReadRefusedError, RefusedDiscoveryError, TransientDiscoveryError) as error:
+            is_passing = isinstance(error, TransientDiscoveryError)
+            if time.monotonic() >= began + (stall if is_passing else patience):
                 raise
-            tell("warning", "refused; trying again with what the Secret says then", error=str(error))
+            what = "no answer; trying again" if is_passing else "refused; trying again with what the Secret says then"
+            tell("warning", what, error=str(error))
             time.sleep(interval)
             continue
         if first is not None:

@@ -1,0 +1,274 @@
+"""Asks the leaders of partitions for offsets: each partition gets an answer, or an error, of its own.
+
+One call of the client library for all partitions ends when the slowest leader has answered, and a broker that is down
+never does. So there is a call per leader, and a leader that is late is not waited for again until it has answered.
+
+librdkafka keeps leaders and their epochs until `metadata.max.age.ms` (15 minutes). It forgets them when a broker says
+that it is not the leader, but not for a fenced or unknown leader epoch, which is what a broker says after a restart or
+after replicas were reassigned: the picture is renewed here after any error.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+from confluent_kafka import OFFSET_INVALID, IsolationLevel, KafkaError, KafkaException, TopicPartition
+from confluent_kafka.admin import OffsetSpec
+
+from balanced_source.api import SplitId
+
+PATIENCE: Final = 1.0
+"""Seconds to wait for a leader after the first one has answered; longer for one that was slow before."""
+
+RENEW: Final = (0.05, 1.0)
+"""Seconds between two looks at the metadata on behalf of a partition without an answer: at first, and at most."""
+
+MANY: Final = 16
+"""Topics: with more of them the metadata of the whole cluster is cheaper than a request for each."""
+
+NOT_THERE: Final = frozenset(
+    {KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_PARTITION, KafkaError._UNKNOWN_TOPIC}
+)
+"""A partition that does not exist now, according to the broker or to the client's own picture."""
+
+_UNANSWERED: Final = frozenset({KafkaError._TIMED_OUT, KafkaError._TRANSPORT, KafkaError.REQUEST_TIMED_OUT})
+"""Errors that the client library makes up while a broker says nothing."""
+
+Wanted: TypeAlias = Mapping[SplitId, OffsetSpec]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listed:
+    """What was found out about partitions. One that does not exist is in neither.
+
+    Attributes:
+        answers: offset and timestamp by partition, as the client library has them.
+        errors: why a partition has no answer now.
+    """
+
+    answers: Mapping[SplitId, Any]
+    errors: Mapping[SplitId, KafkaError]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Request:
+    """A call for the partitions of one leader; the client library completes all its futures at once."""
+
+    leader: int
+    futures: Mapping[SplitId, Future[Any]]
+
+    @property
+    def head(self) -> Future[Any]:
+        return next(iter(self.futures.values()))
+
+
+class _Leaders:
+    """Which brokers answer, and how fast. Thread-safe.
+
+    Args:
+        patience: see `PATIENCE`.
+        longest: seconds after which the client library gives up.
+        clock: seconds, monotonic.
+    """
+
+    def __init__(self, patience: float, longest: float, clock: Callable[[], float]) -> None:
+        self._patience = patience
+        self._longest = longest
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._pending: dict[int, Future[Any]] = {}
+        self._suspects: set[int] = set()
+        self._took: dict[int, float] = {}
+
+    def is_late(self, leader: int) -> bool:
+        """Whether an earlier request still waits: a second one would queue up behind it."""
+        with self._lock:
+            return leader in self._pending and not self._pending[leader].done()
+
+    def note_sent(self, request: _Request) -> None:
+        """Watch a request that was just sent."""
+        began = self._clock()
+        request.head.add_done_callback(lambda future: self._note_done(request.leader, began, future))
+
+    def wait(self, requests: Collection[_Request]) -> None:
+        """Wait for the first answer, then a little for the others; who failed last time is not waited for."""
+        with self._lock:
+            trusted = [r for r in requests if r.leader not in self._suspects] or list(requests)
+        wait([r.head for r in trusted], self._longest, FIRST_COMPLETED)
+        if late := [r for r in trusted if not r.head.done()]:
+            wait([r.head for r in late], max(self._patience_for(r.leader) for r in late))
+        with self._lock:
+            self._pending = {n: f for n, f in self._pending.items() if not f.done()}
+            for request in requests:
+                if not request.head.done():
+                    self._suspects.add(request.leader)
+                    self._pending[request.leader] = request.head
+
+    def _patience_for(self, leader: int) -> float:
+        with self._lock:
+            return min(self._longest, max(self._patience, 2 * self._took.get(leader, 0.0)))
+
+    def _note_done(self, leader: int, began: float, future: Future[Any]) -> None:
+        with self._lock:
+            if has_answered(future):
+                self._suspects.discard(leader)
+                self._took[leader] = self._clock() - began
+            else:
+                self._suspects.add(leader)
+
+
+class OffsetRequests:
+    """Requests of one admin client. Thread-safe.
+
+    Args:
+        admin: of the client library.
+        isolation: whether records of open transactions count.
+        timeout: seconds for one request.
+        patience: see `PATIENCE`.
+        renew: see `RENEW`.
+        clock: seconds, monotonic.
+    """
+
+    def __init__(
+        self,
+        admin: Any,
+        isolation: IsolationLevel,
+        *,
+        timeout: float,
+        patience: float = PATIENCE,
+        renew: tuple[float, float] = RENEW,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._admin = admin
+        self._isolation = isolation
+        self._timeout = timeout
+        self._renew_first, self._renew_most = renew
+        self._clock = clock
+        self._brokers = _Leaders(patience, timeout, clock)
+        self._lock = threading.Lock()
+        self._leaders: dict[str, Mapping[int, int]] = {}
+        self._due_at: dict[SplitId, tuple[float, float]] = {}
+
+    def ask(self, wanted: Wanted) -> Listed:
+        """Return offsets of partitions, after a second try with newer metadata for those without an answer."""
+        failed = self._renew(s for s in wanted if self._leader(s) is None)
+        listed = self._asked(wanted)
+        missing = {s: spec for s, spec in wanted.items() if s not in listed.answers}
+        if due := self._due(missing):
+            failed |= self._renew(due)
+            again = self._asked(missing)
+            answers = {**listed.answers, **again.answers}
+            listed = Listed(answers={s: answers[s] for s in wanted if s in answers}, errors=again.errors)
+        with self._lock:
+            self._due_at = {s: due for s, due in self._due_at.items() if s not in listed.answers}
+        errors = {s: error for s, error in {**listed.errors, **failed}.items() if s not in listed.answers}
+        return Listed(answers=listed.answers, errors=errors)
+
+    def _leader(self, split_id: SplitId) -> int | None:
+        """None if the partition does not exist, as far as is known; negative while it has no leader."""
+        return self._leaders.get(str(split_id[1]), {}).get(int(split_id[2]))
+
+    # --- metadata -----------------------------------------------------------------------------------------------
+
+    def _due(self, splits: Iterable[SplitId]) -> list[SplitId]:
+        now = self._clock()
+        with self._lock:
+            return [s for s in splits if s not in self._due_at or now >= self._due_at[s][0]]
+
+    def _renew(self, splits: Iterable[SplitId]) -> dict[SplitId, KafkaError]:
+        """Ask for the leaders of partitions anew, where that is due; errors of those that cannot be asked for."""
+        due, now = self._due(splits), self._clock()
+        with self._lock:
+            for split_id in due:
+                _, delay = self._due_at.get(split_id, (now, self._renew_first))
+                self._due_at[split_id] = now + delay, min(2 * delay, self._renew_most)
+        names = {str(s[1]) for s in due}
+        try:
+            failed = self._looked_up(names) if names else {}
+        except KafkaException as error:
+            return dict.fromkeys(due, error.args[0])
+        return {s: failed[str(s[1])] for s in due if str(s[1]) in failed}
+
+    def _looked_up(self, names: Collection[str]) -> dict[str, KafkaError]:
+        """Take over what the cluster says of topics; errors of topics other than that they do not exist."""
+        errors: dict[str, KafkaError] = {}
+        everything = self._metadata(None) if len(names) > MANY else {}
+        for name in names:
+            topic = (everything or self._metadata(name)).get(name)
+            if topic is None or topic.error is not None:
+                self._leaders.pop(name, None)
+                if topic is not None and topic.error.code() not in NOT_THERE:
+                    errors[name] = topic.error
+            else:
+                self._leaders[name] = {number: partition.leader for number, partition in topic.partitions.items()}
+        return errors
+
+    def _metadata(self, topic: str | None) -> Mapping[str, Any]:
+        topics: Mapping[str, Any] = self._admin.list_topics(topic, timeout=self._timeout).topics
+        return topics
+
+    # --- offsets ------------------------------------------------------------------------------------------------
+
+    def _asked(self, wanted: Wanted) -> Listed:
+        groups: dict[int, dict[SplitId, OffsetSpec]] = {}
+        for split_id, spec in wanted.items():
+            if (leader := self._leader(split_id)) is not None:
+                groups.setdefault(leader, {})[split_id] = spec
+        silent = [leader for leader in groups if leader < 0 or self._brokers.is_late(leader)]
+        errors = {s: no_leader(leader) for leader in silent for s in groups.pop(leader)}
+        requests = [self._sent(leader, group) for leader, group in groups.items()]
+        if requests:
+            self._brokers.wait(requests)
+        answers: dict[SplitId, Any] = {}
+        for request in requests:
+            for split_id, future in request.futures.items():
+                if (error := _error_of(future, request.leader)) is None:
+                    answers[split_id] = future.result()
+                elif error.code() not in NOT_THERE:
+                    errors[split_id] = error
+        return Listed(answers={s: answers[s] for s in wanted if s in answers}, errors=errors)
+
+    def _sent(self, leader: int, group: Wanted) -> _Request:
+        partitions = {partition_of(s): s for s in group}
+        futures = self._admin.list_offsets(
+            {partition: group[s] for partition, s in partitions.items()},
+            isolation_level=self._isolation,
+            request_timeout=self._timeout,
+        )
+        request = _Request(leader=leader, futures={partitions[p]: future for p, future in futures.items()})
+        self._brokers.note_sent(request)
+        return request
+
+
+def has_answered(future: Future[Any]) -> bool:
+    """Whether a broker has said something, be it that it refuses."""
+    error = _error_of(future, 0)
+    return error is None or error.code() not in _UNANSWERED
+
+
+def no_leader(leader: int) -> KafkaError:
+    """An error for a partition whose leader is unknown (negative), or does not answer."""
+    if leader < 0:
+        return KafkaError(KafkaError.LEADER_NOT_AVAILABLE, "the partition has no leader")
+    return KafkaError(KafkaError.REQUEST_TIMED_OUT, f"broker {leader}, its leader, does not answer")
+
+
+def partition_of(split_id: SplitId) -> TopicPartition:
+    """The partition that a split is, as the client library names it."""
+    return TopicPartition(str(split_id[1]), int(split_id[2]))
+
+
+def _error_of(future: Future[Any], leader: int) -> KafkaError | None:
+    if not future.done():
+        return no_leader(leader)
+    failure = future.exception()
+    if isinstance(failure, KafkaException):
+        error: KafkaError = failure.args[0]
+        return error
+    if failure is not None:
+        raise failure
+    # What the client library says of a partition if its leader was not reached.
+    return no_leader(leader) if future.result().offset == OFFSET_INVALID else None
