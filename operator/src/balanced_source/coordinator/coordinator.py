@@ -236,6 +236,8 @@ class SourceCoordinator(Generic[SplitT, StateT]):
         done = recovery.recover(self.state, self.source)
         if done is None:
             return
+        # A host may have read everything before it registered, and report nothing more.
+        reports = [h.report for h in self.state.hosts.values() if h.phase is HostPhase.RECOVERING and h.report]
         context = self._context
         context.state = done.state
         context.turn.is_changed = True
@@ -251,6 +253,8 @@ class SourceCoordinator(Generic[SplitT, StateT]):
             self.enumerator.add_reader(subtask)
         if done.is_full and may_deal_anew:
             self.enumerator.rebalance(RebalanceCause.RECOVERY)
+        for report in reports:
+            self._find_finished(report)
 
     def _progress(self, host: HostState, report: HostReport) -> None:
         phase = HOST.after(host.phase, HostEvent.REPORTED)

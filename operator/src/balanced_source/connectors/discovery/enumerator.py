@@ -7,6 +7,7 @@ from typing import Any, Final, Generic, Self
 from balanced_source import assigners
 from balanced_source.api import (
     IDENTITY,
+    BoundedSplit,
     CallFailure,
     RebalanceCause,
     RebalanceMode,
@@ -84,7 +85,7 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
 
     def is_finished(self) -> bool:
         owned = self.context.current_assignments()
-        return self._is_complete() and not self.state.unassigned and self.state.finished >= owned.keys()
+        return self._is_complete() and self.state.finished.issuperset((*owned, *self.state.unassigned))
 
     # --- readers ------------------------------------------------------------------------------------------------
 
@@ -107,7 +108,7 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
             self.state,
             unassigned={**self.state.unassigned, **wanted},
             preferred={**self.state.preferred, **dict.fromkeys(wanted, subtask_id)},
-            finished=self.state.finished.difference(s.split_id for s in splits),
+            finished=self.state.finished.difference(s.split_id for s in splits if not _is_read(s)),
         )
 
     def rebalance(self, cause: RebalanceCause) -> None:
@@ -434,8 +435,13 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
             self.source.discovers_once
             and state.discovered.issuperset(self.source.scopes())
             and life.answered.issuperset(self.source.scopes())
-            and not (life.in_flight or life.missing or life.failures or state.unassigned)
+            and not (life.in_flight or life.missing or life.failures or state.unassigned.keys() - state.finished)
         )
+
+
+def _is_read(split: Any) -> bool:
+    """Returns whether a split has been read to its end: also without an owner it is finished."""
+    return isinstance(split, BoundedSplit) and split.is_finished
 
 
 def _some(split_ids: Sequence[SplitId], limit: int = 3) -> str:
