@@ -8,7 +8,8 @@ Keys make states comparable, so whatever they leave out must not matter to any l
 * how often something failed: it only lengthens a delay, and here every delay may be any;
 * how often a split was missing, beyond the number that confirms it;
 * what a reader reported at its registration, once its registration has been handled;
-* an assignment that a reader host has adopted: only its number is looked at again.
+* an assignment that a reader host has adopted: only its number is looked at again;
+* reader settings of clusters beyond their names: here a name always means the same cluster.
 """
 
 import dataclasses
@@ -23,6 +24,7 @@ from balanced_source.coordinator import SourceCoordinator
 from balanced_source.coordinator.context import PendingCall
 from balanced_source.documents.report import HostReport
 from balanced_source.host import ReaderHost
+from proof.values import Runner
 
 Key = Hashable
 CallKey = tuple[str, Key, bool]
@@ -91,6 +93,7 @@ _LEFT_OUT: Final[Mapping[type, frozenset[str]]] = {
     HostReport: frozenset({"heartbeat", "instance", "location", "metrics"}),
     Life: frozenset({"rounds", "failures", "problems", "missing"}),
     ReaderInfo: frozenset({"location", "reported_splits", "retained_splits"}),
+    Runner: frozenset({"settings"}),
 }
 
 
@@ -100,12 +103,18 @@ def _dataclass_key(kind: type) -> Callable[[Any], Key]:
         return lambda life: (*(key(getattr(life, name)) for name in names), *_life_key(life))
     if kind is ReaderHost:
         return lambda host: _reader_host_key(host, names)
+    if kind is Runner:
+        return lambda runner: (*(key(getattr(runner, name)) for name in names), _clusters(runner))
     return lambda value: tuple(key(getattr(value, name)) for name in names)
 
 
 def _life_key(life: Life) -> tuple[Key, ...]:
     missing = tuple(sorted((split_id, min(count, CONFIRMATIONS)) for split_id, count in life.missing.items()))
     return frozenset(life.failures), frozenset(life.problems), missing
+
+
+def _clusters(runner: Runner) -> Key:
+    return frozenset(runner.settings.get("kafka", {}).get("clusters", ()))
 
 
 def _reader_host_key(host: ReaderHost, names: list[str]) -> Key:

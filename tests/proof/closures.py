@@ -1,4 +1,4 @@
-"""What is explored: small closures in every test run, the large ones in `make proof`."""
+"""What is explored: small closures in every test run, large ones and random lives in `make proof`."""
 
 from typing import Final
 
@@ -26,23 +26,85 @@ LARGE: Final = (
     Setting(name="blind, then back", records=1, budget=Budget(blind=2, crashes=1), retention=1e9),
     Setting(name="zombie and old news", records=1, splits=1, budget=Budget(zombies=1, rescales=1, old_news=1)),
     Setting(name="lost checkpoint", parallelisms=(1, 2), budget=Budget(rescales=2, wipes=1)),
+    Setting(name="growth and crash", budget=Budget(growths=1, crashes=1), records=1),
+    Setting(name="shrink and crash", budget=Budget(shrinks=1, crashes=1), records=1),
+    Setting(name="blind broker", budget=Budget(blind=1, crashes=1), records=1),
+    Setting(name="zombie", splits=1, budget=Budget(zombies=1, rescales=1), records=1, parallelisms=(1, 2)),
+    Setting(name="two hosts", hosts=("0", "1"), parallelism=2, splits=2, records=1),
+    Setting(name="executors are awaited", has_executors=True, records=1, budget=Budget(rescales=1, crashes=1)),
+    Setting(name="rescale and crash", budget=Budget(rescales=1, crashes=1), records=1, parallelisms=(1, 2)),
+    Setting(name="drivers first", budget=Budget(crashes=1), records=1, are_drivers_early=True),
+    Setting(name="lost state", budget=Budget(amnesia=1, crashes=1), parallelism=2),
 )
 """Largest first: they run side by side."""
 
 SMALL: Final = (
-    Setting(name="rescale and crash", budget=Budget(rescales=1, crashes=1), records=1, parallelisms=(1, 2)),
     Setting(name="two crashes", budget=Budget(crashes=2), records=1, splits=1),
-    Setting(name="growth and crash", budget=Budget(growths=1, crashes=1), records=1),
-    Setting(name="shrink", budget=Budget(shrinks=1, crashes=1), records=1),
-    Setting(name="blind broker", budget=Budget(blind=1, crashes=1), records=1),
+    Setting(name="shrink", budget=Budget(shrinks=1), records=1),
+    Setting(name="bounded", is_bounded=True, is_periodic=False, records=2, splits=1, budget=Budget(crashes=1)),
     Setting(name="faults outside", budget=Budget(faults=1, crashes=1), records=1),
-    Setting(name="zombie", splits=1, budget=Budget(zombies=1, rescales=1), records=1, parallelisms=(1, 2)),
     Setting(name="old news", budget=Budget(old_news=1, rescales=1), records=1),
-    Setting(name="lost state", budget=Budget(amnesia=1, crashes=1), parallelism=2),
     Setting(name="Hash", budget=Budget(rescales=1), parallelism=2, strategy="Hash"),
     Setting(name="discovery once", budget=Budget(crashes=1), is_periodic=False),
-    Setting(name="only what is new", budget=Budget(crashes=1, growths=1), records=1, begins_latest=True),
-    Setting(name="drivers first", budget=Budget(crashes=1), records=1, are_drivers_early=True),
-    Setting(name="two hosts", hosts=("0", "1"), parallelism=2, splits=2, records=1),
+    Setting(name="only what is new", budget=Budget(crashes=1, growths=1), records=1, splits=1, begins_latest=True),
+    Setting(name="two operators", budget=Budget(rivals=1), records=1, splits=1),
+    Setting(name="recreated topic", budget=Budget(recreations=1, crashes=1), records=1, splits=1),
+    Setting(name="recreated topic, read anew", budget=Budget(recreations=1), records=1, splits=1, may_lose=True),
 )
-"""Together well under a minute."""
+"""Together a few seconds."""
+
+_TWO: Final = (("c", "d"), ("c",))
+_RETENTION: Final = 1e9
+
+LIVES: Final = (
+    Setting(
+        name="one host",
+        splits=4,
+        records=3,
+        retention=_RETENTION,
+        has_executors=True,
+        budget=Budget(rescales=4, crashes=5, zombies=1, growths=1, shrinks=1, blind=2, faults=3, old_news=3),
+    ),
+    Setting(
+        name="two hosts",
+        splits=3,
+        hosts=("0", "1"),
+        records=2,
+        retention=_RETENTION,
+        budget=Budget(rescales=4, crashes=5, growths=1, blind=2, faults=3, old_news=3),
+    ),
+    Setting(
+        name="clusters that come and go",
+        splits=4,
+        records=2,
+        retention=_RETENTION,
+        variants=_TWO,
+        budget=Budget(rescales=2, crashes=3, growths=1, edits=4, faults=2),
+    ),
+    Setting(
+        name="two operators",
+        splits=3,
+        records=2,
+        retention=_RETENTION,
+        variants=_TWO,
+        budget=Budget(rescales=4, crashes=2, growths=1, edits=1, old_news=3, rivals=3),
+    ),
+    Setting(
+        name="bounded",
+        splits=4,
+        records=2,
+        is_bounded=True,
+        is_periodic=False,
+        has_executors=True,
+        retention=_RETENTION,
+        budget=Budget(rescales=3, crashes=5, faults=2, old_news=2, zombies=1),
+    ),
+    Setting(
+        name="recreated topics",
+        splits=3,
+        records=2,
+        retention=_RETENTION,
+        budget=Budget(rescales=3, crashes=3, growths=1, recreations=2),
+    ),
+)
+"""What random lives are about; larger than what can be visited whole."""

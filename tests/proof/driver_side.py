@@ -1,23 +1,23 @@
-"""Reader hosts in the explored world: the pure machine is the real one, Spark around it is made up.
+"""Drivers in the explored world: planner, host runtime and state machine are real, Spark around them is made up.
 
 Spark is reduced to what the protocol sees of it: a micro-batch is logged (from then on a restart replays it, so its
 records count as delivered), later it ends; two drivers that share a checkpoint cannot both log the same micro-batch,
-the one that comes second dies of it.
+the one that comes second dies of it. Offsets pass through Spark as JSON text, as in the product.
 """
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from balanced_source.documents import report as report_document
-from balanced_source.documents import stream_offset
 from balanced_source.documents.assignment import Assignment
 from balanced_source.documents.report import HostReport
-from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.errors import BalancedSourceError
 from balanced_source.host import Phase, ReaderHost
 from proof import rules
+from proof.brokers import Lives
 from proof.canonical import key
+from proof.shell import is_last, offset_of, shell
 from proof.values import Delivered, Driver, Log, PartId, Runner, Setting, Table, Violation
 
 UID = "uid-1"
@@ -33,16 +33,27 @@ class DriverStep(NamedTuple):
 
 IMPOSSIBLE = DriverStep(0)
 
+ANY: Final = 1
+"""The first assignment, where all of them say the same of what matters."""
+
 
 class DriverSide:
     """Steps of drivers, as functions of parts."""
 
-    def __init__(self, setting: Setting, assignments: Table[Assignment], reports: Table[HostReport]) -> None:
+    def __init__(
+        self,
+        setting: Setting,
+        brokers: Table[Lives],
+        assignments: Table[Assignment],
+        reports: Table[HostReport],
+    ) -> None:
         self.setting = setting
         self.drivers: Table[Driver] = Table()
         self.delivered: Table[Delivered] = Table()
+        self._brokers = brokers
         self._assignments = assignments
         self._reports = reports
+        self._shell = shell()
         self._steps: dict[tuple[Any, ...], DriverStep] = {}
         self._report_parts: dict[PartId, PartId] = {}
 
@@ -66,10 +77,10 @@ class DriverSide:
         """A process sees an assignment document, new or old."""
         return self._remembered(("see", driver, role, assignment), lambda: self._see(driver, role, assignment))
 
-    def log(self, driver: PartId, role: str, exists: frozenset[Any], delivered: PartId) -> DriverStep:
+    def log(self, driver: PartId, role: str, broker: PartId, delivered: PartId) -> DriverStep:
         """A process plans a micro-batch, and Spark logs it."""
         return self._remembered(
-            ("log", driver, role, exists, delivered), lambda: self._log(driver, role, exists, delivered)
+            ("log", driver, role, broker, delivered), lambda: self._log(driver, role, broker, delivered)
         )
 
     def end(self, driver: PartId, role: str) -> DriverStep:
@@ -79,6 +90,10 @@ class DriverSide:
     def report(self, driver: PartId, role: str) -> DriverStep:
         """A process writes its report document."""
         return self._remembered(("report", driver, role), lambda: self._report(driver, role))
+
+    def staffed(self, driver: PartId, role: str) -> DriverStep:
+        """Executors have come for all readers that a process waits for."""
+        return self._remembered(("staffed", driver, role), lambda: self._staffed(driver, role))
 
     def gone(self, driver: PartId, role: str) -> DriverStep:
         """A process is no more."""
@@ -107,7 +122,15 @@ class DriverSide:
         if step is None:
             try:
                 step = compute()
-            except (Violation, BalancedSourceError, LookupError, ValueError, TypeError, AttributeError) as error:
+            except (
+                Violation,
+                BalancedSourceError,
+                LookupError,
+                ValueError,
+                TypeError,
+                AttributeError,
+                StopIteration,
+            ) as error:
                 step = DriverStep(0, 0, f"{type(error).__name__}: {error}")
             self._steps[name] = step
         return step
@@ -117,65 +140,96 @@ class DriverSide:
         return self._reports.of(text, lambda t: report_document.decode(t, source=UID))
 
     def _start(self, number: PartId, published: PartId, has_seen: bool) -> DriverStep:
-        driver = self.drivers[number]
-        if driver.live is not None:
+        driver, shell = self.drivers[number], self._shell
+        if driver.live is not None or driver.is_done:
             return IMPOSSIBLE
         assignment = self._assignments[published] if published else None
         seen = [0] if driver.report is None else [driver.report.incarnation]
         if assignment is not None:
             seen.append(assignment.incarnations.get(driver.name, 0))
-        host = ReaderHost(name=driver.name, incarnation=max(seen) + 1)
-        if has_seen and assignment is not None:
-            host = replace(host, lineage=assignment.lineage)
-        host = host.on_committed(driver.log.last)
+        # A replay needs to know how to reach the clusters, so it waits until an assignment is seen.
+        newest = assignment if has_seen or driver.log.planned else None
+        settings = {} if newest is None else newest.settings
+        shell.load(None, name=driver.name, newest=newest, settings=settings, reported=driver.report)
+        if not driver.log.is_committed:
+            rules.replay(driver.log, shell.plan(driver.log.before, driver.log.last))
+        shell.latest(driver.log.last)
+        shell.register(max(seen) + 1)
         log = replace(driver.log, is_committed=True)
-        started = replace(driver, log=log, live=Runner(host))
-        return DriverStep(self.add(replace(started, report=report_of(host, is_busy=False))))
+        place = 0 if newest is None else published if self._is_newest_needed else ANY
+        is_stopping = not driver.log.is_committed and is_last(driver.log.last)
+        blank = Runner(ReaderHost(incarnation=0), driver.log.last, newest=place, is_stopping=is_stopping)
+        started = replace(driver, log=log, live=self._unload(blank), report=shell.channel.written)
+        return DriverStep(self.add(started))
 
     def _see(self, number: PartId, role: str, assignment: PartId) -> DriverStep:
         driver, runner = self._of(number, role)
         if runner is None:
             return IMPOSSIBLE
-        host = runner.host.on_assignment(self._assignments[assignment])
-        return IMPOSSIBLE if host == runner.host else self._with(driver, role, replace(runner, host=host))
+        self._load(driver, runner)
+        self._shell.runtime._on_assignment(self._assignments[assignment])
+        is_newest = self._shell.runtime._newest is self._assignments[assignment]
+        if not self._is_newest_needed:
+            assignment = ANY
+        after = self._unload(replace(runner, newest=assignment if is_newest else runner.newest))
+        return IMPOSSIBLE if key(after) == key(runner) else self._with(driver, role, after)
 
-    def _log(self, number: PartId, role: str, exists: frozenset[Any], delivered: PartId) -> DriverStep:
+    def _log(self, number: PartId, role: str, broker: PartId, delivered: PartId) -> DriverStep:
         driver, runner = self._of(number, role)
         if runner is None or runner.is_busy:
             return IMPOSSIBLE
-        host, base = runner.host.base()
-        if base is None:
-            return IMPOSSIBLE
-        _check_adoption(host, base)
-        end = self._advanced(base, exists)
-        if end.epoch == host.durable.epoch and end.positions == host.durable.positions:
-            return IMPOSSIBLE
-        if key(driver.log.last) != key(host.durable) or not driver.log.is_committed:
+        lives, shell = self._brokers[broker], self._shell
+        self._load(driver, runner)
+        shell.brokers(lives, self._records())
+        end = shell.latest(runner.at)
+        if end == runner.at:
+            after = self._unload(runner)
+            return IMPOSSIBLE if key(after) == key(runner) else self._with(driver, role, after)
+        rules.adoption(runner.host, offset_of(end))
+        if driver.log.last != runner.at or not driver.log.is_committed:
             return self._with(driver, role, None)  # another driver has logged this micro-batch
-        end = stream_offset.from_json(stream_offset.to_json(end))
-        after = rules.delivered_after(self.delivered[delivered], driver.log.last, end)
-        logged = replace(driver, log=Log(before=driver.log.last, last=end, is_committed=False))
-        step = self._with(logged, role, Runner(host.on_planned(end), is_busy=True))
-        return step._replace(delivered=self.add_delivered(after))
+        planned = shell.plan(runner.at, end)
+        sink = rules.delivered_after(self.delivered[delivered], planned, offset_of(end), lives)
+        log = Log(before=runner.at, last=end, planned=planned, is_committed=False)
+        ready = offset_of(end).parallelism if self.setting.has_executors else 0
+        runner = self._unload(replace(runner, at=end, is_busy=True, ready=ready))
+        step = self._with(replace(driver, log=log), role, runner)
+        return step._replace(delivered=self.add_delivered(sink))
 
     def _end(self, number: PartId, role: str) -> DriverStep:
         driver, runner = self._of(number, role)
-        if runner is None or not (runner.is_busy or runner.host.phase is Phase.STARTING):
+        if runner is None:
             return IMPOSSIBLE
-        host, log = runner.host.on_committed(runner.host.durable), driver.log
-        if key(log.last) == key(host.durable):
-            log = replace(log, is_committed=True)
-        return self._with(replace(driver, log=log), role, Runner(host))
+        if runner.is_stopping:
+            return self._with(replace(driver, is_done=True), role, None)
+        if not (runner.is_busy or runner.host.phase is Phase.STARTING):
+            return IMPOSSIBLE
+        self._load(driver, runner)
+        self._shell.runtime.committed(offset_of(runner.at))
+        if driver.log.last == runner.at:
+            driver = replace(driver, log=replace(driver.log, is_committed=True))
+        after = self._unload(replace(runner, is_busy=False, is_stopping=is_last(runner.at)))
+        return self._with(driver, role, after)
 
     def _report(self, number: PartId, role: str) -> DriverStep:
         driver, runner = self._of(number, role)
-        if runner is None or (report := report_of(runner.host, is_busy=runner.is_busy)) is None:
+        if runner is None:
             return IMPOSSIBLE
-        if driver.report is not None and driver.report.incarnation > report.incarnation:
-            return self._with(driver, role, replace(runner, host=runner.host.on_fenced()))
-        if driver.report is not None and key(driver.report) == key(report):
+        self._load(driver, runner)
+        self._shell.write(_sequence(runner))
+        after, written = self._unload(runner), self._shell.channel.written
+        if written is None or _is_same(driver.report, written):
+            return IMPOSSIBLE if key(after) == key(runner) else self._with(driver, role, after)
+        return self._with(replace(driver, report=written), role, after)
+
+    def _staffed(self, number: PartId, role: str) -> DriverStep:
+        driver, runner = self._of(number, role)
+        if runner is None or not self.setting.has_executors or not runner.newest:
             return IMPOSSIBLE
-        return DriverStep(self.add(replace(driver, report=report)))
+        wanted = self._assignments[runner.newest].parallelism
+        if runner.ready >= wanted:
+            return IMPOSSIBLE
+        return self._with(driver, role, replace(runner, ready=wanted))
 
     def _wiped(self, number: PartId) -> DriverStep:
         return DriverStep(self.add(replace(self.drivers[number], live=None, log=Log())))
@@ -186,6 +240,45 @@ class DriverSide:
             return IMPOSSIBLE
         return DriverStep(self.add(replace(driver, live=None, zombie=driver.live)))
 
+    # --- the shell ----------------------------------------------------------------------------------------------
+
+    def _load(self, driver: Driver, runner: Runner) -> None:
+        self._shell.load(
+            runner.host,
+            name=driver.name,
+            newest=self._assignments[runner.newest] if runner.newest else None,
+            settings=runner.settings,
+            is_reported=runner.is_told,
+            reported=driver.report,
+            has_closed=runner.has_closed,
+            ready=runner.ready if self.setting.has_executors else None,
+        )
+
+    def _unload(self, runner: Runner) -> Runner:
+        """The process after a step; what is told matters only where something waits for it."""
+        runtime = self._shell.runtime
+        host, said = runtime._host, runtime._reported
+        assert host is not None
+        is_told = said is not None and (said.durable, said.committed) == (host.durable, host.committed)
+        return replace(
+            runner,
+            host=host,
+            settings=runtime._settings,
+            is_told=is_told and self.setting.is_bounded,
+            has_closed=self._shell.planner._has_closed,
+        )
+
+    @property
+    def _is_newest_needed(self) -> bool:
+        """Whether settings, attributes or the end may differ between assignments; else the first one will do."""
+        setting = self.setting
+        may_differ = setting.budget.recreations or setting.budget.restores or len(setting.variants) > 1
+        return bool(may_differ or setting.is_bounded or setting.has_executors)
+
+    def _records(self) -> int:
+        """Records of each split; a bounded source has stopped looking before the newest came."""
+        return self.setting.records + self.setting.is_bounded
+
     def _of(self, number: PartId, role: str) -> tuple[Driver, Runner | None]:
         driver = self.drivers[number]
         return driver, driver.live if role == "live" else driver.zombie
@@ -194,33 +287,17 @@ class DriverSide:
         changed = replace(driver, live=runner) if role == "live" else replace(driver, zombie=runner)
         return DriverStep(self.add(changed))
 
-    def _advanced(self, base: StreamOffset, exists: frozenset[Any]) -> StreamOffset:
-        """At most one more record of each split; of one that is gone, none."""
-        top = self.setting.records
-        ends = {s: min(int(p or 0) + (s in exists), max(top, int(p or 0))) for s, p in base.positions.items()}
-        return replace(base, positions=ends)
+
+def _is_same(before: HostReport | None, after: HostReport) -> bool:
+    return before is not None and key(replace(before, sequence=0)) == key(replace(after, sequence=0))
 
 
-def _check_adoption(host: ReaderHost, base: StreamOffset) -> None:
-    """Rule 10: an incarnation adopts what is meant for it."""
-    assignment = host.assignment
-    if assignment is None or base.epoch == host.durable.epoch:
-        return
-    addressed = assignment.incarnations.get(host.name)
-    if addressed != host.incarnation or assignment.lineage < host.lineage:
-        raise Violation(f"rule 10, fencing: incarnation {host.incarnation} adopts what is meant for {addressed}")
-    if base.epoch < host.durable.epoch:
-        raise Violation(f"rule 10, fencing: epoch goes back from {host.durable.epoch} to {base.epoch}")
-
-
-def report_of(host: ReaderHost, *, is_busy: bool) -> HostReport | None:
-    """The report, with a sequence number that grows as the host does, and tells nothing of the way that it went.
+def _sequence(runner: Runner) -> int:
+    """A sequence number that grows as the host does, and tells nothing of the way that it went.
 
     Each incarnation counts anew, so nothing may depend on whose numbers are larger: here those of older ones are.
     """
-    if host.phase in (Phase.STARTING, Phase.FENCED):
-        return None
-    durable = host.durable
-    progress = 2 * sum(int(p or 0) for p in durable.positions.values()) + (not is_busy)
+    host, durable = runner.host, runner.host.durable
+    progress = 4 * sum(int(p or 0) for p in durable.positions.values()) + (not runner.is_busy) + 2 * is_last(runner.at)
     age = 1_000 - host.incarnation
-    return host.report(sequence=((1_000 * age + host.lineage) * 1_000 + durable.epoch) * 1_000 + progress + 1)
+    return ((1_000 * age + host.lineage) * 1_000 + durable.epoch) * 1_000 + progress + 2

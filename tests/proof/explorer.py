@@ -9,15 +9,12 @@ import time
 from array import array
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final
 
 from proof.model import Model
+from proof.shell import quiet
 from proof.values import Label, Setting, World
 
 Progress = Callable[["Report"], None]
-
-
-_ACCIDENTS: Final = ("TypeError", "AttributeError", "KeyError", "IndexError", "LookupError", "ValueError")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -35,6 +32,7 @@ class Report:
         seconds: processor time that it took.
         problem: the rule that was broken first; None if all hold.
         trace: what happened until then, shortest.
+        kinds: the disturbances among it.
     """
 
     setting: Setting
@@ -47,11 +45,16 @@ class Report:
     seconds: float = 0.0
     problem: str | None = None
     trace: list[Label] = field(default_factory=list)
+    kinds: list[str] = field(default_factory=list)
 
     @property
-    def breaks_a_rule(self) -> bool:
-        """Whether a rule was broken: code that falls over its own feet shows nothing."""
-        return self.problem is not None and not self.problem.startswith(_ACCIDENTS)
+    def broken(self) -> str:
+        """The problem as the rules name it; empty if there is none.
+
+        An exception of the code counts as a broken contract only if it says so: code that falls over its own feet
+        shows nothing.
+        """
+        return (self.problem or "").removeprefix("Violation: ").replace("ContractViolationError", "contract", 1)
 
 
 class Explorer:
@@ -66,15 +69,19 @@ class Explorer:
         self._worlds: list[World] = []
         self._numbers: dict[World, int] = {}
         self._parents = array("l")
-        self._labels: dict[Label, int] = {}
+        self._labels: dict[tuple[Label, str], int] = {}
         self._by = array("l")
         self._edges = array("l")  # free steps, grouped by the state that they start from
         self._first_edge = array("l", [0])
 
     def run(self) -> Report:
         """Visit everything, or stop at the first broken rule."""
+        with quiet():
+            return self._run()
+
+    def _run(self) -> Report:
         began = time.process_time()
-        self._visit(self.model.first(), -1, ("nothing runs",))
+        self._visit(self.model.first(), -1, (("nothing runs",), ""))
         self._search()
         if self.report.problem is None and not self._is_cut:
             self._check_runs_end()
@@ -102,10 +109,10 @@ class Explorer:
         self.report.transitions += len(steps)
         for step in steps:
             if step.problem is not None:
-                self._found(step.problem, number, step.label)
+                self._found(step.problem, number, (step.label, step.kind))
                 return
-            target = self._visit(step.world, number, step.label)
-            if step.is_free:
+            target = self._visit(step.world, number, (step.label, step.kind))
+            if not step.kind:
                 self._edges.append(target)
         self._first_edge.append(len(self._edges))
         if self._first_edge[-2] == self._first_edge[-1]:
@@ -113,7 +120,7 @@ class Explorer:
             if (problem := self.model.unsettled(world)) is not None:
                 self._found(problem, number, None)
 
-    def _visit(self, world: World, parent: int, label: Label) -> int:
+    def _visit(self, world: World, parent: int, label: tuple[Label, str]) -> int:
         number = self._numbers.get(world)
         if number is None:
             number = self._numbers[world] = len(self._worlds)
@@ -142,13 +149,14 @@ class Explorer:
     def _on_cycle(self, incoming: "array[int]") -> int:
         return next(number for number, count in enumerate(incoming) if count)
 
-    def _found(self, problem: str, number: int, label: Label | None) -> None:
+    def _found(self, problem: str, number: int, label: tuple[Label, str] | None) -> None:
         labels = list(self._labels)
         trace = [] if label is None else [label]
         while number > 0:
             trace.append(labels[self._by[number]])
             number = self._parents[number]
-        self.report.problem, self.report.trace = problem, trace[::-1]
+        self.report.problem, self.report.trace = problem, [name for name, _ in reversed(trace)]
+        self.report.kinds = [kind for _, kind in reversed(trace) if kind]
 
     def _tell(self, number: int = 0) -> None:
         self.report.states = len(self._worlds)

@@ -5,28 +5,68 @@ A turn of the operator is one step: nobody else sees what it stores, so all that
 place between two of its writes is a step of its own.
 """
 
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import chain
+from typing import Any, Final, NamedTuple
 
 from balanced_source.api import SplitId
 from balanced_source.assigners import STRATEGIES
 from balanced_source.connectors.discovery import Discover
-from balanced_source.connectors.kafka import EARLIEST, LATEST
+from balanced_source.connectors.kafka import EARLIEST, LATEST, KafkaSource, OnDataLoss
 from proof import rules
+from proof.brokers import FIRST_LIFE, Lives, recreated
 from proof.driver_side import DriverSide, DriverStep
-from proof.operator_side import OperatorSide, TurnResult
-from proof.values import Driver, Label, Setting, Table, World
+from proof.operator_side import OperatorSide, Question, TurnResult
+from proof.shell import offset_of
+from proof.values import Driver, Label, PartId, Setting, Table, World
 from support.world import kafka_source
 
 NEW_SPLIT: SplitId = ("c", "b", 0)
 
+OPERATOR_IS_STALE: Final = 1
+RIVAL_IS_STALE: Final = 2
+
+
+def splits_of(setting: Setting) -> list[SplitId]:
+    """Returns the splits that exist at first: dealt over clusters, then over two topics."""
+    names = setting.clusters
+    places = [divmod(number, len(names)) for number in range(setting.splits)]
+    return [(names[place], "ao"[number % 2], number // 2) for number, place in places]
+
+
+def source_of(setting: Setting, clusters: tuple[str, ...]) -> KafkaSource:
+    """Returns one variant of the source that is explored."""
+    return kafka_source(
+        *clusters,
+        assigner=STRATEGIES[setting.strategy](),
+        retention=setting.retention,
+        discovery_interval=300.0 if setting.is_periodic else None,
+        starting_offsets=LATEST if setting.begins_latest else EARLIEST,
+        stopping_offsets=LATEST if setting.is_bounded else None,
+        on_data_loss=OnDataLoss.CONTINUE if setting.may_lose else OnDataLoss.FAIL,
+    )
+
+
+def _swapped(world: World) -> World:
+    """The world as the rival sees it."""
+    stale = {0: 0, OPERATOR_IS_STALE: RIVAL_IS_STALE, RIVAL_IS_STALE: OPERATOR_IS_STALE}[world.stale]
+    return world._replace(operator=world.rival, rival=world.operator, stale=stale)
+
 
 class Step(NamedTuple):
-    """One thing that can happen: its name, the world after it, whether it is free, and the rule that it breaks."""
+    """One thing that can happen.
+
+    Attributes:
+        label: its name.
+        world: what it leads to.
+        kind: the disturbance that it is, a name in `Budget`; empty for what happens anyway.
+        problem: the rule that it breaks.
+    """
 
     label: Label
     world: World
-    is_free: bool
+    kind: str = ""
     problem: str | None = None
 
 
@@ -35,70 +75,125 @@ class Model:
 
     def __init__(self, setting: Setting) -> None:
         self.setting = setting
-        source = kafka_source(
-            "c",
-            assigner=STRATEGIES[setting.strategy](),
-            retention=setting.retention,
-            discovery_interval=300.0 if setting.is_periodic else None,
-            starting_offsets=LATEST if setting.begins_latest else EARLIEST,
-        )
-        self.operators = OperatorSide(setting, source)
-        self.drivers = DriverSide(setting, self.operators.assignments, self.operators.reports)
-        self._brokers: Table[frozenset[SplitId]] = Table()
+        self._brokers: Table[Lives] = Table()
+        self.operators = OperatorSide(setting, self._brokers, [source_of(setting, names) for names in setting.variants])
+        self.drivers = DriverSide(setting, self._brokers, self.operators.assignments, self.operators.reports)
 
     def first(self) -> World:
         """Nothing runs yet."""
         setting = self.setting
-        exists = frozenset(("c", "a" if i % 2 == 0 else "o", i // 2) for i in range(setting.splits))
+        lives = dict.fromkeys(splits_of(setting), FIRST_LIFE)
         begin = setting.records if setting.begins_latest else 0
+        delivered = {(NEW_SPLIT, FIRST_LIFE): 0, **dict.fromkeys(lives.items(), begin)}
         return World(
             operator=0,
             stored=0,
             published=0,
             desired=setting.parallelism,
-            broker=self._brokers.add(exists, exists),
-            delivered=self.drivers.add_delivered({NEW_SPLIT: 0, **dict.fromkeys(exists, begin)}),
+            broker=self._exists(lives),
+            delivered=self.drivers.add_delivered(delivered),
             drivers=tuple(self.drivers.add(Driver(name)) for name in setting.hosts),
             old_assignment=0,
             old_report=0,
+            spec=0,
+            backup=0,
+            rival=0,
+            stale=0,
+            late=0,
             budget=setting.budget,
         )
 
+    def families(self, world: World) -> list[Callable[[], Iterator[Step]]]:
+        """All that can happen next, by who does it; some steps may change nothing."""
+        operator = self._operator if world.operator else self._operator_down
+        places = range(len(world.drivers))
+        return [
+            lambda: self._outside(world),
+            lambda: operator(world),
+            lambda: self._rival(world),
+            *(partial(self._driver, world, place) for place in places),
+        ]
+
     def steps(self, world: World) -> list[Step]:
         """All that can happen next; steps that change nothing are left out."""
-        found = [*self._outside(world)]
-        found += self._operator(world) if world.operator else self._operator_down(world)
-        for place in range(len(world.drivers)):
-            found += self._driver(world, place)
+        found = chain.from_iterable(family() for family in self.families(world))
         return [step for step in found if step.world != world or step.problem is not None]
 
     def unsettled(self, world: World) -> str | None:
         """Why the world, in which nothing happens any more, is not as it should be."""
         if not world.operator:
             return "liveness: no operator"
-        coordinator = self.operators.operators[world.operator].coordinator
-        exists = self._brokers[world.broker]
-        problem = rules.unsettled(coordinator.state, exists, world.desired, self.setting)
+        operator = self.operators.operators[world.operator]
+        wanted = {s: life for s, life in self._brokers[world.broker].items() if s[0] in self._scopes(world)}
+        if self.setting.is_bounded:
+            problem = rules.unfinished(operator, [self.drivers.drivers[d] for d in world.drivers])
+        else:
+            problem = rules.unsettled(operator, wanted, world.desired, self.setting)
         if problem is not None:
             return problem
         delivered = self.drivers.delivered[world.delivered]
-        rest = {s: delivered[s] for s in exists if delivered[s] != self.setting.records}
+        stopped = rules.stopped(operator, wanted)
+        rest = {
+            s: delivered.get((s, life), 0)
+            for s, life in wanted.items()
+            if delivered.get((s, life), 0) != self.setting.records and s not in stopped
+        }
         return f"rule 2, nothing lost: of {self.setting.records} records only {rest} are delivered" if rest else None
+
+    def _scopes(self, world: World) -> frozenset[str]:
+        return frozenset(self.setting.variants[world.spec])
 
     # --- the operator -------------------------------------------------------------------------------------------
 
     def _operator(self, world: World) -> Iterator[Step]:
-        side = self.operators
+        yield from self._operator_fails(world)
+        yield from self._operator_works(world)
+        if world.budget.rivals and not world.rival and world.stored:
+            turn = self.operators.start(world.stored, 1, world.desired, world.spec)
+            beside = turn._replace(writes=())  # it publishes what is published
+            paid = self._paid(world, "rivals")._replace(rival=beside.operator)
+            yield Step(("a second operator starts, and both believe to lead",), paid, "rivals", turn.problem)
+
+    def _operator_fails(self, world: World) -> Iterator[Step]:
         if world.budget.crashes:
             yield self._crashed(world, ("the operator dies",))
-            if world.budget.amnesia and world.stored:
-                budget = world.budget.minus("crashes").minus("amnesia")
-                lost = world._replace(operator=0, stored=0, budget=budget)
-                yield Step(("the operator dies, and its state is deleted",), lost, False)
+            if world.budget.amnesia and world.stored and self._may_forget(world):
+                lost = self._restored(world, 0)
+                budget = lost.budget.minus("crashes").minus("amnesia")
+                yield Step(("the operator dies, and its state is deleted",), lost._replace(budget=budget), "amnesia")
+        if world.backup and world.backup != world.stored:
+            old = self._restored(world, world.backup)
+            yield Step(("the operator dies, and an older copy of its state is restored",), old, "restores")
+
+    def _may_forget(self, world: World) -> bool:
+        """Whether drivers know all splits: what no driver knows starts at the latest offsets, if the user says so."""
+        if not self.setting.begins_latest:
+            return True
+        logged = [offset_of(self.drivers.drivers[d].log.last) for d in world.drivers]
+        return self._brokers[world.broker].keys() <= {s for o in logged for s in (*o.positions, *o.retained)}
+
+    def _restored(self, world: World, stored: PartId) -> World:
+        stale = RIVAL_IS_STALE if world.rival else 0
+        return world._replace(operator=0, stored=stored, backup=0, late=0, stale=stale)
+
+    def _operator_works(self, world: World) -> Iterator[Step]:
+        side = self.operators
+        if side.operators[world.operator].spec != world.spec:
+            turn = side.edit(world.operator, world.spec)
+            yield from self._turn(world, ("the operator sees a source with", *self.setting.variants[world.spec]), turn)
         seen = side.operators[world.operator].coordinator.state.parallelism
         if seen != world.desired:
             turn = side.rescale(world.operator, world.desired)
             yield from self._turn(world, ("the operator sees parallelism", world.desired), turn)
+        yield from self._reports(world)
+        yield from self._answers(world)
+        if world.stale == OPERATOR_IS_STALE:
+            yield Step(("the operator sees that somebody else stores: it drops its state",), self._dropped(world))
+        elif (mine := side.operators[world.operator].wrote) not in (0, world.published):
+            yield Step(("the operator publishes again what somebody overwrote",), world._replace(published=mine))
+
+    def _reports(self, world: World) -> Iterator[Step]:
+        side = self.operators
         for driver in world.drivers:
             if report := self.drivers.report_part(driver):
                 label = ("the operator sees the report of host", self.drivers.drivers[driver].name)
@@ -107,14 +202,27 @@ class Model:
         if world.old_report:
             turn = side.see_report(world.operator, world.old_report)
             yield from self._turn(world._replace(old_report=0), ("the operator sees an old report",), turn)
-        yield from self._answers(world)
+
+    def _rival(self, world: World) -> Iterator[Step]:
+        """The second operator does what operators do, until it sees that it does not lead."""
+        if world.late:
+            late = world._replace(published=world.late, late=0)
+            yield Step(("an operator publishes at last what it stored before it paused",), late)
+        if not world.rival:
+            return
+        for step in self._operator_works(_swapped(world)):
+            yield step._replace(label=("rival:", *step.label), world=_swapped(step.world))
+        yield Step(("the rival sees that it does not lead",), world._replace(rival=0, stale=world.stale & 1))
+
+    def _dropped(self, world: World) -> World:
+        return world._replace(operator=0, stale=0)
 
     def _operator_down(self, world: World) -> Iterator[Step]:
         published = world.published
         seen = [self.operators.assignments[published].lineage] if published else []
         seen += [r.lineage for d in world.drivers if (r := self.drivers.drivers[d].report) is not None]
         lineage = 1 if world.stored else max(seen, default=0) + 1
-        turn = self.operators.start(world.stored, lineage, world.desired)
+        turn = self.operators.start(world.stored, lineage, world.desired, world.spec)
         yield from self._turn(world, ("an operator starts",), turn)
 
     def _loss(self, world: World, driver: Driver) -> Iterator[Step]:
@@ -126,52 +234,75 @@ class Model:
             yield from self._turn(world, ("the operator sees that the pods are gone of host", driver.name), turn)
 
     def _answers(self, world: World) -> Iterator[Step]:
-        exists = self._brokers[world.broker]
         for question in self.operators.questions(world.operator):
             what = "a discovery" if isinstance(question.call, Discover) else "a look-up of start positions"
-            turn = self.operators.answer(world.operator, question, exists)
-            yield from self._turn(world, (what, "answers"), turn)
+            where = (what, "on", question.scope) if len(self.setting.clusters) > 1 else (what,)
+            turn = self.operators.answer(world.operator, question, world.broker)
+            yield from self._turn(world, (*where, "answers"), turn)
             if world.budget.faults:
-                turn = self.operators.answer(world.operator, question, None)
-                yield from self._turn(self._paid(world, "faults"), (what, "fails"), turn, is_free=False)
-            if world.budget.blind and isinstance(question.call, Discover) and exists:
-                for listed in dict.fromkeys((frozenset[SplitId](), exists - {min(exists)})):
-                    turn = self.operators.answer(world.operator, question, listed)
-                    label = (
-                        (what, "is blind, it lists only", *sorted(listed))
-                        if listed
-                        else (what, "is blind, it lists nothing")
-                    )
-                    yield from self._turn(self._paid(world, "blind"), label, turn, is_free=False)
+                turn = self.operators.answer(world.operator, question, 0)
+                yield from self._turn(self._paid(world, "faults"), (*where, "fails"), turn, kind="faults")
+            if world.budget.blind and isinstance(question.call, Discover):
+                yield from self._blind(world, question, where)
 
-    def _turn(self, world: World, label: Label, turn: TurnResult, *, is_free: bool = True) -> Iterator[Step]:
+    def _blind(self, world: World, question: Question, where: Label) -> Iterator[Step]:
+        exists = frozenset(s for s in self._brokers[world.broker] if s[0] == question.scope)
+        for listed in dict.fromkeys((frozenset[SplitId](), exists - {min(exists)})) if exists else ():
+            turn = self.operators.answer(world.operator, question, world.broker, hidden=exists - listed)
+            said = ("is blind, it lists only", *sorted(listed)) if listed else ("is blind, it lists nothing",)
+            yield from self._turn(self._paid(world, "blind"), (*where, *said), turn, kind="blind")
+
+    def _turn(self, world: World, label: Label, turn: TurnResult, *, kind: str = "") -> Iterator[Step]:
         if turn.problem is not None:
-            yield Step(label, world, is_free, turn.problem)
+            yield Step(label, world, kind, turn.problem)
             return
         for count in range(1, len(turn.writes)):
             if world.budget.crashes:
                 after, problem = self._written(world, turn, count)
                 place = f"and dies after writing {turn.writes[count - 1].document}"
                 yield self._crashed(after, (*label, place), problem)
+        if world.stale == OPERATOR_IS_STALE and any(write.document == "stored" for write in turn.writes):
+            yield Step((*label, "and fails to store: it drops its state"), self._dropped(world), kind)
+            return
         after, problem = self._written(world, turn, len(turn.writes))
         after = after._replace(operator=turn.operator)
-        yield Step(label, after, is_free, problem)
-        if world.budget.old_news and world.published and after.published != world.published and not problem:
+        yield Step(label, after, kind, problem)
+        if problem:
+            return
+        yield from self._pauses(world, label, turn)
+        if world.budget.old_news and world.published and after.published != world.published:
             kept = self._paid(after, "old_news")._replace(old_assignment=world.published)
-            yield Step((*label, "(the assignment before is still on its way)"), kept, False)
+            yield Step((*label, "(the assignment before is still on its way)"), kept, "old_news")
+        if world.budget.restores and world.stored and after.stored != world.stored:
+            kept = self._paid(after, "restores")._replace(backup=world.stored)
+            yield Step((*label, "(somebody keeps a copy of the state before)"), kept, "restores")
+
+    def _pauses(self, world: World, label: Label, turn: TurnResult) -> Iterator[Step]:
+        """While a rival takes over, an operator may pause between storing and publishing."""
+        last = len(turn.writes) - 1
+        if not world.rival or world.late or last < 1 or turn.writes[last].document != "published":
+            return
+        after, problem = self._written(world, turn, last)
+        paused = self._paid(after, "old_news")._replace(operator=0, late=turn.writes[last].part)
+        if world.budget.old_news:
+            yield Step((*label, "and pauses before it publishes"), paused, "old_news", problem)
 
     def _written(self, world: World, turn: TurnResult, count: int) -> tuple[World, str | None]:
+        """The world after the first writes of a turn, and what is wrong with them."""
         problem = None
         for write in turn.writes[:count]:
             if write.document == "published":
                 problem = problem or self.operators.order_problem(world.stored, world.published, write.part)
                 world = world._replace(published=write.part)
+            elif world.stale == OPERATOR_IS_STALE:
+                return world, problem  # compare-and-swap fails, and nothing else is executed
             else:
-                world = world._replace(stored=write.part)
+                world = world._replace(stored=write.part, stale=RIVAL_IS_STALE if world.rival else 0)
         return world, problem
 
     def _crashed(self, world: World, label: Label, problem: str | None = None) -> Step:
-        return Step(label, self._paid(world, "crashes")._replace(operator=0), False, problem)
+        stale = 0 if world.stale == OPERATOR_IS_STALE else world.stale
+        return Step(label, self._paid(world, "crashes")._replace(operator=0, stale=stale), "crashes", problem)
 
     def _paid(self, world: World, kind: str) -> World:
         return world._replace(budget=world.budget.minus(kind))
@@ -207,24 +338,24 @@ class Model:
         for assignment, what in ((world.published, "the assignment"), (world.old_assignment, "an old assignment")):
             if assignment:
                 yield self._stepped(world, place, (who, "sees", what), side.see(number, role, assignment))
-        exists = self._brokers[world.broker]
-        yield self._stepped(world, place, (who, "logs a batch"), side.log(number, role, exists, world.delivered))
+        yield self._stepped(world, place, (who, "logs a batch"), side.log(number, role, world.broker, world.delivered))
         yield self._stepped(world, place, (who, "ends the batch"), side.end(number, role))
+        yield self._stepped(world, place, (who, "has executors for all readers"), side.staffed(number, role))
         yield from self._reported(world, place, (who, "reports"), side.report(number, role))
 
     def _dies(self, world: World, place: int, who: str) -> Iterator[Step]:
         number, budget = world.drivers[place], world.budget
         if budget.crashes:
             gone = self.drivers.gone(number, "live")
-            yield self._stepped(self._paid(world, "crashes"), place, (who, "dies"), gone, is_free=False)
+            yield self._stepped(self._paid(world, "crashes"), place, (who, "dies"), gone, kind="crashes")
         if budget.wipes and self._knows_all(world, number):
             wiped = self.drivers.wiped(number)
             label = (who, "dies, and its Spark checkpoint is deleted")
-            yield self._stepped(self._paid(world, "wipes"), place, label, wiped, is_free=False)
+            yield self._stepped(self._paid(world, "wipes"), place, label, wiped, kind="wipes")
         if budget.zombies:
             raised = self.drivers.undead(number)
             label = (who, "is cut off; it goes on as a zombie")
-            yield self._stepped(self._paid(world, "zombies"), place, label, raised, is_free=False)
+            yield self._stepped(self._paid(world, "zombies"), place, label, raised, kind="zombies")
 
     def _knows_all(self, world: World, number: int) -> bool:
         """Whether the operator would not miss a driver's Spark checkpoint."""
@@ -232,39 +363,56 @@ class Model:
         if not world.operator or driver.report is None or driver.live is None or driver.live.is_busy:
             return False
         known = self.operators.operators[world.operator].coordinator.state.hosts[driver.name].report
-        return bool(known == driver.report and driver.report.positions == driver.log.last.positions)
+        return bool(known == driver.report and driver.report.positions == offset_of(driver.log.last).positions)
 
     def _reported(self, world: World, place: int, label: Label, step: DriverStep) -> Iterator[Step]:
         yield self._stepped(world, place, label, step)
         before = self.drivers.report_part(world.drivers[place])
         if before and step.driver and world.budget.old_news and self.drivers.report_part(step.driver) != before:
             kept = self._paid(world, "old_news")._replace(old_report=before)
-            yield self._stepped(kept, place, (*label, "(the report before is still on its way)"), step, is_free=False)
+            yield self._stepped(kept, place, (*label, "(the report before is still on its way)"), step, kind="old_news")
 
-    def _stepped(self, world: World, place: int, label: Label, step: DriverStep, *, is_free: bool = True) -> Step:
+    def _stepped(self, world: World, place: int, label: Label, step: DriverStep, *, kind: str = "") -> Step:
         if step.problem is not None:
-            return Step(label, world, is_free, step.problem)
+            return Step(label, world, kind, step.problem)
         if not step.driver:
-            return Step(label, world, is_free)  # it cannot happen: the world is unchanged, so the step is left out
+            return Step(label, world, kind)  # it cannot happen: the world is unchanged, so the step is left out
         drivers = (*world.drivers[:place], step.driver, *world.drivers[place + 1 :])
-        return Step(label, world._replace(drivers=drivers, delivered=step.delivered or world.delivered), is_free)
+        return Step(label, world._replace(drivers=drivers, delivered=step.delivered or world.delivered), kind)
 
     # --- outside ------------------------------------------------------------------------------------------------
 
     def _outside(self, world: World) -> Iterator[Step]:
-        budget, exists = world.budget, self._brokers[world.broker]
         if world.old_assignment:
-            yield Step(("nobody else sees the old assignment",), world._replace(old_assignment=0), True)
-        if budget.rescales:
+            yield Step(("nobody else sees the old assignment",), world._replace(old_assignment=0))
+        if world.budget.rescales and not self._is_over(world):
             for wanted in self.setting.parallelisms:
                 if wanted != world.desired:
                     changed = self._paid(world, "rescales")._replace(desired=wanted)
-                    yield Step(("the user wants parallelism", wanted), changed, False)
-        if budget.growths and NEW_SPLIT not in exists and self._may_grow(world):
-            yield self._exist(self._paid(world, "growths"), exists | {NEW_SPLIT}, ("a split appears:", NEW_SPLIT))
+                    yield Step(("the user wants parallelism", wanted), changed, "rescales")
+        if world.budget.edits:
+            for spec, names in enumerate(self.setting.variants):
+                if spec != world.spec:
+                    edited = self._paid(world, "edits")._replace(spec=spec)
+                    yield Step(("the user wants a source with", *names), edited, "edits")
+        yield from self._changes(world)
+
+    def _is_over(self, world: World) -> bool:
+        return all(self.drivers.drivers[number].is_done for number in world.drivers)
+
+    def _changes(self, world: World) -> Iterator[Step]:
+        """What happens to topics."""
+        budget, lives = world.budget, self._brokers[world.broker]
+        if budget.growths and NEW_SPLIT not in lives and self._may_grow(world):
+            yield self._changed(world, "growths", {**lives, NEW_SPLIT: FIRST_LIFE}, ("a split appears:", NEW_SPLIT))
         if budget.shrinks:
-            for gone in sorted(exists):
-                yield self._exist(self._paid(world, "shrinks"), exists - {gone}, ("a split disappears:", gone))
+            for gone in sorted(lives):
+                rest = {s: life for s, life in lives.items() if s != gone}
+                yield self._changed(world, "shrinks", rest, ("a split disappears:", gone))
+        if budget.recreations and lives:
+            cluster, topic = min(lives)[:2]
+            after = recreated(lives, str(cluster), str(topic))
+            yield self._changed(world, "recreations", after, ("a topic is deleted and created again:", cluster, topic))
 
     def _may_grow(self, world: World) -> bool:
         """What appears before the first discovery is not new, and falls under the user's start option."""
@@ -272,8 +420,11 @@ class Model:
             return True
         return bool(world.stored and self.operators.checkpoints[world.stored].enumerator.discovered)
 
-    def _exist(self, world: World, exists: frozenset[SplitId], label: Label) -> Step:
-        return Step(label, world._replace(broker=self._brokers.add(exists, exists)), False)
+    def _changed(self, world: World, kind: str, lives: Lives, label: Label) -> Step:
+        return Step(label, self._paid(world, kind)._replace(broker=self._exists(lives)), kind)
+
+    def _exists(self, lives: Lives) -> PartId:
+        return self._brokers.add(lives, frozenset(lives.items()))
 
     def describe(self, world: World) -> dict[str, Any]:
         """The parts of a world, for people."""

@@ -37,7 +37,8 @@ _BLIND: Final = Setting(name="blind", splits=1, records=1, budget=Budget(blind=1
 MUTANTS: Final = (
     Mutant(
         name="all new splits go to one reader",
-        breaks=("X1", "rule 3"),
+        rule="rule 3, balanced",
+        repeats=("X1",),
         where="assigners._round_robin:deal",
         old="(load + 1, subtask)",
         new="(load, subtask)",
@@ -45,7 +46,8 @@ MUTANTS: Final = (
     ),
     Mutant(
         name="splits of readers that are no more go to one reader",
-        breaks=("X2", "rule 3"),
+        rule="rule 3, balanced",
+        repeats=("X2",),
         where=f"{_ENUMERATOR}._place",
         old="if (o := state.preferred.get(s, n)) < n}",
         new="if (o := state.preferred.get(s, n) % n) >= 0}; may_move = False",
@@ -53,7 +55,8 @@ MUTANTS: Final = (
     ),
     Mutant(
         name="the next owner follows a count",
-        breaks=("X3", "rule 3"),
+        rule="rule 3, balanced",
+        repeats=("X3",),
         where="assigners._round_robin:deal",
         old="load, subtask = heap[0]",
         new="load, subtask = 0, (sum(loads) + len(owners)) % len(loads)",
@@ -61,7 +64,8 @@ MUTANTS: Final = (
     ),
     Mutant(
         name="a snapshot forgets reports that wait behind the gate",
-        breaks=("X4", "rule 7"),
+        rule="rule 7, gate",
+        repeats=("X4",),
         where="coordinator.state_codec:_host_to_json",
         old="host.phase in (HostPhase.RECOVERING, HostPhase.LOST)",
         new="False",
@@ -69,7 +73,8 @@ MUTANTS: Final = (
     ),
     Mutant(
         name="a report gives splits back to their former reader",
-        breaks=("X5", "rule 4"),
+        rule="rule 4, sticky",
+        repeats=("X5",),
         where="coordinator.recovery:_activate",
         old="        hosts=hosts,",
         new="        hosts=hosts,\n"
@@ -82,10 +87,12 @@ MUTANTS: Final = (
             records=1,
             budget=Budget(rescales=1, crashes=1),
         ),
+        is_slow=True,
     ),
     Mutant(
         name="a look-up under way is started again, and its answer always counts",
-        breaks=("X6", "rule 1"),
+        rule="contract",
+        repeats=("X6",),
         where=f"{_ENUMERATOR}.handle_initialized",
         old="if s.split_id not in known and self",
         new="if self",
@@ -93,7 +100,8 @@ MUTANTS: Final = (
     ),
     Mutant(
         name="a restored bounded source never ends",
-        breaks=("X7",),
+        rule="liveness",
+        repeats=("X7",),
         where=f"{_ENUMERATOR}._assign",
         old="if self._is_complete():",
         new="if pending and self._is_complete():",
@@ -101,7 +109,8 @@ MUTANTS: Final = (
     ),
     Mutant(
         name="no more splits is said again and again",
-        breaks=("X8",),
+        rule="an epoch for nothing",
+        repeats=("X8",),
         where="coordinator.context:CoordinatorContext.signal_no_more_splits",
         old="if subtask_id not in self.state.no_more_splits:",
         new="if True:",
@@ -109,7 +118,8 @@ MUTANTS: Final = (
     ),
     Mutant(
         name="owners by hash where balance was promised",
-        breaks=("X9", "rule 3"),
+        rule="rule 3, balanced",
+        repeats=("X9",),
         where="assigners._round_robin:deal",
         old="owners[split_id] = subtask",
         new="owners[split_id] = len(str(split_id[1])) * 31 % len(loads)",
@@ -117,7 +127,8 @@ MUTANTS: Final = (
     ),
     Mutant(
         name="a removed split is read for ever",
-        breaks=("X10",),
+        rule="liveness",
+        repeats=("X10",),
         where=f"{_ENUMERATOR}._find_removed",
         old="if count >= CONFIRMATIONS}",
         new="if count < 0}",
@@ -125,7 +136,8 @@ MUTANTS: Final = (
     ),
     Mutant(
         name="a reader that lost its checkpoint starts where it was assigned",
-        breaks=("X11", "rule 8"),
+        rule="rule 2, exactly once",
+        repeats=("X11",),
         where="coordinator.registration:absorbed",
         old="if report is None:",
         new="if True:",
@@ -133,7 +145,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         name="a split moves to another host before its holder let go of it",
-        breaks=("rule 1", "rule 2"),
+        rule="rule 2, exactly once",
         where="coordinator.context:CoordinatorContext._holder",
         old="host = self.state.host_of(owner)",
         new="return None",
@@ -141,15 +153,16 @@ MUTANTS: Final = (
     ),
     Mutant(
         name="a split goes on where the operator last saw it, not where its holder let go",
-        breaks=("rule 2", "rule 8"),
+        rule="rule 2, exactly once",
         where="coordinator.revocations:let_go",
         old="r.split.at(_final_position(",
         new="r.split or r.split.at(_final_position(",
         setting=_HOSTS,
+        is_slow=True,
     ),
     Mutant(
         name="adopting takes the assignment's positions, not the reader's",
-        breaks=("rule 2", "rule 8"),
+        rule="rule 2, exactly once",
         where="host.adoption:_goes_on",
         old="split_id in offset.positions and",
         new="split_id in offset.positions and split_id not in assignment.starts and",
@@ -157,7 +170,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         name="a rescale moves nothing",
-        breaks=("rule 3",),
+        rule="rule 3, balanced",
         where=f"{_ENUMERATOR}._assign",
         old="may_move = self.state.rebalance_due and",
         new="may_move = False and",
@@ -165,7 +178,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         name="the larger shares go to the first readers, not to the fullest",
-        breaks=("rule 4",),
+        rule="rule 4, sticky",
         where="assigners._round_robin:balanced_quotas",
         old="key=lambda i: (-loads[i], i)",
         new="key=lambda i: i",
@@ -173,7 +186,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         name="every discovery may move splits",
-        breaks=("rule 4",),
+        rule="rule 4, sticky",
         where=f"{_ENUMERATOR}._scope_listed",
         old="unsure = self._find_removed",
         new="self.state = replace(self.state, rebalance_due=True); unsure = self._find_removed",
@@ -181,7 +194,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         name="which splits move depends on the order of a mapping",
-        breaks=("rule 5",),
+        rule="rule 5, deterministic",
         where="assigners._round_robin:_pick_surplus",
         old="ordered = sorted(owners)",
         new="ordered = list(owners)",
@@ -189,7 +202,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         name="publish first, store later",
-        breaks=("rule 6",),
+        rule="rule 6, write ahead",
         where=f"{_COORDINATOR}._settle",
         old="[PersistState(self.checkpoint()), PublishAssignment(self.assignment)]",
         new="[PublishAssignment(self.assignment), PersistState(self.checkpoint())]",
@@ -197,7 +210,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         name="a restarted operator does not publish again",
-        breaks=("rule 6",),
+        rule="liveness",
         where=f"{_COORDINATOR}.start",
         old="if self._is_restored and state.epoch and",
         new="if False and",
@@ -205,7 +218,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         name="the state forgets which splits nobody has adopted yet",
-        breaks=("rule 2", "rule 6"),
+        rule="rule 6, write ahead",
         where="coordinator.state_codec:_coordinator_from_json",
         old='for epoch, owned in data["uncovered"]}',
         new="for epoch, owned in []}",
@@ -213,7 +226,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         name="the gate is always open",
-        breaks=("rule 7",),
+        rule="rule 7, gate",
         where="coordinator.recovery:waiting_for",
         old="if HostPhase.RECOVERING not in",
         new="if True or HostPhase.RECOVERING not in",
@@ -221,23 +234,25 @@ MUTANTS: Final = (
     ),
     Mutant(
         name="splits are assigned before the first discovery",
-        breaks=("rule 7",),
+        rule="rule 7, gate",
         where=f"{_ENUMERATOR}._is_confirmed",
         old=" and self.source.scope_of(split_id) in self.life.answered",
         new="",
         setting=Setting(name="growth and crashes", splits=1, records=1, budget=Budget(growths=1, crashes=2)),
+        is_slow=True,
     ),
     Mutant(
         name="one blind discovery removes splits",
-        breaks=("rule 8",),
+        rule="rule 2, exactly once",
         where=f"{_ENUMERATOR}._find_removed",
         old="if count >= CONFIRMATIONS}",
         new="if count >= 1}",
         setting=_BLIND,
+        is_slow=True,
     ),
     Mutant(
         name="an offset does not say where new splits start",
-        breaks=("rule 9",),
+        rule="contract",
         where="host.adoption:adopt",
         old="starts=fresh,",
         new="starts={},",
@@ -245,7 +260,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         name="only readers that have work get a task",
-        breaks=("rule 9",),
+        rule="rule 9, pure planning",
         where="host.planning:plan",
         old="for reader in end.readers",
         new="for reader in sorted(ranges)",
@@ -253,7 +268,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         name="reports of an older incarnation count",
-        breaks=("rule 10",),
+        rule="rule 10, fencing",
         where=f"{_COORDINATOR}._on_report",
         old="or report.incarnation < max(1, host.incarnation)",
         new="or report.incarnation < 1",
@@ -261,7 +276,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         name="a driver takes assignments for another incarnation",
-        breaks=("rule 10",),
+        rule="rule 10, fencing",
         where="host.machine:ReaderHost.on_assignment",
         old="is_old or addressed < self.incarnation",
         new="is_old",
@@ -269,7 +284,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         name="a driver is not fenced by a newer one",
-        breaks=("rule 10",),
+        rule="rule 10, fencing",
         where="host.machine:ReaderHost.on_assignment",
         old="if addressed > self.incarnation:",
         new="if False:",
@@ -277,11 +292,12 @@ MUTANTS: Final = (
     ),
     Mutant(
         name="an acknowledgement is not looked at",
-        breaks=("liveness",),
+        rule="liveness",
         where=f"{_COORDINATOR}._acknowledge",
         old="self._release(name, epoch)",
         new="pass",
         setting=Setting(name="small hosts", hosts=("0", "1"), parallelisms=(2,), records=1, budget=Budget(rescales=1)),
+        is_slow=True,
     ),
 )
 """Each is found by the search of its own setting."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from types import CodeType, FunctionType
 from typing import Any
 
+from proof.explorer import Report
 from proof.values import Setting
 
 
@@ -18,19 +19,27 @@ class Mutant:
 
     Attributes:
         name: what is wrong, in words.
-        breaks: the rules of the protocol and the defects of other systems that it repeats.
-        where: ``module:function`` or ``module:Class.method``.
+        rule: the rule that the search must find broken, as violations name it.
+        repeats: defects of other systems that it repeats.
+        where: ``module:function`` or ``module:Class.method``, below `balanced_source` unless it says more.
         old: fragment of its source that is replaced; exactly one is there.
         new: what stands there instead.
         setting: the exploration that must find it.
+        is_slow: whether it takes seconds: then only `make proof` looks for it.
     """
 
     name: str
-    breaks: tuple[str, ...]
+    rule: str
+    repeats: tuple[str, ...] = ()
     where: str
     old: str
     new: str
     setting: Setting
+    is_slow: bool = False
+
+    def is_found_by(self, report: Report) -> bool:
+        """Returns whether a search has found this bug by the rule that it is expected to break."""
+        return report.broken.startswith(self.rule)
 
     @contextlib.contextmanager
     def applied(self) -> Iterator[None]:
@@ -57,7 +66,8 @@ class Mutant:
 
 def _find(where: str) -> FunctionType:
     module, _, path = where.partition(":")
-    found: Any = importlib.import_module(f"balanced_source.{module}")
+    package = "" if module.startswith("balanced_source") else "balanced_source."
+    found: Any = importlib.import_module(f"{package}{module}")
     for name in path.split("."):
         found = getattr(found, name)
     assert isinstance(found, FunctionType)

@@ -1,11 +1,12 @@
 """The operator in the explored world: its coordinator is the real one; each turn is computed once and remembered."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from balanced_source.api import AsyncCall, CallFailure, SplitId
-from balanced_source.connectors.discovery import Alarm, Discover, Discovered, Initialize
-from balanced_source.connectors.kafka import LATEST, InitializeKafka, KafkaPartitionSplit, KafkaSource
+from balanced_source.connectors.discovery import Discover, Initialize
+from balanced_source.connectors.kafka import DiscoverKafka, InitializeKafka, KafkaSource
 from balanced_source.coordinator import (
     CallCompleted,
     Checkpoint,
@@ -16,6 +17,7 @@ from balanced_source.coordinator import (
     PersistState,
     PublishAssignment,
     ReportReceived,
+    SourceChanged,
     SourceCoordinator,
     state_codec,
 )
@@ -25,6 +27,7 @@ from balanced_source.documents.report import HostReport
 from balanced_source.errors import BalancedSourceError, TransientDiscoveryError
 from balanced_source.lifecycles import HostPhase
 from proof import rules
+from proof.brokers import Admin, Lives
 from proof.canonical import CallKey, call_keys, coordinator_key
 from proof.values import Operator, PartId, Setting, Table, Violation
 
@@ -52,15 +55,22 @@ class Question(NamedTuple):
 
     name: CallKey
     number: int
-    call: AsyncCall
+    call: Discover | Initialize
+
+    @property
+    def scope(self) -> str:
+        """The part of the source that it asks."""
+        return self.call.scope
 
 
 class OperatorSide:
     """Turns of operators, as functions of parts."""
 
-    def __init__(self, setting: Setting, source: KafkaSource) -> None:
+    def __init__(self, setting: Setting, brokers: Table[Lives], sources: Sequence[KafkaSource]) -> None:
         self.setting = setting
-        self.source = source
+        self.sources = sources
+        self._brokers = brokers
+        self._admin = Admin()
         self.operators: Table[Operator] = Table()
         self.checkpoints: Table[Checkpoint[Any, Any]] = Table()
         self.assignments: Table[Assignment] = Table()
@@ -71,10 +81,10 @@ class OperatorSide:
 
     # --- turns --------------------------------------------------------------------------------------------------
 
-    def start(self, stored: PartId, lineage: int, parallelism: int) -> TurnResult:
+    def start(self, stored: PartId, lineage: int, parallelism: int, spec: int) -> TurnResult:
         """A new operator process reads what is stored, or begins anew."""
-        name = ("start", stored, lineage, parallelism)
-        return self._remembered(name, lambda: self._start(stored, lineage, parallelism))
+        name = ("start", stored, lineage, parallelism, spec)
+        return self._remembered(name, lambda: self._start(stored, lineage, parallelism, spec))
 
     def see_report(self, operator: PartId, report: PartId) -> TurnResult:
         """The operator sees a report document, new or old."""
@@ -88,16 +98,24 @@ class OperatorSide:
             ("rescale", operator, parallelism), lambda: self._handle(operator, ParallelismChanged(parallelism))
         )
 
+    def edit(self, operator: PartId, spec: int) -> TurnResult:
+        """The operator sees another variant of the source."""
+        event = SourceChanged(self.sources[spec])
+        return self._remembered(("edit", operator, spec), lambda: self._handle(operator, event, spec=spec))
+
     def lose(self, operator: PartId, host: str, incarnation: int) -> TurnResult:
         """The operator sees that a driver's pods are gone."""
         return self._remembered(
             ("lose", operator, host, incarnation), lambda: self._handle(operator, HostLost(host, incarnation))
         )
 
-    def answer(self, operator: PartId, question: Question, listed: frozenset[SplitId] | None) -> TurnResult:
-        """A call ends: with what exists (or is said to), or with a failure (None)."""
+    def answer(
+        self, operator: PartId, question: Question, broker: PartId, *, hidden: frozenset[SplitId] = frozenset()
+    ) -> TurnResult:
+        """A call ends: with what exists, but for splits that are not listed; or with a failure (no broker)."""
         return self._remembered(
-            ("answer", operator, question.name, listed), lambda: self._answer(operator, question, listed)
+            ("answer", operator, question.name, broker, hidden),
+            lambda: self._answer(operator, question, broker, hidden),
         )
 
     def questions(self, operator: PartId) -> tuple[Question, ...]:
@@ -107,9 +125,9 @@ class OperatorSide:
             coordinator = self.operators[operator].coordinator
             calls = coordinator._context.calls
             found = tuple(
-                Question(name, number, calls[number].call)
+                Question(name, number, call)
                 for name, number in sorted(call_keys(coordinator).items(), key=lambda item: item[1])
-                if not isinstance(calls[number].call, Alarm)
+                if isinstance(call := calls[number].call, (Discover, Initialize))
             )
             self._questions[operator] = found
         return found
@@ -120,10 +138,15 @@ class OperatorSide:
         if name not in self._order_problems:
             checkpoint = self.checkpoints[stored] if stored else None
             previous = self.assignments[before] if before else None
-            self._order_problems[name] = rules.publishing(
-                checkpoint, previous, self.assignments[published], self.source
-            )
+            self._order_problems[name] = self._order_problem(checkpoint, previous, self.assignments[published])
         return self._order_problems[name]
+
+    def _order_problem(
+        self, checkpoint: Checkpoint[Any, Any] | None, previous: Assignment | None, published: Assignment
+    ) -> str | None:
+        """Settings come from the source that the operator has seen last, which is not stored."""
+        problems = [rules.publishing(checkpoint, previous, published, source) for source in self.sources]
+        return None if None in problems else problems[0]
 
     def is_active(self, operator: PartId, host: str, incarnation: int) -> bool:
         """Whether the operator counts on this driver process."""
@@ -142,61 +165,78 @@ class OperatorSide:
         if result is None:
             try:
                 result = compute()
-            except (Violation, BalancedSourceError, LookupError, ValueError, TypeError, AttributeError) as error:
+            except (
+                Violation,
+                BalancedSourceError,
+                LookupError,
+                ValueError,
+                TypeError,
+                AttributeError,
+                StopIteration,
+            ) as error:
                 result = TurnResult(0, (), f"{type(error).__name__}: {error}")
             self._turns[name] = result
         return result
 
-    def _start(self, stored: PartId, lineage: int, parallelism: int) -> TurnResult:
+    def _start(self, stored: PartId, lineage: int, parallelism: int, spec: int) -> TurnResult:
         restored = self.checkpoints[stored] if stored else None
         if restored is not None:
             rules.restored(restored)
         coordinator: SourceCoordinator[Any, Any] = SourceCoordinator(
-            self.source, parallelism=parallelism, hosts=self.setting.hosts, lineage=lineage, restored=restored
+            self.sources[spec], parallelism=parallelism, hosts=self.setting.hosts, lineage=lineage, restored=restored
         )
         effects = coordinator.start(now=NOW)
-        return self._result(Operator(coordinator), effects)
+        return self._result(Operator(coordinator, spec), effects)
 
-    def _answer(self, operator: PartId, question: Question, listed: frozenset[SplitId] | None) -> TurnResult:
-        call = question.call
-        assert isinstance(call, (Discover, Initialize))
-        result = _result_of(call, listed, self.setting.records)
-        asked = self.operators[operator].asked | {call.scope}
-        return self._handle(operator, CallCompleted(question.number, result), asked=asked)
+    def _answer(self, operator: PartId, question: Question, broker: PartId, hidden: frozenset[SplitId]) -> TurnResult:
+        call, before = question.call, self.operators[operator]
+        if not broker:
+            result: Any = CallFailure(TransientDiscoveryError("the world says no", scope=call.scope))
+        else:
+            lives = self._brokers[broker]
+            self._admin.lives = {s: life for s, life in lives.items() if s not in hidden}
+            self._admin.records = self.setting.records
+            result = self._ask(call)
+        return self._handle(operator, CallCompleted(question.number, result), asked=before.asked | {call.scope})
 
-    def _handle(self, operator: PartId, event: Event, *, asked: frozenset[str] | None = None) -> TurnResult:
+    def _ask(self, call: AsyncCall) -> Any:
+        """What the shipped adapter answers."""
+        if isinstance(call, DiscoverKafka):
+            return self._admin.discover(call)
+        assert isinstance(call, InitializeKafka)
+        return self._admin.initialize(call)
+
+    def _handle(
+        self, operator: PartId, event: Event, *, asked: frozenset[str] | None = None, spec: int | None = None
+    ) -> TurnResult:
         before = self.operators[operator]
         coordinator = before.coordinator.fork()
         effects = coordinator.handle(event, now=NOW)
-        after = Operator(coordinator, before.asked if asked is None else asked)
+        spec = before.spec if spec is None else spec
+        scopes = frozenset(self.sources[spec].scopes())
+        after = Operator(coordinator, spec, (before.asked if asked is None else asked) & scopes, before.wrote)
         rules.turn(before, event, after)
         rules.order_independence(before, event, after)
         return self._result(after, effects)
 
     def _result(self, operator: Operator, effects: list[Effect]) -> TurnResult:
-        number = self.operators.add(operator, (coordinator_key(operator.coordinator), operator.asked))
-        return TurnResult(number, tuple(self._writes(effects)))
+        writes = tuple(self._writes(effects))
+        if self.setting.budget.rivals:
+            published = [write.part for write in writes if write.document == "published"]
+            operator = replace(operator, wrote=published[-1] if published else operator.wrote)
+        name = (coordinator_key(operator.coordinator), operator.spec, operator.asked, operator.wrote)
+        return TurnResult(self.operators.add(operator, name), writes)
 
     def _writes(self, effects: list[Effect]) -> Iterator[Write]:
         for effect in effects:
             if isinstance(effect, PersistState):
-                text = state_codec.encode(effect.checkpoint, self.source, uid=UID)
-                yield Write("stored", self.checkpoints.of(text, lambda t: state_codec.decode(t, self.source, uid=UID)))
+                text = state_codec.encode(effect.checkpoint, self.sources[0], uid=UID)
+                yield Write(
+                    "stored", self.checkpoints.of(text, lambda t: state_codec.decode(t, self.sources[0], uid=UID))
+                )
             elif isinstance(effect, PublishAssignment):
-                text = assignment_document.encode(effect.assignment, source=UID)
-                yield Write("published", self.assignments.of(text, lambda t: assignment_document.decode(t, source=UID)))
+                yield Write("published", self._add_assignment(effect.assignment))
 
-
-def _result_of(call: Discover | Initialize, listed: frozenset[SplitId] | None, records: int) -> Any:
-    """What an adapter with a client would answer."""
-    if listed is None:
-        return CallFailure(TransientDiscoveryError("the world says no", scope=call.scope))
-    if isinstance(call, Discover):
-        return Discovered(split_ids=listed)
-    assert isinstance(call, InitializeKafka)
-    begin = records if call.starting_offsets == LATEST else 0
-    return [
-        KafkaPartitionSplit(cluster=str(c), topic=str(t), partition=int(p), offset=begin)
-        for c, t, p in call.split_ids
-        if (c, t, p) in listed
-    ]
+    def _add_assignment(self, assignment: Assignment) -> PartId:
+        text = assignment_document.encode(assignment, source=UID)
+        return self.assignments.of(text, lambda t: assignment_document.decode(t, source=UID))

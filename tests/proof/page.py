@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from balanced_source.lifecycles import LIFECYCLES, Lifecycle
-from proof.closures import LARGE, SMALL
+from proof.closures import LARGE, LIVES, SMALL
 from proof.mutants import MUTANTS
 from proof.show import budget_of, size_of
+from proof.unreached import REASONS
 from proof.values import Setting
 
 PAGE: Final = Path(__file__).parents[2] / "docs" / "protocol.md"
@@ -34,8 +35,14 @@ def closures(settings: Iterable[Setting]) -> str:
 
 def mutants() -> str:
     """What is broken on purpose."""
-    rows = [f"| {m.name} | {', '.join(m.breaks)} | `{m.where.rsplit(':')[-1]}` |" for m in MUTANTS]
-    return "\n".join(["| seeded bug | breaks | in |", "|---|---|---|", *rows])
+    rows = [f"| {m.name} | {m.rule} | {', '.join(m.repeats) or '–'} | `{m.where.rsplit(':')[-1]}` |" for m in MUTANTS]
+    return "\n".join(["| seeded bug | rule that it breaks | repeats | in |", "|---|---|---|---|", *rows])
+
+
+def unreached() -> str:
+    """What the exploration does not execute, and why."""
+    rows = [f"| `{where.removeprefix('balanced_source')}` | {reason} |" for where, reason in REASONS.items()]
+    return "\n".join(["| code | why it is not executed |", "|---|---|", *rows])
 
 
 def parts() -> dict[str, str]:
@@ -45,7 +52,9 @@ def parts() -> dict[str, str]:
         **{f"life of a {name}": diagram(life) for name, life in named},
         "large closures": closures(LARGE),
         "small closures": closures(SMALL),
+        "random lives": closures(LIVES),
         "seeded bugs": mutants(),
+        "code that is not executed": unreached(),
     }
 
 
@@ -82,6 +91,14 @@ def _more(setting: Setting) -> Iterator[str]:
         yield "positions of removed splits are kept"
     if setting.strategy != "RoundRobin":
         yield f"strategy {setting.strategy}"
+    if setting.is_bounded:
+        yield "ends where the splits ended at first"
+    if setting.has_executors:
+        yield "a larger parallelism waits for executors"
+    if setting.may_lose:
+        yield "`onDataLoss: Continue`"
+    if len(setting.variants) > 1:
+        yield "clusters: " + " or ".join(" and ".join(names) for names in setting.variants)
 
 
 if __name__ == "__main__":

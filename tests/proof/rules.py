@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from balanced_source.api import SplitId, SupportsSplitReassignmentOnRecovery
+from balanced_source.api import IDENTITY, STOP, Boundedness, SplitId, SupportsSplitReassignmentOnRecovery
 from balanced_source.assigners import RoundRobinAssigner
 from balanced_source.coordinator import Checkpoint, Event, HostPhase, HostState, ParallelismChanged, ReportReceived
 from balanced_source.coordinator.phase import source_phase
@@ -14,12 +14,15 @@ from balanced_source.coordinator.state import CoordinatorState
 from balanced_source.coordinator.view import assignment_of
 from balanced_source.documents.assignment import Assignment
 from balanced_source.documents.stream_offset import StreamOffset
-from balanced_source.host import SplitRange, plan
-from balanced_source.lifecycles import SOURCE
+from balanced_source.host import ReaderHost, SplitRange
+from balanced_source.lifecycles import SOURCE, SourcePhase
+from proof.brokers import FIRST_LIFE, Lives, life_of
 from proof.canonical import coordinator_key, key
-from proof.values import Delivered, Operator, Setting, Violation, enumerator_of
+from proof.shell import Planned
+from proof.values import Delivered, Driver, Log, Operator, Setting, Violation, enumerator_of
 
 Owners = Mapping[SplitId, int]
+Record = tuple[SplitId, int]
 
 
 def turn(before: Operator, event: Event, after: Operator) -> None:
@@ -43,7 +46,9 @@ def _check_life(before: Operator, after: Operator) -> None:
     """The source goes from phase to phase as its table says, at most two at once."""
     old, new = (source_phase(o.coordinator.state, is_finished=o.enumerator.is_finished()) for o in (before, after))
     near = {old} | {target for (phase, _), target in SOURCE.moves.items() if phase is old}
-    if new not in near | {target for (phase, _), target in SOURCE.moves.items() if phase in near}:
+    # The last report of a host that is taken for lost may tell at once that all is read.
+    ends = {SourcePhase.FINISHED} if after.coordinator.source.boundedness is Boundedness.BOUNDED else set()
+    if new not in ends | near | {target for (phase, _), target in SOURCE.moves.items() if phase in near}:
         raise Violation(f"life of a source: {old.value} became {new.value}")
 
 
@@ -133,13 +138,14 @@ def _check_moves(before: Operator, event: Event, after: Operator) -> None:
     is_due = after.enumerator.state.rebalance_due
     may_move = was_due or isinstance(event, ParallelismChanged) or _has_recovered(before, after)
     moved = {s for s, o in new.owners.items() if s in old and old[s] != o}
-    if moved and not may_move:
-        raise Violation(f"rule 4, sticky: {sorted(moved)} moved, and nobody asked for it")
+    if not may_move and (unasked := {s for s in moved if old[s] < new.parallelism}):
+        raise Violation(f"rule 4, sticky: {sorted(unasked)} moved, and nobody asked for it")
     stays = {s: o for s, o in old.items() if o < new.parallelism and s in new.owners}
     needless = len(moved & stays.keys()) - fewest_moves(stays, len(new.owners), new.parallelism)
     if needless > 0:
         raise Violation(f"rule 4, sticky: {sorted(moved)} moved, {needless} of them without need")
-    if may_move and not is_due and spread(new.owners, new.parallelism) > 1:
+    unfinished = {s: o for s, o in new.owners.items() if s not in after.enumerator.state.finished}
+    if may_move and not is_due and spread(unfinished, new.parallelism) > 1:
         raise Violation(f"rule 3, balanced: {dict(new.owners)} over {new.parallelism} readers after a rebalance")
     if not may_move:
         _check_growth(before, after)
@@ -155,7 +161,8 @@ def _check_growth(before: Operator, after: Operator) -> None:
     new, claimed = after.coordinator.state, _claims(before)
     fresh = [s for s in new.owners if s not in claimed]
     loads = Counter(new.owners.values())
-    lowest = min(loads[i] for i in range(new.parallelism))
+    # What is meant for readers that are not there waits for them.
+    lowest = min((loads[i] for i in after.coordinator._context.readers), default=0)
     for owner in {new.owners[s] for s in fresh}:
         if loads[owner] > lowest + 1:
             raise Violation(
@@ -237,8 +244,11 @@ def publishing(
         )
     if previous is None or published.lineage != previous.lineage:
         return None
+    if published.epoch > previous.epoch + 1:
+        return None  # an epoch between them was stored, and its operator died before it published it
     if published.epoch > previous.epoch:
-        is_same = key(replace(published, epoch=previous.epoch)) == key(previous)
+        # A split that another host has to let go of first is decided now, and published later.
+        is_same = key(replace(published, epoch=previous.epoch)) == key(previous) and not stored.coordinator.revoking
         return f"an epoch for nothing: {published.epoch} says what {previous.epoch} says" if is_same else None
     # Starts and retained splits are left out when nobody needs them any more; a host that waits is not addressed.
     if _decision(published) != _decision(previous):
@@ -253,24 +263,63 @@ def _decision(assignment: Assignment) -> Any:
 # --- readers (rules 1, 2, 9) ------------------------------------------------------------------------------------
 
 
-def delivered_after(delivered: Delivered, start: StreamOffset, end: StreamOffset) -> dict[SplitId, int]:
+def adoption(host: ReaderHost, base: StreamOffset) -> None:
+    """Rule 10: an incarnation adopts what is meant for it.
+
+    Raises:
+        Violation: it adopts something else.
+    """
+    assignment = host.assignment
+    if assignment is None or base.epoch == host.durable.epoch:
+        return
+    addressed = assignment.incarnations.get(host.name)
+    if addressed != host.incarnation or assignment.lineage < host.lineage:
+        raise Violation(f"rule 10, fencing: incarnation {host.incarnation} adopts what is meant for {addressed}")
+    if base.epoch < host.durable.epoch:
+        raise Violation(f"rule 10, fencing: epoch goes back from {host.durable.epoch} to {base.epoch}")
+
+
+def replay(log: Log, planned: Planned) -> None:
+    """Rule 9: a logged micro-batch is planned again as it was planned first.
+
+    Raises:
+        Violation: it is not.
+    """
+    if planned != log.planned:
+        raise Violation(f"rule 9, pure planning: a replay reads {planned} instead of {log.planned}")
+
+
+def delivered_after(delivered: Delivered, planned: Planned, end: StreamOffset, lives: Lives) -> dict[Record, int]:
     """What the sink has after a micro-batch.
 
     Raises:
         Violation: it would get records twice, or miss some; or planning is not what it was.
     """
     result = dict(delivered)
-    plans = plan(start, end)
-    if plans and tuple(p.subtask_id for p in plans) != tuple(end.readers):
+    if planned and tuple(reader for reader, _ in planned) != tuple(end.readers):
         raise Violation("rule 9, pure planning: a micro-batch has not one task per reader")
-    for reader in plans:
-        for piece in reader.ranges:
-            if piece.start != result[piece.split_id] or int(piece.end or 0) < int(piece.start or 0):
-                raise Violation(_gap(piece, result[piece.split_id]))
-            if end.owners[piece.split_id] != reader.subtask_id:
-                raise Violation(f"rule 1, one owner: reader {reader.subtask_id} reads {piece.split_id} of another")
-            result[piece.split_id] = int(piece.end or 0)
+    for reader, ranges in planned:
+        for piece in ranges:
+            _check_piece(piece, end, lives)
+            split = piece.split_id, life_of(end.attributes.get(piece.split_id, {}).get(IDENTITY))
+            if piece.start != result.get(split, 0) or int(piece.end or 0) < int(piece.start or 0):
+                raise Violation(_gap(piece, result.get(split, 0)))
+            if end.owners[piece.split_id] != reader:
+                raise Violation(f"rule 1, one owner: reader {reader} reads {piece.split_id} of another")
+            result[split] = int(piece.end or 0)
     return result
+
+
+def _check_piece(piece: SplitRange, end: StreamOffset, lives: Lives) -> None:
+    told = end.attributes.get(piece.split_id, {})
+    life, now = life_of(told.get(IDENTITY)), lives.get(piece.split_id)
+    if life != now:
+        raise Violation(
+            f"rule 2, nothing lost: {piece.start} to {piece.end} of {piece.split_id} are planned in life {life} of "
+            f"its topic, which is in life {now}"
+        )
+    if (stop := told.get(STOP)) is not None and int(piece.end or 0) > stop:
+        raise Violation(f"rule 2, exactly once: {piece.split_id} is read to {piece.end}, its end is {stop}")
 
 
 def _gap(piece: SplitRange, delivered: int) -> str:
@@ -283,8 +332,24 @@ def _gap(piece: SplitRange, delivered: int) -> str:
 # --- the end (liveness) -----------------------------------------------------------------------------------------
 
 
-def unsettled(state: CoordinatorState[Any], exists: Iterable[SplitId], desired: int, setting: Setting) -> str | None:
+def unfinished(operator: Operator, drivers: Iterable[Driver]) -> str | None:
+    """What is missing when nothing can happen any more to a bounded source; None if all is well."""
+    if going := [driver.name for driver in drivers if not driver.is_done]:
+        return f"liveness: the queries of hosts {going} never end"
+    if not operator.enumerator.is_finished():
+        return "liveness: the source never finishes, although its queries have ended"
+    return None
+
+
+def stopped(operator: Operator, lives: Lives) -> frozenset[SplitId]:
+    """Recreated splits that are not read because the user has to decide, and is told so."""
+    told = [p for p in operator.enumerator.problems().values() if getattr(p, "reason", "") == "SplitsRecreated"]
+    return frozenset(s for s, life in lives.items() if life != FIRST_LIFE) if told else frozenset()
+
+
+def unsettled(operator: Operator, exists: Iterable[SplitId], desired: int, setting: Setting) -> str | None:
     """What is missing when nothing can happen any more; None if all is well."""
+    state = operator.coordinator.state
     owned, there = frozenset(state.owners), frozenset(exists)
     if there - owned:
         return f"liveness: {sorted(there - owned)} are never assigned"
@@ -298,7 +363,10 @@ def unsettled(state: CoordinatorState[Any], exists: Iterable[SplitId], desired: 
         return problem
     if not setting.is_periodic and len(state.no_more_splits) < state.parallelism:
         return f"liveness: only readers {sorted(state.no_more_splits)} learn that there are no more splits"
-    is_stirred = setting.budget.shrinks or setting.budget.blind or setting.strategy != "RoundRobin"
+    budget = setting.budget
+    is_stirred = (
+        budget.shrinks or setting.is_bounded or budget.blind or budget.edits or setting.strategy != "RoundRobin"
+    )
     if not is_stirred and spread(state.owners, state.parallelism) > 1:
         return f"rule 3, balanced: {dict(state.owners)} over {state.parallelism} readers in the end"
     return None

@@ -1,6 +1,7 @@
 """Shows how searches go on, bars on a terminal and lines in a log, and what came out."""
 
 import time
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from rich.console import Console
@@ -29,6 +30,7 @@ class Show:
         )
         self._tasks: dict[str, TaskID] = {}
         self._said: dict[str, float] = {}
+        self.interval = LOG_INTERVAL
 
     def tell(self, report: Report) -> None:
         """Something new about a search."""
@@ -91,6 +93,10 @@ def budget_of(budget: Budget) -> str:
         "blind": "blind discoveries",
         "amnesia": "lost states",
         "wipes": "lost checkpoints",
+        "edits": "changes of the source",
+        "recreations": "recreated topics",
+        "restores": "restored states",
+        "rivals": "second operators",
     }
     return ", ".join(f"{n} {kinds.get(k, k)}" for k, n in budget._asdict().items() if n) or "nothing"
 
@@ -99,3 +105,24 @@ def size_of(setting: Setting) -> str:
     """How large the world is."""
     readers = max((setting.parallelism, *(setting.parallelisms if setting.budget.rescales else ())))
     return f"{readers} × {setting.splits} × {len(setting.hosts)}"
+
+
+KINDS: Final[Mapping[str, str]] = {
+    "crashes": "crash",
+    "zombies": "crash",
+    "amnesia": "loss",
+    "wipes": "loss",
+    "restores": "loss",
+    "blind": "loss",
+    "faults": "loss",
+    "old_news": "reordering",
+    "rivals": "reordering",
+}
+"""Disturbance → what it is to a distributed system; the others are what users and brokers do."""
+
+
+def disturbances(kinds: Iterable[str]) -> str:
+    """Returns the kinds of disturbances in a counterexample, in words."""
+    return ", ".join(
+        dict.fromkeys(KINDS.get(kind, budget_of(Budget(**{kind: 1})).removeprefix("1 ")) for kind in kinds)
+    )

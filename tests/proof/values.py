@@ -7,8 +7,8 @@ from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 from balanced_source.api import SplitId
 from balanced_source.connectors.discovery import DiscoveringSplitEnumerator
 from balanced_source.coordinator import SourceCoordinator
-from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.host import ReaderHost
+from proof.shell import EMPTY, Planned
 
 T = TypeVar("T")
 
@@ -37,6 +37,10 @@ class Budget(NamedTuple):
         old_news: a document, replaced by a newer one, is seen after it.
         amnesia: the operator's stored state is deleted while the operator is down.
         wipes: a driver dies and its Spark checkpoint is deleted, just when the operator knows all that was in it.
+        edits: the user changes the source to another of the setting's variants.
+        recreations: a topic is deleted and created again with the same name.
+        restores: the operator's stored state is replaced by an older copy of it while the operator is down.
+        rivals: a second operator process starts, and both believe to lead.
     """
 
     rescales: int = 0
@@ -49,6 +53,10 @@ class Budget(NamedTuple):
     old_news: int = 0
     amnesia: int = 0
     wipes: int = 0
+    edits: int = 0
+    recreations: int = 0
+    restores: int = 0
+    rivals: int = 0
 
     def minus(self, kind: str, number: int = 1) -> "Budget":
         """What is left."""
@@ -73,6 +81,10 @@ class Setting:
         strategy: of assignment.
         are_drivers_early: whether drivers may start before anything is published; the operator makes no
             SparkApplication before that, but a driver may have its own coordinator, or outlive a deleted source.
+        variants: names of the clusters that are read, one tuple per version of the source that the user may choose.
+        is_bounded: whether reading ends where the splits end when they are found; later records are not read.
+        has_executors: whether a larger parallelism waits for executors.
+        may_lose: `onDataLoss: Continue`.
     """
 
     name: str
@@ -87,6 +99,15 @@ class Setting:
     begins_latest: bool = False
     strategy: str = "RoundRobin"
     are_drivers_early: bool = False
+    variants: tuple[tuple[str, ...], ...] = (("c",),)
+    is_bounded: bool = False
+    has_executors: bool = False
+    may_lose: bool = False
+
+    @property
+    def clusters(self) -> tuple[str, ...]:
+        """All clusters of all variants."""
+        return tuple(dict.fromkeys(name for variant in self.variants for name in variant))
 
 
 class World(NamedTuple):
@@ -97,11 +118,16 @@ class World(NamedTuple):
         stored: the checkpoint in the enumerator's document.
         published: the assignment document.
         desired: parallelism that the user wants.
-        broker: splits that exist (frozenset of ids).
-        delivered: split → number of records that the sink has, of its first ones, without a gap.
+        broker: splits that exist, and the lives of their topics (`brokers.Lives`).
+        delivered: split and life → number of records that the sink has, of its first ones, without a gap.
         drivers: one per host (`Driver`).
         old_assignment: an assignment document that somebody may still see, although a newer one is published.
         old_report: the same of a report.
+        spec: the variant of the source that the user wants.
+        backup: an older copy of the stored state.
+        rival: a second operator that also believes to lead; 0 if there is none.
+        stale: whose view of the stored state is older than the state: 1 the operator's, 2 the rival's, 0 nobody's.
+        late: an assignment that an operator has stored the state for, and publishes after a pause.
         budget: disturbances that may still happen.
     """
 
@@ -114,15 +140,29 @@ class World(NamedTuple):
     drivers: tuple[PartId, ...]
     old_assignment: PartId
     old_report: PartId
+    spec: int
+    backup: PartId
+    rival: PartId
+    stale: int
+    late: PartId
     budget: Budget
 
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """A running operator: its coordinator, and the scopes that it has asked since it started."""
+    """A running operator.
+
+    Attributes:
+        coordinator: the real one.
+        spec: variant of the source that it has seen last.
+        asked: scopes that it has asked since it started.
+        wrote: the assignment that it has published last; only where another operator may overwrite it.
+    """
 
     coordinator: SourceCoordinator[Any, Any]
+    spec: int = 0
     asked: frozenset[str] = frozenset()
+    wrote: PartId = 0
 
     @property
     def enumerator(self) -> DiscoveringSplitEnumerator[Any]:
@@ -139,19 +179,46 @@ def enumerator_of(coordinator: SourceCoordinator[Any, Any]) -> DiscoveringSplitE
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """Spark's checkpoint: the newest two entries of the offset log, and whether the commit log has the newest."""
+    """Spark's checkpoint.
 
-    before: StreamOffset = field(default_factory=StreamOffset)
-    last: StreamOffset = field(default_factory=StreamOffset)
+    Attributes:
+        before: last but one entry of the offset log, as text.
+        last: newest entry.
+        planned: what readers read between the two, as planned when `last` was logged.
+        is_committed: whether the commit log has `last`.
+    """
+
+    before: str = EMPTY
+    last: str = EMPTY
+    planned: Planned = ()
     is_committed: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Runner:
-    """A driver process; `is_busy` from logging a micro-batch until its end."""
+    """A driver process.
+
+    Attributes:
+        host: its state machine.
+        at: newest entry of the offset log that it knows, as text.
+        newest: assignment document that it has seen last; 0 if none.
+        settings: how readers connect, from all assignments that it has seen.
+        is_told: whether everything that `host` can tell stands in its report.
+        ready: number of readers for which executors are there; not counted unless the setting says so.
+        is_busy: from logging a micro-batch until its end.
+        has_closed: whether it has planned the micro-batch that tells the query to stop.
+        is_stopping: whether it has run that micro-batch.
+    """
 
     host: ReaderHost
+    at: str
+    newest: PartId = 0
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    is_told: bool = False
+    ready: int = 0
     is_busy: bool = False
+    has_closed: bool = False
+    is_stopping: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +231,7 @@ class Driver:
         report: its report document; None before the first.
         live: its newest process, if it runs.
         zombie: an older process that still runs.
+        is_done: whether its query has ended by itself.
     """
 
     name: str
@@ -171,6 +239,7 @@ class Driver:
     report: Any = None
     live: Runner | None = None
     zombie: Runner | None = None
+    is_done: bool = False
 
 
 class Table(Generic[T]):
@@ -200,4 +269,4 @@ class Table(Generic[T]):
         return len(self.values)
 
 
-Delivered: TypeAlias = Mapping[SplitId, int]
+Delivered: TypeAlias = Mapping[tuple[SplitId, int], int]

@@ -284,15 +284,19 @@ class HostRuntime:
         written: _Said | None = None
         while not self._is_closed:
             self._await_occasion(last, written)
-            with self._lock:
-                host, progress, self._is_urgent = self._host, self._progress, False
-                problems = tuple(self._problems)
-            if host is None or self._is_closed:
-                continue
+            if (said := self._report_now(sequence + 1)) is not None:
+                written, last = said, self._clock()
             sequence += 1
-            if self._write(host, sequence, progress, problems):
-                written, last = (host.durable, progress.alignment), self._clock()
-                self._reported = host
+
+    def _report_now(self, sequence: int) -> _Said | None:
+        """Write one report; returns what it says of progress, or None if it was not written."""
+        with self._lock:
+            host, progress, self._is_urgent = self._host, self._progress, False
+            problems = tuple(self._problems)
+        if host is None or self._is_closed or not self._write(host, sequence, progress, problems):
+            return None
+        self._reported = host
+        return host.durable, progress.alignment
 
     def _register(self) -> None:
         """Take an incarnation and say what this host holds; nothing is read before that."""

@@ -1,0 +1,82 @@
+"""Brokers in the explored world: which partitions exist, in which life of their topic, and what a client is told.
+
+The shipped adapter (`KafkaAdmin`) asks the client below instead of librdkafka's, so that listing, identities, start and
+stop offsets and the ends of partitions are computed by the code that ships.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, Final, TypeAlias
+
+from balanced_source.api import SplitId
+from balanced_source.connectors.kafka import Anchor, KafkaCluster
+from balanced_source_adapters.kafka_admin import KafkaAdmin
+from balanced_source_adapters.kafka_client import Topic
+
+Lives: TypeAlias = Mapping[SplitId, int]
+"""Partition that exists → how many topics of its name there were before."""
+
+FIRST_LIFE: Final = 0
+
+
+def identity_of(topic: str, life: int) -> str:
+    """Returns the topic id that brokers report."""
+    return f"{topic}-{life}"
+
+
+def life_of(identity: str | None) -> int:
+    """Returns which life of a topic an id names; a split without an id belongs to the first."""
+    return FIRST_LIFE if identity is None else int(identity.rsplit("-", 1)[1])
+
+
+def recreated(lives: Lives, cluster: str, topic: str) -> dict[SplitId, int]:
+    """Returns the partitions after a topic was deleted and created again with the same name."""
+    return {s: life + (s[:2] == (cluster, topic)) for s, life in lives.items()}
+
+
+class Client:
+    """Answers for one cluster. It has the methods of `ClusterClient` that the adapter calls.
+
+    Args:
+        cluster: name of the cluster.
+        lives: all partitions that exist, of any cluster.
+        records: number of records in each partition.
+    """
+
+    def __init__(self, cluster: str, lives: Lives, records: int) -> None:
+        self._lives = {s: life for s, life in lives.items() if s[0] == cluster}
+        self._records = records
+
+    def topic_names(self) -> list[str]:
+        return sorted({str(s[1]) for s in self._lives})
+
+    def topics(self, names: Collection[str]) -> dict[str, Topic]:
+        found: dict[str, Topic] = {}
+        for name in names:
+            members = {int(s[2]): life for s, life in self._lives.items() if s[1] == name}
+            if members:
+                found[name] = Topic(frozenset(members), identity_of(name, max(members.values())))
+        return found
+
+    def topic_ids(self, names: Collection[str]) -> dict[str, str]:
+        return {name: topic.topic_id for name, topic in self.topics(names).items()}
+
+    def ends(self, split_ids: Iterable[SplitId], anchor: Anchor) -> dict[SplitId, int]:
+        offset = 0 if anchor is Anchor.EARLIEST else self._records
+        return {s: offset for s in split_ids if s in self._lives}
+
+
+class Admin(KafkaAdmin):
+    """The shipped adapter with the client above.
+
+    Attributes:
+        lives: what exists while it is asked.
+        records: number of records in each partition while it is asked.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lives: Lives = {}
+        self.records = 0
+
+    def _client(self, cluster: KafkaCluster) -> Any:
+        return Client(cluster.name, self.lives, self.records)

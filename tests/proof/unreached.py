@@ -1,0 +1,96 @@
+"""What the exploration does not execute, and why: module, or module and function → the reason, in words."""
+
+from collections.abc import Mapping
+from typing import Final
+
+_LOADS: Final = "Loads of splits: weighted assignment and drift rebalances are tested and simulated, not explored."
+_EVENTS: Final = "Custom events between enumerator and readers: no connector that ships sends any."
+_ALIGNMENT: Final = "Alignment in event time: it changes how much a micro-batch reads, never who reads it."
+_TIME: Final = "No time passes here, so no deadline does."
+_MADE: Final = "Builds a part that the exploration replaces: threads, files, brokers or a web server."
+_PEOPLE: Final = "For people or for other processes: logs, numbers and problems; nothing is decided on them."
+_REFUSAL: Final = "Refuses a call that breaks the contract; nothing that is explored makes one."
+_OLDER: Final = "Reads documents of older versions, which tests with golden documents do."
+_ENDS_ITSELF: Final = "Queries with `trigger(availableNow=True)` are tested with Spark, not explored."
+_RUNTIME: Final = "The loop of the reporter thread; the exploration decides when a report is written."
+
+_LATER: Final = "The API server refuses a write, which is tried again; here a write is a step that may come late."
+
+_COORDINATOR: Final = "balanced_source.coordinator"
+_ENUMERATOR: Final = "balanced_source.connectors.discovery.enumerator:DiscoveringSplitEnumerator"
+_RUNTIME_OF: Final = "balanced_source_spark.host_runtime:HostRuntime"
+_PLANNER: Final = "balanced_source_spark.planner:StreamPlanner"
+
+REASONS: Final[Mapping[str, str]] = {
+    f"{_ENUMERATOR}._follow_drift": _LOADS,
+    f"{_ENUMERATOR}.handle_loads": _LOADS,
+    f"{_ENUMERATOR}._is_settled": _LOADS,
+    f"{_ENUMERATOR}.handle_source_change": _REFUSAL,
+    f"{_ENUMERATOR}.handle_alarm": _TIME,
+    f"{_ENUMERATOR}.blocked": _PEOPLE,
+    f"{_ENUMERATOR}.pending_splits": _PEOPLE,
+    f"{_COORDINATOR}.context:CoordinatorContext._check_registered": _REFUSAL,
+    f"{_COORDINATOR}.context:CoordinatorContext._checked": _REFUSAL,
+    f"{_COORDINATOR}.context:CoordinatorContext.send_event_to_reader": _EVENTS,
+    f"{_COORDINATOR}.context:CoordinatorContext.split_loads": _LOADS,
+    f"{_COORDINATOR}.context:CoordinatorContext.split_positions": _LOADS,
+    f"{_COORDINATOR}.coordinator:SourceCoordinator.handle": "Refuses early events; a rebalance by hand.",
+    f"{_COORDINATOR}.coordinator:SourceCoordinator.start": _REFUSAL,
+    f"{_COORDINATOR}.coordinator:SourceCoordinator.is_restored": _PEOPLE,
+    f"{_COORDINATOR}.coordinator:SourceCoordinator.rebuilt": "Local mode rebuilds its coordinator after an error.",
+    f"{_COORDINATOR}.coordinator:SourceCoordinator._deliver": _EVENTS,
+    f"{_COORDINATOR}.coordinator:SourceCoordinator._take_events": _EVENTS,
+    f"{_COORDINATOR}.coordinator:SourceCoordinator._observe_loads": _LOADS,
+    f"{_COORDINATOR}.coordinator:SourceCoordinator._on_rebalance": "A rebalance that the user asks for by hand.",
+    f"{_COORDINATOR}.coordinator:SourceCoordinator.waiting_for": _PEOPLE,
+    f"{_COORDINATOR}.coordinator:SourceCoordinator.close": _MADE,
+    f"{_COORDINATOR}.coordinator:_check_positive": _REFUSAL,
+    f"{_COORDINATOR}.loads": _LOADS,
+    f"{_COORDINATOR}.mailbox": _EVENTS,
+    f"{_COORDINATOR}.source_groups": _ALIGNMENT,
+    f"{_COORDINATOR}.state_codec:_upgrade_1": _OLDER,
+    f"{_COORDINATOR}.state_codec:_upgrade_host_1": _OLDER,
+    f"{_COORDINATOR}.recovery:_check_holders": "Two hosts that share a Spark checkpoint.",
+    f"{_COORDINATOR}.registration:with_reported": "Sources without the opt-in of FLIP-537; none ships.",
+    "balanced_source.host.alignment": _ALIGNMENT,
+    "balanced_source.host.cutting": "Hot splits that are cut: which reader reads a range, never which range.",
+    "balanced_source.host.machine:ReaderHost.send_event": _EVENTS,
+    "balanced_source.host.planning:_begin": _REFUSAL,
+    f"{_RUNTIME_OF}._await_occasion": _RUNTIME,
+    f"{_RUNTIME_OF}._keep_reporting": _RUNTIME,
+    f"{_RUNTIME_OF}._register": _LATER,
+    f"{_RUNTIME_OF}._write": _LATER,
+    f"{_RUNTIME_OF}._report_now": _LATER,
+    f"{_RUNTIME_OF}.base": "Refuses an assignment that breaks the contract; the search ends where one does.",
+    f"{_RUNTIME_OF}.settings": _ENDS_ITSELF,
+    f"{_RUNTIME_OF}._hand_over": _EVENTS,
+    f"{_RUNTIME_OF}.send_event": _EVENTS,
+    f"{_RUNTIME_OF}.check_problems": _PEOPLE,
+    f"{_RUNTIME_OF}.set_problem": _PEOPLE,
+    f"{_RUNTIME_OF}.close": _MADE,
+    f"{_RUNTIME_OF}.first_assignment": _ENDS_ITSELF,
+    f"{_RUNTIME_OF}.wait_until_assigned": _ENDS_ITSELF,
+    "balanced_source_spark.host_runtime:_log_problem": _PEOPLE,
+    "balanced_source_spark.host_runtime:_unassigned": _ENDS_ITSELF,
+    "balanced_source_spark.host_runtime:_unexpected": _EVENTS,
+    f"{_PLANNER}._admin": _MADE,
+    f"{_PLANNER}._admission": _MADE,
+    f"{_PLANNER}._ends": _MADE,
+    f"{_PLANNER}._gate": _MADE,
+    f"{_PLANNER}._runtime": _MADE,
+    f"{_PLANNER}._metrics": _MADE,
+    f"{_PLANNER}._aligner": _ALIGNMENT,
+    f"{_PLANNER}._group": _ALIGNMENT,
+    f"{_PLANNER}._said": _ALIGNMENT,
+    f"{_PLANNER}._ask_times": _ALIGNMENT,
+    f"{_PLANNER}._note": _PEOPLE,
+    f"{_PLANNER}._commit_on": "Commits to a consumer group are for other tools; nothing reads them back.",
+    f"{_PLANNER}._commit_to_group": "Commits to a consumer group are for other tools; nothing reads them back.",
+    f"{_PLANNER}._group_commits": "Commits to a consumer group are for other tools; nothing reads them back.",
+    f"{_PLANNER}._sample": "Sizes of records: they limit a micro-batch in bytes.",
+    f"{_PLANNER}.prepareForTriggerAvailableNow": _ENDS_ITSELF,
+    f"{_PLANNER}.latestOffset": _ENDS_ITSELF,
+    f"{_PLANNER}.initialOffset": "Answers with a constant, which the exploration begins with.",
+    f"{_PLANNER}.reportLatestOffset": _PEOPLE,
+    f"{_PLANNER}.stop": _MADE,
+}
