@@ -23,6 +23,7 @@ from balanced_source.host.alignment import RecordTime
 from balanced_source_adapters.kafka_client import ClusterClient, unanswered
 from balanced_source_adapters.kafka_config import NoSecrets, SecretReader, client_config
 from balanced_source_adapters.kafka_statistics import BrokerStatistics
+from balanced_source_adapters.keeper import Keeper
 
 Attributes: TypeAlias = Mapping[SplitId, Mapping[str, Any]]
 """What the assignment says of splits besides their positions."""
@@ -30,16 +31,37 @@ Attributes: TypeAlias = Mapping[SplitId, Mapping[str, Any]]
 IDLE: Final = 3600.0
 """Seconds after which a client that nobody used is given up."""
 
+_keeper: Final = Keeper()
+
 
 class KafkaAdmin:
-    """One admin client per cluster, made anew when the way to reach the cluster changes. Thread-safe."""
+    """One admin client per cluster, made anew when the way to reach the cluster changes. Thread-safe.
 
-    def __init__(self, secrets: SecretReader | None = None, *, client_id: str = "balanced-source") -> None:
+    Args:
+        secrets: resolves Secrets that clusters name.
+        client_id: what brokers see.
+        has_statistics: whether somebody looks at `statistics`.
+        idle: see `IDLE`.
+        keeper: fetches what clients have queued while nobody calls.
+    """
+
+    def __init__(
+        self,
+        secrets: SecretReader | None = None,
+        *,
+        client_id: str = "balanced-source",
+        has_statistics: bool = False,
+        idle: float = IDLE,
+        keeper: Keeper = _keeper,
+    ) -> None:
         self._secrets = secrets or NoSecrets()
         self._client_id = client_id
+        self._has_statistics = has_statistics
+        self._idle = idle
         self._clients: dict[str, tuple[dict[str, Any], ClusterClient]] = {}
         self._used: dict[str, float] = {}
         self._lock = threading.Lock()
+        keeper.add(self)
 
     def discover(self, call: DiscoverKafka) -> Discovered:
         """Execute a discovery.
@@ -144,17 +166,38 @@ class KafkaAdmin:
             clients = {name: client for name, (_, client) in self._clients.items()}
         return {name: client.statistics for name, client in clients.items()}
 
-    def _client(self, cluster: KafkaCluster) -> ClusterClient:
-        config, name, now = self._config(cluster), cluster.name, time.monotonic()
+    def tend(self) -> None:
+        """Fetch what the clients have queued, and give up those that nobody has used for long."""
+        now = time.monotonic()
         with self._lock:
-            self._used[name] = now
-            for idle in [n for n, at in self._used.items() if now - at > IDLE]:
-                self._clients.pop(idle, None)  # of a cluster that was taken out: it would try to connect for ever
-                del self._used[idle]
+            idle = [name for name, at in self._used.items() if now - at > self._idle]
+            # Of a cluster that was taken out: it would try to connect for ever. Closed when the lock is free.
+            closed = [self._clients.pop(name) for name in idle if name in self._clients]
+            for name in idle:
+                del self._used[name]
+            clients = [client for _, client in self._clients.values()]
+        for client in clients:
+            client.tend()
+        closed.clear()
+
+    def close(self) -> None:
+        """Give up all clients. The next call makes new ones."""
+        with self._lock:
+            closed = list(self._clients.values())
+            self._clients.clear()
+            self._used.clear()
+        closed.clear()
+
+    def _client(self, cluster: KafkaCluster) -> ClusterClient:
+        config, name = self._config(cluster), cluster.name
+        with self._lock:
+            self._used[name] = time.monotonic()
             known = self._clients.get(name)
             if known is None or known[0] != config:
-                known = (config, ClusterClient(name, config, is_read_committed=cluster.is_read_committed))
-                self._clients[name] = known
+                client = ClusterClient(
+                    name, config, is_read_committed=cluster.is_read_committed, has_statistics=self._has_statistics
+                )
+                known = self._clients[name] = (config, client)
             return known[1]
 
     def _config(self, cluster: KafkaCluster) -> dict[str, Any]:

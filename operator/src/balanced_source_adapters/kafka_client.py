@@ -55,6 +55,23 @@ _SILENT.propagate = False
 """librdkafka repeats itself every second while a broker is down; what it says is in our own errors."""
 
 
+class _Told:
+    """What a client has told in passing. It knows no client, so that no circle keeps an unused one alive."""
+
+    def __init__(self) -> None:
+        self.complaint: tuple[KafkaError, float] | None = None
+        self.statistics = BrokerStatistics()
+
+    def on_error(self, error: KafkaError) -> None:
+        """Take note of what a connection complains about."""
+        if error.code() != KafkaError._ALL_BROKERS_DOWN:
+            self.complaint = (error, time.monotonic())
+
+    def on_statistics(self, text: str) -> None:
+        """Take over newer statistics."""
+        self.statistics = parse(text)
+
+
 @dataclass(frozen=True, slots=True)
 class Topic:
     """What a cluster says of a topic: its partitions, and the id that tells it from a former topic of that name."""
@@ -67,21 +84,36 @@ class ClusterClient:
     """The admin client of one cluster, with what it said about itself. An `OffsetLookup`; thread-safe.
 
     Every method raises DiscoveryError: the cluster did not answer, or refused.
+
+    The client queues statistics, errors and log lines until they are fetched: `tend` has to be called now and then.
+
+    Args:
+        cluster: name, for errors.
+        config: of librdkafka.
+        is_read_committed: whether records of open transactions are not there yet.
+        has_statistics: whether somebody looks at `statistics`. If not, none are made: 60 MB a day.
     """
 
-    def __init__(self, cluster: str, config: Mapping[str, Any], *, is_read_committed: bool = True) -> None:
+    def __init__(
+        self,
+        cluster: str,
+        config: Mapping[str, Any],
+        *,
+        is_read_committed: bool = True,
+        has_statistics: bool = False,
+    ) -> None:
         self._cluster = cluster
         self._config = config
         self._isolation = IsolationLevel.READ_COMMITTED if is_read_committed else IsolationLevel.READ_UNCOMMITTED
-        self._complaint: tuple[KafkaError, float] | None = None
+        self._told = _Told()
         self._admin: Any = None
-        self._statistics = BrokerStatistics()
         try:
             settings: dict[str, Any] = {
                 "statistics.interval.ms": INTERVAL_MS,
                 **config,
-                "error_cb": self._on_error,
-                "stats_cb": self._on_statistics,
+                **({} if has_statistics else {"statistics.interval.ms": 0}),
+                "error_cb": self._told.on_error,
+                "stats_cb": self._told.on_statistics,
                 "logger": _SILENT,
             }
             self._admin = AdminClient(settings)
@@ -92,8 +124,12 @@ class ClusterClient:
     @property
     def statistics(self) -> BrokerStatistics:
         """Newest that the client told."""
+        self.tend()
+        return self._told.statistics
+
+    def tend(self) -> None:
+        """Fetch what the client has queued; else it grows without end."""
         self._admin.poll(0)
-        return self._statistics
 
     # --- topics -------------------------------------------------------------------------------------------------
 
@@ -192,7 +228,7 @@ class ClusterClient:
     def _listed(self, wanted: Wanted) -> Listed:
         listed = self._offsets.ask(wanted)
         if listed.answers and not listed.errors:
-            self._complaint = None
+            self._told.complaint = None
         return listed
 
     def _refresh(self, topic: str | None) -> None:
@@ -202,13 +238,6 @@ class ClusterClient:
             raise self._translated(error) from error
 
     # --- errors -------------------------------------------------------------------------------------------------
-
-    def _on_statistics(self, text: str) -> None:
-        self._statistics = parse(text)
-
-    def _on_error(self, error: KafkaError) -> None:
-        if error.code() != KafkaError._ALL_BROKERS_DOWN:
-            self._complaint = (error, time.monotonic())
 
     def _unanswered(self, listed: Listed) -> DiscoveryError:
         """The error for partitions without an answer; it has the answers of the others."""
@@ -225,7 +254,7 @@ class ClusterClient:
         error: KafkaError = raised.args[0]
         if self._admin is not None:
             self._admin.poll(0)  # delivers what the connections complained about
-        complaint, at = self._complaint or (None, 0.0)
+        complaint, at = self._told.complaint or (None, 0.0)
         if complaint is not None and time.monotonic() - at > _RECENT:
             complaint = None
         for candidate in (error, complaint):

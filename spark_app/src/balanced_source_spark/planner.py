@@ -77,7 +77,11 @@ class StreamPlanner:
 
     @cached_property
     def _admin(self) -> KafkaAdmin:
-        return KafkaAdmin(MountedSecrets(self._options.secrets_dir), client_id=client_id(self._options))
+        return KafkaAdmin(
+            MountedSecrets(self._options.secrets_dir),
+            client_id=client_id(self._options),
+            has_statistics=self._options.metrics_port is not None,
+        )
 
     @cached_property
     def _ends(self) -> Ends:
@@ -190,7 +194,7 @@ class StreamPlanner:
     def stop(self) -> None:
         """Close what was made; a part that fails to close keeps no other one open, and is told afterwards."""
         with ExitStack() as parts:
-            for name in ("_aligner", "_ends", "_group_commits", "_runtime"):
+            for name in ("_admin", "_aligner", "_ends", "_group_commits", "_runtime"):
                 if (part := self.__dict__.get(name)) is not None:
                     parts.callback(part.close)
 
