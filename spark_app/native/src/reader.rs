@@ -261,6 +261,9 @@ impl Reader {
 
     /// Stop fetching what was not read for so long; returns how many partitions are left.
     pub fn forget_idle(&mut self, age: Duration) -> Result<usize, ReadError> {
+        if self.partitions.iter().all(|partition| partition.used.elapsed() < age) {
+            return Ok(self.partitions.len()); // called after each use: as a rule there is nothing to do
+        }
         let (idle, kept): (Vec<_>, Vec<_>) = self.partitions.drain(..).partition(|p| p.used.elapsed() >= age);
         self.partitions = kept;
         self.numbers = self.partitions.iter().enumerate().map(|(i, p)| ((p.topic.clone(), p.number), i)).collect();

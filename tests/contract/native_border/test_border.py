@@ -194,6 +194,21 @@ def test_any_age_of_idle_partitions(scene: Scene, seconds: Any) -> None:
     scene.do(call("new"), call("begin", ranges=[(TOPIC, 1, 0, 7)]), call("forget_idle", seconds=seconds))
 
 
+@calm
+@given(asked=st.lists(valid, min_size=1, max_size=4))
+def test_partitions_that_were_forgotten_are_read_again_exactly(
+    scene: Scene, asked: list[list[tuple[str, int, int, int]]]
+) -> None:
+    """What was fetched before is thrown away with the assignment: none of it may come later, or hide what comes."""
+    steps = [(call("begin", ranges=each), call("read"), call("forget_idle", seconds=0.0)) for each in asked]
+    outcomes = scene.do(call("new"), *(step for each in steps for step in each))
+
+    for number, each in enumerate(asked):
+        read = outcomes[2 + 3 * number]
+        assert (read.error, read.ended) == (None, True)
+        assert_right(read, each)
+
+
 def test_rows_outlive_their_reader(scene: Scene) -> None:
     _, begun, outlived = scene.do(call("new"), call("begin", ranges=[(TOPIC, 0, 0, 150)]), call("batch_outlives"))
 

@@ -5,37 +5,28 @@ its position lost 3–7 % of the rows silently, because messages past a batch's 
 """
 
 import json
-import os
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
 
 from confluent_kafka import Consumer, KafkaException
 
 from balanced_source.errors import BalancedSourceError
 from balanced_source_adapters.kafka_config import without_secrets
+from balanced_source_spark.kafka.pool import Pool
 
-_idle: dict[str, list[Consumer]] = {}
-_lock = threading.Lock()
+_pool: Final[Pool[Consumer]] = Pool()
 
 
 @contextmanager
 def borrowed_consumer(config: Mapping[str, Any]) -> Iterator[Consumer]:
-    """A consumer with this configuration; kept for the next use, unless the use failed."""
-    key = _key(config)
-    with _lock:
-        pool = _idle.setdefault(key, [])
-        consumer = pool.pop() if pool else None
-    consumer = consumer or _made(config)
-    try:
+    """A consumer with this configuration; kept for the next use, unless the use failed.
+
+    The client id names its owner. A worker that serves many readers hands a consumer on to another one, see `Pool`.
+    """
+    with _pool.borrowed(_key(config), lambda: _made(config), owner=config.get("client.id")) as consumer:
         yield consumer
         consumer.unassign()
-    except BaseException:
-        consumer.close()
-        raise
-    with _lock:
-        _idle[key].append(consumer)
 
 
 def _made(config: Mapping[str, Any]) -> Consumer:
@@ -46,5 +37,4 @@ def _made(config: Mapping[str, Any]) -> Consumer:
 
 
 def _key(config: Mapping[str, Any]) -> str:
-    # The process is part of it: a consumer does not survive a fork.
-    return json.dumps([os.getpid(), sorted(config.items())])
+    return json.dumps(sorted((name, value) for name, value in config.items() if name != "client.id"))

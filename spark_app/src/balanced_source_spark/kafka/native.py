@@ -27,7 +27,11 @@ MAX_ROWS: Final = 32_768
 MAX_BYTES: Final = 8 << 20
 """Bytes of keys and values after which a record batch is full."""
 
-_pool: Final[Pool[Any]] = Pool()
+FORGET_AFTER: Final = 60.0
+"""Seconds after which a partition that the reader does not read any more is not fetched any more: it has another reader
+now, or it is idle, and then fetching it again costs a few milliseconds when a record arrives."""
+
+_pool: Final[Pool[Any]] = Pool(hand_on=lambda reader: reader.forget_idle(0.0))
 _told: Final[dict[int, float]] = {}
 
 
@@ -41,10 +45,11 @@ def read_ranges(ranges: Sequence[SplitRange], settings: RangeReaderSettings) -> 
     module = importlib.import_module(MODULE)
     wanted = [(str(r.split_id[1]), int(r.split_id[2]), int(r.start or 0), int(r.end or 0)) for r in ranges]
     try:
-        with _pool.borrowed(_key(settings), lambda: _open(module, settings)) as reader:
+        with _pool.borrowed(_key(settings), lambda: _open(module, settings), owner=settings.reader) as reader:
             reader.begin(wanted)
             while (batch := reader.next_batch()) is not None:
                 yield pa.record_batch(batch)
+            reader.forget_idle(FORGET_AFTER)
             _tell(settings, reader)
     except module.NativeOffsetsLost as error:
         raise OffsetsLostError(str(error)) from None
@@ -84,5 +89,7 @@ def _text(value: Any) -> str:
 
 
 def _key(settings: RangeReaderSettings) -> tuple[Any, ...]:
-    config = tuple(sorted((k, _text(v)) for k, v in settings.consumer(queue_per_split=True).items()))
-    return settings.cluster, settings.reader, settings.columns, settings.stall, config
+    """What consumers must have in common to stand in for each other: all but the client id, which names the reader."""
+    config = settings.consumer(queue_per_split=True)
+    same = tuple(sorted((k, _text(v)) for k, v in config.items() if k != "client.id"))
+    return settings.cluster, settings.columns, settings.stall, same

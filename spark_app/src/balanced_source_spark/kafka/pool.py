@@ -1,19 +1,23 @@
 """What outlives a micro-batch: Spark reuses its Python workers, so what a module holds survives.
 
 Spark gives a reader's task to any idle worker, so a worker may hold what another one will use, or never use it again.
-Hence a bound on how many are kept, and an age after which they are closed: a thread looks, for an idle worker runs no
-code of ours.
+Hence a bound on how many consumers are kept, and an age after which they are closed: a thread looks, for an idle worker
+runs no code of ours.
+
+A worker may serve more readers than it keeps consumers. A consumer is then handed on to the next reader: making another
+one, and closing one for it, takes half a second, which is many times what a small micro-batch takes.
 """
 
 import os
 import threading
 import time
 from collections.abc import Callable, Hashable, Iterator
-from contextlib import contextmanager
-from typing import Final, Generic, Protocol, TypeVar
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 MAX_KEPT: Final = 4
-"""Consumers that one worker keeps; the one that was used longest ago goes first."""
+"""Consumers that one worker keeps; with more readers, the one that was used longest ago is handed on."""
 
 MAX_IDLE: Final = 30.0
 """Seconds after which an unused consumer is closed. Spark ends an idle worker after a minute."""
@@ -22,67 +26,100 @@ MAX_IDLE: Final = 30.0
 class Closable(Protocol):
     """Something with connections."""
 
-    def close(self) -> None: ...  # pragma: no cover
+    def close(self) -> Any: ...  # pragma: no cover
 
 
 C = TypeVar("C", bound=Closable)
 
 
-class Pool(Generic[C]):
-    """Consumers that are not in use. Each is lent to one user at a time."""
+def _nothing(lent: Closable) -> None:
+    """A consumer that holds nothing of its former user needs no preparation."""
+    del lent
 
-    def __init__(self, *, max_kept: int = MAX_KEPT, max_idle: float = MAX_IDLE) -> None:
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Kept(Generic[C]):
+    consumer: C
+    key: Hashable
+    owner: Hashable
+    used: float
+
+
+class Pool(Generic[C]):
+    """Consumers that are not in use. Each is lent to one user at a time.
+
+    Args:
+        max_kept: see `MAX_KEPT`.
+        max_idle: see `MAX_IDLE`.
+        hand_on: makes a consumer forget what it has fetched for its former owner.
+    """
+
+    def __init__(
+        self, *, max_kept: int = MAX_KEPT, max_idle: float = MAX_IDLE, hand_on: Callable[[C], Any] = _nothing
+    ) -> None:
         self._max_kept = max_kept
         self._max_idle = max_idle
+        self._hand_on = hand_on
         self._lock = threading.Lock()
-        self._kept: list[tuple[float, Hashable, C]] = []
+        self._kept: list[_Kept[C]] = []
         self._process = os.getpid()
         self._sweeper: threading.Thread | None = None
 
     @contextmanager
-    def borrowed(self, key: Hashable, make: Callable[[], C]) -> Iterator[C]:
-        """One that was kept under this key, else a new one; kept afterwards, unless its use failed."""
-        lent = self._take(key)
+    def borrowed(self, key: Hashable, make: Callable[[], C], *, owner: Hashable = None) -> Iterator[C]:
+        """Lend a consumer; it is kept afterwards, unless its use failed.
+
+        Args:
+            key: consumers of one key are interchangeable.
+            make: makes a consumer.
+            owner: gets the consumer that it used last, if that is kept; else a new one while there is room, else the
+                one of the same key that was used longest ago.
+        """
+        lent, is_other = self._take(key, owner)
         if lent is None:
             lent = make()
         try:
+            if is_other:
+                self._hand_on(lent)
             yield lent
         except BaseException:
             lent.close()
             raise
-        self._put(key, lent)
+        self._put(_Kept(consumer=lent, key=key, owner=owner, used=time.monotonic()))
 
     def idle(self) -> list[C]:
-        """All that are kept."""
+        """Return all that are kept."""
         with self._lock:
-            return [kept for _, _, kept in self._kept]
+            return [kept.consumer for kept in self._kept]
 
     def sweep(self, now: float) -> None:
         """Close what was not used for too long."""
         with self._lock:
-            old = [kept for used, _, kept in self._kept if now - used >= self._max_idle]
-            self._kept = [entry for entry in self._kept if now - entry[0] < self._max_idle]
-        for kept in old:
-            kept.close()
+            old = [kept for kept in self._kept if now - kept.used >= self._max_idle]
+            self._kept = [kept for kept in self._kept if now - kept.used < self._max_idle]
+        _close(old)
 
-    def _take(self, key: Hashable) -> C | None:
+    def _take(self, key: Hashable, owner: Hashable) -> tuple[C | None, bool]:
+        """Return a consumer that fits, if there is one, and whether it was another owner's."""
         with self._lock:
             if self._process != os.getpid():  # after a fork: librdkafka's threads stayed behind
                 self._kept, self._process, self._sweeper = [], os.getpid(), None
-            for number, (_, kept_key, kept) in enumerate(self._kept):
-                if kept_key == key:
-                    del self._kept[number]
-                    return kept
-        return None
+            fitting = [kept for kept in self._kept if kept.key == key]
+            own = next((kept for kept in fitting if kept.owner == owner), None)
+            is_full = len(self._kept) >= self._max_kept
+            taken = own or (fitting[0] if fitting and is_full else None)
+            if taken is None:
+                return None, False
+            self._kept.remove(taken)
+            return taken.consumer, own is None
 
-    def _put(self, key: Hashable, lent: C) -> None:
+    def _put(self, lent: _Kept[C]) -> None:
         with self._lock:
-            self._kept.append((time.monotonic(), key, lent))
-            surplus = [kept for _, _, kept in self._kept[: -self._max_kept]]
+            self._kept.append(lent)
+            surplus = self._kept[: -self._max_kept]
             del self._kept[: -self._max_kept]
             self._start_sweeper()
-        for kept in surplus:
-            kept.close()
+        _close(surplus)
 
     def _start_sweeper(self) -> None:
         if self._sweeper is None:
@@ -93,3 +130,9 @@ class Pool(Generic[C]):
         while True:
             time.sleep(self._max_idle / 2)
             self.sweep(time.monotonic())
+
+
+def _close(all_of: list[_Kept[C]]) -> None:
+    for kept in all_of:
+        with suppress(Exception):  # one that fails to close must not keep the others open
+            kept.consumer.close()
