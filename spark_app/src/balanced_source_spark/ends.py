@@ -125,7 +125,7 @@ class Ends:
             DiscoveryError: a cluster did not answer within `timeout` seconds.
         """
         deadline = time.monotonic() + timeout
-        while missing := [s for s in split_ids if s not in self.get(split_ids)]:
+        while missing := _without(split_ids, self.get(split_ids)):
             if time.monotonic() > deadline:
                 raise DiscoveryError(
                     f"ends of {len(missing)} splits unknown after {timeout:.0f} s, e.g. {missing[0]}: is the "
@@ -172,3 +172,7 @@ class Ends:
         self._troubled.pop(scope, None)
         if self._told.pop(scope, None) is not None:
             self._tell(scope, None)
+
+
+def _without(split_ids: Iterable[SplitId], known: Mapping[SplitId, int]) -> list[SplitId]:
+    return [s for s in split_ids if s not in known]

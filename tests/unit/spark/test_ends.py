@@ -43,6 +43,19 @@ def test_a_query_that_ends_by_itself_waits_for_all_ends() -> None:
     assert Ends(Clusters(refusals=3), retry=0.0).get_all([A, B], timeout=30) == {A: 7, B: 7}
 
 
+def test_it_looks_at_all_splits_at_once() -> None:
+    """Not once for each split: a query of ten thousand would look ten thousand times."""
+    asked: list[int] = []
+
+    def ask(_: str, split_ids: Iterable[SplitId]) -> Mapping[SplitId, int]:
+        asked.append(len(list(split_ids)))
+        return dict.fromkeys(many, 7)
+
+    many: list[SplitId] = [("a", "t", number) for number in range(50)]
+    assert Ends(ask, fresh=0.0).get_all(many, timeout=30) == dict.fromkeys(many, 7)
+    assert asked == [50]
+
+
 def test_and_says_so_when_they_do_not_come() -> None:
     with pytest.raises(DiscoveryError, match="1 splits unknown"):
         Ends(Clusters(refusals=1_000_000)).get_all([A, B], timeout=0.05)
