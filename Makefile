@@ -103,3 +103,8 @@ bench-read: native ## Reading beside Spark's own Kafka source and a bare loop (Q
 	@PYTHONPATH=tests:. $(RUN) benchmarks.bench_read $(if $(QUICK),--quick,) $(if $(FLINK),--flink,) $(ARGS)
 
 .PHONY: native test-native bench-read
+
+soak: testbed native ## 50 sources with rescales for HOURS (2 by default; SMOKE=1: three minutes): does anything grow?
+	@PYTHONPATH=tests:operator/src:spark_app/src $(RUN) soak --hours $(or $(HOURS),$(if $(SMOKE),0.05,2)) $(SOAK)
+
+.PHONY: soak

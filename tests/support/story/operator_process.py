@@ -63,6 +63,11 @@ class OperatorProcess:
             return ""
         return self._child.log.read_text()
 
+    @property
+    def pid(self) -> int:
+        """Process id of the newest run; 0 before the first."""
+        return self._child.pid if self._child is not None else 0
+
     def kill(self) -> None:
         """End it at once, wherever it is."""
         if self._child is not None:

@@ -1,0 +1,112 @@
+"""``python -m soak``: hours of many sources with rescales; fails if anything grows."""
+
+import json
+import random
+import tempfile
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+from rich.console import Console
+
+from soak.slopes import Sample, judge
+from soak.world import World
+from testbed.progress import Progress
+
+HOUR: Final = 3600.0
+
+WARM_UP: Final = 20 / 60
+"""Hours that do not count: caches fill, and allocators settle."""
+
+TELL_EVERY: Final = 60.0
+"""Seconds between two lines of progress."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pace:
+    """How long, and seconds between two rescales and two samples."""
+
+    hours: float
+    rescale_every: float
+    sample_every: float
+
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+console = Console(highlight=False, soft_wrap=True)
+
+
+@app.command()
+def main(  # noqa: PLR0917 - options of the command line
+    hours: Annotated[float, typer.Option(help="How long; a third of a run below one hour is warm-up.")] = 2.0,
+    sources: Annotated[int, typer.Option(help="How many BalancedSources.")] = 50,
+    workers: Annotated[int, typer.Option(help="Processes that read.")] = 2,
+    rate: Annotated[int, typer.Option(help="Records per second, over all sources.")] = 500,
+    interval: Annotated[float, typer.Option(help="Seconds between two micro-batches of a source.")] = 5.0,
+    rescale_every: Annotated[float, typer.Option(help="Seconds between two rescales.")] = 10.0,
+    sample_every: Annotated[float, typer.Option(help="Seconds between two samples.")] = 15.0,
+    reader: Annotated[str, typer.Option(help="auto, native or python.")] = "auto",
+    seed: Annotated[int, typer.Option(help="Of the rescales.")] = 1,
+    folder: Annotated[Path | None, typer.Option(help="Where everything goes; a temporary folder by default.")] = None,
+) -> None:
+    """Run, and print a verdict; exit code 1 when something grows too fast or tasks fail."""
+    run_dir = folder or Path(tempfile.mkdtemp(prefix="balanced-source-soak-"))
+    console.print(f"soak: seed={seed} folder={run_dir}", markup=False)
+    world = World(
+        run_dir,
+        sources=sources,
+        workers=workers,
+        rate=rate,
+        interval=interval,
+        reader=reader,
+        progress=Progress(console),
+    )
+    with world:
+        world.wait_until_all_read()
+        pace = Pace(hours=hours, rescale_every=rescale_every, sample_every=sample_every)
+        samples = _watch(world, run_dir / "samples.jsonl", pace, random.Random(seed))
+        lag = world.produced - world.rows
+    is_short = hours < 1
+    verdict = judge(samples, warm_up=hours / 3 if is_short else WARM_UP, is_short=is_short)
+    failures = [*verdict.failures, *([f"{world.failed} tasks failed"] if world.failed else [])]
+    for failure in failures:
+        console.print(f"soak: {failure}", markup=False)
+    console.print(f"soak: {world.rows} rows read, {lag} records behind at the end", markup=False)
+    console.print(str(verdict).replace("OK", "FAILED") if failures else str(verdict), markup=False)
+    raise typer.Exit(1 if failures else 0)
+
+
+def _watch(world: World, file: Path, pace: Pace, dice: random.Random) -> list[Sample]:
+    """Rescale and take samples until the time is over."""
+    began = time.monotonic()
+    due = {"rescale": began, "sample": began, "tell": began}
+    samples: list[Sample] = []
+    rescales = 0
+    with file.open("w") as out:
+        while (now := time.monotonic()) - began < pace.hours * HOUR:
+            if now >= due["rescale"]:
+                due["rescale"] = now + pace.rescale_every
+                world.rescale(dice)
+                rescales += 1
+            if now >= due["sample"]:
+                due["sample"] = now + pace.sample_every
+                samples.append(world.sample((now - began) / HOUR))
+                out.write(json.dumps(asdict(samples[-1])) + "\n")
+                out.flush()
+            if now >= due["tell"]:
+                due["tell"] = now + TELL_EVERY
+                console.print(_line(samples[-1], world.rows, rescales), markup=False)
+            time.sleep(max(0.0, min(due.values()) - time.monotonic()))
+    return samples
+
+
+def _line(sample: Sample, rows: int, rescales: int) -> str:
+    figures = ", ".join(
+        f"{name} {found['mib']:.0f} MiB {found['threads']:.0f} threads {found['fds']:.0f} fds"
+        for name, found in sample.processes.items()
+    )
+    return f"soak: {sample.at * 60:.0f} min, {rescales} rescales, {rows} rows: {figures}"
+
+
+app()
