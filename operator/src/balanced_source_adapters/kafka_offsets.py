@@ -26,6 +26,9 @@ PATIENCE: Final = 1.0
 RENEW: Final = (0.05, 1.0)
 """Seconds between two looks at the metadata on behalf of a partition without an answer: at first, and at most."""
 
+RENEW_TIMEOUT: Final = 2.0
+"""Seconds for such a look: the client library may ask a broker that hangs, and another one the next time."""
+
 MANY: Final = 16
 """Topics: with more of them the metadata of the whole cluster is cheaper than a request for each."""
 
@@ -154,18 +157,19 @@ class OffsetRequests:
 
     def ask(self, wanted: Wanted) -> Listed:
         """Return offsets of partitions, after a second try with newer metadata for those without an answer."""
-        failed = self._renew(s for s in wanted if self._leader(s) is None)
+        failed = self._renew((s for s in wanted if self._leader(s) is None), self._timeout)
         listed = self._asked(wanted)
         missing = {s: spec for s, spec in wanted.items() if s not in listed.answers}
         if due := self._due(missing):
-            failed |= self._renew(due)
+            failed |= self._renew(due, min(RENEW_TIMEOUT, self._timeout))
             again = self._asked(missing)
             answers = {**listed.answers, **again.answers}
             listed = Listed(answers={s: answers[s] for s in wanted if s in answers}, errors=again.errors)
         with self._lock:
             self._due_at = {s: due for s, due in self._due_at.items() if s not in listed.answers}
-        errors = {s: error for s, error in {**listed.errors, **failed}.items() if s not in listed.answers}
-        return Listed(answers=listed.answers, errors=errors)
+        # Why there is no metadata explains the silence of a whole cluster, but not that of one broker.
+        errors = {**failed, **listed.errors} if listed.answers else {**listed.errors, **failed}
+        return Listed(answers=listed.answers, errors={s: e for s, e in errors.items() if s not in listed.answers})
 
     def _leader(self, split_id: SplitId) -> int | None:
         """None if the partition does not exist, as far as is known; negative while it has no leader."""
@@ -178,7 +182,7 @@ class OffsetRequests:
         with self._lock:
             return [s for s in splits if s not in self._due_at or now >= self._due_at[s][0]]
 
-    def _renew(self, splits: Iterable[SplitId]) -> dict[SplitId, KafkaError]:
+    def _renew(self, splits: Iterable[SplitId], timeout: float) -> dict[SplitId, KafkaError]:
         """Ask for the leaders of partitions anew, where that is due; errors of those that cannot be asked for."""
         due, now = self._due(splits), self._clock()
         with self._lock:
@@ -187,17 +191,17 @@ class OffsetRequests:
                 self._due_at[split_id] = now + delay, min(2 * delay, self._renew_most)
         names = {str(s[1]) for s in due}
         try:
-            failed = self._looked_up(names) if names else {}
+            failed = self._looked_up(names, timeout) if names else {}
         except KafkaException as error:
             return dict.fromkeys(due, error.args[0])
         return {s: failed[str(s[1])] for s in due if str(s[1]) in failed}
 
-    def _looked_up(self, names: Collection[str]) -> dict[str, KafkaError]:
+    def _looked_up(self, names: Collection[str], timeout: float) -> dict[str, KafkaError]:
         """Take over what the cluster says of topics; errors of topics other than that they do not exist."""
         errors: dict[str, KafkaError] = {}
-        everything = self._metadata(None) if len(names) > MANY else {}
+        everything = self._metadata(None, timeout) if len(names) > MANY else {}
         for name in names:
-            topic = (everything or self._metadata(name)).get(name)
+            topic = (everything or self._metadata(name, timeout)).get(name)
             if topic is None or topic.error is not None:
                 self._leaders.pop(name, None)
                 if topic is not None and topic.error.code() not in NOT_THERE:
@@ -206,8 +210,8 @@ class OffsetRequests:
                 self._leaders[name] = {number: partition.leader for number, partition in topic.partitions.items()}
         return errors
 
-    def _metadata(self, topic: str | None) -> Mapping[str, Any]:
-        topics: Mapping[str, Any] = self._admin.list_topics(topic, timeout=self._timeout).topics
+    def _metadata(self, topic: str | None, timeout: float) -> Mapping[str, Any]:
+        topics: Mapping[str, Any] = self._admin.list_topics(topic, timeout=timeout).topics
         return topics
 
     # --- offsets ------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from confluent_kafka import OFFSET_INVALID, IsolationLevel, KafkaError, KafkaExc
 from confluent_kafka.admin import OffsetSpec
 
 from balanced_source.api import SplitId
-from balanced_source_adapters.kafka_offsets import MANY, Listed, OffsetRequests
+from balanced_source_adapters.kafka_offsets import MANY, RENEW_TIMEOUT, Listed, OffsetRequests
 
 A: SplitId = ("c", "t", 0)
 B: SplitId = ("c", "t", 1)
@@ -162,6 +162,25 @@ def test_a_cluster_that_gives_no_metadata_is_an_error_of_all_its_partitions() ->
 
     assert (listed.answers, {e.code() for e in listed.errors.values()}) == ({}, {KafkaError._TRANSPORT})
     assert set(listed.errors) == {A, B}
+
+
+def test_a_broker_that_hangs_while_metadata_is_asked_for_is_named_as_what_it_is() -> None:
+    """The metadata was asked of the same broker; the other leader's answer does not wait for it for long."""
+    scene = Scene()
+    scene.ends(A, B)
+    scene.brokers.hung[2] = []
+    timeouts: list[float] = []
+
+    def hang(*_: Any, timeout: float) -> Any:
+        timeouts.append(timeout)
+        raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
+
+    scene.brokers.list_topics = hang  # type: ignore[method-assign, assignment]
+    listed = scene.ask(A, B)
+
+    assert (set(listed.answers), listed.errors[B].code()) == ({A}, KafkaError.REQUEST_TIMED_OUT)
+    assert "broker 2" in listed.errors[B].str()
+    assert timeouts == [RENEW_TIMEOUT]
 
 
 def test_many_topics_cost_one_look_at_the_metadata() -> None:
