@@ -161,10 +161,11 @@ class KafkaAdmin:
         self._client(cluster).commit(group, offsets)
 
     def statistics(self) -> Mapping[str, BrokerStatistics]:
-        """Of the clients made so far, by cluster."""
+        """Of the clients that have told any so far, by cluster."""
         with self._lock:
             clients = {name: client for name, (_, client) in self._clients.items()}
-        return {name: client.statistics for name, client in clients.items()}
+        told = {name: client.statistics for name, client in clients.items()}
+        return {name: statistics for name, statistics in told.items() if statistics is not None}
 
     def tend(self) -> None:
         """Fetch what the clients have queued, and give up those that nobody has used for long."""

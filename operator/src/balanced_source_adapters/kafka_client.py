@@ -60,7 +60,7 @@ class _Told:
 
     def __init__(self) -> None:
         self.complaint: tuple[KafkaError, float] | None = None
-        self.statistics = BrokerStatistics()
+        self.statistics: BrokerStatistics | None = None
 
     def on_error(self, error: KafkaError) -> None:
         """Take note of what a connection complains about."""
@@ -122,8 +122,8 @@ class ClusterClient:
         self._offsets = OffsetRequests(self._admin, self._isolation, timeout=REQUEST_TIMEOUT)
 
     @property
-    def statistics(self) -> BrokerStatistics:
-        """Newest that the client told."""
+    def statistics(self) -> BrokerStatistics | None:
+        """Newest that the client told; None before the first."""
         self.tend()
         return self._told.statistics
 

@@ -18,14 +18,14 @@ class BrokerStatistics:
 
     Attributes:
         connected: brokers with a connection that is up.
-        rtt: seconds of the slowest broker's mean round trip; 0.0 while none is known.
+        rtt: seconds of the slowest broker's mean round trip; None while none is known.
         throttle: seconds that the most throttled broker held back its answers on average: a quota at work.
         requests: sent since the client began.
         timeouts: of those without an answer in time.
     """
 
     connected: int = 0
-    rtt: float = 0.0
+    rtt: float | None = None
     throttle: float = 0.0
     requests: int = 0
     timeouts: int = 0
@@ -37,7 +37,7 @@ def parse(text: str) -> BrokerStatistics:
     brokers = list(document.get("brokers", {}).values())
     return BrokerStatistics(
         connected=sum(broker.get("state") == "UP" for broker in brokers),
-        rtt=_worst(brokers, "rtt") / _MICROS,
+        rtt=rtt / _MICROS if (rtt := _worst(brokers, "rtt")) else None,
         throttle=_worst(brokers, "throttle") / _MILLIS,
         requests=sum(broker.get("tx", 0) for broker in brokers),
         timeouts=sum(broker.get("req_timeouts", 0) for broker in brokers),

@@ -58,7 +58,8 @@ class DriverMetrics:
         """What the clients of the planning process told of their clusters."""
         for cluster, told in statistics.items():
             self._connected.labels(self._source, cluster).set(told.connected)
-            self._rtt.labels(self._source, cluster).set(told.rtt)
+            if told.rtt is not None:
+                self._rtt.labels(self._source, cluster).set(told.rtt)
             self._throttle.labels(self._source, cluster).set(told.throttle)
 
     def _gauge(self, name: str, text: str, *labels: str) -> Gauge:

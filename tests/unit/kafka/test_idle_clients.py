@@ -76,7 +76,10 @@ def test_what_a_client_queues_is_fetched_although_nobody_calls_it(bootstrap: str
     admin.begins(cluster(bootstrap), [("c", "t", 0)])
     (_, client), *_ = admin._clients.values()
 
-    wait_until(lambda: client._told.statistics.requests > 0, 60, "statistics that the keeper has fetched")
+    def has_fetched() -> bool:
+        return client._told.statistics is not None and client._told.statistics.requests > 0
+
+    wait_until(has_fetched, 60, "statistics that the keeper has fetched")
 
 
 def test_clients_that_nobody_uses_are_closed_although_nobody_calls_their_admin(bootstrap: str) -> None:

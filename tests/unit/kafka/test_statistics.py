@@ -36,6 +36,16 @@ def test_statistics_are_metrics_by_cluster() -> None:
     assert metrics.registry.get_sample_value("balanced_source_host_kafka_rtt_seconds", labels) == 0.5
 
 
+def test_a_round_trip_that_nobody_has_measured_is_unknown_and_not_0() -> None:
+    metrics = DriverMetrics("orders", port=None)
+
+    metrics.note_brokers({"east": parse(json.dumps({"brokers": {"a:1/1": {"state": "UP", "rtt": {"avg": 0}}}}))})
+
+    labels = {"source": "orders", "cluster": "east"}
+    assert metrics.registry.get_sample_value("balanced_source_host_kafka_brokers_connected", labels) == 1
+    assert metrics.registry.get_sample_value("balanced_source_host_kafka_rtt_seconds", labels) is None
+
+
 @pytest.mark.scenario("H12")
 def test_the_rack_comes_from_where_the_reader_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Set: used; absent or empty: ignored; asked when a split is read, as upstream's supplier is."""
