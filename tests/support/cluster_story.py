@@ -5,6 +5,7 @@ is the product's own state machine; the Spark operator is three lines that say R
 """
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
@@ -17,7 +18,7 @@ from balanced_source.documents import increments
 from balanced_source.documents.assignment import Assignment
 from balanced_source.documents.parts import assemble, part_names, parts_of
 from balanced_source.documents.storage import pack
-from balanced_source.errors import StateError
+from balanced_source.errors import InvalidSpecError, StateError
 from balanced_source_operator.controller.translate import to_source
 from balanced_source_operator.metrics import Metrics
 from balanced_source_operator.resources.documents import blob_of
@@ -180,6 +181,7 @@ class Story:
 
     def __post_init__(self) -> None:
         self.server = FakeKubernetes(clock=clock)
+        self._source = None
         self.documents = Documents(self.server)
         self.driver: Driver = Driver(self.documents, self.broker)  # type: ignore[arg-type] # the same by duck typing
 
@@ -273,8 +275,9 @@ class Story:
         stored = self.documents.text("enumerator")
         spec = self.server.find(BALANCED_SOURCE, NAMESPACE, "orders")
         if stored is not None and spec is not None:
-            source = to_source(parse_spec(spec["spec"]), self.metadata)
-            state = state_codec.decode(stored, source, uid=UID).coordinator
+            with contextlib.suppress(InvalidSpecError):
+                self._source = to_source(parse_spec(spec["spec"]), self.metadata)
+            state = state_codec.decode(stored, self._source, uid=UID).coordinator
             if (state.lineage, state.epoch) < (found.lineage, found.epoch):
                 self.broken.append(f"epoch {found.epoch} was published before it was stored")
 

@@ -8,12 +8,19 @@ import asyncio
 import enum
 import itertools
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final, TypeAlias
 
-from balanced_source_operator.kube.port import ConflictError, KubernetesError, Manifest, UnknownKindError
+from balanced_source_operator.kube.port import (
+    ConflictError,
+    KubernetesError,
+    Manifest,
+    RefusedError,
+    UnknownKindError,
+)
 from balanced_source_operator.resources.kinds import (
     BALANCED_SOURCE,
     CONFIG_MAP,
@@ -33,6 +40,8 @@ INSTALLED: Final = (*BUILT_IN, BALANCED_SOURCE, KUBEFLOW_APPLICATION)
 
 WithStatus: Final = frozenset({BALANCED_SOURCE})
 """Kinds whose status is a subresource; that of Kubeflow's application is written by its own operator, here a test."""
+
+_NAME: Final = re.compile(r"[a-z0-9]([-.a-z0-9]*[a-z0-9])?")
 
 COLLECTION_DELAY: Final = 0.1
 """Seconds until the garbage collector looks at an object that was written."""
@@ -61,6 +70,7 @@ class FakeKubernetes:
     clock: Callable[[], float] = lambda: 0.0
     objects: dict[Key, dict[str, Any]] = field(default_factory=dict)
     _applied: dict[Key, Manifest] = field(default_factory=dict)
+    _denied: dict[tuple[str, Kind], RefusedError] = field(default_factory=dict)
     _watchers: list[Watcher] = field(default_factory=list)
     _revisions: "itertools.count[int]" = field(default_factory=lambda: itertools.count(1))
 
@@ -85,6 +95,17 @@ class FakeKubernetes:
             tell(kind, "ADDED", copied(manifest))
         return lambda: self._watchers.remove(tell)
 
+    def deny(self, error: RefusedError, *, kind: Kind, verbs: Iterable[str]) -> Callable[[], None]:
+        """Refuse calls of clients, as rights, webhooks and policies do; returns how to allow them again."""
+        keys = [(verb, kind) for verb in verbs]
+        self._denied.update(dict.fromkeys(keys, error))
+        return lambda: [self._denied.pop(key, None) for key in keys] and None
+
+    def check_allowed(self, verb: str, kind: Kind) -> None:
+        """Refuse what is denied."""
+        if (error := self._denied.get((verb, kind))) is not None:
+            raise RefusedError(f"{kind.plural}: {error}", status=error.status)
+
     # --- what the API server does -------------------------------------------------------------------------------
 
     def find(self, kind: Kind, namespace: str, name: str) -> Any:
@@ -102,6 +123,9 @@ class FakeKubernetes:
         """Create; a uid that is given stays (a real server makes one)."""
         self._check(kind)
         key = _key(kind, manifest)
+        if not _NAME.fullmatch(key[2]):
+            words = f'{kind.kind} "{key[2]}" is invalid: metadata.name: Invalid value: "{key[2]}"'
+            raise RefusedError(f"{kind.plural} {key[2]}: {words}", status=422)
         if key in self.objects:
             raise ConflictError(f"{kind.plural} {key[2]} already exists")
         made = copied(manifest)
@@ -214,12 +238,14 @@ class FakeClient:
     async def apply(self, kind: Kind, manifest: Manifest) -> Manifest:
         return await self._call("apply", kind, _key(kind, manifest)[2], lambda: self._server.apply(kind, manifest))
 
-    async def patch_status(self, kind: Kind, namespace: str, name: str, status: Manifest) -> None:
-        def patch() -> None:
-            if self._server.find(kind, namespace, name) is not None:
-                self._server.edit(kind, namespace, name, {"status": status})
+    async def patch_status(self, kind: Kind, namespace: str, name: str, status: Manifest) -> Manifest | None:
+        def patch() -> Manifest | None:
+            if self._server.find(kind, namespace, name) is None:
+                return None
+            return self._server.edit(kind, namespace, name, {"status": status})
 
-        await self._call("patch status", kind, name, patch)
+        patched: Manifest | None = await self._call("patch status", kind, name, patch)
+        return patched
 
     async def delete(self, kind: Kind, namespace: str, name: str, *, uid: str) -> None:
         def delete() -> None:
@@ -238,6 +264,7 @@ class FakeClient:
             raise ProcessKilledError
         if fault is Fault.LOST_REQUEST:
             raise KubernetesError("the API server does not answer: request lost")
+        self._server.check_allowed(verb, kind)
         result = do()
         if fault is Fault.LOST_RESPONSE:
             raise KubernetesError("the API server does not answer: response lost")

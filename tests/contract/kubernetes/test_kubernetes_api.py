@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from balanced_source_operator.kube.port import ConflictError, KubernetesApi, UnknownKindError
+from balanced_source_operator.kube.port import ConflictError, KubernetesApi, RefusedError, UnknownKindError
 from balanced_source_operator.resources.kinds import BALANCED_SOURCE, CONFIG_MAP, ROLE, Kind
 from support.builders import spec_json
 
@@ -146,7 +146,10 @@ async def test_to_apply_the_same_again_changes_nothing(api: KubernetesApi, names
 async def test_the_status_is_merged_and_nothing_else(api: KubernetesApi, namespace: str) -> None:
     made = await api.create(BALANCED_SOURCE, source(namespace))
 
-    await api.patch_status(BALANCED_SOURCE, namespace, "orders", {"epoch": 3, "readers": 2})
+    first = await api.patch_status(BALANCED_SOURCE, namespace, "orders", {"epoch": 3, "readers": 2})
+    assert first is not None
+    assert first["status"]["epoch"] == 3
+    assert int(first["metadata"]["resourceVersion"]) > int(made["metadata"]["resourceVersion"])
     await api.patch_status(BALANCED_SOURCE, namespace, "orders", {"readers": 4})
 
     found = await api.get(BALANCED_SOURCE, namespace, "orders")
@@ -171,7 +174,14 @@ async def test_a_replacement_of_the_spec_leaves_the_status(api: KubernetesApi, n
 
 
 async def test_a_status_for_what_is_gone_is_no_error(api: KubernetesApi, namespace: str) -> None:
-    await api.patch_status(BALANCED_SOURCE, namespace, "orders", {"epoch": 3})
+    assert await api.patch_status(BALANCED_SOURCE, namespace, "orders", {"epoch": 3}) is None
+
+
+async def test_a_refusal_has_the_status_and_the_words_of_the_server(api: KubernetesApi, namespace: str) -> None:
+    with pytest.raises(RefusedError, match=r'ConfigMap "UPPER" is invalid: metadata\.name: Invalid value') as raised:
+        await api.create(CONFIG_MAP, config_map(namespace, "UPPER"))
+
+    assert raised.value.status == 422
 
 
 async def test_only_this_very_object_is_deleted(api: KubernetesApi, namespace: str) -> None:

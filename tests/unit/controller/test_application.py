@@ -12,6 +12,7 @@ from balanced_source_operator.controller.application import (
     Sightings,
     Wanted,
     decide,
+    stop,
 )
 from balanced_source_operator.resources.kinds import SECRETS_ANNOTATION
 from support.builders import driver_pod, spark_application
@@ -30,7 +31,7 @@ def decision(
     **changes: Any,
 ) -> Decision:
     """What is decided at `now` about applications that are in their states since `since`."""
-    wanted = {"base": "orders", "spec_hash": "h", "is_suspended": False, "may_start": True, **changes}
+    wanted = {"base": "orders", "spec_hash": "h", "may_start": True, **changes}
     seen = Sightings().looked(applications, now=since)
     return decide(Wanted(**wanted), applications, pods, seen=seen, deadlines=DEADLINES, now=now)
 
@@ -149,9 +150,9 @@ def test_a_crash_after_days_is_not_taken_for_being_stuck() -> None:
 
 
 def test_suspend_stops_the_application_and_is_done_when_no_driver_lives() -> None:
-    running = decision([spark_application()], [driver_pod()], is_suspended=True)
-    stopping = decision([], [driver_pod()], is_suspended=True)
-    paused = decision([], [], is_suspended=True)
+    running = stop([spark_application()], [driver_pod()])
+    stopping = stop([], [driver_pod()])
+    paused = stop([], [])
 
     assert names(running.delete) == ["orders-1"]
     assert [d.state for d in (stopping, paused)] == [ApplicationState.STOPPING, ApplicationState.PAUSED]

@@ -9,7 +9,8 @@ from balanced_source.api import Problem
 from balanced_source.coordinator import CoordinatorState, HostPhase, HostState
 from balanced_source.errors import RefusedDiscoveryError
 from balanced_source_operator.controller.application import ApplicationState, Decision
-from balanced_source_operator.controller.conditions import Facts, status_of
+from balanced_source_operator.controller.conditions import status_of
+from balanced_source_operator.controller.facts import Facts
 from balanced_source_operator.spec import Status
 from support.builders import make_report
 
@@ -37,7 +38,7 @@ def facts(**changes: Any) -> Facts:
         "application": RUNNING,
         "waiting_for": (),
         "is_overdue": False,
-        "previous": (),
+        "previous": {},
         **changes,
     }
     return Facts(**values)
@@ -139,7 +140,7 @@ def test_a_finished_source_is_ready_for_good() -> None:
 
 
 def test_the_transition_time_changes_with_the_status_only() -> None:
-    before = status_of(facts()).model_dump(mode="json", by_alias=True)["conditions"]
+    before = status_of(facts()).model_dump(mode="json", by_alias=True)
 
     later = status_of(facts(now=1_767_229_200.0, previous=before))
     other = status_of(facts(now=1_767_229_200.0, previous=before, problems=(Problem(reason="X", message="y"),)))

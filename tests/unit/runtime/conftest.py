@@ -12,6 +12,7 @@ from balanced_source_operator.runtime import (
     coordination,
     events,
     metadata,
+    refusals,
     source_runtime,
     status_writer,
 )
@@ -20,7 +21,7 @@ from support import virtual_time
 
 @pytest.fixture(autouse=True)
 def _virtual_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (alignment, children, coordination, events, metadata, source_runtime, status_writer):
+    for module in (alignment, children, coordination, events, metadata, refusals, source_runtime, status_writer):
         monkeypatch.setattr(module, "time", virtual_time.time_module())
 
 

@@ -59,14 +59,12 @@ class Wanted:
         base: name of the source; applications are called ``<base>-<number>``.
         spec_hash: of the settings that it shall be made from.
         secrets: that readers need; one that is not mounted needs a new application, one too many does no harm.
-        is_suspended: whether none shall run.
         may_start: whether an assignment is published, so that readers would find one.
     """
 
     base: str
     spec_hash: str
     secrets: tuple[str, ...] = ()
-    is_suspended: bool
     may_start: bool
 
 
@@ -135,8 +133,6 @@ def decide(
     """What happens next. Repeating a decision on what it led to changes nothing more."""
     current = [a for a in applications if not a["metadata"].get("deletionTimestamp")]
     leaving = [a for a in applications if a["metadata"].get("deletionTimestamp")]
-    if wanted.is_suspended:
-        return _suspended(current, leaving, pods)
     fitting = [a for a in current if _fits(a, wanted)]
     outdated = [a for a in current if a not in fitting]
     keep = min(fitting, key=lambda a: _number(a, wanted.base), default=None)
@@ -165,7 +161,17 @@ def driver_pods(pods: Sequence[Manifest], application: str | None = None) -> lis
     ]
 
 
-def _suspended(current: list[Manifest], leaving: list[Manifest], pods: Sequence[Manifest]) -> Decision:
+def look(applications: Sequence[Manifest]) -> Decision:
+    """Return what the application does, and decide nothing: the spec is invalid and no valid one is known."""
+    if not applications:
+        return Decision(state=ApplicationState.NONE)
+    return Decision(state=_state(applications[0]), name=_name(applications[0]))
+
+
+def stop(applications: Sequence[Manifest], pods: Sequence[Manifest]) -> Decision:
+    """Decide to stop all applications of a source. Needs nothing of its spec, which may be invalid."""
+    current = [a for a in applications if not a["metadata"].get("deletionTimestamp")]
+    leaving = [a for a in applications if a["metadata"].get("deletionTimestamp")]
     is_gone = not (current or leaving or driver_pods(pods))
     return Decision(
         state=ApplicationState.PAUSED if is_gone else ApplicationState.STOPPING,

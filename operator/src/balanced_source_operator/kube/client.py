@@ -10,9 +10,9 @@ from kubernetes_asyncio.client.exceptions import ApiException
 
 from balanced_source_operator.kube.port import (
     ConflictError,
-    ForbiddenError,
     KubernetesError,
     Manifest,
+    RefusedError,
     UnknownKindError,
 )
 from balanced_source_operator.resources.kinds import MANAGER, Kind
@@ -22,7 +22,6 @@ REQUEST_TIMEOUT: Final = 15.0
 
 _NOT_FOUND: Final = 404
 _CONFLICT: Final = 409
-_FORBIDDEN: Final = 403
 
 
 class KubernetesClient:
@@ -73,17 +72,18 @@ class KubernetesClient:
         except ApiException as error:
             raise _translated(error, kind, _name(manifest)) from error
 
-    async def patch_status(self, kind: Kind, namespace: str, name: str, status: Manifest) -> None:
+    async def patch_status(self, kind: Kind, namespace: str, name: str, status: Manifest) -> Manifest | None:
         try:
-            await self._call(
+            return await self._call(
                 "PATCH",
                 kind.path(namespace, name, "status"),
                 body={"status": status},
                 content_type="application/merge-patch+json",
             )
         except ApiException as error:
-            if error.status != _NOT_FOUND:
-                raise _translated(error, kind, name) from error
+            if error.status == _NOT_FOUND:
+                return None
+            raise _translated(error, kind, name) from error
 
     async def delete(self, kind: Kind, namespace: str, name: str, *, uid: str) -> None:
         body = {"preconditions": {"uid": uid}, "propagationPolicy": "Background"}
@@ -156,8 +156,6 @@ def _translated(error: ApiException, kind: Kind, name: str = "") -> KubernetesEr
     message = f"{where}: {_message(error)}"
     if error.status == _CONFLICT:
         return ConflictError(message)
-    if error.status == _FORBIDDEN:
-        return ForbiddenError(message)
     if error.status == _NOT_FOUND and _is_unknown_kind(error):
         return UnknownKindError(f"the kind {what} is not installed")
-    return KubernetesError(message)
+    return RefusedError(message, status=int(error.status))

@@ -17,8 +17,16 @@ class ConflictError(KubernetesError):
     """The object was changed, or made, by somebody else meanwhile (409)."""
 
 
-class ForbiddenError(KubernetesError):
-    """The operator may not do that (403): its role lacks something."""
+class RefusedError(KubernetesError):
+    """The API server answered, and refused: quota, admission, rights, or an invalid object.
+
+    Attributes:
+        status: HTTP status code of the answer.
+    """
+
+    def __init__(self, message: str, *, status: int) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 class UnknownKindError(KubernetesError):
@@ -64,8 +72,8 @@ class KubernetesApi(Protocol):
         """Make the object's fields what the manifest says (server-side apply); other fields stay."""
         ...
 
-    async def patch_status(self, kind: Kind, namespace: str, name: str, status: Manifest) -> None:
-        """Merge into the status. An object that is gone is no error."""
+    async def patch_status(self, kind: Kind, namespace: str, name: str, status: Manifest) -> Manifest | None:
+        """Merge into the status and return the object; None if it is gone."""
         ...
 
     async def delete(self, kind: Kind, namespace: str, name: str, *, uid: str) -> None:

@@ -13,6 +13,8 @@ from balanced_source_operator.controller.application import (
     Sightings,
     Wanted,
     decide,
+    look,
+    stop,
 )
 from balanced_source_operator.controller.reasons import Reason
 from balanced_source_operator.kube.port import ConflictError, Manifest
@@ -66,12 +68,29 @@ class Children:
             return self._without_spark_operator()
         self._problems.clear(Reason.SPARK_OPERATOR_MISSING)
         decision = self._decide(desired, coordinator)
-        for application in decision.delete:
-            await self._delete(application)
-            await self._events.post(decision.reason, decision.message)
+        await self._carry_out_deletions(decision)
         if decision.create and await self._has_service_account(desired):
             await self._create(desired, decision.create)
         return decision
+
+    async def stop(self) -> Decision:
+        """Stop the application. Needs no valid spec and no document: this is the emergency stop.
+
+        Raises:
+            KubernetesError: the API server does not answer, or refused.
+        """
+        decision = stop(self._observed.all(KUBEFLOW_APPLICATION), self._observed.all(POD))
+        await self._carry_out_deletions(decision)
+        return decision
+
+    def look(self) -> Decision:
+        """Return what the application does, while nothing can be decided about it."""
+        return look(self._observed.all(KUBEFLOW_APPLICATION))
+
+    async def _carry_out_deletions(self, decision: Decision) -> None:
+        for application in decision.delete:
+            await self._delete(application)
+            await self._events.post(decision.reason, decision.message)
 
     def check_again(self) -> None:
         """Somebody may have changed what was granted: grant it anew at the next turn."""
@@ -103,7 +122,6 @@ class Children:
             base=self._identity.name,
             spec_hash=application_hash(self._identity, desired.spec.application, conf=settings.spark_conf),
             secrets=desired.needed_secrets,
-            is_suspended=desired.spec.suspend,
             may_start=coordinator is not None and coordinator.state.epoch > 0 and bool(coordinator.state.owners),
         )
         now, applications = time.time(), self._observed.all(KUBEFLOW_APPLICATION)

@@ -14,7 +14,7 @@ from balanced_source_operator.spec import BalancedSourceSpec
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Environment:
-    """What all sources of the process share."""
+    """What all sources of the process share; a source's own parts get one whose `api` reports refusals."""
 
     api: KubernetesApi
     settings: Settings

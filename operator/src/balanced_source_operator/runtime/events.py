@@ -12,7 +12,10 @@ from balanced_source_operator.resources.identity import Identity
 from balanced_source_operator.resources.kinds import BALANCED_SOURCE, EVENT, MANAGER
 
 REPEAT_AFTER: Final = 600.0
-"""Seconds after which the same event is worth saying again."""
+"""Seconds after which the same event is posted again."""
+
+RETRY_AFTER: Final = 30.0
+"""Seconds after which an event that could not be posted is tried again."""
 
 log = structlog.get_logger(__name__)
 
@@ -24,19 +27,24 @@ class EventRecorder:
         self._api = api
         self._source = source
         self._reporter = reporter
-        self._said: dict[str, tuple[str, float]] = {}
+        self._posted: dict[tuple[str, str], tuple[bool, float]] = {}
 
-    async def post(self, reason: str, message: str, *, warning: bool = False) -> None:
-        """Say it, unless it was just said."""
-        before, at = self._said.get(reason, ("", 0.0))
-        if before == message and time.monotonic() - at < REPEAT_AFTER:
-            return
-        self._said[reason] = (message, time.monotonic())
-        log.info(message, reason=reason, source=self._source.name, namespace=self._source.namespace)
+    async def post(self, reason: str, message: str, *, warning: bool = False) -> bool:
+        """Post an event and log it, unless the same one was posted recently. Returns whether it is posted."""
+        key, now = (reason, message), time.monotonic()
+        self._posted = {k: (done, until) for k, (done, until) in self._posted.items() if now < until}
+        if key in self._posted:
+            return self._posted[key][0]
+        write = log.warning if warning else log.info
+        write(message, reason=reason, source=self._source.name, namespace=self._source.namespace)
         try:
             await self._api.create(EVENT, self._manifest(reason, message, "Warning" if warning else "Normal"))
         except KubernetesError as error:
             log.warning("event not posted", reason=reason, error=str(error))
+            self._posted[key] = (False, now + RETRY_AFTER)
+            return False
+        self._posted[key] = (True, now + REPEAT_AFTER)
+        return True
 
     def _manifest(self, reason: str, message: str, kind: str) -> dict[str, object]:
         source, stamp = self._source, datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -31,6 +31,11 @@ class Observed:
         """Whose objects these are."""
         return Identity.of(self.body)
 
+    @property
+    def generation(self) -> int:
+        """Generation of the spec that was seen last."""
+        return int(self.body["metadata"].get("generation", 0))
+
     def note(self, kind: Kind, event: str | None, manifest: Manifest) -> None:
         """A watch delivered something. Older versions than what is known are ignored."""
         if kind == BALANCED_SOURCE:

@@ -1,8 +1,8 @@
 """One task per BalancedSource.
 
-Level-based: whatever wakes the task (a watch, a result, a timer) leads to the same turn: observe → validate →
-coordinate → children → status. A turn may be cut off anywhere; the next one, or the next operator, ends in the same
-place, because every effect can be repeated and the state is stored before anything that it implies.
+Level-based: whatever wakes the task (a watch, a result, a timer) leads to the same turn: observe → stop if suspended →
+validate → coordinate → children → status. A turn may be cut off anywhere; the next one, or the next operator, ends in
+the same place, because every effect can be repeated and the state is stored before anything that it implies.
 """
 
 import asyncio
@@ -10,6 +10,7 @@ import contextlib
 import random
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 import structlog
@@ -17,11 +18,15 @@ import structlog
 from balanced_source.api import Problem, ProblemBoard
 from balanced_source.errors import InvalidSpecError, StateConflictError
 from balanced_source_operator.controller.application import ApplicationState, Decision
-from balanced_source_operator.controller.conditions import WAITS_FOR_READERS, Facts, status_of
+from balanced_source_operator.controller.conditions import WAITS_FOR_READERS, status_of
+from balanced_source_operator.controller.facts import Facts
+from balanced_source_operator.controller.problems import problems_of
 from balanced_source_operator.controller.reasons import Reason
 from balanced_source_operator.controller.translate import check_ends, to_source
-from balanced_source_operator.kube.port import KubernetesError
+from balanced_source_operator.controller.urgent import is_suspended, with_urgent_fields
+from balanced_source_operator.kube.port import KubernetesError, RefusedError
 from balanced_source_operator.resources.kinds import Kind
+from balanced_source_operator.runtime.announcer import Announcer
 from balanced_source_operator.runtime.children import Children
 from balanced_source_operator.runtime.coordination import Coordination
 from balanced_source_operator.runtime.deadline import Deadline
@@ -29,6 +34,7 @@ from balanced_source_operator.runtime.environment import Desired, Environment
 from balanced_source_operator.runtime.events import EventRecorder
 from balanced_source_operator.runtime.metadata import MetadataReader
 from balanced_source_operator.runtime.observed import Observed
+from balanced_source_operator.runtime.refusals import PATIENCE, ReportingApi
 from balanced_source_operator.runtime.status_writer import StatusWriter
 from balanced_source_operator.spec import parse_spec
 
@@ -44,28 +50,36 @@ class SourceRuntime:
     """See the module. `note` is called by handlers on the same event loop."""
 
     def __init__(self, environment: Environment, body: Mapping[str, Any]) -> None:
-        self._env = environment
         self._observed = Observed(body)
         source = self._observed.identity
         self._identity = source
         self._problems = ProblemBoard()
-        self._wake = asyncio.Event()
+        self._wake, self._changed = asyncio.Event(), asyncio.Event()
+        self._api = ReportingApi(environment.api, self._problems)
+        environment = replace(environment, api=self._api)
+        self._env = environment
         self._events = EventRecorder(environment.api, source, reporter=environment.settings.identity)
         self._coordination = Coordination(
             environment, source, self._observed, self._events, self._problems, wake=self._wake.set
         )
         self._children = Children(environment, source, self._observed, self._events, self._problems)
         self._status = StatusWriter(environment.api, source, self._events)
+        self._announcer = Announcer(source, self._events)
         self._metadata = MetadataReader(environment.api, source.namespace)
         self._waiting = Deadline(environment.settings.gate_deadline)
         self._desired: Desired | None = None
         self._refreshed_at = -float("inf")
+        self._decision = _NOTHING
+        self._conflict_since: float | None = None
         self._log = log.bind(source=source.name, namespace=source.namespace)
 
     def note(self, kind: Kind, event: str | None, manifest: Mapping[str, Any]) -> None:
         """Something of this source was seen."""
+        before = self._observed.generation
         self._observed.note(kind, event, manifest)
         self._wake.set()
+        if self._observed.is_deleted or self._observed.generation != before:
+            self._changed.set()
 
     async def run(self) -> None:
         """Serve the source until it is deleted."""
@@ -73,18 +87,17 @@ class SourceRuntime:
         try:
             while not self._observed.is_deleted:
                 self._wake.clear()
+                self._changed.clear()
                 try:
                     with self._env.metrics.turn(self._identity):
                         pause = await self._turn()
-                    backoff = BACKOFF_FIRST
-                except Exception as error:  # noqa: BLE001 - one source's trouble must not end the operator
+                    backoff, awaited = BACKOFF_FIRST, self._wake
+                except Exception as error:  # noqa: BLE001 - an error in one source must not end the operator
                     await self._failed(error)
                     pause = backoff * random.uniform(0.5, 1.0)  # noqa: S311 - jitter
-                    backoff = min(2 * backoff, BACKOFF_MAX)
-                    await asyncio.sleep(pause)
-                else:
-                    with contextlib.suppress(TimeoutError):
-                        await asyncio.wait_for(self._wake.wait(), pause)
+                    backoff, awaited = min(2 * backoff, BACKOFF_MAX), self._changed
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(awaited.wait(), pause)
         finally:
             self._coordination.drop()
             self._env.alignments.forget(self._identity)
@@ -95,17 +108,31 @@ class SourceRuntime:
         await self._observe()
         if self._observed.is_deleted:
             return 0.0
-        await self._validate()
-        decision = _NOTHING
-        if self._desired is not None:
-            await self._coordination.turn(self._desired)
-            decision = await self._children.turn(self._desired, self._coordination.coordinator)
+        await self._act()
         self._problems.clear(Reason.INTERNAL_ERROR)
-        held_back = await self._write_status(decision)
+        self._problems.clear(Reason.STATE_CONFLICT)
+        self._conflict_since = None
+        self._api.turn_succeeded()
+        held_back = await self._write_status()
         metadata_due = self._metadata.pause(self._desired.spec if self._desired is not None else None)
         alignment_due = self._env.alignments.pause(self._identity)
-        pauses = (self._env.settings.resync, decision.look_again, held_back, metadata_due, alignment_due)
+        pauses = (self._env.settings.resync, self._decision.look_again, held_back, metadata_due, alignment_due)
         return min(pause for pause in pauses if pause is not None)
+
+    async def _act(self) -> None:
+        """Stop first if that is wanted: nothing that fails afterwards may keep the application running."""
+        if is_stopped := is_suspended(self._observed.body.get("spec")):
+            self._decision = await self._children.stop()
+        await self._validate()
+        if self._desired is not None:
+            await self._coordination.turn(self._desired)
+        if not is_stopped:
+            self._decision = await self._run_application()
+
+    async def _run_application(self) -> Decision:
+        if self._desired is None:
+            return self._children.look()
+        return await self._children.turn(self._desired, self._coordination.coordinator)
 
     async def _observe(self) -> None:
         if time.monotonic() - self._refreshed_at >= self._env.settings.resync:
@@ -122,49 +149,82 @@ class SourceRuntime:
                 check_ends(self._desired.source, source)
         except InvalidSpecError as error:
             self._raise(Reason.INVALID_SPEC, str(error))
+            self._take_urgent_fields()
             return
         self._problems.clear(Reason.INVALID_SPEC)
         self._raise(Reason.HASH_COLLAPSES, source.assigner.warning(spec.parallelism))
         self._desired = Desired(spec=spec, source=source)
 
+    def _take_urgent_fields(self) -> None:
+        """Let `parallelism` and `suspend` take effect although the rest of the spec is invalid."""
+        if self._desired is not None:
+            spec = with_urgent_fields(self._desired.spec, self._observed.body.get("spec"))
+            self._desired = replace(self._desired, spec=spec)
+
     def _raise(self, reason: Reason, message: str | None) -> None:
         """Set the problem with this reason, or clear it when `message` is None."""
         self._problems.set(reason, None if message is None else Problem(reason=reason, message=message))
 
-    async def _write_status(self, decision: Decision) -> float | None:
-        body, coordinator = self._observed.body, self._coordination.coordinator
-        enumerator = coordinator.enumerator if coordinator is not None else None
-        status = status_of(
-            Facts(
-                generation=int(body["metadata"].get("generation", 0)),
-                selector=self._identity.selector,
-                now=time.time(),
-                state=coordinator.state if coordinator is not None else None,
-                pending_splits=enumerator.pending_splits() if enumerator is not None else 0,
-                is_finished=enumerator.is_finished() if enumerator is not None else False,
-                discovery=enumerator.problems() if enumerator is not None else {},
-                problems=tuple(self._problems),
-                application=decision,
-                waiting_for=coordinator.waiting_for if coordinator is not None else (),
-                is_overdue=self._waiting.is_over(),
-                previous=self._status.conditions or body.get("status", {}).get("conditions", []),
-            )
-        )
+    async def _write_status(self) -> float | None:
+        """Write the status and announce problems. Problems are announced even if the status is refused."""
+        facts = self._facts()
+        status = status_of(facts)
         self._waiting.note(waits=any(c.reason in WAITS_FOR_READERS for c in status.conditions))
         self._env.metrics.observe(self._identity, status)
-        return await self._status.write(status)
+        try:
+            return await self._status.write(status)
+        finally:
+            await self._announcer.announce(problems_of(self._facts()))
+
+    def _facts(self) -> Facts:
+        body, coordinator = self._observed.body, self._coordination.coordinator
+        enumerator = coordinator.enumerator if coordinator is not None else None
+        return Facts(
+            generation=int(body["metadata"].get("generation", 0)),
+            selector=self._identity.selector,
+            now=time.time(),
+            state=coordinator.state if coordinator is not None else None,
+            pending_splits=enumerator.pending_splits() if enumerator is not None else 0,
+            is_finished=enumerator.is_finished() if enumerator is not None else False,
+            discovery=enumerator.problems() if enumerator is not None else {},
+            problems=tuple(self._problems),
+            application=self._decision,
+            waiting_for=coordinator.waiting_for if coordinator is not None else (),
+            is_overdue=self._waiting.is_over(),
+            previous=self._status.written or body.get("status", {}),
+        )
 
     async def _failed(self, error: Exception) -> None:
-        """A turn did not come to its end. What is known stays, unless it may have been left half-changed."""
+        """Handle a turn that did not end. What is known stays, unless it may have been left half-changed."""
         self._refreshed_at = -float("inf")
-        if isinstance(error, KubernetesError):
-            self._log.warning("turn cut off; trying again", error=str(error))
-            return
-        self._coordination.drop()
-        if isinstance(error, StateConflictError):
-            await self._events.post("StateConflict", f"{error}: read again", warning=True)
-            return
-        self._log.error("turn failed; starting over from the stored state", exc_info=error)
-        self._raise(Reason.INTERNAL_ERROR, f"{type(error).__name__}: {error}")
+        match error:
+            case RefusedError():
+                self._log.warning("turn cut off; trying again", error=str(error))
+            case KubernetesError():
+                self._log.warning("turn cut off; trying again", error=str(error))
+                return  # who does not answer stores no status
+            case StateConflictError():
+                await self._events.post(Reason.STATE_CONFLICT, f"{error}: read again", warning=True)
+                self._note_conflict(error)
+            case _:
+                self._log.error("turn failed; starting over from the stored state", exc_info=error)
+                self._raise(Reason.INTERNAL_ERROR, _internal_error(error))
         with contextlib.suppress(KubernetesError):
-            await self._write_status(_NOTHING)
+            await self._write_status()
+        if not isinstance(error, RefusedError):
+            self._coordination.drop()
+
+    def _note_conflict(self, error: StateConflictError) -> None:
+        """Two operators that take turns are a problem; one lost race is not."""
+        now = time.monotonic()
+        self._conflict_since = now if self._conflict_since is None else self._conflict_since
+        if now - self._conflict_since >= PATIENCE:
+            message = f"{error}. Make sure that only one operator serves this namespace: enable leader election"
+            self._raise(Reason.STATE_CONFLICT, message)
+
+
+def _internal_error(error: Exception) -> str:
+    return (
+        f"The operator failed with {type(error).__name__}: {error}. It starts over from the stored state and retries "
+        "automatically; the running query is untouched. Report this message and the operator's log"
+    )

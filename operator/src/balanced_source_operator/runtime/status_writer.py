@@ -25,9 +25,9 @@ class StatusWriter:
         self._at = 0.0
 
     @property
-    def conditions(self) -> list[Mapping[str, Any]]:
-        """As written last."""
-        return list(self._written.get("conditions", []))
+    def written(self) -> Mapping[str, Any]:
+        """The status as written last; empty if none was."""
+        return self._written
 
     async def write(self, status: Status) -> float | None:
         """Write what has changed; returns seconds until a change that was held back should be written.
@@ -49,13 +49,11 @@ class StatusWriter:
         return None
 
     async def _tell(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
-        """An event for each condition that has turned to something that somebody should see."""
+        """Post an event when the source becomes ready. Problems have an announcer of their own."""
         known = {c["type"]: (c["status"], c["reason"]) for c in before.get("conditions", [])}
         for condition in after["conditions"]:
             kind, reason, message = condition["type"], condition["reason"], condition["message"]
             if known.get(kind) == (condition["status"], reason) or condition["status"] != "True":
                 continue
-            if kind in ("Degraded", "DataLoss"):
-                await self._events.post(reason, message, warning=True)
-            elif kind == "Ready":
+            if kind == "Ready":
                 await self._events.post(reason, message)

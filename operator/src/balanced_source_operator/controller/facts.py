@@ -1,0 +1,42 @@
+"""What the status is made from."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from balanced_source.api import Problem
+from balanced_source.coordinator import CoordinatorState
+from balanced_source_operator.controller.application import Decision
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """What the status is made from.
+
+    Attributes:
+        generation: of the resource.
+        selector: label selector of the pods.
+        now: seconds since the epoch.
+        state: the coordinator's; None while there is none.
+        pending_splits: splits without an owner.
+        is_finished: whether a bounded source has been read to its end.
+        discovery: errors of discovery by scope.
+        problems: everything else that is wrong, as far as the operator has found it.
+        application: what was decided about it.
+        waiting_for: hosts that keep the recovery gate closed.
+        is_overdue: whether readers have been waited for longer than the gate's deadline.
+        previous: the status as it is stored. Its numbers stay while the state is not known.
+    """
+
+    generation: int
+    selector: str
+    now: float
+    state: CoordinatorState[Any] | None
+    pending_splits: int
+    is_finished: bool
+    discovery: Mapping[str, Exception]
+    problems: Sequence[Problem]
+    application: Decision
+    waiting_for: Sequence[str]
+    is_overdue: bool
+    previous: Mapping[str, Any]

@@ -1,0 +1,84 @@
+"""All problems of a source, from everything that is known of it: what conditions, events and log lines say."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from balanced_source.api import DATA_LOSS_REASONS, Problem
+from balanced_source.coordinator.phase import source_phase
+from balanced_source.errors import DiscoveryError, RefusedDiscoveryError
+from balanced_source.lifecycles import SourcePhase
+from balanced_source_operator.controller.facts import Facts
+from balanced_source_operator.controller.reasons import Reason, severity
+
+_APPLICATION_PROBLEMS: Final = (
+    Reason.APPLICATION_FAILED,
+    Reason.APPLICATION_STUCK,
+    Reason.APPLICATION_STATE_WRONG,
+)
+
+
+def problems_of(facts: Facts) -> list[Problem]:
+    """Return all problems, the worst first."""
+    return [*degradations_of(facts), *losses_of(facts)]
+
+
+def degradations_of(facts: Facts) -> list[Problem]:
+    """Return the problems that degrade the source now, the worst first."""
+    found = [
+        *facts.problems,
+        *discovery_problems(facts.discovery),
+        *(problem for problem in _reported(facts) if not _is_past_loss(problem)),
+    ]
+    missing = missing_readers(facts)
+    if facts.is_overdue and missing is not None:
+        advice = "nothing is assigned to them until they register: see the log of the driver's pod"
+        found.append(Problem(reason=Reason.READERS_MISSING, message=f"{missing.message}; {advice}"))
+    if facts.application.reason in _APPLICATION_PROBLEMS:
+        found.append(Problem(reason=facts.application.reason, message=facts.application.message))
+    return sorted(found, key=lambda problem: severity(problem.reason))
+
+
+def losses_of(facts: Facts) -> list[Problem]:
+    """Return the problems about records that are gone, without which reading went on."""
+    lost = [problem for problem in _reported(facts) if _is_past_loss(problem)]
+    reports = [host.report for host in facts.state.hosts.values()] if facts.state else []
+    skipped = sum(int(report.metrics.get("skippedOffsets", 0)) for report in reports if report is not None)
+    if skipped:
+        message = f"{skipped} offsets were deleted before they were read, and skipped (onDataLoss: Continue)"
+        lost.append(Problem(reason=Reason.OFFSETS_SKIPPED, message=message))
+    return lost
+
+
+def discovery_problems(errors: Mapping[str, Exception]) -> list[Problem]:
+    """Return the problems that errors of discovery are, by scope."""
+    return [
+        Problem(
+            reason=error.reason if isinstance(error, DiscoveryError) else Reason.DISCOVERY_FAILED,
+            message=str(error),
+            scope=scope,
+            is_fatal=isinstance(error, RefusedDiscoveryError),
+        )
+        for scope, error in sorted(errors.items())
+    ]
+
+
+def _is_past_loss(problem: Problem) -> bool:
+    """Whether records are gone and reading went on without them."""
+    return problem.reason in DATA_LOSS_REASONS and not problem.is_fatal
+
+
+def _reported(facts: Facts) -> list[Problem]:
+    """Problems that drivers report."""
+    hosts = facts.state.hosts.values() if facts.state else ()
+    return [problem for host in hosts if host.report is not None for problem in host.report.problems]
+
+
+def missing_readers(facts: Facts) -> Problem | None:
+    """Return what is known of readers that a running application has not registered; None if all are there."""
+    if facts.waiting_for:
+        return Problem(reason=Reason.RECOVERING, message=f"waiting for readers of host {', '.join(facts.waiting_for)}")
+    if facts.state is not None and source_phase(facts.state) is SourcePhase.WAITING:
+        return Problem(
+            reason=Reason.WAITING_FOR_READERS, message="the application runs; its readers have not registered yet"
+        )
+    return None

@@ -1,0 +1,50 @@
+"""What a refusal by the API server means, and what to do about it."""
+
+import re
+from typing import Final
+
+from balanced_source.api import Problem
+from balanced_source_operator.controller.reasons import Reason
+from balanced_source_operator.kube.port import RefusedError
+
+_CAUSES: Final = (
+    (
+        re.compile(r"exceeded quota|must specify (limits|requests)"),
+        Reason.QUOTA_EXCEEDED,
+        "Raise the ResourceQuota of the namespace or delete objects that are not needed",
+    ),
+    (
+        re.compile(r"ValidatingAdmissionPolicy|admission webhook|failed calling webhook|violates PodSecurity"),
+        Reason.ADMISSION_DENIED,
+        "Change the BalancedSource so that the admission policy allows the object, or change the policy",
+    ),
+    (
+        re.compile(r"cannot \w+ resource|attempting to grant RBAC permissions"),
+        Reason.PERMISSION_MISSING,
+        "Grant this right to the service account of the operator: install the roles of the Helm chart",
+    ),
+    (
+        re.compile(r"is invalid:|unable to parse|strict decoding error"),
+        Reason.OBJECT_INVALID,
+        "Correct the field of the BalancedSource that the message names",
+    ),
+)
+"""The API server answers most of these with the status 403, so only its words tell them apart."""
+
+
+def refusal_problem(action: str, error: RefusedError, *, scope: str) -> Problem:
+    """Return the problem that a refusal is.
+
+    Args:
+        action: what was refused, such as ``create ConfigMap orders-enumerator``.
+        error: the answer.
+        scope: the object, so that refusals of different objects are different problems.
+    """
+    words = str(error)
+    reason, advice = next(
+        ((reason, advice) for pattern, reason, advice in _CAUSES if pattern.search(words)),
+        (Reason.API_SERVER_REFUSED, "Check the cause that the message names"),
+    )
+    answer = f"The API server refused to {action} ({error.status}): {words.rstrip('.')}"
+    message = f"{answer}. {advice}; the operator retries automatically."
+    return Problem(reason=reason, message=message, scope=scope)
