@@ -18,6 +18,7 @@ class Reason(enum.StrEnum):
     ADMISSION_DENIED = "AdmissionDenied"
     OBJECT_INVALID = "ObjectInvalid"
     API_SERVER_REFUSED = "ApiServerRefused"
+    FOREIGN_OBJECT = "ForeignObject"
     STATE_CONFLICT = "StateConflict"
     SPARK_OPERATOR_MISSING = "SparkOperatorMissing"
     SERVICE_ACCOUNT_MISSING = "ServiceAccountMissing"
@@ -25,6 +26,7 @@ class Reason(enum.StrEnum):
     APPLICATION_STUCK = "ApplicationStuck"
     READERS_MISSING = "ReadersMissing"
     DISCOVERY_FAILED = "DiscoveryFailed"
+    OWNER_REFERENCE_MISSING = "OwnerReferenceMissing"
     APPLICATION_STATE_WRONG = "ApplicationStateWrong"
     HASH_COLLAPSES = "HashCollapses"
 

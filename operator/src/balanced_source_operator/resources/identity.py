@@ -5,22 +5,38 @@ from dataclasses import dataclass
 from typing import Any
 
 from balanced_source.documents.storage import Names
-from balanced_source_operator.resources.kinds import BALANCED_SOURCE, MANAGED_LABEL, MANAGER, NAME_LABEL
+from balanced_source_operator.resources.kinds import (
+    BALANCED_SOURCE,
+    FORMER_UID_ANNOTATION,
+    MANAGED_LABEL,
+    MANAGER,
+    NAME_LABEL,
+    UID_LABEL,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
-    """Name, namespace and uid of a BalancedSource."""
+    """Name, namespace and uid of a BalancedSource.
+
+    Attributes:
+        namespace: of the source and of all its objects.
+        name: of the source.
+        uid: of the source.
+        former: uid of the source before it was restored from a backup; empty if it was not.
+    """
 
     namespace: str
     name: str
     uid: str
+    former: str = ""
 
     @classmethod
     def of(cls, body: Mapping[str, Any]) -> "Identity":
         """Of a BalancedSource's manifest."""
         metadata = body["metadata"]
-        return cls(namespace=metadata["namespace"], name=metadata["name"], uid=metadata["uid"])
+        former = (metadata.get("annotations") or {}).get(FORMER_UID_ANNOTATION, "")
+        return cls(namespace=metadata["namespace"], name=metadata["name"], uid=metadata["uid"], former=former)
 
     @property
     def documents(self) -> Names:
@@ -35,7 +51,29 @@ class Identity:
     @property
     def labels(self) -> dict[str, str]:
         """Labels of its children."""
-        return {NAME_LABEL: self.name, MANAGED_LABEL: MANAGER}
+        return {NAME_LABEL: self.name, UID_LABEL: self.uid, MANAGED_LABEL: MANAGER}
+
+    def owns(self, manifest: Mapping[str, Any]) -> bool:
+        """Return whether an object carries this source's uid (or its former one), as owner or as label."""
+        metadata = manifest["metadata"]
+        uids = {owner.get("uid") for owner in metadata.get("ownerReferences") or ()}
+        uids.add((metadata.get("labels") or {}).get(UID_LABEL))
+        return self.uid in uids or (self.former != "" and self.former in uids)
+
+    def is_bound(self, manifest: Mapping[str, Any]) -> bool:
+        """Return whether an object goes when this source is deleted."""
+        owners = manifest["metadata"].get("ownerReferences") or ()
+        return any(owner.get("uid") == self.uid for owner in owners)
+
+    def namesake_uid(self, manifest: Mapping[str, Any]) -> str:
+        """Return the uid of another source of this name that owns an object; empty if none does."""
+        metadata = manifest["metadata"]
+        labels = metadata.get("labels") or {}
+        namesake = {"kind": BALANCED_SOURCE.kind, "name": self.name}
+        owners = [owner for owner in metadata.get("ownerReferences") or () if owner.items() >= namesake.items()]
+        uids = [owner.get("uid", "") for owner in owners]
+        uids += [labels.get(UID_LABEL, "")] if labels.get(NAME_LABEL) == self.name else []
+        return next((str(uid) for uid in uids if uid not in ("", self.uid)), "")
 
     def metadata(self, name: str, **more: Any) -> dict[str, Any]:
         """Metadata of a child: owned, so that it goes when the source goes."""

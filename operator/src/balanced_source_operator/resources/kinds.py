@@ -8,6 +8,12 @@ from balanced_source_operator.spec import GROUP, KIND, PLURAL, VERSION
 NAME_LABEL: Final = f"{GROUP}/name"
 """On every child and on the pods: name of the BalancedSource."""
 
+UID_LABEL: Final = f"{GROUP}/uid"
+"""On every child: uid of the BalancedSource. It stays when somebody removes the owner reference."""
+
+FORMER_UID_ANNOTATION: Final = f"{GROUP}/former-uid"
+"""On a BalancedSource that was restored from a backup: the uid under which its objects were made."""
+
 MANAGED_LABEL: Final = "app.kubernetes.io/managed-by"
 MANAGER: Final = "balanced-source-operator"
 """Label and value that limit what the operator watches."""

@@ -1,6 +1,5 @@
 """Everything that a source owns besides its documents: the driver's access, and the SparkApplication."""
 
-import contextlib
 import time
 from typing import Any
 
@@ -28,11 +27,13 @@ from balanced_source_operator.resources.kinds import (
     ROLE,
     ROLE_BINDING,
     SERVICE_ACCOUNT,
+    Kind,
 )
 from balanced_source_operator.resources.spark_application import application_hash, spark_application
 from balanced_source_operator.runtime.environment import Desired, Environment
 from balanced_source_operator.runtime.events import EventRecorder
 from balanced_source_operator.runtime.observed import Observed
+from balanced_source_operator.runtime.ownership import binding, checked, unbound_problem
 
 _SOON = 5.0
 """Seconds until something that nobody tells us about is looked for again."""
@@ -64,6 +65,7 @@ class Children:
             KubernetesError: the API server does not answer, or refused.
         """
         await self._give_access(desired)
+        await self._bind()
         if not self._observed.knows_applications:
             return self._without_spark_operator()
         self._problems.clear(Reason.SPARK_OPERATOR_MISSING)
@@ -100,14 +102,57 @@ class Children:
         """The ConfigMap for the report, and the driver's right to it."""
         name = self._identity.documents.readers
         if self._observed.get(CONFIG_MAP, name) is None:
-            with contextlib.suppress(ConflictError):
-                made = await self._env.api.create(CONFIG_MAP, config_map(self._identity, name, None))
-                self._observed.note(CONFIG_MAP, "ADDED", made)
+            await self._adopt_or_create(CONFIG_MAP, config_map(self._identity, name, None))
         wanted = (role(self._identity), role_binding(self._identity, desired.spec.application.service_account))
         if wanted != self._granted:
-            await self._env.api.apply(ROLE, wanted[0])
-            await self._env.api.apply(ROLE_BINDING, wanted[1])
+            await self._apply(ROLE, wanted[0])
+            await self._apply(ROLE_BINDING, wanted[1])
             self._granted = wanted
+
+    async def _apply(self, kind: Kind, manifest: Manifest) -> None:
+        """Create or repair an object, unless one of that name belongs to somebody else."""
+        name = manifest["metadata"]["name"]
+        if (found := await self._env.api.get(kind, self._identity.namespace, name)) is not None:
+            checked(self._identity, kind, found)
+        await self._env.api.apply(kind, manifest)
+
+    async def _adopt_or_create(self, kind: Kind, manifest: Manifest) -> bool:
+        """Create an object; one that exists is adopted if it is ours. Returns whether it was created."""
+        name, is_new = manifest["metadata"]["name"], True
+        try:
+            there = await self._env.api.create(kind, manifest)
+        except ConflictError:
+            found, is_new = await self._env.api.get(kind, self._identity.namespace, name), False
+            if found is None:
+                raise
+            there = checked(self._identity, kind, found)
+        self._observed.note(kind, "ADDED", there)
+        return is_new
+
+    async def _bind(self) -> None:
+        """Restore the owner reference of the report: without one, an object outlives its source.
+
+        A SparkApplication is never written to, so a reference that it has lost is a problem that a person solves.
+        """
+        report = self._observed.get(CONFIG_MAP, self._identity.documents.readers)
+        if report is not None and not self._identity.is_bound(report):
+            name = report["metadata"]["name"]
+            made = await self._env.api.apply(CONFIG_MAP, binding(self._identity, CONFIG_MAP, name))
+            self._observed.note(CONFIG_MAP, "MODIFIED", made)
+            message = f"ConfigMap {name} had lost its owner reference: restored"
+            await self._events.post("OwnerReferenceRestored", message, warning=True)
+        unbound = [a for a in self._observed.all(KUBEFLOW_APPLICATION) if not self._identity.is_bound(a)]
+        self._problems.set(Reason.OWNER_REFERENCE_MISSING, unbound_problem(unbound[0]) if unbound else None)
+
+    async def delete_unbound(self) -> None:
+        """Stop what Kubernetes does not delete together with the source, because its owner reference was removed.
+
+        Raises:
+            KubernetesError: the API server does not answer, or refused.
+        """
+        for application in self._observed.all(KUBEFLOW_APPLICATION):
+            if not self._identity.is_bound(application):
+                await self._delete(application)
 
     def _without_spark_operator(self) -> Decision:
         message = "the SparkApplication CRD is missing: install Kubeflow's spark-operator; going on when it appears"
@@ -158,7 +203,6 @@ class Children:
             secrets=desired.secrets,
             conf=self._env.settings.spark_conf,
         )
-        with contextlib.suppress(ConflictError):  # made by our predecessor, and not seen yet
-            made = await self._env.api.create(KUBEFLOW_APPLICATION, manifest)
-            self._observed.note(KUBEFLOW_APPLICATION, "ADDED", made)
-        await self._events.post("ApplicationCreated", f"SparkApplication {name} was created")
+        # One that exists was made by the operator before this one, and has not been seen yet.
+        if await self._adopt_or_create(KUBEFLOW_APPLICATION, manifest):
+            await self._events.post("ApplicationCreated", f"SparkApplication {name} was created")

@@ -11,6 +11,7 @@ import structlog
 from balanced_source.api import Problem, ProblemBoard
 from balanced_source.coordinator import (
     CallCompleted,
+    Checkpoint,
     Effect,
     Event,
     ExecuteCall,
@@ -28,7 +29,7 @@ from balanced_source.documents import increments
 from balanced_source.documents.alignment import GroupWatermark
 from balanced_source.documents.assignment import Assignment
 from balanced_source.documents.parts import Content
-from balanced_source.errors import StateConflictError, StateError
+from balanced_source.errors import CorruptDocumentError, StateConflictError, StateError
 from balanced_source_operator.controller.reasons import Reason
 from balanced_source_operator.kube.port import Manifest
 from balanced_source_operator.resources.identity import Identity
@@ -106,7 +107,7 @@ class Coordination:
         """Go on from the stored state, or begin; None while what is stored cannot be trusted."""
         try:
             stored = await self._state.read()
-            restored = state_codec.decode(stored, desired.source, uid=self._identity.uid) if stored else None
+            restored = await self._restored(stored, desired) if stored else None
         except StateError as error:
             message = (
                 f"ConfigMap {self._state.name}: {error}. The running query is untouched. Restore it, or delete it: the "
@@ -133,6 +134,15 @@ class Coordination:
         )
         await self._do(coordinator.start(now=time.time()))
         return coordinator
+
+    async def _restored(self, stored: str, desired: Desired) -> Checkpoint[Any, Any]:
+        """The stored state. That of the source before it was restored from a backup is stored under the new uid."""
+        if former := self._identity.former:
+            with contextlib.suppress(CorruptDocumentError):
+                state = state_codec.decode(stored, desired.source, uid=former)
+                await self._state.swap(state_codec.encode(state, desired.source, uid=self._identity.uid))
+                return state
+        return state_codec.decode(stored, desired.source, uid=self._identity.uid)
 
     def _stored_assignment(self) -> Assignment | None:
         """What was published last, as far as it can be read."""
@@ -224,6 +234,10 @@ class Coordination:
 
     async def _repair(self) -> None:
         """Restore what somebody else changed or deleted."""
+        for document in (self._state, self._assignment):
+            if document.is_unbound(self._seen) and await document.bind():
+                message = f"ConfigMap {document.name} had lost its owner reference: restored"
+                await self._events.post("OwnerReferenceRestored", message, warning=True)
         if self._state.is_foreign(self._seen):
             await self._restore_state()
         if self._assignment.is_foreign(self._seen):

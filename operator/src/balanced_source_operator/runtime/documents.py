@@ -9,6 +9,7 @@ from balanced_source_operator.kube.port import ConflictError, KubernetesApi, Man
 from balanced_source_operator.resources.documents import blob_of, config_map_of
 from balanced_source_operator.resources.identity import Identity
 from balanced_source_operator.resources.kinds import CONFIG_MAP
+from balanced_source_operator.runtime.ownership import binding, checked
 from balanced_source_operator.runtime.parts import PartWriter, read_parts
 
 Lookup = Callable[[str], Manifest | None]
@@ -57,7 +58,7 @@ class DocumentWriter:
         self._parts.forget()
         found = await self._found()
         self._revision = found["metadata"]["resourceVersion"] if found is not None else None
-        if found is None or not self._is_ours(found):
+        if found is None:
             return None
         self._head = blob_of(found)
         self.content = await read_content(self._api, self._source.namespace, found)
@@ -101,12 +102,24 @@ class DocumentWriter:
         is_same_revision = manifest["metadata"]["resourceVersion"] == self._revision
         return not is_same_revision and blob_of(manifest) != self._head
 
-    def _is_ours(self, manifest: Manifest) -> bool:
-        """A namesake's left-over, about to be collected, is not."""
-        return any(owner["uid"] == self._source.uid for owner in manifest["metadata"].get("ownerReferences", []))
+    def is_unbound(self, seen: Lookup) -> bool:
+        """Whether the owner reference is missing, as far as watches have delivered: ask `bind`."""
+        head = seen(self.name)
+        return self.content is not None and head is not None and not self._source.is_bound(head)
+
+    async def bind(self) -> bool:
+        """Restore the owner reference if it is missing, and nothing else. Returns whether it was."""
+        found = await self._found()
+        if found is None or self._source.is_bound(found) or blob_of(found) != self._head:
+            return False
+        stored = await self._api.apply(CONFIG_MAP, binding(self._source, CONFIG_MAP, self.name))
+        self._revision = stored["metadata"]["resourceVersion"]
+        return True
 
     async def _found(self) -> Manifest | None:
-        return await self._api.get(CONFIG_MAP, self._source.namespace, self.name)
+        """The ConfigMap; one that is not ours is an error, never silently ignored or overwritten."""
+        found = await self._api.get(CONFIG_MAP, self._source.namespace, self.name)
+        return checked(self._source, CONFIG_MAP, found) if found is not None else None
 
     async def _write(self, content: Content) -> None:
         """Parts first, then the head that names them, then the parts that nobody needs any more."""

@@ -40,6 +40,8 @@ class Observed:
         """A watch delivered something. Older versions than what is known are ignored."""
         if kind == BALANCED_SOURCE:
             self._note_body(event, manifest)
+        elif not self._is_child(kind, manifest):
+            return
         elif event == "DELETED":
             known = self._objects[kind].get(manifest["metadata"]["name"])
             if known is not None and known["metadata"]["uid"] == manifest["metadata"]["uid"]:
@@ -76,6 +78,15 @@ class Observed:
                 self.knows_applications |= kind == KUBEFLOW_APPLICATION
             self._objects[kind] = {item["metadata"]["name"]: item for item in _owned(found, source, kind)}
 
+    def _is_child(self, kind: Kind, manifest: Manifest) -> bool:
+        """Whether this is an object of ours, even if somebody has just removed its labels or owner reference.
+
+        Pods are owned by their application, and nothing is done to them.
+        """
+        known = self._objects[kind].get(manifest["metadata"]["name"])
+        is_same = known is not None and known["metadata"]["uid"] == manifest["metadata"].get("uid")
+        return kind == POD or is_same or self.identity.owns(manifest)
+
     def _note_body(self, event: str | None, body: Manifest) -> None:
         if event == "DELETED" or body["metadata"].get("deletionTimestamp"):
             self.is_deleted = True
@@ -86,17 +97,17 @@ class Observed:
 def _owned(found: Iterable[Manifest], source: Identity, kind: Kind) -> Iterable[Manifest]:
     """Children of this very source, not of a namesake that was deleted; pods are owned by their application."""
     for manifest in found:
-        owners = manifest["metadata"].get("ownerReferences", [])
-        if kind == POD or any(owner["uid"] == source.uid for owner in owners):
+        if kind == POD or source.owns(manifest):
             yield manifest
 
 
 def _is_newer(manifest: Manifest, known: Manifest | None) -> bool:
     if known is None or known["metadata"].get("uid") != manifest["metadata"].get("uid"):
         return True
-    return _revision(manifest) >= _revision(known)
+    return revision(manifest) >= revision(known)
 
 
-def _revision(manifest: Mapping[str, Any]) -> int:
+def revision(manifest: Mapping[str, Any]) -> int:
+    """Return the resource version as a number; 0 if there is none."""
     text = str(manifest["metadata"].get("resourceVersion", "0"))
     return int(text) if text.isdigit() else 0

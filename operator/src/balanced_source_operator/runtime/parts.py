@@ -8,6 +8,7 @@ from balanced_source_operator.kube.port import KubernetesApi, Manifest
 from balanced_source_operator.resources.documents import blob_of, config_map_of
 from balanced_source_operator.resources.identity import Identity
 from balanced_source_operator.resources.kinds import CONFIG_MAP
+from balanced_source_operator.runtime.ownership import checked
 
 
 async def read_parts(api: KubernetesApi, namespace: str, document: str, refs: Sequence[PartRef]) -> list[Blob]:
@@ -96,7 +97,8 @@ class PartWriter:
         await self._api.replace(CONFIG_MAP, {**manifest, "metadata": metadata})
 
     async def _get(self, number: int) -> Manifest | None:
-        return await self._api.get(CONFIG_MAP, self._source.namespace, self._names[number])
+        found = await self._api.get(CONFIG_MAP, self._source.namespace, self._names[number])
+        return checked(self._source, CONFIG_MAP, found) if found is not None else None
 
 
 def _holds(manifest: Manifest | None, ref: PartRef) -> bool:

@@ -34,6 +34,7 @@ from balanced_source_operator.runtime.environment import Desired, Environment
 from balanced_source_operator.runtime.events import EventRecorder
 from balanced_source_operator.runtime.metadata import MetadataReader
 from balanced_source_operator.runtime.observed import Observed
+from balanced_source_operator.runtime.ownership import ForeignObjectError
 from balanced_source_operator.runtime.refusals import PATIENCE, ReportingApi
 from balanced_source_operator.runtime.status_writer import StatusWriter
 from balanced_source_operator.spec import parse_spec
@@ -70,7 +71,7 @@ class SourceRuntime:
         self._desired: Desired | None = None
         self._refreshed_at = -float("inf")
         self._decision = _NOTHING
-        self._conflict_since: float | None = None
+        self._failing_since: float | None = None
         self._log = log.bind(source=source.name, namespace=source.namespace)
 
     def note(self, kind: Kind, event: str | None, manifest: Mapping[str, Any]) -> None:
@@ -98,6 +99,8 @@ class SourceRuntime:
                     backoff, awaited = min(2 * backoff, BACKOFF_MAX), self._changed
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(awaited.wait(), pause)
+            with contextlib.suppress(KubernetesError):
+                await self._children.delete_unbound()
         finally:
             self._coordination.drop()
             self._env.alignments.forget(self._identity)
@@ -111,7 +114,8 @@ class SourceRuntime:
         await self._act()
         self._problems.clear(Reason.INTERNAL_ERROR)
         self._problems.clear(Reason.STATE_CONFLICT)
-        self._conflict_since = None
+        self._problems.clear(Reason.FOREIGN_OBJECT)
+        self._failing_since = None
         self._api.turn_succeeded()
         held_back = await self._write_status()
         metadata_due = self._metadata.pause(self._desired.spec if self._desired is not None else None)
@@ -172,7 +176,7 @@ class SourceRuntime:
         self._waiting.note(waits=any(c.reason in WAITS_FOR_READERS for c in status.conditions))
         self._env.metrics.observe(self._identity, status)
         try:
-            return await self._status.write(status)
+            return await self._status.write(status, seen=self._observed.body)
         finally:
             await self._announcer.announce(problems_of(self._facts()))
 
@@ -200,6 +204,8 @@ class SourceRuntime:
         match error:
             case RefusedError():
                 self._log.warning("turn cut off; trying again", error=str(error))
+            case ForeignObjectError():
+                self._note_foreign(error)
             case KubernetesError():
                 self._log.warning("turn cut off; trying again", error=str(error))
                 return  # who does not answer stores no status
@@ -211,16 +217,26 @@ class SourceRuntime:
                 self._raise(Reason.INTERNAL_ERROR, _internal_error(error))
         with contextlib.suppress(KubernetesError):
             await self._write_status()
-        if not isinstance(error, RefusedError):
+        if not isinstance(error, KubernetesError):
             self._coordination.drop()
 
     def _note_conflict(self, error: StateConflictError) -> None:
         """Two operators that take turns are a problem; one lost race is not."""
-        now = time.monotonic()
-        self._conflict_since = now if self._conflict_since is None else self._conflict_since
-        if now - self._conflict_since >= PATIENCE:
+        if self._lasts():
             message = f"{error}. Make sure that only one operator serves this namespace: enable leader election"
             self._raise(Reason.STATE_CONFLICT, message)
+
+    def _note_foreign(self, error: ForeignObjectError) -> None:
+        """An object of somebody else is a problem; one that the garbage collector is about to delete is not yet."""
+        if not error.is_passing or self._lasts():
+            problem = Problem(reason=Reason.FOREIGN_OBJECT, message=str(error), scope=error.scope)
+            self._problems.raise_(Reason.FOREIGN_OBJECT, problem)
+
+    def _lasts(self) -> bool:
+        """Whether turns have failed for longer than what passes by itself takes."""
+        now = time.monotonic()
+        self._failing_since = now if self._failing_since is None else self._failing_since
+        return now - self._failing_since >= PATIENCE
 
 
 def _internal_error(error: Exception) -> str:

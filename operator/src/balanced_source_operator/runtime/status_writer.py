@@ -4,11 +4,16 @@ import time
 from collections.abc import Mapping
 from typing import Any, Final
 
-from balanced_source_operator.kube.port import KubernetesApi
+import structlog
+
+from balanced_source_operator.kube.port import KubernetesApi, Manifest
 from balanced_source_operator.resources.identity import Identity
 from balanced_source_operator.resources.kinds import BALANCED_SOURCE
 from balanced_source_operator.runtime.events import EventRecorder
+from balanced_source_operator.runtime.observed import revision
 from balanced_source_operator.spec import Status
+
+log = structlog.get_logger(__name__)
 
 LAG_INTERVAL: Final = 5.0
 """Seconds between updates in which nothing but the lag changed."""
@@ -22,6 +27,7 @@ class StatusWriter:
         self._source = source
         self._events = events
         self._written: dict[str, Any] = {}
+        self._stored: Manifest | None = None
         self._at = 0.0
 
     @property
@@ -29,13 +35,20 @@ class StatusWriter:
         """The status as written last; empty if none was."""
         return self._written
 
-    async def write(self, status: Status) -> float | None:
+    async def write(self, status: Status, *, seen: Manifest) -> float | None:
         """Write what has changed; returns seconds until a change that was held back should be written.
+
+        Args:
+            status: what it should be.
+            seen: the resource as it was seen last. A status that somebody else has changed since is repaired.
 
         Raises:
             KubernetesError: the API server does not answer.
         """
         wanted = status.model_dump(mode="json", by_alias=True)
+        if self._is_edited(seen):
+            log.warning("status was edited: restored", source=self._source.name, namespace=self._source.namespace)
+            self._written = {}
         if wanted == self._written:
             return None
         now = time.monotonic()
@@ -43,10 +56,16 @@ class StatusWriter:
         if is_only_lag and now - self._at < LAG_INTERVAL:
             return LAG_INTERVAL
         before, self._at = self._written, now
-        await self._api.patch_status(BALANCED_SOURCE, self._source.namespace, self._source.name, wanted)
-        self._written = wanted
+        stored = await self._api.patch_status(BALANCED_SOURCE, self._source.namespace, self._source.name, wanted)
+        self._written, self._stored = wanted, stored
         await self._tell(before, wanted)
         return None
+
+    def _is_edited(self, seen: Manifest) -> bool:
+        """Whether the status differs from what the API server made of ours, in a version after that."""
+        if self._stored is None or not self._written or revision(seen) <= revision(self._stored):
+            return False
+        return bool(seen.get("status") != self._stored.get("status"))
 
     async def _tell(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
         """Post an event when the source becomes ready. Problems have an announcer of their own."""

@@ -21,14 +21,14 @@ class Supervisor:
 
     def __init__(self, environment: Environment) -> None:
         self._env = environment
-        self._running: dict[_Key, tuple[str, SourceRuntime, asyncio.Task[None]]] = {}
+        self._running: dict[_Key, tuple[Identity, SourceRuntime, asyncio.Task[None]]] = {}
 
     def on_source(self, event: str | None, body: Mapping[str, Any]) -> None:
         """A BalancedSource was seen: serve it, or tell the task that does."""
         source = Identity.of(body)
         key = (source.namespace, source.name)
         known = self._running.get(key)
-        if known is not None and (known[0] != source.uid or known[2].done()):
+        if known is not None and (known[0] != source or known[2].done()):
             known[2].cancel()
             known = None
         if known is not None:
@@ -36,7 +36,7 @@ class Supervisor:
         elif event != "DELETED" and not body["metadata"].get("deletionTimestamp"):
             runtime = SourceRuntime(self._env, body)
             task = asyncio.create_task(runtime.run(), name=f"source {source.namespace}/{source.name}")
-            self._running[key] = (source.uid, runtime, task)
+            self._running[key] = (source, runtime, task)
 
     def on_child(self, kind: Kind, event: str | None, manifest: Mapping[str, Any]) -> None:
         """A child or a pod was seen."""

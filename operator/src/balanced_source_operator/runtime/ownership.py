@@ -1,0 +1,67 @@
+"""The operator changes and deletes only objects that carry its source's uid."""
+
+from typing import TypeVar
+
+from balanced_source.api import Problem
+from balanced_source_operator.controller.reasons import Reason
+from balanced_source_operator.kube.port import KubernetesError, Manifest
+from balanced_source_operator.resources.identity import Identity
+from balanced_source_operator.resources.kinds import FORMER_UID_ANNOTATION, UID_LABEL, Kind
+
+ManifestT = TypeVar("ManifestT", bound=Manifest)
+
+
+class ForeignObjectError(KubernetesError):
+    """An object has a name that the operator needs, and does not belong to the source.
+
+    Attributes:
+        scope: kind and name of the object.
+        is_passing: whether the garbage collector is about to delete it.
+    """
+
+    def __init__(self, message: str, *, scope: str, is_passing: bool) -> None:
+        super().__init__(message)
+        self.scope = scope
+        self.is_passing = is_passing
+
+
+def checked(source: Identity, kind: Kind, manifest: ManifestT) -> ManifestT:
+    """Return an object that belongs to the source.
+
+    Raises:
+        ForeignObjectError: it does not; its message says what to do.
+    """
+    if source.owns(manifest):
+        return manifest
+    name = manifest["metadata"]["name"]
+    what = f"{kind.kind} {name}"
+    other = source.namesake_uid(manifest)
+    if other:
+        message = (
+            f"{what} belongs to a former BalancedSource {source.name} with the uid {other}. Delete {what}, or, if it "
+            f"was restored from a backup, set the annotation {FORMER_UID_ANNOTATION}: {other} on the BalancedSource"
+        )
+    else:
+        message = (
+            f"{what} exists and does not belong to BalancedSource {source.name}: neither an owner reference nor the "
+            f"label {UID_LABEL} has the uid {source.uid}. Delete or rename {what}, or rename the BalancedSource; the "
+            "operator does not touch it and retries automatically"
+        )
+    is_passing = bool(other and manifest["metadata"].get("ownerReferences"))
+    raise ForeignObjectError(message, scope=f"{kind.kind}/{name}", is_passing=is_passing)
+
+
+def binding(source: Identity, kind: Kind, name: str) -> Manifest:
+    """Return what restores labels and owner reference of an object by server-side apply, and changes nothing else."""
+    return {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": source.metadata(name)}
+
+
+def unbound_problem(application: Manifest) -> Problem:
+    """Return the problem that a SparkApplication is which Kubernetes does not delete together with its source."""
+    name = application["metadata"]["name"]
+    message = (
+        f"SparkApplication {name} has lost its owner reference, so Kubernetes does not delete it with its source. "
+        f"The operator never writes to a SparkApplication: restore metadata.ownerReferences, or delete {name} and the "
+        "operator creates a new one"
+    )
+    return Problem(reason=Reason.OWNER_REFERENCE_MISSING, message=message)
