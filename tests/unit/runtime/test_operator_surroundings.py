@@ -1,6 +1,7 @@
 """What the operator finds around it: missing kinds and accounts, an API server that is away, edited rights."""
 
 from collections.abc import Callable, Coroutine
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -146,5 +147,30 @@ def test_a_change_of_the_application_replaces_it_and_a_rescale_does_not() -> Non
         story.patch(application={"sparkConf": {"spark.task.maxFailures": "9"}})
         await story.until(lambda: len(story.applications) == 2, "an application with the new settings")
         await read(story, parallelism=5, application=story.applications[-1])
+
+    check(play)
+
+
+def test_an_application_that_fails_again_and_again_is_started_ever_later_until_the_limit() -> None:
+    async def play(story: Story) -> None:
+        await story.begin(restart={"maxFailures": 3})
+        starts: list[float] = []
+        for number in (1, 2, 3):
+            await story.until(lambda count=number: len(story.applications) == count, "an application")
+            starts.append(clock())
+            failed = {"status": {"applicationState": {"state": "FAILED", "errorMessage": "no such class"}}}
+            story.server.edit(KUBEFLOW_APPLICATION, NAMESPACE, story.applications[-1], failed)
+        await story.until(lambda: has(story, "Degraded", "RestartLimitReached"), "a condition")
+        assert [round(after - before, -1) for before, after in pairwise(starts)] == [30, 60]
+        assert "no such class" in next(c["message"] for c in story.status["conditions"] if c["type"] == "Degraded")
+        end = clock() + 500
+        await story.until(lambda: clock() > end, "a long time")
+        assert len(story.applications) == 3, "it stays with its log"
+        kept = story.server.find(KUBEFLOW_APPLICATION, NAMESPACE, story.applications[-1])
+        story.patch(restart={"maxFailures": None})
+        await story.until(lambda: len(story.applications) == 4, "another one without a limit")
+        assert kept["metadata"]["name"] in story.applications
+        await read(story, application=story.applications[-1])
+        await story.until(lambda: has(story, "Degraded", "AsExpected"), "all is well")
 
     check(play)

@@ -7,12 +7,15 @@ ever (so there is a deadline); it can say FAILED while its driver lives (so pods
 
 import enum
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final
 
+from balanced_source.api import Problem
+from balanced_source_operator.controller.diagnosis import cause, diagnose
+from balanced_source_operator.controller.reasons import Reason
 from balanced_source_operator.kube.port import Manifest
-from balanced_source_operator.resources.kinds import HASH_ANNOTATION, SECRETS_ANNOTATION
+from balanced_source_operator.resources.kinds import FAILURES_ANNOTATION, HASH_ANNOTATION, SECRETS_ANNOTATION
 
 
 class ApplicationState(enum.StrEnum):
@@ -46,6 +49,12 @@ KUBEFLOW_STATES: Final = {
 }
 """Kubeflow's states; SUBMISSION_FAILED is retried by its operator before it becomes FAILED."""
 
+MAX_PAUSE: Final = 600.0
+"""Seconds between a failure and the next start, at most."""
+
+STABLE_AFTER: Final = 600.0
+"""Seconds after which an application that fails counts as one that ran."""
+
 _PASSING: Final = frozenset({ApplicationState.PENDING, ApplicationState.STOPPING})
 _DRIVER: Final = {"spark-role": "driver"}
 _LIVING: Final = frozenset({"Pending", "Running", "Unknown"})
@@ -59,6 +68,8 @@ class Wanted:
         base: name of the source; applications are called ``<base>-<number>``.
         spec_hash: of the settings that it shall be made from.
         secrets: that readers need; one that is not mounted needs a new application, one too many does no harm.
+        may_end: whether the application is expected to complete.
+        max_failures: failures in a row after which it is not started again; None for no limit.
         may_start: whether an assignment is published, so that readers would find one.
     """
 
@@ -66,6 +77,8 @@ class Wanted:
     spec_hash: str
     secrets: tuple[str, ...] = ()
     may_start: bool
+    may_end: bool = False
+    max_failures: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,6 +122,8 @@ class Decision:
         delete: applications to delete.
         reason: CamelCase word for a condition; empty if all is well.
         message: a sentence that goes with it.
+        problem: what is wrong with the application; None if nothing is.
+        failures: failures in a row until now; a new application remembers them.
         look_again: seconds after which a deadline passes; None if none is near.
     """
 
@@ -118,6 +133,8 @@ class Decision:
     delete: tuple[Manifest, ...] = ()
     reason: str = ""
     message: str = ""
+    problem: Problem | None = None
+    failures: int = 0
     look_again: float | None = None
 
 
@@ -146,7 +163,7 @@ def decide(
             message=f"{_why(surplus[0], wanted)}: {_name(surplus[0])} is stopped, then started anew",
         )
     if keep is not None:
-        return _watch(keep, pods, in_state=seen.seconds(keep, now=now), deadlines=deadlines, now=now)
+        return _watch(keep, pods, wanted, in_state=seen.seconds(keep, now=now), deadlines=deadlines, now=now)
     return _start(wanted, applications, leaving, pods)
 
 
@@ -210,36 +227,70 @@ def _start(
 
 
 def _watch(
-    application: Manifest, pods: Sequence[Manifest], *, in_state: float, deadlines: Deadlines, now: float
+    application: Manifest,
+    pods: Sequence[Manifest],
+    wanted: Wanted,
+    *,
+    in_state: float,
+    deadlines: Deadlines,
+    now: float,
 ) -> Decision:
     name, state = _name(application), _state(application)
     lives = bool(driver_pods(pods, name))
     if state is ApplicationState.FAILED and lives:
+        message = f"SparkApplication {name} says FAILED, but its driver pod lives: left alone"
+        problem = Problem(reason=Reason.APPLICATION_STATE_WRONG, message=message)
         return Decision(
-            state=ApplicationState.RUNNING,
-            name=name,
-            reason="ApplicationStateWrong",
-            message=f"SparkApplication {name} says FAILED, but its driver pod lives: left alone",
+            state=ApplicationState.RUNNING, name=name, reason=problem.reason, message=message, problem=problem
         )
     if state is ApplicationState.FAILED:
-        return _failed(application, deadlines=deadlines, now=now)
+        return _failed(application, pods, wanted, deadlines=deadlines, now=now)
+    found = diagnose(application, pods, may_end=wanted.may_end, now=now)
     if state in _PASSING:
-        return _passing(application, state, lives=lives, left=deadlines.stuck_after - in_state, deadlines=deadlines)
-    return Decision(state=state, name=name)
+        passing = _passing(application, state, lives=lives, left=deadlines.stuck_after - in_state, deadlines=deadlines)
+        return replace(passing, problem=passing.problem or found)
+    return Decision(state=state, name=name, problem=found)
 
 
-def _failed(application: Manifest, *, deadlines: Deadlines, now: float) -> Decision:
-    name = _name(application)
-    left = _since(application, now) + deadlines.retry_failed_after
-    error = application.get("status", {}).get("applicationState", {}).get("errorMessage", "")
+def _failed(
+    application: Manifest, pods: Sequence[Manifest], wanted: Wanted, *, deadlines: Deadlines, now: float
+) -> Decision:
+    """Keep the failed application with its log for a while, longer after each failure, then start it again."""
+    name, failures = _name(application), failures_of(application)
+    what = f"SparkApplication {name} failed ({failures} in a row): {cause(application, pods)}"
+    if wanted.max_failures is not None and failures >= wanted.max_failures:
+        message = (
+            f"{what}. It is not started again, because spec.restart.maxFailures is {wanted.max_failures}. See the log "
+            f"of its driver pod, then delete {name} or raise the limit"
+        )
+        problem = Problem(reason=Reason.RESTART_LIMIT_REACHED, message=message)
+        return Decision(state=ApplicationState.FAILED, name=name, problem=problem, failures=failures)
+    pause = min(deadlines.retry_failed_after * 2 ** min(failures - 1, 16), MAX_PAUSE)
+    left = _since(application, now) + pause
+    message = f"{what}. It is kept with its driver's log for {pause:.0f} s after the failure, then started again"
     return Decision(
         state=ApplicationState.FAILED,
         name=name,
         delete=(application,) if left <= 0 else (),
-        reason="ApplicationFailed",
-        message=f"SparkApplication {name} failed and is started anew: {error or 'see its driver log'}",
+        reason=Reason.APPLICATION_FAILED,
+        message=message,
+        problem=Problem(reason=Reason.APPLICATION_FAILED, message=message),
+        failures=failures,
         look_again=max(0.0, left),
     )
+
+
+def failures_of(application: Manifest) -> int:
+    """Return how many times in a row an application and those before it have failed, with this failure.
+
+    One that ran for a while before it failed begins a new row.
+    """
+    status = application.get("status", {})
+    started, ended = status.get("lastSubmissionAttemptTime"), status.get("terminationTime")
+    if started and ended and _timestamp(ended) - _timestamp(started) >= STABLE_AFTER:
+        return 1
+    before = str((application["metadata"].get("annotations") or {}).get(FAILURES_ANNOTATION, "0"))
+    return (int(before) if before.isdigit() else 0) + max(1, int(status.get("executionAttempts") or 1))
 
 
 def _passing(
@@ -248,12 +299,17 @@ def _passing(
     name = _name(application)
     word = application.get("status", {}).get("applicationState", {}).get("state") or "new"
     if left <= 0 and not lives:
+        message = (
+            f"SparkApplication {name} was {word} for {deadlines.stuck_after:.0f} s without a driver. It is deleted and "
+            "created again; check that the Spark operator runs"
+        )
         return Decision(
             state=ApplicationState.FAILED,
             name=name,
             delete=(application,),
-            reason="ApplicationStuck",
-            message=f"SparkApplication {name} was {word} for {deadlines.stuck_after:.0f} s without a driver: made anew",
+            reason=Reason.APPLICATION_STUCK,
+            message=message,
+            problem=Problem(reason=Reason.APPLICATION_STUCK, message=message),
         )
     return Decision(
         state=state,

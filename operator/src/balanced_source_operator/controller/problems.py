@@ -1,7 +1,6 @@
 """All problems of a source, from everything that is known of it: what conditions, events and log lines say."""
 
 from collections.abc import Mapping
-from typing import Final
 
 from balanced_source.api import DATA_LOSS_REASONS, Problem
 from balanced_source.coordinator.phase import source_phase
@@ -9,12 +8,6 @@ from balanced_source.errors import DiscoveryError, RefusedDiscoveryError
 from balanced_source.lifecycles import SourcePhase
 from balanced_source_operator.controller.facts import Facts
 from balanced_source_operator.controller.reasons import Reason, severity
-
-_APPLICATION_PROBLEMS: Final = (
-    Reason.APPLICATION_FAILED,
-    Reason.APPLICATION_STUCK,
-    Reason.APPLICATION_STATE_WRONG,
-)
 
 
 def problems_of(facts: Facts) -> list[Problem]:
@@ -33,8 +26,8 @@ def degradations_of(facts: Facts) -> list[Problem]:
     if facts.is_overdue and missing is not None:
         advice = "nothing is assigned to them until they register: see the log of the driver's pod"
         found.append(Problem(reason=Reason.READERS_MISSING, message=f"{missing.message}; {advice}"))
-    if facts.application.reason in _APPLICATION_PROBLEMS:
-        found.append(Problem(reason=facts.application.reason, message=facts.application.message))
+    if facts.application.problem is not None:
+        found.append(facts.application.problem)
     return sorted(found, key=lambda problem: severity(problem.reason))
 
 

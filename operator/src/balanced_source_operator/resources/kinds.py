@@ -21,6 +21,9 @@ MANAGER: Final = "balanced-source-operator"
 HASH_ANNOTATION: Final = f"{GROUP}/spec-hash"
 """Hash of the settings that a SparkApplication was made from. The live spec is no base for that: others default it."""
 
+FAILURES_ANNOTATION: Final = f"{GROUP}/failures"
+"""On a SparkApplication: how many times in a row those before it have failed."""
+
 SECRETS_ANNOTATION: Final = f"{GROUP}/secrets"
 """Names of the Secrets that a SparkApplication's pods mount, with commas. Pods cannot mount another one later."""
 

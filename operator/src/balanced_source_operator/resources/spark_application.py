@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from balanced_source_operator.resources.identity import Identity
 from balanced_source_operator.resources.kinds import (
+    FAILURES_ANNOTATION,
     HASH_ANNOTATION,
     KUBEFLOW_APPLICATION,
     NAME_LABEL,
@@ -57,6 +58,8 @@ def spark_application(
     parallelism: int,
     secrets: tuple[str, ...],
     conf: Mapping[str, str],
+    max_failures: int | None = None,
+    failures: int = 0,
 ) -> dict[str, Any]:
     """The manifest.
 
@@ -67,6 +70,8 @@ def spark_application(
         parallelism: number of readers at the start.
         secrets: names of Secrets to mount.
         conf: Spark configuration of the operator's settings; the user's wins.
+        max_failures: failures after which it is not started again; None for no limit.
+        failures: how many times in a row the applications before it have failed.
     """
     spec: dict[str, Any] = {
         "type": "Python",
@@ -77,7 +82,7 @@ def spark_application(
         "imagePullPolicy": application.image_pull_policy.value,
         "mainApplicationFile": application.main_application_file,
         "arguments": list(application.arguments),
-        "restartPolicy": _restart_policy(application),
+        "restartPolicy": _restart_policy(application, max_failures),
         "sparkConf": {**DEFAULT_CONF, **conf, **application.spark_conf},
         "driver": _driver(source, application, secrets),
         "executor": _executor(source, application, secrets, parallelism),
@@ -87,6 +92,7 @@ def spark_application(
     annotations = {
         HASH_ANNOTATION: application_hash(source, application, conf=conf),
         SECRETS_ANNOTATION: ",".join(secrets),
+        FAILURES_ANNOTATION: str(failures),
     }
     return {
         "apiVersion": KUBEFLOW_APPLICATION.api_version,
@@ -115,13 +121,14 @@ def executors(parallelism: int, cores: int) -> int:
     return -(-parallelism // cores)
 
 
-def _restart_policy(application: Application) -> dict[str, Any]:
+def _restart_policy(application: Application, max_failures: int | None) -> dict[str, Any]:
+    """The Spark operator's part of restarts. With a limit it gives up, and the operator sees a failed application."""
     ends = application.pipeline is not None and bool(application.pipeline.trigger.available_now)
     return {
-        "type": "OnFailure" if ends else "Always",
+        "type": "OnFailure" if ends or max_failures is not None else "Always",
         "onSubmissionFailureRetries": _SUBMISSION_RETRIES,
         "onSubmissionFailureRetryInterval": _RETRY_SECONDS,
-        "onFailureRetries": _SUBMISSION_RETRIES,
+        "onFailureRetries": _SUBMISSION_RETRIES if max_failures is None else max(0, max_failures - 1),
         "onFailureRetryInterval": _RETRY_SECONDS,
     }
 

@@ -3,7 +3,7 @@
 import time
 from typing import Any
 
-from balanced_source.api import Problem, ProblemBoard
+from balanced_source.api import Boundedness, Problem, ProblemBoard
 from balanced_source.coordinator import SourceCoordinator
 from balanced_source_operator.controller.application import (
     ApplicationState,
@@ -57,6 +57,7 @@ class Children:
         self._problems = problems
         self._granted: tuple[Manifest, Manifest] | None = None
         self._seen = Sightings()
+        self._failures = 0
 
     async def turn(self, desired: Desired, coordinator: SourceCoordinator[Any, Any] | None) -> Decision:
         """Make the children what they should be; returns what was decided about the application.
@@ -70,6 +71,7 @@ class Children:
             return self._without_spark_operator()
         self._problems.clear(Reason.SPARK_OPERATOR_MISSING)
         decision = self._decide(desired, coordinator)
+        self._failures = _failures_in_row(decision, self._failures)
         await self._carry_out_deletions(decision)
         if decision.create and await self._has_service_account(desired):
             await self._create(desired, decision.create)
@@ -167,6 +169,8 @@ class Children:
             base=self._identity.name,
             spec_hash=application_hash(self._identity, desired.spec.application, conf=settings.spark_conf),
             secrets=desired.needed_secrets,
+            may_end=_may_end(desired),
+            max_failures=desired.spec.restart.max_failures,
             may_start=coordinator is not None and coordinator.state.epoch > 0 and bool(coordinator.state.owners),
         )
         now, applications = time.time(), self._observed.all(KUBEFLOW_APPLICATION)
@@ -202,7 +206,21 @@ class Children:
             parallelism=desired.spec.parallelism,
             secrets=desired.secrets,
             conf=self._env.settings.spark_conf,
+            max_failures=desired.spec.restart.max_failures,
+            failures=self._failures,
         )
         # One that exists was made by the operator before this one, and has not been seen yet.
         if await self._adopt_or_create(KUBEFLOW_APPLICATION, manifest):
             await self._events.post("ApplicationCreated", f"SparkApplication {name} was created")
+
+
+def _may_end(desired: Desired) -> bool:
+    """Whether the application is expected to complete."""
+    pipeline = desired.spec.application.pipeline
+    is_bounded = desired.source.boundedness is Boundedness.BOUNDED
+    return is_bounded or (pipeline is not None and bool(pipeline.trigger.available_now))
+
+
+def _failures_in_row(decision: Decision, before: int) -> int:
+    """Failures until now; they count until an application runs."""
+    return 0 if decision.state is ApplicationState.RUNNING else max(decision.failures, before)

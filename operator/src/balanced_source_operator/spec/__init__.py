@@ -8,6 +8,7 @@ from balanced_source.errors import InvalidSpecError
 from balanced_source_operator.spec.application import Application
 from balanced_source_operator.spec.assignment import Assignment, Rebalance, RebalanceMode, Strategy
 from balanced_source_operator.spec.base import Model
+from balanced_source_operator.spec.restart import Restart
 from balanced_source_operator.spec.source import Source
 from balanced_source_operator.spec.status import Condition, Status
 
@@ -34,6 +35,9 @@ class BalancedSourceSpec(Model):
 
     application: Application
     """The Spark application that reads."""
+
+    restart: Restart = Restart()
+    """What happens after the application has failed."""
 
     suspend: bool = False
     """True stops the application and keeps all positions; false goes on there."""
@@ -66,6 +70,7 @@ __all__ = [
     "Model",
     "Rebalance",
     "RebalanceMode",
+    "Restart",
     "Source",
     "Status",
     "Strategy",

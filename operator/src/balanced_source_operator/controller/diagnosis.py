@@ -1,0 +1,127 @@
+"""Why a SparkApplication does not read: from its own state, and from the statuses of its pods."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from balanced_source.api import Problem
+from balanced_source_operator.controller.reasons import Reason
+from balanced_source_operator.kube.port import Manifest
+
+SCHEDULING_PATIENCE: Final = 30.0
+"""Seconds for which a driver pod may wait for a node before it is a problem: an autoscaler may add one."""
+
+_CANNOT_START: Final[Mapping[str, str]] = {
+    "ErrImagePull": "Correct spec.application.image, or name a Secret for the registry in imagePullSecrets",
+    "ImagePullBackOff": "Correct spec.application.image, or name a Secret for the registry in imagePullSecrets",
+    "ErrImageNeverPull": "Correct spec.application.image or imagePullPolicy",
+    "InvalidImageName": "Correct spec.application.image",
+    "CreateContainerConfigError": "Create the Secret or ConfigMap that the pod template names",
+    "CreateContainerError": "Correct the pod template in spec.application.driver",
+    "RunContainerError": "Correct the pod template in spec.application.driver",
+    "CrashLoopBackOff": "See the log of the pod",
+}
+"""Reasons for which a container waits and that do not pass by themselves, with what to do."""
+
+
+def diagnose(application: Manifest, pods: Sequence[Manifest], *, may_end: bool, now: float) -> Problem | None:
+    """Return the problem that keeps an application from reading; None if there is none.
+
+    Args:
+        application: the SparkApplication.
+        pods: all pods of the source.
+        may_end: whether the application is expected to complete: a bounded source, or the trigger availableNow.
+        now: seconds since the epoch.
+    """
+    drivers = drivers_of(application, pods)
+    for pod in drivers:
+        if (problem := _cannot_start(pod) or _unschedulable(pod, now=now)) is not None:
+            return problem
+    return _of_state(application, drivers, may_end=may_end)
+
+
+def cause(application: Manifest, pods: Sequence[Manifest]) -> str:
+    """Return why an application failed, as far as its status and the status of its driver pod tell."""
+    parts = [str(application.get("status", {}).get("applicationState", {}).get("errorMessage", "")).strip()]
+    parts += [text for pod in drivers_of(application, pods) for text in _terminations(pod)]
+    return "; ".join(dict.fromkeys(part for part in parts if part)) or "no cause is known"
+
+
+def drivers_of(application: Manifest, pods: Sequence[Manifest]) -> list[Manifest]:
+    """Return the driver pods of an application, whether they live or not."""
+    wanted = {"spark-role": "driver", "sparkoperator.k8s.io/app-name": application["metadata"]["name"]}
+    return [pod for pod in pods if (pod["metadata"].get("labels") or {}).items() >= wanted.items()]
+
+
+def _of_state(application: Manifest, drivers: Sequence[Manifest], *, may_end: bool) -> Problem | None:
+    name = application["metadata"]["name"]
+    what = f"SparkApplication {name}"
+    match application.get("status", {}).get("applicationState", {}).get("state", ""):
+        case "SUBMISSION_FAILED":
+            advice = "Correct spec.application; the Spark operator retries a few times"
+            message = f"{what} could not be submitted: {cause(application, drivers)}. {advice}"
+            return Problem(reason=Reason.SUBMISSION_FAILED, message=message)
+        case "UNKNOWN":
+            message = f"{what} is in state UNKNOWN: the Spark operator has lost its driver. Check the driver's node"
+            return Problem(reason=Reason.APPLICATION_UNKNOWN, message=message)
+        case "PENDING_RERUN" | "FAILING" as word:
+            advice = "The Spark operator restarts it; see the log of the driver pod"
+            message = f"The driver of {what} failed ({word}): {cause(application, drivers)}. {advice}"
+            return Problem(reason=Reason.APPLICATION_RESTARTING, message=message)
+        case "COMPLETED" | "SUCCEEDING" if not may_end:
+            message = (
+                f"{what} has ended although its source is unbounded, so nothing is read. Let the program wait for the "
+                f"query (awaitTermination), then delete {name}: the operator creates a new one"
+            )
+            return Problem(reason=Reason.APPLICATION_ENDED, message=message)
+        case _:
+            return None
+
+
+def _cannot_start(pod: Manifest) -> Problem | None:
+    for container in _containers(pod):
+        waiting = container.get("state", {}).get("waiting") or {}
+        if (advice := _CANNOT_START.get(reason := waiting.get("reason", ""))) is not None:
+            detail = f"{reason}: {waiting['message']}" if waiting.get("message") else reason
+            message = f"Driver pod {pod['metadata']['name']} cannot start: {detail.rstrip('.')}. {advice}"
+            return Problem(reason=Reason.DRIVER_CANNOT_START, message=message)
+    return None
+
+
+def _unschedulable(pod: Manifest, *, now: float) -> Problem | None:
+    for condition in pod.get("status", {}).get("conditions", ()):
+        is_unschedulable = (condition.get("type"), condition.get("reason")) == ("PodScheduled", "Unschedulable")
+        waited = now - _seconds(condition.get("lastTransitionTime"))
+        if is_unschedulable and condition.get("status") == "False" and waited >= SCHEDULING_PATIENCE:
+            words = str(condition.get("message", "no node fits")).rstrip(".")
+            advice = "Add nodes, or ask for less in spec.application.driver"
+            message = f"Driver pod {pod['metadata']['name']} cannot be scheduled: {words}. {advice}"
+            return Problem(reason=Reason.DRIVER_UNSCHEDULABLE, message=message)
+    return None
+
+
+def _terminations(pod: Manifest) -> Iterator[str]:
+    """Why containers of a pod ended other than in good order."""
+    name = pod["metadata"]["name"]
+    if evicted := pod.get("status", {}).get("reason"):
+        yield f"pod {name}: {evicted}: {pod['status'].get('message', '')}".rstrip(": ")
+    for container in _containers(pod):
+        for state in ("state", "lastState"):
+            ended = container.get(state, {}).get("terminated") or {}
+            if ended.get("exitCode", 0) != 0 or ended.get("reason") == "OOMKilled":
+                word = ended.get("reason", "Error")
+                more = ": raise spec.application.driver.memory" if word == "OOMKilled" else ""
+                yield f"pod {name}: {word} (exit code {ended.get('exitCode')}){more}"
+
+
+def _containers(pod: Manifest) -> Iterator[Mapping[str, Any]]:
+    status = pod.get("status", {})
+    yield from status.get("initContainerStatuses") or ()
+    yield from status.get("containerStatuses") or ()
+
+
+def _seconds(stamp: Any) -> float:
+    try:
+        return datetime.fromisoformat(str(stamp)).timestamp()
+    except ValueError:
+        return 0.0

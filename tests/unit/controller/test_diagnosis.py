@@ -1,0 +1,148 @@
+"""Why an application does not read: its state and its pods in, the cause and what to do out."""
+
+from typing import Any
+
+import pytest
+
+from balanced_source_operator.controller.application import (
+    ApplicationState,
+    Deadlines,
+    Decision,
+    Sightings,
+    Wanted,
+    decide,
+)
+from balanced_source_operator.resources.kinds import FAILURES_ANNOTATION
+from support.builders import driver_pod, spark_application
+
+NOW = 1_767_225_600.0
+CREATED = "2026-01-01T00:00:00Z"
+DEADLINES = Deadlines(stuck_after=300, retry_failed_after=30)
+
+
+def decided(state: str, *pods: dict[str, Any], now: float = NOW, failures: int = 0, **changes: Any) -> Decision:
+    application = spark_application(state=state)
+    application["metadata"]["annotations"][FAILURES_ANNOTATION] = str(failures)
+    application["status"]["applicationState"]["errorMessage"] = "driver container failed"
+    wanted = Wanted(**{"base": "orders", "spec_hash": "h", "may_start": True, **changes})
+    seen = Sightings().looked([application], now=now)
+    return decide(wanted, [application], pods, seen=seen, deadlines=DEADLINES, now=now)
+
+
+def pod(*, waiting: dict[str, str] | None = None, terminated: dict[str, Any] | None = None, **status: Any) -> Any:
+    made = driver_pod(phase=status.pop("phase", "Pending"))
+    state = {"waiting": waiting} if waiting else {"terminated": terminated} if terminated else {}
+    made["status"] |= {"containerStatuses": [{"name": "spark-kubernetes-driver", "state": state}], **status}
+    return made
+
+
+def problem(decision: Decision) -> tuple[str, str]:
+    assert decision.problem is not None
+    return str(decision.problem.reason), decision.problem.message
+
+
+@pytest.mark.parametrize(
+    ("state", "reason", "words"),
+    [
+        ("SUBMISSION_FAILED", "SubmissionFailed", ["could not be submitted: driver container failed", "Correct"]),
+        ("UNKNOWN", "ApplicationUnknown", ["orders-1 is in state UNKNOWN", "Check the driver's node"]),
+        ("PENDING_RERUN", "ApplicationRestarting", ["The driver of SparkApplication orders-1 failed", "see the log"]),
+        ("FAILING", "ApplicationRestarting", ["driver container failed"]),
+        ("COMPLETED", "ApplicationEnded", ["has ended although its source is unbounded", "awaitTermination"]),
+    ],
+)
+def test_a_state_in_which_nothing_is_read_is_a_problem(state: str, reason: str, words: list[str]) -> None:
+    said = problem(decided(state))
+
+    assert said[0] == reason
+    assert all(word in said[1] for word in words), said
+
+
+@pytest.mark.parametrize("state", ["", "SUBMITTED", "RUNNING", "RESUMING", "INVALIDATING"])
+def test_a_state_on_the_way_is_no_problem(state: str) -> None:
+    assert decided(state).problem is None
+
+
+def test_a_bounded_application_may_complete() -> None:
+    assert decided("COMPLETED", may_end=True).problem is None
+
+
+@pytest.mark.parametrize(
+    ("reason", "advice"),
+    [
+        ("ImagePullBackOff", "Correct spec.application.image"),
+        ("InvalidImageName", "Correct spec.application.image"),
+        ("CreateContainerConfigError", "Create the Secret"),
+        ("CrashLoopBackOff", "See the log"),
+    ],
+)
+def test_a_driver_that_cannot_start_is_named_with_the_cause(reason: str, advice: str) -> None:
+    said = problem(decided("SUBMITTED", pod(waiting={"reason": reason, "message": "why it is so"})))
+
+    assert said[0] == "DriverCannotStart"
+    assert f"Driver pod orders-1-driver cannot start: {reason}: why it is so. {advice}" in said[1]
+
+
+def test_a_driver_that_is_being_created_is_no_problem() -> None:
+    assert decided("SUBMITTED", pod(waiting={"reason": "ContainerCreating"})).problem is None
+
+
+def test_a_driver_without_a_node_is_a_problem_after_a_while() -> None:
+    condition = {
+        "type": "PodScheduled",
+        "status": "False",
+        "reason": "Unschedulable",
+        "message": "0/3 nodes are available: 3 Insufficient cpu.",
+        "lastTransitionTime": CREATED,
+    }
+    waiting = pod(conditions=[condition])
+
+    assert decided("SUBMITTED", waiting, now=NOW + 29).problem is None
+    said = problem(decided("SUBMITTED", waiting, now=NOW + 30))
+    assert said[0] == "DriverUnschedulable"
+    assert "3 Insufficient cpu. Add nodes" in said[1]
+
+
+def test_memory_that_ran_out_is_named() -> None:
+    killed = pod(terminated={"reason": "OOMKilled", "exitCode": 137}, phase="Failed")
+
+    said = problem(decided("PENDING_RERUN", killed))[1]
+
+    assert "pod orders-1-driver: OOMKilled (exit code 137): raise spec.application.driver.memory" in said
+
+
+@pytest.mark.parametrize(("before", "pause"), [(0, 30), (1, 60), (2, 120), (4, 480), (5, 600), (99, 600)])
+def test_a_failed_application_is_kept_longer_after_each_failure(before: int, pause: int) -> None:
+    early, late = (decided("FAILED", now=NOW + at, failures=before) for at in (pause - 1, pause))
+
+    assert (early.delete, len(late.delete)) == ((), 1)
+    said = problem(early)
+    assert said[0] == "ApplicationFailed"
+    assert f"failed ({before + 1} in a row): driver container failed" in said[1]
+    assert f"kept with its driver's log for {pause} s" in said[1]
+
+
+def test_at_the_limit_a_failed_application_stays_with_its_log() -> None:
+    stays = decided("FAILED", now=NOW + 9999, failures=2, max_failures=3)
+
+    assert (stays.delete, stays.create, stays.state) == ((), "", ApplicationState.FAILED)
+    said = problem(stays)
+    assert said[0] == "RestartLimitReached"
+    assert "spec.restart.maxFailures is 3" in said[1]
+    assert len(decided("FAILED", now=NOW + 9999, failures=2, max_failures=4).delete) == 1
+
+
+def test_an_application_that_ran_for_long_begins_a_new_row() -> None:
+    application = spark_application(state="FAILED")
+    application["metadata"]["annotations"][FAILURES_ANNOTATION] = "7"
+    application["status"] |= {
+        "lastSubmissionAttemptTime": "2025-12-31T00:00:00Z",
+        "terminationTime": CREATED,
+        "executionAttempts": 5,
+    }
+    seen = Sightings().looked([application], now=NOW)
+    wanted = Wanted(base="orders", spec_hash="h", may_start=True, max_failures=3)
+
+    again = decide(wanted, [application], [], seen=seen, deadlines=DEADLINES, now=NOW + 30)
+
+    assert len(again.delete) == 1
