@@ -1,7 +1,9 @@
 """A channel between a Spark driver and an operator, who is the test."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from balanced_source.api import Problem, ProblemKey
 from balanced_source.documents.assignment import Assignment
 from balanced_source.documents.report import HostReport
 from balanced_source_spark.channels.channel import AssignmentListener
@@ -26,6 +28,9 @@ class MemoryChannel:
 
     def refusal(self) -> str | None:
         return None
+
+    def problems(self) -> Mapping[ProblemKey, Problem]:
+        return {}
 
     def close(self) -> None:
         self.listener = None

@@ -5,13 +5,13 @@ import itertools
 import threading
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 import structlog
 
-from balanced_source.api import AsyncCall, CallFailure
+from balanced_source.api import INTERNAL_ERROR, AsyncCall, CallFailure, Problem, ProblemKey, discovery_problem
 from balanced_source.connectors.discovery import Alarm
 from balanced_source.connectors.kafka import DiscoverKafka, InitializeKafka
 from balanced_source.coordinator import (
@@ -30,10 +30,11 @@ from balanced_source.coordinator import (
     SourceCoordinator,
 )
 from balanced_source.documents.assignment import Assignment
-from balanced_source.errors import ContractViolationError, StateConflictError
+from balanced_source.errors import ContractViolationError, RefusedDiscoveryError, StateConflictError
 from balanced_source_adapters.kafka_admin import KafkaAdmin
 
 _IDLE: Final = 60.0
+_COORDINATOR: Final = "coordinator"
 
 FIRST_RETRY: Final = 1.0
 """Seconds until a coordinator that failed is rebuilt; doubled with each failure in a row."""
@@ -127,11 +128,21 @@ class CoordinatorLoop:
         self._failures = 0
         self._failed_at = float("-inf")
         self._problem: Exception | None = None
+        self._problems: Mapping[ProblemKey, Problem] = {}
+        self._has_assigned = False
 
     @property
     def problem(self) -> Exception | None:
         """What keeps the coordinator from deciding; None again as soon as an assignment is published."""
         return self._problem
+
+    @property
+    def problems(self) -> Mapping[ProblemKey, Problem]:
+        """What is wrong now, as the operator's conditions would say it.
+
+        A refused discovery is fatal while nothing has been assigned yet; later, what is assigned is read on.
+        """
+        return self._problems
 
     @property
     def is_over(self) -> bool:
@@ -175,6 +186,7 @@ class CoordinatorLoop:
             try:
                 step()
                 is_due = False
+                self._problems = self._found_problems()
             except StateConflictError as error:
                 log.error("another process serves this source: the coordinator stops", error=str(error))
                 self._problem = error
@@ -182,6 +194,17 @@ class CoordinatorLoop:
             except Exception as error:  # noqa: BLE001 - it must neither end the loop nor go unnoticed
                 self._failed(error)
                 step = self._rebuild
+
+    def _found_problems(self) -> Mapping[ProblemKey, Problem]:
+        enumerator = self.coordinator.enumerator
+        blocked = {} if self._has_assigned else enumerator.blocked()
+        found: dict[ProblemKey, Problem] = {
+            ("discovery", scope): discovery_problem(
+                error, scope=scope, is_fatal=scope in blocked and isinstance(error, RefusedDiscoveryError)
+            )
+            for scope, error in enumerator.problems().items()
+        }
+        return found if self._problem is None else {**found, _COORDINATOR: _internal_error(self._problem)}
 
     def _start(self) -> None:
         self._do(self.coordinator.start(now=time.time()))
@@ -205,6 +228,7 @@ class CoordinatorLoop:
             traceback="".join(traceback.format_exception(error)),  # never with values of variables
         )
         self._problem = error
+        self._problems = {**self._problems, _COORDINATOR: _internal_error(error)}
         self._failures += 1
         self._failed_at = time.monotonic() + delay
         with self._wake:
@@ -249,9 +273,15 @@ class CoordinatorLoop:
                     self._stored = effect.checkpoint
                 case PublishAssignment():
                     self._publish(effect.assignment)
+                    self._has_assigned |= bool(effect.assignment.owners)
                     self._problem = None
                 case ExecuteCall():
                     with self._wake:
                         self._push(effect, delay=effect.delay)
                 case ReportFact():
                     log.info(effect.message, reason=effect.reason)
+
+
+def _internal_error(error: Exception) -> Problem:
+    message = f"The coordinator failed: {error!r}. It is rebuilt and retries automatically; please report this as a bug"
+    return Problem(reason=INTERNAL_ERROR, message=message)

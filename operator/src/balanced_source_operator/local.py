@@ -13,6 +13,7 @@ from typing import Any, Final
 import structlog
 import yaml
 
+from balanced_source.api import Problem, ProblemBoard, ProblemKey
 from balanced_source.connectors.kafka import KafkaSource
 from balanced_source.coordinator import (
     Checkpoint,
@@ -39,7 +40,10 @@ from balanced_source_adapters.folder import (
 )
 from balanced_source_adapters.kafka_admin import KafkaAdmin
 from balanced_source_adapters.mounted_secrets import MountedSecrets
+from balanced_source_adapters.problem_log import log_problem
+from balanced_source_operator.controller.reasons import Reason
 from balanced_source_operator.controller.translate import check_ends, to_source
+from balanced_source_operator.controller.urgent import with_urgent_fields
 from balanced_source_operator.spec import BalancedSourceSpec, parse_spec
 
 UID: Final = "local"
@@ -68,7 +72,15 @@ class LocalOperator:
         self._state = FolderStore(state_path(folder))
         self._watch = FolderWatch(file, report_path(folder, HOST), *([metadata] if metadata is not None else []))
         self._source = to_source(spec, read_metadata(file, spec))
+        self._spec = spec
+        self._problems = ProblemBoard(log_problem)
         self._loop = self._new_loop(spec)
+        self._note_assigner(spec)
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """What is wrong now; each change is logged once."""
+        return tuple(self._problems)
 
     @property
     def coordinator(self) -> SourceCoordinator[Any, Any]:
@@ -87,6 +99,7 @@ class LocalOperator:
         """
         if self._loop.is_over and (problem := self._loop.problem) is not None:
             raise problem
+        self._problems.replace("coordinator", self._loop.problems)
         for path in self._watch.changed():
             if path == report_path(self._folder, HOST):
                 self._take_report(path)
@@ -130,19 +143,33 @@ class LocalOperator:
             source = to_source(spec, read_metadata(self._file, spec))
             check_ends(self._source, source)
         except InvalidSpecError as error:
-            log.error("spec refused; the last valid one stays in effect", error=str(error))
+            message = f"{error}. Correct it; the last valid spec stays in effect, but for parallelism"
+            self._problems.raise_(Reason.INVALID_SPEC, Problem(reason=Reason.INVALID_SPEC, message=message))
+            self._spec = with_urgent_fields(self._spec, read_raw_spec(self._file))
+            self._loop.put(ParallelismChanged(self._spec.parallelism))
             return
+        self._spec = spec
+        self._problems.clear(Reason.INVALID_SPEC)
         if source != self._source:
             self._source = source
             self._loop.put(SourceChanged(source))
+        self._note_assigner(spec)
         self._loop.put(ParallelismChanged(spec.parallelism))
         self._loop.put(RebalanceRequested(nonce=spec.rebalance_nonce))
+
+    def _note_assigner(self, spec: BalancedSourceSpec) -> None:
+        warning = self._source.assigner.warning(spec.parallelism)
+        problem = None if warning is None else Problem(reason=Reason.HASH_COLLAPSES, message=warning)
+        self._problems.set(Reason.HASH_COLLAPSES, problem)
 
     def _take_report(self, path: Path) -> None:
         try:
             text = read_text(path)
             if text is not None:
-                self._loop.put(ReportReceived(report_document.decode(text, source=UID)))
+                report = report_document.decode(text, source=UID)
+                self._loop.put(ReportReceived(report))
+                reported: dict[ProblemKey, Problem] = {(p.reason, p.scope): p for p in report.problems}
+                self._problems.replace("driver", reported)
         except StateError as error:
             log.warning("report refused", error=str(error))
 
@@ -166,6 +193,15 @@ def read_spec(file: Path) -> BalancedSourceSpec:
         return parse_spec(manifest["spec"])
     except (OSError, yaml.YAMLError, KeyError, TypeError) as error:
         raise InvalidSpecError(f"cannot be read: {error}", field=str(file)) from error
+
+
+def read_raw_spec(file: Path) -> Any:
+    """Return the spec in a file as it is written; None if there is none, or no YAML."""
+    try:
+        manifest = yaml.safe_load(file.read_text())
+    except (OSError, yaml.YAMLError):
+        return None
+    return manifest.get("spec") if isinstance(manifest, Mapping) else None
 
 
 def metadata_path(file: Path, spec: BalancedSourceSpec) -> Path | None:

@@ -15,12 +15,13 @@ from typing import Any, Final, TypeAlias
 
 import structlog
 
-from balanced_source.api import Problem, ProblemBoard, ProblemChange, ProblemKey, SourceEvent, fatal_problem
+from balanced_source.api import Problem, ProblemBoard, ProblemKey, SourceEvent, fatal_problem
 from balanced_source.documents.alignment import SourceWatermark
 from balanced_source.documents.assignment import Assignment, NumberedEvent
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.errors import ContractViolationError, FatalProblemError, FencedError
 from balanced_source.host import Phase, ReaderHost, is_finished
+from balanced_source_adapters.problem_log import log_problem
 from balanced_source_spark.channels.channel import AssignmentChannel
 from balanced_source_spark.channels.errors import ChannelError
 from balanced_source_spark.executors import AdoptionGate
@@ -60,14 +61,6 @@ def _unexpected(subtask_id: int, event: SourceEvent) -> None:
     log.warning("nobody expects this event of the enumerator", reader=subtask_id, name=event.name)
 
 
-def _log_problem(change: ProblemChange) -> None:
-    """Log each change of a problem once."""
-    if (problem := change.after) is not None:
-        log.warning(problem.message, reason=problem.reason, scope=problem.scope, fatal=problem.is_fatal)
-    elif (problem := change.before) is not None:
-        log.info("problem resolved", message=problem.message, reason=problem.reason, scope=problem.scope)
-
-
 def _unassigned(timeout: float) -> ChannelError:
     return ChannelError(f"no assignment was seen within {timeout:.0f} s: is the operator running?")
 
@@ -105,7 +98,7 @@ class HostRuntime:
         self._newest: Assignment | None = None
         self._settings: Mapping[str, Any] = {}
         self._progress = Progress()
-        self._problems = ProblemBoard(_log_problem)
+        self._problems = ProblemBoard(log_problem)
         self._reported: ReaderHost | None = None
         self._is_urgent = False
         self._is_closed = False
@@ -239,6 +232,12 @@ class HostRuntime:
             self._problems.set(key, problem)
             self._wake(urgent=problem != before)
 
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """The current problems, fatal ones first."""
+        with self._lock:
+            return tuple(self._problems)
+
     def check_problems(self) -> None:
         """Raise the first fatal problem if there is no operator to report it.
 
@@ -248,6 +247,7 @@ class HostRuntime:
         if self._channel.has_operator:
             return
         with self._lock:
+            self._problems.replace("assigner", self._channel.problems())
             problem = fatal_problem(self._problems)
         if problem is not None:
             raise FatalProblemError(problem.message, reason=problem.reason)

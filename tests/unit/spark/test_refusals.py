@@ -4,21 +4,29 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from balanced_source.api import AsyncCall
 from balanced_source.connectors.discovery import Discovered
 from balanced_source.connectors.kafka import DiscoverKafka, KafkaPartitionSplit
-from balanced_source.errors import DiscoveryError, RefusedDiscoveryError, TransientDiscoveryError
+from balanced_source.documents.stream_offset import StreamOffset
+from balanced_source.errors import (
+    DiscoveryError,
+    FatalProblemError,
+    RefusedDiscoveryError,
+    TransientDiscoveryError,
+)
 from balanced_source_spark.channels.embedded import EmbeddedChannel
 from balanced_source_spark.channels.errors import ChannelError
 from balanced_source_spark.host_runtime import HostRuntime
 from support.world import kafka_source
+from testbed.waiting import wait_until
 
 SPLIT = ("c", "t", 0)
 Answer = Callable[[bool], Any]
 
 
-def runtime(answer: Answer) -> HostRuntime:
+def runtime(answer: Answer, **changes: Any) -> HostRuntime:
     """`answer` is asked whether this is a discovery; what it returns is the answer, an error is raised."""
 
     def execute(call: AsyncCall) -> Any:
@@ -27,7 +35,7 @@ def runtime(answer: Answer) -> HostRuntime:
             raise told
         return told
 
-    return HostRuntime(EmbeddedChannel(kafka_source("c"), execute, parallelism=1))
+    return HostRuntime(EmbeddedChannel(kafka_source("c", **changes), execute, parallelism=1))
 
 
 def listed(problem: DiscoveryError | None = None) -> Discovered:
@@ -62,5 +70,63 @@ def test_a_problem_beside_what_was_found_is_no_refusal() -> None:
     made = runtime(lambda is_discovery: listed(problem) if is_discovery else (split,))
     try:
         assert made.first_assignment(timeout=60).owners == {SPLIT: 0}
+    finally:
+        made.close()
+
+
+def polled(made: HostRuntime) -> None:
+    """What Spark does all the time; it ends when the query does."""
+    made.committed(StreamOffset())
+    wait_until(lambda: (base := made.base()) is not None and base.owners, 20, "an assignment", interval=0.005)
+
+
+@pytest.mark.parametrize("discovers", [True, False])
+def test_a_stream_that_cannot_begin_ends_in_words(discovers: bool) -> None:
+    """Without an operator nobody else would tell."""
+    refused = RefusedDiscoveryError("topic t does not exist on cluster c: create it", scope="c", reason="UnknownTopic")
+    made = runtime(lambda is_discovery: listed() if is_discovery and not discovers else refused)
+    try:
+        with pytest.raises(FatalProblemError, match="topic t does not exist on cluster c: create it") as raised:
+            polled(made)
+        assert raised.value.reason == "UnknownTopic"
+    finally:
+        made.close()
+
+
+def test_a_stream_waits_for_what_may_pass_and_logs_it_once() -> None:
+    """The operator would show the same words as a condition."""
+    attempts: list[bool] = []
+
+    def answer(is_discovery: bool) -> Any:
+        attempts.append(is_discovery)
+        if len(attempts) < 3:
+            return TransientDiscoveryError("cluster c does not answer", scope="c")
+        return listed() if is_discovery else (KafkaPartitionSplit(cluster="c", topic="t", partition=0, offset=0),)
+
+    with capture_logs() as lines:
+        made = runtime(answer)
+        try:
+            polled(made)
+            wait_until(lambda: made.base() is not None and not made.problems, 20, "all is well", interval=0.005)
+        finally:
+            made.close()
+    told = [line["event"] for line in lines if line.get("reason") == "DiscoveryFailed"]
+    assert told == ["cluster c does not answer", "problem resolved"]
+
+
+def test_a_stream_that_reads_goes_on_although_discovery_is_refused() -> None:
+    attempts: list[bool] = []
+
+    def answer(is_discovery: bool) -> Any:
+        attempts.append(is_discovery)
+        if attempts.count(True) > 1:
+            return RefusedDiscoveryError("credentials are wrong", scope="c")
+        return listed() if is_discovery else (KafkaPartitionSplit(cluster="c", topic="t", partition=0, offset=0),)
+
+    made = runtime(answer, discovery_interval=0.01)
+    try:
+        polled(made)
+        wait_until(lambda: attempts.count(True) > 2 and made.base() and made.problems, 20, "a problem", interval=0.005)
+        assert [problem.message for problem in made.problems] == ["credentials are wrong"]
     finally:
         made.close()

@@ -16,11 +16,13 @@ from balanced_source.api.events import SPLIT_REQUEST, SourceEvent
 from balanced_source.api.output import MAX_WATERMARK, MIN_WATERMARK, ReaderOutput, SourceOutput, WatermarkOutput
 from balanced_source.api.problems import (
     DATA_LOSS_REASONS,
+    INTERNAL_ERROR,
     Problem,
     ProblemBoard,
     ProblemChange,
     ProblemKey,
     ProblemListener,
+    discovery_problem,
     fatal_problem,
 )
 from balanced_source.api.reader import InputStatus, SourceReader, SourceReaderContext
@@ -39,6 +41,7 @@ from balanced_source.api.splits import IDENTITY, STOP, BoundedSplit, Json, Posit
 __all__ = [
     "DATA_LOSS_REASONS",
     "IDENTITY",
+    "INTERNAL_ERROR",
     "MAX_WATERMARK",
     "MIN_WATERMARK",
     "SPLIT_REQUEST",
@@ -81,6 +84,7 @@ __all__ = [
     "SupportsSplitReassignmentOnRecovery",
     "VersionedSerializer",
     "WatermarkOutput",
+    "discovery_problem",
     "fatal_problem",
     "is_other",
 ]

@@ -4,9 +4,14 @@ One value serves all outlets. The operator turns it into a condition and an even
 and a query without an operator logs it and, if it is fatal, raises it.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias
+
+from balanced_source.errors import DiscoveryError
+
+INTERNAL_ERROR: Final = "InternalError"
+"""Reason of problems that are errors of this software."""
 
 DATA_LOSS_REASONS: Final = frozenset({"LogTruncated", "OffsetsSkipped", "RecordsExpired", "TopicRecreated"})
 """Reasons of problems about records that are gone. Reading went on without them unless the problem is fatal."""
@@ -87,6 +92,14 @@ class ProblemBoard:
         else:
             self.raise_(key, problem)
 
+    def replace(self, group: str, problems: Mapping[ProblemKey, Problem]) -> None:
+        """Make `problems` the only ones whose key begins with `group`, which is put before their own keys."""
+        wanted = {(group, *_path(key)): problem for key, problem in problems.items()}
+        for key in [key for key in self._problems if _path(key)[0] == group and _path(key) not in wanted]:
+            self.clear(key)
+        for key, problem in wanted.items():
+            self.raise_(key, problem)
+
     def get(self, key: ProblemKey) -> Problem | None:
         """Return the problem for `key`; None if there is none."""
         return self._problems.get(key)
@@ -98,6 +111,18 @@ class ProblemBoard:
 
     def __len__(self) -> int:
         return len(self._problems)
+
+
+def discovery_problem(error: Exception, *, scope: str, is_fatal: bool = False) -> Problem:
+    """Return the problem that an error of discovery is.
+
+    Args:
+        error: what discovery, or the look-up of start offsets, failed with.
+        scope: the part of the source that failed, such as a cluster.
+        is_fatal: see `Problem`.
+    """
+    reason = error.reason if isinstance(error, DiscoveryError) else "DiscoveryFailed"
+    return Problem(reason=reason, message=str(error), scope=scope, is_fatal=is_fatal)
 
 
 def fatal_problem(problems: Iterable[Problem]) -> Problem | None:

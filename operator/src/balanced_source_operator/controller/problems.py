@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 
-from balanced_source.api import DATA_LOSS_REASONS, Problem
+from balanced_source.api import DATA_LOSS_REASONS, Problem, discovery_problem
 from balanced_source.coordinator.phase import source_phase
-from balanced_source.errors import DiscoveryError, RefusedDiscoveryError
+from balanced_source.errors import RefusedDiscoveryError
 from balanced_source.lifecycles import SourcePhase
 from balanced_source_operator.controller.facts import Facts
 from balanced_source_operator.controller.reasons import Reason, severity
@@ -45,12 +45,7 @@ def losses_of(facts: Facts) -> list[Problem]:
 def discovery_problems(errors: Mapping[str, Exception]) -> list[Problem]:
     """Return the problems that errors of discovery are, by scope."""
     return [
-        Problem(
-            reason=error.reason if isinstance(error, DiscoveryError) else Reason.DISCOVERY_FAILED,
-            message=str(error),
-            scope=scope,
-            is_fatal=isinstance(error, RefusedDiscoveryError),
-        )
+        discovery_problem(error, scope=scope, is_fatal=isinstance(error, RefusedDiscoveryError))
         for scope, error in sorted(errors.items())
     ]
 

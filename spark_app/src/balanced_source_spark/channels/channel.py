@@ -1,8 +1,9 @@
 """The port between a driver and whoever assigns splits."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
+from balanced_source.api import Problem, ProblemKey
 from balanced_source.documents.assignment import Assignment
 from balanced_source.documents.report import HostReport
 
@@ -44,6 +45,10 @@ class AssignmentChannel(Protocol):
 
     def refusal(self) -> str | None:
         """Why no assignment will come until somebody acts; None if there is no reason, or it is told elsewhere."""
+        ...
+
+    def problems(self) -> Mapping[ProblemKey, Problem]:
+        """Return the problems of the assigning side, if it runs in this process; an operator reports its own."""
         ...
 
     def close(self) -> None:

@@ -1,7 +1,9 @@
 """No operator: the driver runs the coordinator itself, in a thread. Nothing is stored outside Spark's checkpoint."""
 
+from collections.abc import Mapping
 from typing import Any
 
+from balanced_source.api import Problem, ProblemKey
 from balanced_source.connectors.kafka import KafkaSource
 from balanced_source.coordinator import ParallelismChanged, ReportReceived, SourceCoordinator
 from balanced_source.documents.report import HostReport
@@ -43,6 +45,9 @@ class EmbeddedChannel:
         coordinator = self._loop.coordinator if self._loop is not None else self._coordinator
         blocked = coordinator.enumerator.blocked().values()
         return "; ".join(str(problem) for problem in blocked if isinstance(problem, RefusedDiscoveryError)) or None
+
+    def problems(self) -> Mapping[ProblemKey, Problem]:
+        return self._loop.problems if self._loop is not None else {}
 
     def close(self) -> None:
         if self._loop is not None:

@@ -1,11 +1,13 @@
 """Documents in a folder that local mode (``balanced-source local``) writes."""
 
 import threading
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
 import structlog
 
+from balanced_source.api import Problem, ProblemKey
 from balanced_source.documents import assignment as assignment_document
 from balanced_source.documents import report as report_document
 from balanced_source.documents.assignment import Assignment
@@ -55,6 +57,9 @@ class FolderChannel:
 
     def refusal(self) -> str | None:
         return None
+
+    def problems(self) -> Mapping[ProblemKey, Problem]:
+        return {}
 
     def close(self) -> None:
         self._stop.set()

@@ -2,6 +2,7 @@
 
 import os
 import threading
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -14,6 +15,7 @@ from lightkube.config.client_adapter import ConnectionParams
 from lightkube.core.exceptions import ConfigError
 from lightkube.resources.core_v1 import ConfigMap
 
+from balanced_source.api import Problem, ProblemKey
 from balanced_source.documents import increments
 from balanced_source.documents import report as report_document
 from balanced_source.documents.assignment import Assignment
@@ -103,6 +105,9 @@ class KubernetesChannel:
 
     def refusal(self) -> str | None:
         return None
+
+    def problems(self) -> Mapping[ProblemKey, Problem]:
+        return {}
 
     def close(self) -> None:
         self._stop.set()

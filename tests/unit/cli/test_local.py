@@ -1,0 +1,75 @@
+"""Local mode says what the operator's conditions say, and stops at nothing that the operator goes on after."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from structlog.testing import capture_logs
+
+from balanced_source.api import Problem
+from balanced_source.documents import report as report_document
+from balanced_source.documents.report import HostReport
+from balanced_source_adapters.folder import report_path, write_atomically
+from balanced_source_operator.local import HOST, UID, LocalOperator
+from support.builders import spec_json
+from testbed.waiting import wait_until
+
+
+class Scene:
+    """A file, a folder, and local mode on them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.file = folder / "orders.yaml"
+        self.folder = folder / "documents"
+        self.folder.mkdir()
+        self.write()
+        self.operator = LocalOperator(self.file, self.folder)
+
+    def write(self, **spec: Any) -> None:
+        write_atomically(self.file, yaml.safe_dump({"spec": {**spec_json(), **spec}}))
+
+    def reasons(self) -> list[str]:
+        self.operator.look()
+        return [str(problem.reason) for problem in self.operator.problems]
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Iterator[Scene]:
+    made = Scene(tmp_path)
+    yield made
+    made.operator.close()
+
+
+def test_an_invalid_spec_is_a_problem_and_parallelism_takes_effect(scene: Scene) -> None:
+    scene.operator.start()
+    scene.write(parallelism=7, source={"kafka": {}})
+
+    wait_until(lambda: scene.reasons() == ["InvalidSpec"], 20, "the problem", interval=0.01)
+    wait_until(lambda: scene.operator.coordinator.state.parallelism == 7, 20, "7 readers", interval=0.01)
+
+    scene.write(parallelism=3)
+    wait_until(lambda: scene.reasons() == [], 20, "no problem", interval=0.01)
+    wait_until(lambda: scene.operator.coordinator.state.parallelism == 3, 20, "3 readers", interval=0.01)
+
+
+def test_a_file_that_is_no_yaml_changes_nothing(scene: Scene) -> None:
+    scene.operator.start()
+    before = scene.operator.coordinator.state.parallelism
+
+    write_atomically(scene.file, "{")
+
+    wait_until(lambda: scene.reasons() == ["InvalidSpec"], 20, "the problem", interval=0.01)
+    assert scene.operator.coordinator.state.parallelism == before
+
+
+def test_problems_that_a_driver_reports_are_logged_once(scene: Scene) -> None:
+    lost = Problem(reason="LogTruncated", message="offsets 7 to 9 of orders/0 are gone", scope="main")
+    with capture_logs() as lines:
+        for sequence in (1, 2):
+            report = HostReport(incarnation=1, sequence=sequence, problems=(lost,))
+            write_atomically(report_path(scene.folder, HOST), report_document.encode(report, source=UID))
+            wait_until(lambda: scene.reasons() == ["LogTruncated"], 20, "the problem", interval=0.01)
+
+    assert [line["event"] for line in lines if line.get("reason") == "LogTruncated"] == [lost.message]
