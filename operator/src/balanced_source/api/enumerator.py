@@ -12,7 +12,7 @@ Extensions of the FLIP, each needed because parallelism and the source change he
 import copy
 import enum
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, Self, TypeVar
 
@@ -241,6 +241,27 @@ class SplitEnumerator(ABC, Generic[SplitT, StateT]):
         to it already; the enumerator decides about the others that it reported: on return each of them has an owner, is
         remembered by the enumerator as waiting for one, or was given up by `SplitEnumeratorContext.forget_splits`.
         Called again for each incarnation of the reader: what it was told by events before, it does not know any more.
+        """
+
+    def add_readers(self, subtask_ids: Sequence[int]) -> None:
+        """Called with all readers that register at the same time; by default calls `add_reader` for each.
+
+        An enumerator that assigns splits when a reader registers must override this: take in the reports of all
+        of these readers first, then assign. A later reader may hold a split that seems to have no owner, and only its
+        report says where reading goes on.
+        """
+        for subtask_id in subtask_ids:
+            self.add_reader(subtask_id)
+
+    def handle_history(self, guessed: Collection[SplitId]) -> None:
+        """Called before `add_readers` when readers turn out to hold splits that the state knows nothing of.
+
+        The state was lost or is an older copy, or the source was created again for an existing Spark checkpoint. What
+        was decided before was decided as if nothing had ever been read.
+
+        Args:
+            guessed: splits that had an owner until now and that no reader holds. They have come back by
+                `add_splits_back`, at the start position that was chosen without this knowledge.
         """
 
     @abstractmethod

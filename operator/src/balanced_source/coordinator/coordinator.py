@@ -154,8 +154,7 @@ class SourceCoordinator(Generic[SplitT, StateT]):
         self._context.readers = {s: ReaderInfo(subtask_id=s) for s in self._assignable(range(state.parallelism))}
         self.enumerator.start()
         if not self._is_restored:
-            for subtask in range(state.parallelism):
-                self.enumerator.add_reader(subtask)
+            self.enumerator.add_readers(range(state.parallelism))
         # Hosts register again because they see the lineage, so it goes out before anything is known.
         self._context.turn.is_changed |= not self._is_restored and state.lineage > 1
         self._publish_new_settings()
@@ -249,8 +248,9 @@ class SourceCoordinator(Generic[SplitT, StateT]):
         may_deal_anew = isinstance(self.source, SupportsSplitReassignmentOnRecovery)
         if not may_deal_anew:
             context.state = registration.with_reported(self.state, done.readers)
-        for subtask in done.readers:
-            self.enumerator.add_reader(subtask)
+        if done.guessed is not None:
+            self.enumerator.handle_history(done.guessed)
+        self.enumerator.add_readers(tuple(done.readers))
         if done.is_full and may_deal_anew:
             self.enumerator.rebalance(RebalanceCause.RECOVERY)
         for report in reports:
@@ -448,8 +448,7 @@ class SourceCoordinator(Generic[SplitT, StateT]):
         fresh = self._assignable(subtasks)
         added: dict[int, ReaderInfo[SplitT]] = {subtask: ReaderInfo(subtask_id=subtask) for subtask in fresh}
         self._context.readers = {**self._context.readers, **added}
-        for subtask in fresh:
-            self.enumerator.add_reader(subtask)
+        self.enumerator.add_readers(fresh)
 
 
 def _check_positive(parallelism: int, hosts: Sequence[str]) -> None:

@@ -40,6 +40,8 @@ class Recovery(Generic[SplitT]):
         readers: the hosts' readers with the splits that they reported.
         back: subtask → splits that it owned and cannot know of.
         released: revoked splits that the hosts have let go of, at their final positions.
+        guessed: of `back`, those that were given without knowing that the hosts hold anything, and that nobody ever
+            had; None if there is nothing that was not known.
     """
 
     state: CoordinatorState[SplitT]
@@ -47,6 +49,7 @@ class Recovery(Generic[SplitT]):
     readers: Mapping[int, ReaderInfo[SplitT]]
     back: Mapping[int, list[SplitT]]
     released: list[SplitT]
+    guessed: frozenset[SplitId] | None
 
 
 def waiting_for(state: CoordinatorState[SplitT]) -> tuple[str, ...]:
@@ -79,18 +82,20 @@ def recover(state: CoordinatorState[SplitT], source: Source[SplitT, StateT]) -> 
     if not reports or waiting_for(state):
         return None
     _check_holders(reports)
+    has_history = not any(host.known_from for host in state.hosts.values()) and not all(map(is_blank, reports.values()))
     known = _known_positions(reports)
     # A host that starts anew holds nothing until it is assigned something: its revocations are done.
     state, released = let_go(state, reports)
     state = _apply_positions(state, source, reports, known)
     back = _uncovered(state, reports)
     gone = {split.split_id for splits in back.values() for split in splits}
+    guessed = frozenset(gone.intersection(state.tracker.epochs())) if has_history else None
     state = _activate(_without(state, gone), reports)
     # Until somebody decides about a split that has no owner, the hosts keep its position.
     state = replace(state, retained=state.retained.union(s for s in known if s not in state.owners))
     readers = _readers(state, source, reports, {s.split_id: s for splits in back.values() for s in splits})
     is_full = len(reports) == len(state.hosts)
-    return Recovery(state=state, is_full=is_full, readers=readers, back=back, released=released)
+    return Recovery(state=state, is_full=is_full, readers=readers, back=back, released=released, guessed=guessed)
 
 
 def _check_holders(reports: Mapping[str, HostReport]) -> None:

@@ -18,7 +18,7 @@ from balanced_source.api import (
     SplitsAssignment,
     is_other,
 )
-from balanced_source.connectors.discovery.reported import take_reported
+from balanced_source.connectors.discovery.reported import reported_ids, scopes_held, take_reported
 from balanced_source.connectors.discovery.source import DiscoveringSource
 from balanced_source.connectors.discovery.values import (
     Alarm,
@@ -90,26 +90,63 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
     # --- readers ------------------------------------------------------------------------------------------------
 
     def add_reader(self, subtask_id: int) -> None:
-        reader = self.context.registered_readers()[subtask_id]
-        self.state, unwanted = take_reported(self.state, reader, self.context.current_assignments(), self.source)
+        self.add_readers((subtask_id,))
+
+    def add_readers(self, subtask_ids: Sequence[int]) -> None:
+        registered = self.context.registered_readers()
+        owned, until = self.context.current_assignments(), self._retained_until()
+        self.state, unwanted = take_reported(
+            self.state, [registered[i] for i in subtask_ids], owned, self.source, until=until
+        )
         self.context.forget_splits(unwanted)
+        if self.state.retained:
+            self._set_retention_alarm()
         self._assign()
+
+    def handle_history(self, guessed: Collection[SplitId]) -> None:
+        """Start options counted for splits that are newer than what readers hold: look up where those begin."""
+        readers = self.context.registered_readers().values()
+        held, reported = scopes_held(readers, self.source), reported_ids(readers)
+        doubtful = {
+            s
+            for s in self.state.unassigned.keys() - reported
+            if self.source.scope_of(s) in held and (s in guessed or s not in self.state.preferred)
+        }
+        asked = held.intersection(self.source.scopes())
+        self.life = self.life.without_look_ups(asked)
+        self.state = replace(
+            self.state,
+            unassigned={s: x for s, x in self.state.unassigned.items() if s not in doubtful},
+            preferred={s: o for s, o in self.state.preferred.items() if s not in doubtful},
+            discovered=self.state.discovered | asked,
+        )
+        self.context.forget_splits(doubtful)
+        for scope in sorted(asked):
+            self._ask(scope, delay=0.0)
 
     def add_splits_back(self, splits: Sequence[SplitT], subtask_id: int) -> None:
         wanted = {s.split_id: s for s in splits if self.source.subscribes(s.split_id)}
         if len(wanted) < len(splits):
-            dropped = sorted(s.split_id for s in splits if s.split_id not in wanted)
-            self.context.forget_splits(dropped)
-            self.context.report(
-                "SplitsDropped",
-                f"{len(dropped)} splits of reader {subtask_id} are not subscribed: {_some(dropped)}",
-            )
+            self._dismiss({s.split_id: s for s in splits if s.split_id not in wanted}, subtask_id)
         self.state = replace(
             self.state,
             unassigned={**self.state.unassigned, **wanted},
             preferred={**self.state.preferred, **dict.fromkeys(wanted, subtask_id)},
             finished=self.state.finished.difference(s.split_id for s in splits if not _is_read(s)),
         )
+
+    def _dismiss(self, splits: Mapping[SplitId, SplitT], subtask_id: int) -> None:
+        """Splits come back that the user does not want now: their positions stay for a return, if asked for."""
+        if self.source.retention > 0:
+            until = self._retained_until()
+            kept = {s: Retained(split=x, until=until) for s, x in splits.items()}
+            self.state = replace(self.state, retained={**self.state.retained, **kept})
+            self._set_retention_alarm()
+        else:
+            self.context.forget_splits(splits)
+        names = sorted(splits)
+        text = f"{len(names)} splits of reader {subtask_id} are not subscribed: {_some(names)}"
+        self.context.report("SplitsDropped", text)
 
     def rebalance(self, cause: RebalanceCause) -> None:
         if self.source.rebalance_policy.allows(cause):
@@ -237,6 +274,7 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
             self.state = replace(self.state, retained={s: e for s, e in self.state.retained.items() if s not in over})
             self.context.forget_splits(over)
             self.context.report("RetentionEnded", f"positions of {len(over)} removed splits dropped: {_some(over)}")
+            self._keep_scopes(frozenset(self.source.scopes()))
         if self.state.retained:
             self._set_retention_alarm()
 
@@ -410,7 +448,7 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
         self.context.revoke_splits(gone, retain=keep)
         if not keep:
             self.context.forget_splits(gone)
-        until = self.context.now() + self.source.retention
+        until = self._retained_until()
         retained = {s: Retained(split=x, until=until) for s, x in last.items()} if keep else {}
         self.state = replace(
             self.state,
@@ -422,6 +460,10 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
         self.context.report("SplitsRemoved", f"{len(gone)} splits {why}: {_some(sorted(gone))}")
         if retained:
             self._set_retention_alarm()
+
+    def _retained_until(self) -> float:
+        """Deadline of positions that are retained from now on."""
+        return self.context.now() + self.source.retention
 
     def _set_retention_alarm(self) -> None:
         first = min(entry.until for entry in self.state.retained.values())

@@ -1,52 +1,114 @@
-"""What a reader reports at its registration beyond what it owns: positions that the enumerator goes on from."""
+"""What readers report at their registration beyond what they own: positions that the enumerator goes on from."""
 
-from collections.abc import Container
-from dataclasses import replace
+from collections.abc import Container, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Generic
 
 from balanced_source.api import ReaderInfo, SplitId, is_other
 from balanced_source.connectors.discovery.source import DiscoveringSource
-from balanced_source.connectors.discovery.values import DiscoveryState, SplitT
+from balanced_source.connectors.discovery.values import DiscoveryState, Retained, SplitT
+
+
+@dataclass(slots=True, kw_only=True)
+class _Taken(Generic[SplitT]):
+    """What becomes of the reported splits; the tables start as copies of the enumerator's."""
+
+    source: DiscoveringSource[SplitT]
+    owned: Container[SplitId]
+    until: float
+    unassigned: dict[SplitId, SplitT]
+    preferred: dict[SplitId, int]
+    retained: dict[SplitId, Retained[SplitT]]
+    unwanted: list[SplitId] = field(default_factory=list)
+
+    def take(self, split: SplitT, subtask_id: int, *, is_read: bool) -> None:
+        """Take in one reported split, which the reader reads or only retains."""
+        split_id = split.split_id
+        waiting, kept = self.unassigned.get(split_id), self.retained.get(split_id)
+        known = waiting or (kept.split if kept is not None else None)
+        if split_id in self.owned or (known is not None and is_other(split.attributes(), known.attributes())):
+            return  # decided already, or a former split of this id, which says nothing of the present one
+        if not self.source.subscribes(split_id):
+            self._keep(split)
+        elif kept is not None and not is_read:
+            self.retained[split_id] = replace(kept, split=_further(kept.split, split))
+        else:
+            self._wait(split, subtask_id, known, is_read=is_read)
+
+    def _wait(self, split: SplitT, subtask_id: int, known: SplitT | None, *, is_read: bool) -> None:
+        # Who reads it has the word; who had it before somebody else did can only move it forward.
+        split_id = split.split_id
+        last = self.preferred.setdefault(split_id, subtask_id)
+        has_the_word = is_read and last == subtask_id
+        self.unassigned[split_id] = split if has_the_word or known is None else _further(known, split)
+        self.retained.pop(split_id, None)
+
+    def _keep(self, split: SplitT) -> None:
+        """The user does not want it now. Its position stays for a return, also if nobody but the reader knew it."""
+        split_id = split.split_id
+        if self.source.retention > 0:
+            entry = self.retained.get(split_id, Retained(split=split, until=self.until))
+            self.retained[split_id] = replace(entry, split=_further(entry.split, split))
+        else:
+            self.unwanted.append(split_id)
 
 
 def take_reported(
     state: DiscoveryState[SplitT],
-    reader: ReaderInfo[SplitT],
+    readers: Sequence[ReaderInfo[SplitT]],
     owned: Container[SplitId],
     source: DiscoveringSource[SplitT],
+    *,
+    until: float,
 ) -> tuple[DiscoveryState[SplitT], list[SplitId]]:
-    """What a reader reported beyond what it owns goes back to it, once a discovery tells that it still exists.
+    """What readers reported beyond what they own goes back to them, once a discovery tells that it still exists.
 
     Nothing that was reported before is erased: a reader that registers again with an empty report has lost its
     Spark checkpoint, and the positions known here are all that is left.
 
+    Args:
+        state: of the enumerator.
+        readers: all that register now. What one of them reads counts before what others retain from former times.
+        owned: splits that have an owner.
+        source: what the user wants.
+        until: how long positions are kept of splits that the user does not want now.
+
     Returns:
-        The state, and those of the splits that the user does not want any more.
+        The state, and the splits whose positions nobody needs any more.
     """
-    unassigned, preferred = dict(state.unassigned), dict(state.preferred)
-    retained, unwanted = dict(state.retained), []
-    reads = {split.split_id for split in reader.reported_splits}
-    for split in (*reader.retained_splits, *reader.reported_splits):
-        split_id = split.split_id
-        if split_id in unassigned and is_other(split.attributes(), unassigned[split_id].attributes()):
-            continue  # a former split of this id: it says nothing of the present one
-        if split_id in retained:
-            retained[split_id] = replace(retained[split_id], split=_further(retained[split_id].split, split))
-        elif split_id not in owned and source.subscribes(split_id):
-            # Who reads it has the word; who had it before somebody else did can only move it forward.
-            last = preferred.setdefault(split_id, reader.subtask_id)
-            has_the_word = split_id in reads and last == reader.subtask_id
-            unassigned[split_id] = split if has_the_word else _further(unassigned.get(split_id, split), split)
-        elif split_id not in owned:
-            unwanted.append(split_id)
-    discovered = state.discovered | _seen_before(reader, source)
-    taken = replace(state, unassigned=unassigned, preferred=preferred, retained=retained, discovered=discovered)
-    return taken, unwanted
+    taken = _Taken(
+        source=source,
+        owned=owned,
+        until=until,
+        unassigned=dict(state.unassigned),
+        preferred=dict(state.preferred),
+        retained=dict(state.retained),
+    )
+    for reader in readers:
+        for split in reader.reported_splits:
+            taken.take(split, reader.subtask_id, is_read=True)
+    for reader in readers:
+        for split in reader.retained_splits:
+            taken.take(split, reader.subtask_id, is_read=False)
+    kept = {*source.scopes(), *(source.scope_of(s) for s in taken.retained)}
+    after = replace(
+        state,
+        unassigned=taken.unassigned,
+        preferred=taken.preferred,
+        retained=taken.retained,
+        discovered=state.discovered | (scopes_held(readers, source) & kept),
+    )
+    return after, taken.unwanted
 
 
-def _seen_before(reader: ReaderInfo[SplitT], source: DiscoveringSource[SplitT]) -> frozenset[str]:
+def reported_ids(readers: Iterable[ReaderInfo[SplitT]]) -> frozenset[SplitId]:
+    """All splits that readers read or retain."""
+    return frozenset(s.split_id for r in readers for s in (*r.reported_splits, *r.retained_splits))
+
+
+def scopes_held(readers: Iterable[ReaderInfo[SplitT]], source: DiscoveringSource[SplitT]) -> frozenset[str]:
     """Whoever holds splits of a scope has seen its first discovery: what is found there now is new."""
-    held = (*reader.reported_splits, *reader.retained_splits)
-    return frozenset(source.scope_of(split.split_id) for split in held).intersection(source.scopes())
+    return frozenset(source.scope_of(split_id) for split_id in reported_ids(readers))
 
 
 def _further(one: SplitT, other: SplitT) -> SplitT:

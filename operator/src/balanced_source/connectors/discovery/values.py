@@ -1,6 +1,6 @@
 """What an enumerator that discovers its splits asks, gets, and remembers."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Generic, Self, TypeVar
 
@@ -109,6 +109,10 @@ class Life:
     def looked_up(self, call: "Initialize") -> Self:
         """A look-up has ended, in whatever way."""
         return self._with_look_ups(known for known in self.look_ups if known is not call)
+
+    def without_look_ups(self, scopes: Collection[str]) -> Self:
+        """The answers to what is looked up in these scopes do not count any more."""
+        return self._with_look_ups(call for call in self.look_ups if call.scope not in scopes)
 
     def is_settled(self, scope: str) -> bool:
         """Whether all splits of the scope that were listed have a start position."""
