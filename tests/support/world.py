@@ -143,6 +143,7 @@ class Operator:
             hosts=self.hosts,
             restored=restored,
             lineage=self._lineage(),
+            published=self._published(),
         )
         self._do(self.coordinator.start(now=self.now))
         self.see_reports()
@@ -150,9 +151,12 @@ class Operator:
     def _lineage(self) -> int:
         """One more than any that was ever seen, should the state have been lost."""
         seen = [report_document.decode(text, source=UID).lineage for text in self.store.reports.values()]
-        if self.store.assignment is not None:
-            seen.append(assignment_document.decode(self.store.assignment, source=UID).lineage)
+        seen += [former.lineage] if (former := self._published()) is not None else []
         return max(seen, default=0) + 1
+
+    def _published(self) -> Assignment | None:
+        text = self.store.assignment
+        return assignment_document.decode(text, source=UID) if text is not None else None
 
     def handle(self, event: Event) -> None:
         self._do(self.coordinator.handle(event, now=self.now))

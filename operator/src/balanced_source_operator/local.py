@@ -125,17 +125,25 @@ class LocalOperator:
         stored = self._state.read()
         restored = state_codec.decode(stored, self._source, uid=UID) if stored is not None else None
         coordinator: SourceCoordinator[Any, Any] = SourceCoordinator(
-            self._source, parallelism=spec.parallelism, lineage=self._lineage(), restored=restored
+            self._source,
+            parallelism=spec.parallelism,
+            lineage=self._lineage(),
+            restored=restored,
+            published=self._published(),
         )
         admin = KafkaAdmin(MountedSecrets(self._file.parent), client_id="balanced-source-local")
         return CoordinatorLoop(coordinator, kafka_executor(admin), publish=self._publish, persist=self._persist)
 
     def _lineage(self) -> int:
         """More than any that a document speaks of, should the state have been deleted."""
-        assignment, report = read_text(assignment_path(self._folder)), read_text(report_path(self._folder, HOST))
-        seen = [assignment_document.decode(assignment).lineage] if assignment is not None else []
+        assignment, report = self._published(), read_text(report_path(self._folder, HOST))
+        seen = [assignment.lineage] if assignment is not None else []
         seen += [report_document.decode(report).lineage] if report is not None else []
         return max(seen, default=0) + 1
+
+    def _published(self) -> Assignment | None:
+        text = read_text(assignment_path(self._folder))
+        return assignment_document.decode(text) if text is not None else None
 
     def _take_spec(self) -> None:
         try:

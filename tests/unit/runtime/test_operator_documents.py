@@ -99,6 +99,30 @@ def test_state_that_cannot_be_trusted_stops_the_next_operator_and_not_the_query(
     check(play)
 
 
+@pytest.mark.parametrize("is_running", [False, True])
+def test_an_older_copy_of_the_state_begins_a_new_lineage(*, is_running: bool) -> None:
+    """While no operator runs, or under one that runs."""
+
+    async def play(story: Story) -> None:
+        await reading(story)
+        older = story.documents.text("enumerator")
+        assert older is not None
+        await rescale(story, 3)
+        await rescale(story, 5)
+        for operator in [] if is_running else list(story.operators):
+            await operator.stop()
+            story.operators.remove(operator)
+        edit(story, "enumerator", older)
+        if not is_running:
+            story.start_operator()
+        await story.until(lambda: story.assignment is not None and story.assignment.lineage == 2, "a new lineage")
+        assert "StateOutdated" in story.events
+        await story.adopted(parallelism=5, splits=8)
+        await rescale(story, 4)
+
+    check(play)
+
+
 def test_a_conflict_is_loud_and_what_was_decided_elsewhere_stays() -> None:
     """Somebody wrote state between our read and our write: nothing of his is overwritten."""
 

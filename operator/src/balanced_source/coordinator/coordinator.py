@@ -64,6 +64,7 @@ class SourceCoordinator(Generic[SplitT, StateT]):
         hosts: Sequence[str] = ("0",),
         lineage: int = 1,
         restored: Checkpoint[SplitT, StateT] | None = None,
+        published: Assignment | None = None,
     ) -> None:
         """A coordinator for `source`; fresh, or going on from `restored` (then `parallelism` and `hosts` are there).
 
@@ -74,6 +75,8 @@ class SourceCoordinator(Generic[SplitT, StateT]):
             lineage: 1 for a new source; higher than any before for one whose state was lost. Hosts report anew when
                 they see it, so that nothing is decided on what an older report says.
             restored: the stored checkpoint, if there is one.
+            published: the newest published assignment, as far as it can be read. If `restored` does not imply it, it is
+                an older copy: then a new lineage begins, in which all hosts register again.
 
         Raises:
             ContractViolationError: parallelism or the number of hosts is below 1.
@@ -87,6 +90,11 @@ class SourceCoordinator(Generic[SplitT, StateT]):
             state = restored.coordinator
         self.source = source
         self._is_restored = restored is not None
+        self._is_outdated = (
+            restored is not None and published is not None and registration.is_outdated(state, published)
+        )
+        if self._is_outdated and published is not None:
+            state = registration.started_over(state, lineage=published.lineage, epoch=published.epoch)
         self._context: CoordinatorContext[SplitT] = CoordinatorContext(state)
         self.enumerator: SplitEnumerator[SplitT, StateT] = (
             source.create_enumerator(self._context)
@@ -131,7 +139,7 @@ class SourceCoordinator(Generic[SplitT, StateT]):
     def fork(self) -> Self:
         """A copy that goes its own way: for dry runs and for exhaustive exploration."""
         copy = object.__new__(type(self))
-        copy.source, copy._is_restored = self.source, self._is_restored
+        copy.source, copy._is_restored, copy._is_outdated = self.source, self._is_restored, self._is_outdated
         copy._must_persist, copy._is_started = self._must_persist, self._is_started
         copy._context, copy._attributes = self._context.fork(), self._attributes.fork()
         copy.enumerator = self.enumerator.fork(copy._context)
@@ -156,7 +164,9 @@ class SourceCoordinator(Generic[SplitT, StateT]):
         if not self._is_restored:
             self.enumerator.add_readers(range(state.parallelism))
         # Hosts register again because they see the lineage, so it goes out before anything is known.
-        self._context.turn.is_changed |= not self._is_restored and state.lineage > 1
+        self._context.turn.is_changed |= self._is_outdated or (not self._is_restored and state.lineage > 1)
+        if self._is_outdated:
+            self._report_outdated()
         self._publish_new_settings()
         self._open_gate()
         effects = self._settle()
@@ -210,11 +220,13 @@ class SourceCoordinator(Generic[SplitT, StateT]):
             self._progress(host, report)
 
     def _start_over(self, report: HostReport) -> None:
-        self._context.state = registration.started_over(self.state, report)
+        self._context.state = registration.started_over(self.state, lineage=report.lineage, epoch=report.epoch)
         self._context.turn.is_changed = True
-        self._context.report(
-            "StateOutdated", "the stored enumerator state is older than what readers hold: asking them", warning=True
-        )
+        self._report_outdated()
+
+    def _report_outdated(self) -> None:
+        text = "the stored enumerator state is an older copy: readers report again what they hold, and reading goes on"
+        self._context.report("StateOutdated", text, warning=True)
 
     def _register(self, report: HostReport) -> None:
         """A new incarnation: nobody of the old one is served any more, and the report waits behind the gate."""

@@ -6,28 +6,70 @@ Functions of the state alone; `recovery` decides afterwards when and how the hos
 from collections.abc import Mapping
 from dataclasses import replace
 
-from balanced_source.api import ReaderInfo, Source
+from balanced_source.api import ReaderInfo, Source, SplitId
 from balanced_source.coordinator.recovery import is_blank
 from balanced_source.coordinator.state import CoordinatorState, HostState, SplitT, StateT
+from balanced_source.coordinator.view import visible_owners
+from balanced_source.documents.assignment import Assignment
 from balanced_source.documents.report import HostReport
-from balanced_source.lifecycles import HOST, HostEvent
+from balanced_source.lifecycles import HOST, HostEvent, HostPhase
 from balanced_source.maps import changed
 
 
 def is_ahead(state: CoordinatorState[SplitT], report: HostReport) -> bool:
-    """Whether a host holds something of ours that we do not know: then our state is an older copy."""
-    if report.lineage > state.lineage:
-        return True
+    """Whether a host holds something of ours that we do not know: then our state is an older copy.
+
+    A host that has registered in this lineage has only adopted epochs of it. If it holds a later epoch than ours, or
+    other owners in the same epoch, somebody published after our copy was made.
+    """
+    if report.lineage != state.lineage:
+        return report.lineage > state.lineage
     host = state.hosts.get(report.host)
-    is_known = host is not None and 0 < report.incarnation == host.incarnation
-    return is_known and report.lineage == state.lineage and report.epoch > state.epoch
+    if host is None or not host.known_from or report.incarnation < host.incarnation:
+        return False
+    if report.epoch > state.epoch:
+        return True
+    is_acknowledgement = host.phase is HostPhase.ACTIVE and host.acknowledged_epoch < report.epoch == state.epoch
+    is_same = report.incarnation == host.incarnation
+    return is_same and is_acknowledgement and report.owners != _owners_on(state, report.host)
 
 
-def started_over(state: CoordinatorState[SplitT], report: HostReport) -> CoordinatorState[SplitT]:
-    """What is known about hosts is not true any more: all of them register again, in a new lineage."""
+def is_outdated(state: CoordinatorState[SplitT], published: Assignment) -> bool:
+    """Whether an assignment was published that this state does not imply: then the state is an older copy.
+
+    The state is stored before an assignment is published, so the assignment is never ahead of it.
+    """
+    mine, theirs = (state.lineage, state.epoch), (published.lineage, published.epoch)
+    if mine != theirs:
+        return theirs > mine
+    return published.parallelism != state.parallelism or published.owners != visible_owners(state)
+
+
+def started_over(state: CoordinatorState[SplitT], *, lineage: int, epoch: int) -> CoordinatorState[SplitT]:
+    """What is known about hosts is not true any more: all of them register again, in a new lineage.
+
+    Args:
+        state: an older copy.
+        lineage: highest that was seen.
+        epoch: highest that was seen.
+    """
     hosts = {n: HostState(phase=HOST.after(h.phase, HostEvent.FORGOTTEN)) for n, h in state.hosts.items()}
-    lineage, epoch = max(state.lineage, report.lineage) + 1, max(state.epoch, report.epoch)
-    return replace(state, lineage=lineage, epoch=epoch, hosts=hosts, outbox=())
+    return replace(
+        state,
+        lineage=max(state.lineage, lineage) + 1,
+        epoch=max(state.epoch, epoch),
+        hosts=hosts,
+        outbox=(),
+        no_more_splits=frozenset(),
+    )
+
+
+def _owners_on(state: CoordinatorState[SplitT], host: str) -> Mapping[SplitId, int]:
+    owners = visible_owners(state)
+    if len(state.hosts) == 1:
+        return owners
+    mine = frozenset(state.subtasks_of(host))
+    return {s: o for s, o in owners.items() if o in mine}
 
 
 def absorbed(state: CoordinatorState[SplitT], name: str) -> CoordinatorState[SplitT]:

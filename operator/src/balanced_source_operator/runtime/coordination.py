@@ -122,7 +122,11 @@ class Coordination:
         former = self._stored_assignment()
         self._alignment = former.alignment if former is not None else None
         coordinator: SourceCoordinator[Any, Any] = SourceCoordinator(
-            desired.source, parallelism=desired.spec.parallelism, lineage=self._lineage(former), restored=restored
+            desired.source,
+            parallelism=desired.spec.parallelism,
+            lineage=self._lineage(former),
+            restored=restored,
+            published=former,
         )
         self.coordinator = coordinator
         self._calls = CallRunner(
