@@ -93,9 +93,9 @@ MUTANTS: Final = (
         name="a look-up under way is started again, and its answer always counts",
         rule="contract",
         repeats=("X6",),
-        where=f"{_ENUMERATOR}.handle_initialized",
-        old="if s.split_id not in known and self",
-        new="if self",
+        where=f"{_ENUMERATOR}.add_readers",
+        old="self._void_look_ups(scopes_held(readers, self.source))",
+        new="pass",
         setting=Setting(name="lost state", records=1, splits=1, budget=Budget(amnesia=1, crashes=1)),
     ),
     Mutant(

@@ -94,10 +94,10 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
 
     def add_readers(self, subtask_ids: Sequence[int]) -> None:
         registered = self.context.registered_readers()
+        readers = [registered[subtask_id] for subtask_id in subtask_ids]
+        self._void_look_ups(scopes_held(readers, self.source))
         owned, until = self.context.current_assignments(), self._retained_until()
-        self.state, unwanted = take_reported(
-            self.state, [registered[i] for i in subtask_ids], owned, self.source, until=until
-        )
+        self.state, unwanted = take_reported(self.state, readers, owned, self.source, until=until)
         self.context.forget_splits(unwanted)
         if self.state.retained:
             self._set_retention_alarm()
@@ -112,19 +112,25 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
             for s in self.state.unassigned.keys() - reported
             if self.source.scope_of(s) in held and (s in guessed or s not in self.state.preferred)
         }
-        asked = held.intersection(self.source.scopes())
-        self.life = self.life.without_look_ups(asked)
+        scopes = held.intersection(self.source.scopes())
         self.state = replace(
             self.state,
             unassigned={s: x for s, x in self.state.unassigned.items() if s not in doubtful},
             preferred={s: o for s, o in self.state.preferred.items() if s not in doubtful},
-            discovered=self.state.discovered | asked,
+            discovered=self.state.discovered | scopes,
         )
         self.context.forget_splits(doubtful)
-        for scope in sorted(asked):
+        for scope in sorted(scopes.intersection(map(self.source.scope_of, doubtful))):
+            self._ask(scope, delay=0.0)
+
+    def _void_look_ups(self, scopes: Collection[str]) -> None:
+        """Readers told more of these scopes than was known when start positions were asked for: ask again."""
+        before, self.life = self.life, self.life.without_look_ups(scopes)
+        for scope in sorted({call.scope for call in before.look_ups} - {call.scope for call in self.life.look_ups}):
             self._ask(scope, delay=0.0)
 
     def add_splits_back(self, splits: Sequence[SplitT], subtask_id: int) -> None:
+        self._void_look_ups({self.source.scope_of(s.split_id) for s in splits if s.split_id in self.life.in_flight})
         wanted = {s.split_id: s for s in splits if self.source.subscribes(s.split_id)}
         if len(wanted) < len(splits):
             self._dismiss({s.split_id: s for s in splits if s.split_id not in wanted}, subtask_id)
@@ -257,11 +263,7 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
             self.life = replace(self.life, incomplete=self.life.incomplete | {call.scope})
             self._scope_failed(call.scope, result.error)
         else:
-            # A reader may have registered with one of these meanwhile: then its word counts, not where splits begin.
-            known = frozenset[SplitId]().union(
-                *(self._in(p) for p in SplitPhase if not SPLIT.allows(p, SplitEvent.RESOLVED))
-            )
-            fresh = {s.split_id: s for s in result if s.split_id not in known and self.source.subscribes(s.split_id)}
+            fresh = {s.split_id: s for s in result if self.source.subscribes(s.split_id)}
             self.state = replace(self.state, unassigned={**self.state.unassigned, **fresh})
             self._mark_discovered(call.scope)
         self._assign()
