@@ -159,3 +159,15 @@ def test_an_acknowledgement_after_the_restore_is_no_reason_to_begin_anew() -> No
 
     assert stage.assignment.lineage == 1
     goes_on(stage)
+
+
+def test_a_state_without_any_published_assignment_is_not_trusted() -> None:
+    """The driver goes on unheard; what was published since the copy was made cannot be known."""
+    stage, copy = stage_with_history()
+    stage.store.assignment = None
+    stage.store.reports.clear()
+
+    restores(stage, copy)
+
+    assert stage.assignment.lineage == 2
+    goes_on(stage)

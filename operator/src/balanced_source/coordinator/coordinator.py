@@ -6,7 +6,7 @@ with effects in write-ahead order: the state first, then the assignment that it 
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Generic, Self, assert_never
+from typing import Any, Generic, Literal, Self, assert_never
 
 from balanced_source.api import (
     SPLIT_REQUEST,
@@ -64,7 +64,7 @@ class SourceCoordinator(Generic[SplitT, StateT]):
         hosts: Sequence[str] = ("0",),
         lineage: int = 1,
         restored: Checkpoint[SplitT, StateT] | None = None,
-        published: Assignment | None = None,
+        published: Assignment | Literal["unknown"] | None = "unknown",
     ) -> None:
         """A coordinator for `source`; fresh, or going on from `restored` (then `parallelism` and `hosts` are there).
 
@@ -75,8 +75,9 @@ class SourceCoordinator(Generic[SplitT, StateT]):
             lineage: 1 for a new source; higher than any before for one whose state was lost. Hosts report anew when
                 they see it, so that nothing is decided on what an older report says.
             restored: the stored checkpoint, if there is one.
-            published: the newest published assignment, as far as it can be read. If `restored` does not imply it, it is
-                an older copy: then a new lineage begins, in which all hosts register again.
+            published: the newest published assignment; None if there is none that can be read. If `restored` does not
+                imply it, it is an older copy: then a new lineage begins, in which all hosts register again. "unknown"
+                trusts `restored`.
 
         Raises:
             ContractViolationError: parallelism or the number of hosts is below 1.
@@ -90,11 +91,9 @@ class SourceCoordinator(Generic[SplitT, StateT]):
             state = restored.coordinator
         self.source = source
         self._is_restored = restored is not None
-        self._is_outdated = (
-            restored is not None and published is not None and registration.is_outdated(state, published)
-        )
-        if self._is_outdated and published is not None:
-            state = registration.started_over(state, lineage=published.lineage, epoch=published.epoch)
+        self._is_outdated = False
+        if restored is not None and published != "unknown" and registration.is_outdated(state, published):
+            state, self._is_outdated = registration.started_over(state, published), True
         self._context: CoordinatorContext[SplitT] = CoordinatorContext(state)
         self.enumerator: SplitEnumerator[SplitT, StateT] = (
             source.create_enumerator(self._context)
@@ -220,7 +219,7 @@ class SourceCoordinator(Generic[SplitT, StateT]):
             self._progress(host, report)
 
     def _start_over(self, report: HostReport) -> None:
-        self._context.state = registration.started_over(self.state, lineage=report.lineage, epoch=report.epoch)
+        self._context.state = registration.started_over(self.state, report)
         self._context.turn.is_changed = True
         self._report_outdated()
 

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Generic
 
-from balanced_source.api import Position, ReaderInfo, Source, SplitId
+from balanced_source.api import Position, ReaderInfo, Source, SplitId, is_other
 from balanced_source.coordinator.revocations import let_go
 from balanced_source.coordinator.state import (
     CoordinatorState,
@@ -75,7 +75,8 @@ def recover(state: CoordinatorState[SplitT], source: Source[SplitT, StateT]) -> 
         ContractViolationError: two hosts report the same split. Names both.
     """
     reports = {
-        name: without_former(host.report, state.splits)
+        # The first word of a host counts, also about what a split is: discovery finds out whether it still exists.
+        name: without_former(host.report, state.splits) if host.known_from else host.report
         for name, host in state.hosts.items()
         if host.phase is HostPhase.RECOVERING and host.report is not None
     }
@@ -83,7 +84,7 @@ def recover(state: CoordinatorState[SplitT], source: Source[SplitT, StateT]) -> 
         return None
     _check_holders(reports)
     has_history = not any(host.known_from for host in state.hosts.values()) and not all(map(is_blank, reports.values()))
-    known = _known_positions(reports)
+    known = _reported_ids(reports)
     # A host that starts anew holds nothing until it is assigned something: its revocations are done.
     state, released = let_go(state, reports)
     state = _apply_positions(state, source, reports, known)
@@ -109,20 +110,29 @@ def _check_holders(reports: Mapping[str, HostReport]) -> None:
                 )
 
 
-def _known_positions(reports: Mapping[str, HostReport]) -> dict[SplitId, Position]:
-    """The furthest that any of the hosts knows of each split."""
-    known: dict[SplitId, Position] = {}
-    for report in reports.values():
-        for split_id, position in (*report.retained.items(), *report.positions.items()):
-            known[split_id] = newest(known.get(split_id), position)
-    return known
+def _reported_ids(reports: Mapping[str, HostReport]) -> frozenset[SplitId]:
+    """All splits that hosts hold or retain."""
+    return frozenset(s for report in reports.values() for s in (*report.retained, *report.positions))
+
+
+def _furthest(reports: Mapping[str, HostReport], split: SplitT, *, is_guess: bool) -> Position:
+    """The furthest that anybody has read this very split; a former one of its id does not count.
+
+    The start position of a split that nobody ever had is a guess, and any report is better.
+    """
+    split_id = split.split_id
+    told = [r for r in reports.values() if not is_other(r.attributes.get(split_id, {}), split.attributes())]
+    position = newest(*(p for r in told for p in (r.retained.get(split_id), r.positions.get(split_id))))
+    if position is None or not is_guess:
+        position = newest(position, split.position)
+    return position
 
 
 def _apply_positions(
     state: CoordinatorState[SplitT],
     source: Source[SplitT, StateT],
     reports: Mapping[str, HostReport],
-    known: Mapping[SplitId, Position],
+    known: Iterable[SplitId],
 ) -> CoordinatorState[SplitT]:
     """Positions of splits of the recovering hosts; splits of hosts that go on are not touched at all.
 
@@ -130,18 +140,24 @@ def _apply_positions(
     ever registered (the state was lost) is a guess: any report is better, also about where the split ends.
     """
     moved: dict[SplitId, SplitT] = {}
-    attributes = {s: a for report in reports.values() for s, a in report.attributes.items()}
-    for split_id, furthest in known.items():
+    epochs = state.tracker.epochs()
+    for split_id in known:
         owner = state.owners.get(split_id)
         host = state.hosts[state.host_of(owner)] if owner is not None else None
         if host is None or host.report is None or host.phase is not HostPhase.RECOVERING:
             continue
         split = state.splits[split_id]
+        told = host.report.attributes.get(split_id)
         if host.known_from:
             moved[split_id] = state.split(split_id)
+        elif split_id in host.report.positions:
+            position = host.report.positions[split_id]
+            moved[split_id] = source.create_split(split_id, position, told or split.attributes())
         else:
-            word = host.report.positions.get(split_id, newest(split.position, furthest))
-            moved[split_id] = source.create_split(split_id, word, attributes.get(split_id, split.attributes()))
+            is_same = told is not None and not is_other(told, split.attributes())
+            attributes = told if is_same and told is not None else split.attributes()
+            position = _furthest(reports, split, is_guess=split_id in epochs)
+            moved[split_id] = source.create_split(split_id, position, attributes)
     return replace(state, splits={**state.splits, **moved})
 
 
@@ -248,8 +264,9 @@ def _by_subtask(
     for split_id, position in sorted(positions.items()):
         subtask = _reporting_subtask(state, report, split_id, subtasks)
         if subtask is not None:
-            attributes = report.attributes.get(split_id, {})
-            split = decided.get(split_id) or source.create_split(split_id, position, attributes)
+            attributes, split = report.attributes.get(split_id, {}), decided.get(split_id)
+            if split is None or is_other(attributes, split.attributes()):
+                split = source.create_split(split_id, position, attributes)
             found.setdefault(subtask, []).append(split)
     return found
 

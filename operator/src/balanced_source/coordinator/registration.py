@@ -34,26 +34,31 @@ def is_ahead(state: CoordinatorState[SplitT], report: HostReport) -> bool:
     return is_same and is_acknowledgement and report.owners != _owners_on(state, report.host)
 
 
-def is_outdated(state: CoordinatorState[SplitT], published: Assignment) -> bool:
+def is_outdated(state: CoordinatorState[SplitT], published: Assignment | None) -> bool:
     """Whether an assignment was published that this state does not imply: then the state is an older copy.
 
-    The state is stored before an assignment is published, so the assignment is never ahead of it.
+    The state is stored before an assignment is published, so the assignment is never ahead of it. Where there is no
+    assignment any more, nobody can tell: then the state is not trusted either, unless nothing was ever decided.
     """
+    if published is None:
+        return state.epoch > 0
     mine, theirs = (state.lineage, state.epoch), (published.lineage, published.epoch)
     if mine != theirs:
         return theirs > mine
     return published.parallelism != state.parallelism or published.owners != visible_owners(state)
 
 
-def started_over(state: CoordinatorState[SplitT], *, lineage: int, epoch: int) -> CoordinatorState[SplitT]:
+def started_over(
+    state: CoordinatorState[SplitT], seen: Assignment | HostReport | None = None
+) -> CoordinatorState[SplitT]:
     """What is known about hosts is not true any more: all of them register again, in a new lineage.
 
     Args:
         state: an older copy.
-        lineage: highest that was seen.
-        epoch: highest that was seen.
+        seen: the document that tells so; the lineage and the epoch are beyond its.
     """
     hosts = {n: HostState(phase=HOST.after(h.phase, HostEvent.FORGOTTEN)) for n, h in state.hosts.items()}
+    lineage, epoch = (seen.lineage, seen.epoch) if seen is not None else (0, 0)
     return replace(
         state,
         lineage=max(state.lineage, lineage) + 1,

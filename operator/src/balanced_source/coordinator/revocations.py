@@ -54,4 +54,4 @@ def _final_position(state: CoordinatorState[SplitT], report: HostReport, revocat
     if since is None or 0 < since <= report.epoch:
         return reported_position(report, split)
     is_reclaimed = split.split_id in state.reclaimed
-    return believed_position(report, split.split_id, split.position, since=since, is_reclaimed=is_reclaimed)
+    return believed_position(report, split, since=since, is_reclaimed=is_reclaimed)

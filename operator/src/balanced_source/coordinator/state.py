@@ -85,20 +85,20 @@ def reported_position(report: HostReport, split: SplitT) -> Position:
     return newest(split.position, report.retained.get(split_id))
 
 
-def believed_position(
-    report: HostReport, split_id: SplitId, known: Position, *, since: int | None, is_reclaimed: bool
-) -> Position:
+def believed_position(report: HostReport, split: SplitT, *, since: int | None, is_reclaimed: bool) -> Position:
     """Position of a split by the report of its owner's host, which may be older than the decision.
 
     Args:
         report: of the host.
-        split_id: owned by one of its readers.
-        known: position when it was assigned.
+        split: owned by one of its readers, at the position when it was assigned.
         since: first epoch with the split; None if the host has adopted it. A report of an earlier epoch tells of former
             times: what it retains may be of another split by that name, and what it reads of the same before somebody
             else read on, or of a predecessor that was taken for dead too early. So that can only move it forward.
         is_reclaimed: see `CoordinatorState`.
     """
+    split_id, known = split.split_id, split.position
+    if is_other(report.attributes.get(split_id, {}), split.attributes()):
+        return known
     if since is None or 0 < since <= report.epoch:
         return report.positions.get(split_id, known)
     if is_reclaimed:
@@ -197,10 +197,10 @@ class CoordinatorState(Generic[SplitT]):
     def _position(self, split_id: SplitId, report: HostReport | None, since: int | None) -> Position:
         if report is not None and since is None and split_id in report.positions:
             return report.positions[split_id]
-        known = self.splits[split_id].position
+        split = self.splits[split_id]
         if report is None:
-            return known
-        return believed_position(report, split_id, known, since=since, is_reclaimed=split_id in self.reclaimed)
+            return split.position
+        return believed_position(report, split, since=since, is_reclaimed=split_id in self.reclaimed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from balanced_source.api import Position, SplitId
+from balanced_source.api import Position, SplitId, is_other
 from balanced_source.documents.assignment import Assignment
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.errors import ContractViolationError
@@ -15,7 +15,7 @@ def adopt(offset: StreamOffset, assignment: Assignment, *, host: str) -> StreamO
     Positions come from the reader: what the host holds goes on where it is. A split that was assigned after the host's
     last adoption starts at the assignment's position, whatever the host has by that name; only where the assignment
     names it as retained the newer of both counts: the operator may not have heard of the last progress before it took
-    the split away.
+    the split away. Positions of a former split of the same id, e.g. of a topic that was created anew, never count.
 
     Raises:
         ContractViolationError: a split has no position anywhere; adopting would lose or repeat records.
@@ -59,11 +59,17 @@ def owned_by(assignment: Assignment, host: str) -> Mapping[SplitId, int]:
 
 
 def _goes_on(offset: StreamOffset, assignment: Assignment, split_id: SplitId) -> bool:
-    return split_id in offset.positions and assignment.since.get(split_id, 0) <= offset.epoch
+    is_held = split_id in offset.positions and assignment.since.get(split_id, 0) <= offset.epoch
+    return is_held and _is_same(offset, assignment, split_id)
+
+
+def _is_same(offset: StreamOffset, assignment: Assignment, split_id: SplitId) -> bool:
+    return not is_other(offset.attributes.get(split_id, {}), assignment.attributes.get(split_id, {}))
 
 
 def _start(offset: StreamOffset, assignment: Assignment, split_id: SplitId) -> Position:
-    own = (offset.positions, offset.retained) if split_id in assignment.retained else ()
+    is_kept = split_id in assignment.retained and _is_same(offset, assignment, split_id)
+    own = (offset.positions, offset.retained) if is_kept else ()
     tables = (*own, assignment.starts)
     known = [table[split_id] for table in tables if split_id in table]
     if not known:

@@ -18,7 +18,7 @@ from balanced_source.api import (
     SplitsAssignment,
     is_other,
 )
-from balanced_source.connectors.discovery.reported import reported_ids, scopes_held, take_reported
+from balanced_source.connectors.discovery.reported import scopes_held, take_reported, without_guesses
 from balanced_source.connectors.discovery.source import DiscoveringSource
 from balanced_source.connectors.discovery.values import (
     Alarm,
@@ -104,23 +104,12 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
         self._assign()
 
     def handle_history(self, guessed: Collection[SplitId]) -> None:
-        """Start options counted for splits that are newer than what readers hold: look up where those begin."""
+        """Readers know better: what they hold counts, and what is newer than that begins at its beginning."""
         readers = self.context.registered_readers().values()
-        held, reported = scopes_held(readers, self.source), reported_ids(readers)
-        doubtful = {
-            s
-            for s in self.state.unassigned.keys() - reported
-            if self.source.scope_of(s) in held and (s in guessed or s not in self.state.preferred)
-        }
-        scopes = held.intersection(self.source.scopes())
-        self.state = replace(
-            self.state,
-            unassigned={s: x for s, x in self.state.unassigned.items() if s not in doubtful},
-            preferred={s: o for s, o in self.state.preferred.items() if s not in doubtful},
-            discovered=self.state.discovered | scopes,
-        )
-        self.context.forget_splits(doubtful)
-        for scope in sorted(scopes.intersection(map(self.source.scope_of, doubtful))):
+        scopes = scopes_held(readers, self.source).intersection(self.source.scopes())
+        self.state, dropped = without_guesses(self.state, readers, guessed, self.source)
+        self.context.forget_splits(dropped)
+        for scope in sorted(scopes):
             self._ask(scope, delay=0.0)
 
     def _void_look_ups(self, scopes: Collection[str]) -> None:
@@ -448,10 +437,11 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
         last = {s: self.context.assigned_split(s) for s in gone if s in owned}
         last |= {s: x for s, x in self.state.unassigned.items() if s in gone}
         self.context.revoke_splits(gone, retain=keep)
-        if not keep:
-            self.context.forget_splits(gone)
+        # No reader has registered for an owned split that nobody has to let go of: only its start would be kept.
+        kept = {s: x for s, x in last.items() if keep and (s not in owned or self.context.is_revoking(s))}
+        self.context.forget_splits(gone - kept.keys())
         until = self._retained_until()
-        retained = {s: Retained(split=x, until=until) for s, x in last.items()} if keep else {}
+        retained = {s: Retained(split=x, until=until) for s, x in kept.items()}
         self.state = replace(
             self.state,
             unassigned={s: x for s, x in self.state.unassigned.items() if s not in gone},

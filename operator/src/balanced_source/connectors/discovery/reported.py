@@ -101,14 +101,43 @@ def take_reported(
     return after, taken.unwanted
 
 
-def reported_ids(readers: Iterable[ReaderInfo[SplitT]]) -> frozenset[SplitId]:
-    """All splits that readers read or retain."""
-    return frozenset(s.split_id for r in readers for s in (*r.reported_splits, *r.retained_splits))
+def without_guesses(
+    state: DiscoveryState[SplitT],
+    readers: Iterable[ReaderInfo[SplitT]],
+    guessed: Container[SplitId],
+    source: DiscoveringSource[SplitT],
+) -> tuple[DiscoveryState[SplitT], frozenset[SplitId]]:
+    """The state without what readers disprove, when the state knows nothing of their past.
+
+    That is a former (or later) split under the id of a reported one, a position that was retained without them, and the
+    start position of a split that no reader ever had, although readers have seen its scope. Either they report where
+    to go on, or the split is newer than what they hold, and a discovery finds it again as new.
+
+    Returns:
+        The state, and the splits that were dropped from it without being reported.
+    """
+    reported = {s.split_id: s for r in readers for s in (*r.retained_splits, *r.reported_splits)}
+    held = frozenset(source.scope_of(s) for s in reported)
+
+    def is_wrong(split: SplitT) -> bool:
+        told = reported.get(split.split_id)
+        return told is not None and is_other(told.attributes(), split.attributes())
+
+    guesses = {s for s in state.unassigned if source.scope_of(s) in held and (s in guessed or s not in state.preferred)}
+    gone = guesses | {s for s, split in state.unassigned.items() if is_wrong(split)}
+    after = replace(
+        state,
+        unassigned={s: x for s, x in state.unassigned.items() if s not in gone},
+        preferred={s: o for s, o in state.preferred.items() if s not in gone},
+        retained={s: entry for s, entry in state.retained.items() if s not in reported},
+        discovered=state.discovered | held.intersection(source.scopes()),
+    )
+    return after, frozenset(gone - reported.keys())
 
 
 def scopes_held(readers: Iterable[ReaderInfo[SplitT]], source: DiscoveringSource[SplitT]) -> frozenset[str]:
     """Whoever holds splits of a scope has seen its first discovery: what is found there now is new."""
-    return frozenset(source.scope_of(split_id) for split_id in reported_ids(readers))
+    return frozenset(source.scope_of(s.split_id) for r in readers for s in (*r.reported_splits, *r.retained_splits))
 
 
 def _further(one: SplitT, other: SplitT) -> SplitT:

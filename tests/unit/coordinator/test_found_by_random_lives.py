@@ -1,0 +1,128 @@
+"""Bugs that random lives have found, each as a short story."""
+
+import pytest
+
+from balanced_source.api import IDENTITY
+from balanced_source.connectors.kafka import EARLIEST, LATEST, KafkaSource, OffsetsInitializer, OnDataLoss
+from balanced_source.coordinator import HostState
+from balanced_source.coordinator.state import CoordinatorState
+from balanced_source.coordinator.tracker import SplitAssignmentTracker
+from balanced_source.documents.assignment import Assignment
+from balanced_source.documents.report import HostReport
+from balanced_source.documents.stream_offset import StreamOffset
+from balanced_source.host.adoption import adopt
+from balanced_source.lifecycles import HostPhase
+from support.lives import Life
+from support.stage import Stage, splits
+from support.world import kafka_source
+
+T = splits("t", 2)
+A = T[0]
+
+
+def recreate(stage: Stage, *, end: int) -> None:
+    stage.topic_deleted("t").topic("t", 2, end=end)
+    stage.broker.topic_ids["c", "t"] = "second"
+    stage.drivers["0"].delivered.clear()  # offsets mean something else now
+
+
+def source(starts: OffsetsInitializer, policy: OnDataLoss = OnDataLoss.CONTINUE) -> KafkaSource:
+    return kafka_source("c", starting_offsets=starts, on_data_loss=policy)
+
+
+def running(first: KafkaSource) -> Stage:
+    stage = Stage(readers=2, hosts=1, source=first)
+    stage.broker.topic_ids["c", "t"] = "first"
+    return stage.topic("t", 2, end=10).running().more(5).adopts()
+
+
+def test_a_split_between_two_owners_goes_on_where_it_was_when_the_state_is_lost() -> None:
+    """The readers only retain it at that moment; Latest of the rebuilt state is only a guess."""
+    stage = running(source(LATEST))
+    stage.cluster_down("c").operator_starts().fails(0).registers(0).rescales(1).adopts()
+    assert stage.kept(0).keys() & set(T), "a reader is gone, and its split has no owner yet"
+
+    stage.clusters_up().state_lost().more(5).operator_starts().discovers().adopts().discovers().adopts()
+
+    assert stage.drivers["0"].delivered.keys() == {(s, o) for s in T for o in range(10, 20)}
+
+
+@pytest.mark.parametrize("starts", [EARLIEST, LATEST])
+@pytest.mark.parametrize("is_known_first", [False, True])
+def test_a_topic_that_is_recreated_while_there_is_no_state_is_read_from_its_beginning(
+    starts: OffsetsInitializer, *, is_known_first: bool
+) -> None:
+    """Whether the rebuilt state finds the new topic before or after the readers have reported the former one."""
+    stage = running(source(starts)).state_lost()
+    recreate(stage, end=4)
+    stage.operator_starts()
+    if is_known_first:
+        stage.discovers()
+
+    stage.adopts().discovers().adopts().looks_again(2).adopts().looks_again().adopts()
+
+    assert stage.drivers["0"].delivered.keys() == {(s, o) for s in T for o in range(4)}
+    assert {s: stage.positions()[s] for s in T} == dict.fromkeys(T, 4)
+
+
+def test_without_consent_a_topic_that_is_recreated_while_there_is_no_state_is_told() -> None:
+    """Records of the former topic that were not read are lost, so somebody has to decide."""
+    stage = running(source(LATEST, OnDataLoss.FAIL)).state_lost()
+    recreate(stage, end=4)
+
+    stage.operator_starts().discovers().adopts().looks_again(2)
+
+    assert "set onDataLoss to Continue" in str(stage.operator.coordinator.enumerator.problems()["c"])
+    assert stage.assignment.attributes[A] == {IDENTITY: "first"}
+
+
+def test_an_older_copy_of_the_state_does_not_bring_a_former_topic_back() -> None:
+    """What readers read now is the later topic of that name, and they are far in it."""
+    stage = running(source(EARLIEST))
+    copy = stage.store.state
+    recreate(stage, end=4)
+    stage.looks_again().adopts().discovers().adopts()
+    assert stage.drivers["0"].delivered.keys() == {(s, o) for s in T for o in range(4)}
+
+    stage.store.state = copy
+    stage.operator_starts().discovers().adopts().looks_again(2).adopts().more(3).adopts()
+
+    assert stage.drivers["0"].delivered.keys() == {(s, o) for s in T for o in range(7)}
+
+
+def test_a_host_takes_no_position_from_a_former_split() -> None:
+    offset = StreamOffset(epoch=4, positions={A: 7}, owners={A: 0}, attributes={A: {IDENTITY: "first"}})
+    assignment = Assignment(
+        epoch=6,
+        parallelism=1,
+        incarnations={"0": 1},
+        owners={A: 0},
+        starts={A: 0},
+        since={A: 6},
+        retained=frozenset({A}),
+        attributes={A: {IDENTITY: "second"}},
+    )
+
+    assert adopt(offset, assignment, host="0").positions == {A: 0}
+
+
+def test_the_coordinator_takes_no_position_from_a_report_of_a_former_split() -> None:
+    split = kafka_source("c").create_split(A, 0, {IDENTITY: "second"})
+    report = HostReport(incarnation=1, epoch=4, positions={A: 7}, attributes={A: {IDENTITY: "first"}})
+    state = CoordinatorState(
+        epoch=5,
+        hosts={"0": HostState(incarnation=1, phase=HostPhase.ACTIVE, report=report, addressed_epoch=1, known_from=1)},
+        owners={A: 0},
+        splits={A: split},
+        tracker=SplitAssignmentTracker(uncheckpointed={A: 0}),
+    )
+
+    assert state.position(A) == 0
+
+
+@pytest.mark.parametrize("seed", [8, 58, 119, 257, 315])
+def test_lives_that_went_wrong(seed: int) -> None:
+    life = Life(seed)
+    for _ in range(80):
+        life.step()
+    life.settle()

@@ -1,0 +1,33 @@
+"""Random lives of a source: whatever happens, every record arrives once, or the user's policy excuses it.
+
+``LIVES=10000 pytest tests/unit/coordinator/test_random_lives.py`` runs more; ``FIRST_LIFE=…`` begins at another seed.
+A life that goes wrong is run again by its seed: ``FIRST_LIFE=1234 LIVES=1``.
+"""
+
+import os
+
+import pytest
+
+from support.lives import Life
+
+pytestmark = pytest.mark.unit
+
+LIVES = int(os.environ.get("LIVES", "240"))
+FIRST = int(os.environ.get("FIRST_LIFE", "0"))
+STEPS = 90
+GROUP = 20
+
+
+GROUPS = [range(n, min(n + GROUP, FIRST + LIVES)) for n in range(FIRST, FIRST + LIVES, GROUP)]
+
+
+@pytest.mark.parametrize("seeds", GROUPS, ids=lambda seeds: f"{seeds[0]}-{seeds[-1]}")
+def test_every_record_arrives_once_in_every_life(seeds: range) -> None:
+    for seed in seeds:
+        life = Life(seed)
+        try:
+            for _ in range(STEPS):
+                life.step()
+            life.settle()
+        except Exception as error:
+            raise AssertionError(f"life {seed}, after {len(life.log)} steps: {error}; {' '.join(life.log)}") from error
