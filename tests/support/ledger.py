@@ -78,6 +78,19 @@ class Ledger:
         """The user takes a topic out: without retention it is read from its beginning when it returns."""
         if self.forgets:
             self._forget((part for (_, s), part in self.parts.items() if s[1] == topic), is_new=False)
+            self._may_be_new(topic)
+
+    def topic_deleted(self, topic: str) -> None:
+        """A topic is deleted."""
+        if self.forgets:
+            self._may_be_new(topic)
+
+    def _may_be_new(self, topic: str) -> None:
+        """Nobody may know any more that the clusters were ever read, if all that was read of them is forgotten."""
+        self.adopted.clear()
+        for (_, split_id), part in self.parts.items():
+            if self.starts_latest and (split_id[1] == topic or not part.batches):
+                part.is_strict = False
 
     def cluster_added(self, cluster: str) -> None:
         """The user puts a cluster in."""

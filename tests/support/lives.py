@@ -258,6 +258,7 @@ class Life:
             return
         cluster, topic = self.rng.choice(sorted(self.broker.topic_ids))
         del self.broker.topic_ids[cluster, topic]
+        self.ledger.topic_deleted(topic)
         self.broker.delete([s for s in self.broker.ends if s[:2] == (cluster, topic)])
         if self.rng.random() < 0.6:
             self.create_topic(cluster, topic)
@@ -337,9 +338,12 @@ class Life:
             self._start(driver)
 
     def roll_back_checkpoint(self) -> None:
+        """Within the present epoch, and noticed at once: further back the operator knows more than the checkpoint."""
         driver = self._driver()
-        driver.is_running = False
-        driver.roll_back()
+        if self._is_known(driver):
+            driver.roll_back()
+            self._start(driver)
+            self.operator.see_reports()
 
     # --- the end ------------------------------------------------------------------------------------------------
 

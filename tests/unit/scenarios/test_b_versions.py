@@ -8,6 +8,8 @@ import pytest
 
 from balanced_source.connectors.discovery import DiscoveryState, Retained
 from balanced_source.coordinator import Checkpoint, CoordinatorState, HostPhase, HostState, state_codec
+from balanced_source.coordinator.view import assignment_of
+from balanced_source.documents import assignment as assignment_document
 from balanced_source.documents import envelope, storage
 from balanced_source.errors import CorruptDocumentError, IncompatibleVersionError
 from support.golden import CHECKPOINT, FOLDER, FORMATS, SOURCE, T, golden
@@ -177,6 +179,8 @@ def test_b9_an_operator_goes_on_from_the_oldest_state() -> None:
     stage = Stage(readers=2).topic("t", 6)
     stage.store.state = golden("enumerator-state", 1)
     before = FORMATS["enumerator-state"].decode(stage.store.state).coordinator
+    implied = assignment_of(before, stage.operator.source.reader_settings())
+    stage.store.assignment = assignment_document.encode(implied, source=UID)
 
     stage.operator_starts()
 
