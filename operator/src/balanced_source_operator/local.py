@@ -6,9 +6,9 @@ of that name beside the file, with a file per key; the driver finds Secrets by i
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import structlog
 import yaml
@@ -45,6 +45,8 @@ from balanced_source_operator.controller.reasons import Reason
 from balanced_source_operator.controller.translate import check_ends, to_source
 from balanced_source_operator.controller.urgent import with_urgent_fields
 from balanced_source_operator.spec import BalancedSourceSpec, parse_spec
+
+T = TypeVar("T")
 
 UID: Final = "local"
 """Stands for the resource's uid in the documents; drivers set it as option `uid`, or leave it out."""
@@ -136,14 +138,12 @@ class LocalOperator:
 
     def _lineage(self) -> int:
         """More than any that a document speaks of, should the state have been deleted."""
-        assignment, report = self._published(), read_text(report_path(self._folder, HOST))
-        seen = [assignment.lineage] if assignment is not None else []
-        seen += [report_document.decode(report).lineage] if report is not None else []
+        report = _readable(report_path(self._folder, HOST), report_document.decode)
+        seen = [document.lineage for document in (self._published(), report) if document is not None]
         return max(seen, default=0) + 1
 
     def _published(self) -> Assignment | None:
-        text = read_text(assignment_path(self._folder))
-        return assignment_document.decode(text) if text is not None else None
+        return _readable(assignment_path(self._folder), assignment_document.decode)
 
     def _take_spec(self) -> None:
         try:
@@ -188,6 +188,20 @@ class LocalOperator:
     def _publish(self, assignment: Assignment) -> None:
         write_atomically(assignment_path(self._folder), assignment_document.encode(assignment, source=UID))
         log.info("assignment published", epoch=assignment.epoch, splits=len(assignment.owners))
+
+
+def _readable(path: Path, decode: Callable[[str], T]) -> T | None:
+    """Returns a document; None if there is none, or if it is damaged: it is written anew.
+
+    A host that knows a higher lineage than a damaged document would have told says so in its report, and the
+    coordinator then begins a higher one still.
+    """
+    try:
+        text = read_text(path)
+        return decode(text) if text is not None else None
+    except StateError as error:
+        log.warning("damaged document ignored; it is written anew", path=str(path), error=str(error))
+        return None
 
 
 def read_spec(file: Path) -> BalancedSourceSpec:
