@@ -52,6 +52,12 @@ test-unit: install ## Unit tests, and contract suites on fakes (no I/O, under a 
 proof: install ## Visit every state of the protocol on the real code, and find all seeded bugs (under 25 min on two idle cores)
 	@PYTHONPATH=tests $(RUN) proof $(PROOF)
 
+CHAOS ?= 16
+chaos: testbed native ## Random fault schedules on real brokers, checked independently (CHAOS=N; ARGS="--seed 7")
+	@PYTHONPATH=tests $(RUN) chaos --light $(CHAOS) $(ARGS)
+
+.PHONY: chaos
+
 testbed: install ## Build the real parts for demo and tests (once, about 9 minutes)
 	@PYTHONPATH=tests $(RUN) testbed build >&2
 

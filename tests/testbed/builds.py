@@ -125,6 +125,12 @@ FAMILIES = (
         stamps={},
     ),
     Family(
+        name="linearisable",
+        version=versions.PORCUPINE,
+        packages={"linearisable": "."},
+        stamps={},
+    ),
+    Family(
         name="pause",
         version="1",
         packages={"pause": "."},

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import sys
 from collections.abc import Mapping
 
@@ -74,6 +75,11 @@ class OperatorProcess:
             child = self._child
             self._supervisor.kill(child)
             wait_until(lambda: not child.alive(), 10, "the operator to be gone")
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send it a signal, if it runs."""
+        if self._child is not None:
+            self._child.signal(number)
 
     def stop(self) -> None:
         """End it, if it still runs."""

@@ -3,12 +3,15 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from confluent_kafka import KafkaException, Producer, TopicPartition
+from confluent_kafka import ElectionType, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import (
     AclBinding,
     AclOperation,
     AclPermissionType,
     AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
     NewPartitions,
     NewTopic,
     OffsetSpec,
@@ -86,6 +89,30 @@ class KafkaAdmin:
         """Delete the records of each partition that lie before an offset, as retention would."""
         positions = [TopicPartition(topic, number, offset) for number, offset in before.items()]
         self._done(self.client.delete_records(positions))
+
+    def set_config(self, topic: str, config: Mapping[str, str]) -> None:
+        """Change settings of a topic."""
+        entries = [
+            ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET) for name, value in config.items()
+        ]
+        resource = ConfigResource(ConfigResource.Type.TOPIC, topic, incremental_configs=entries)
+        self._done(self.client.incremental_alter_configs([resource]))
+
+    def leaders(self, topic: str) -> set[int]:
+        """The nodes that lead partitions of a topic."""
+        partitions = self.client.list_topics(topic, timeout=_TIMEOUT).topics[topic].partitions
+        return {partition.leader for partition in partitions.values()}
+
+    def in_sync(self, topic: str) -> set[int]:
+        """The nodes that are in sync for any partition of a topic."""
+        partitions = self.client.list_topics(topic, timeout=_TIMEOUT).topics[topic].partitions
+        return set().union(*(partition.isrs for partition in partitions.values()))
+
+    def prefer_leaders(self, topic: str) -> None:
+        """Let the first replica of each partition lead; not an error where it does already."""
+        partitions = self.client.list_topics(topic, timeout=_TIMEOUT).topics[topic].partitions
+        wanted = [TopicPartition(topic, number) for number in partitions]
+        self.client.elect_leaders(ElectionType.PREFERRED, wanted).result(timeout=_TIMEOUT)
 
     def offsets(self, topic: str) -> dict[int, tuple[int, int]]:
         """First and next offset of each partition."""

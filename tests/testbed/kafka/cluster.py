@@ -1,7 +1,8 @@
 """A Kafka cluster as processes of a supervisor."""
 
 import json
-from collections.abc import Mapping, Sequence
+import signal
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from pathlib import Path
@@ -40,6 +41,7 @@ class KafkaCluster(Started):
         cache: where the jars are.
         progress: told about each step of the start.
         host: address that brokers listen on and tell their clients.
+        relay: makes a port that clients are told instead of a node's own one, from that; for network faults.
     """
 
     def __init__(
@@ -56,6 +58,7 @@ class KafkaCluster(Started):
         cache: Cache | None = None,
         progress: Progress = QUIET,
         host: str = LOOPBACK,
+        relay: Callable[[int], int] | None = None,
     ) -> None:
         self.name = name
         self._host = host
@@ -71,7 +74,7 @@ class KafkaCluster(Started):
         self._children: dict[int, Child] = {}
         further = security.listeners if security else ()
         self._ports = {
-            node: _take_ports(ports or self._own_ports, (Listener.PLAINTEXT, *further)) for node in self.nodes
+            node: _take_ports(ports or self._own_ports, (Listener.PLAINTEXT, *further), relay) for node in self.nodes
         }
 
     def end(self, error: BaseException | None) -> None:
@@ -95,7 +98,11 @@ class KafkaCluster(Started):
 
     def bootstrap_of(self, listener: Listener) -> str:
         """`host:port,…` of a listener."""
-        return ",".join(f"{self._host}:{ports.listeners[listener]}" for ports in self._ports.values())
+        return ",".join(f"{self._host}:{ports.told(listener)}" for ports in self._ports.values())
+
+    def advertised(self, node: int) -> int:
+        """The port of a node's open listener that clients are told."""
+        return self._ports[node].told(Listener.PLAINTEXT)
 
     def client_config(
         self,
@@ -135,6 +142,20 @@ class KafkaCluster(Started):
     def kill(self, node: int = 1) -> None:
         """Let a node crash (SIGKILL)."""
         self.supervisor.kill(self._children.pop(node))
+
+    def pause(self, node: int = 1) -> None:
+        """Freeze a node (SIGSTOP): its connections stay open and nobody answers."""
+        self._children[node].signal(signal.SIGSTOP)
+
+    def resume(self, node: int = 1) -> None:
+        """Let a node go on after `pause`."""
+        self._children[node].signal(signal.SIGCONT)
+
+    def start_missing(self) -> None:
+        """Start all nodes again that were killed, and wait until they are back."""
+        for node in self.nodes:
+            if node not in self._children:
+                self.start_node(node)
 
     def start_node(self, node: int = 1) -> None:
         """Start a node again after `kill`, on its old ports and data, and wait until it is back."""
@@ -219,5 +240,9 @@ class KafkaCluster(Started):
         return self._node_folder(node) / "server.properties"
 
 
-def _take_ports(pool: PortPool, listeners: tuple[Listener, ...]) -> config.NodePorts:
-    return config.NodePorts(controller=pool.take(), listeners={listener: pool.take() for listener in listeners})
+def _take_ports(
+    pool: PortPool, listeners: tuple[Listener, ...], relay: Callable[[int], int] | None
+) -> config.NodePorts:
+    own = {listener: pool.take() for listener in listeners}
+    relayed = {Listener.PLAINTEXT: relay(own[Listener.PLAINTEXT])} if relay is not None else {}
+    return config.NodePorts(controller=pool.take(), listeners=own, advertised=relayed)

@@ -3,7 +3,7 @@
 import base64
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from testbed.kafka.security import KafkaSecurity, Listener
 from testbed.ports import LOOPBACK
@@ -31,10 +31,16 @@ class NodePorts:
     Attributes:
         controller: where the controllers of the cluster talk to each other.
         listeners: port of each listener for clients.
+        advertised: ports that clients are told instead of those.
     """
 
     controller: int
     listeners: Mapping[Listener, int]
+    advertised: Mapping[Listener, int] = field(default_factory=dict)
+
+    def told(self, listener: Listener) -> int:
+        """Return the port of a listener that clients are told."""
+        return self.advertised.get(listener, self.listeners[listener])
 
 
 def new_cluster_id() -> str:
@@ -100,6 +106,7 @@ def _base(node: int, data: str, nodes: int) -> dict[str, str]:
 def _listeners(node: int, ports: Mapping[int, NodePorts], host: str) -> dict[str, str]:
     own = ports[node]
     open_to = {name: f"{name}://{host}:{port}" for name, port in own.listeners.items()}
+    told = {name: f"{name}://{host}:{own.told(name)}" for name in own.listeners}
     protocols = {_CONTROLLER: "PLAINTEXT"} | {name: name.protocol for name in own.listeners}
     voters = (f"{number}@{host}:{other.controller}" for number, other in ports.items())
     return {
@@ -107,7 +114,7 @@ def _listeners(node: int, ports: Mapping[int, NodePorts], host: str) -> dict[str
         "controller.listener.names": _CONTROLLER,
         "inter.broker.listener.name": Listener.PLAINTEXT,
         "listeners": ",".join([*open_to.values(), f"{_CONTROLLER}://{host}:{own.controller}"]),
-        "advertised.listeners": ",".join(open_to.values()),
+        "advertised.listeners": ",".join(told.values()),
         "listener.security.protocol.map": ",".join(f"{k}:{v}" for k, v in protocols.items()),
     }
 

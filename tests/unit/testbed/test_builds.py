@@ -12,6 +12,7 @@ MODULES = {
     "k8s": ("k8s.io/kubernetes", versions.KUBERNETES),
     "spark-operator": ("github.com/kubeflow/spark-operator/v2", versions.SPARK_OPERATOR),
     "helm": ("helm.sh/helm/v3", versions.HELM),
+    "linearisable": ("github.com/anishathalye/porcupine", versions.PORCUPINE),
     "coredns": ("github.com/coredns/coredns", versions.COREDNS),
 }
 

@@ -1,0 +1,96 @@
+"""``python -m chaos``: runs schedules of faults, and ends with one line that says what came of them."""
+
+import json
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from balanced_source_spark.kafka import native
+from chaos.light.brokers import NODES, Brokers
+from chaos.light.faults import KINDS
+from chaos.light.run import Outcome, run
+from chaos.world import Schedule, draw
+from testbed.builds import Builder
+from testbed.progress import Progress
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+console = Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+@app.command()
+def main(
+    *,
+    light: Annotated[int, typer.Option(help="Schedules of the light engine.")] = 16,
+    seed: Annotated[int, typer.Option(help="Of the first schedule; the others count up.")] = 1,
+    faults: Annotated[int, typer.Option(help="Per schedule.")] = 18,
+    nodes: Annotated[int, typer.Option(help="Brokers of the largest cluster.")] = 3,
+    only: Annotated[str, typer.Option(help="Kinds of faults, separated by commas; all by default.")] = "",
+    folder: Annotated[Path | None, typer.Option(help="Keeps everything here; a temporary folder by default.")] = None,
+) -> None:
+    """Run schedules; exit code 1 when anything was lost, duplicated or stuck."""
+    run_dir = folder or Path(tempfile.mkdtemp(prefix="balanced-source-chaos-"))
+    program = Builder(progress=Progress(console)).ensure("linearisable")["linearisable"]
+    kinds = tuple(only.split(",")) if only else KINDS
+    schedules = [draw(n, natives=native.is_available(), kinds=kinds, count=faults) for n in range(seed, seed + light)]
+    with Brokers(run_dir / "brokers", Progress(console), NODES | {"main": nodes}) as brokers:
+        outcomes = [*_run_light(schedules, brokers, run_dir, program)]
+    is_ok = all(outcome.is_ok for outcome in outcomes)
+    if is_ok and folder is None:
+        shutil.rmtree(run_dir, ignore_errors=True)
+    else:
+        console.print(f"everything is in {run_dir}", markup=False)
+    sys.stdout.write(_summary(outcomes, is_ok=is_ok) + "\n")
+    raise typer.Exit(0 if is_ok else 1)
+
+
+def _run_light(schedules: list[Schedule], brokers: Brokers, run_dir: Path, program: Path) -> Iterator[Outcome]:
+    for number, schedule in enumerate(schedules, start=1):
+        seed = schedule.world.seed
+        console.print(f"[light {number}/{len(schedules)}] seed {seed}: {schedule.world}", markup=False)
+        outcome = run(schedule, brokers, run_dir / str(seed), program=program, tell=_teller())
+        _tell(outcome, seed)
+        yield outcome
+
+
+def _teller() -> Callable[[str], None]:
+    began = time.monotonic()
+    return lambda text: console.print(f"  {time.monotonic() - began:5.1f} s  {text}", markup=False)
+
+
+def _tell(outcome: Outcome, seed: int) -> None:
+    words = "OK" if outcome.is_ok else "FAILED"
+    numbers = {k: v for k, v in outcome.verdict.items() if isinstance(v, int) and k != "is_ok"}
+    console.print(f"  {words} seed {seed} in {outcome.seconds:.0f} s: {json.dumps(numbers)}", markup=False)
+    for line in (*outcome.failures, *outcome.user_actions):
+        console.print(f"    {line[:300]}", markup=False)
+    for line in outcome.verdict["examples"]:
+        console.print(f"    {line}", style="red", markup=False)
+    if problem := outcome.verdict["epochs"]:
+        console.print(f"    {problem}", style="red", markup=False)
+    if outcome.is_stuck:
+        console.print("    stuck: not everything arrived", style="red")
+
+
+def _summary(outcomes: list[Outcome], *, is_ok: bool) -> str:
+    def total(name: str) -> int:
+        values: list[Any] = [outcome.verdict[name] for outcome in outcomes]
+        return sum(values)
+
+    wrong = {name: total(name) for name in ("unexpected", "disordered", "replayed")}
+    epochs = sum(outcome.verdict["epochs"] is not None for outcome in outcomes)
+    more = "".join(f" {name}={count}" for name, count in {**wrong, "epochs": epochs}.items() if count)
+    return (
+        f"chaos: {'OK' if is_ok else 'FAILED'} schedules={len(outcomes)} records={total('records')} "
+        f"lost={total('lost')} duplicated={total('duplicated')} stuck={sum(o.is_stuck for o in outcomes)}{more}"
+    )
+
+
+if __name__ == "__main__":
+    app()

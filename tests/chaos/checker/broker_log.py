@@ -1,0 +1,105 @@
+"""What a broker's log holds: cluster, topic, topic id, partition, offset and a digest of each committed record."""
+
+import csv
+import hashlib
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicCollection, TopicPartition
+from confluent_kafka.admin import AdminClient
+
+_TIMEOUT: Final = 30.0
+_TICK: Final = 0.1
+_END: Final = getattr(KafkaError, "_PARTITION_EOF")  # noqa: B009 - a public constant with a private name
+
+
+class Record(NamedTuple):
+    """One record of a log."""
+
+    cluster: str
+    topic: str
+    topic_id: str
+    partition: int
+    offset: int
+    digest: str
+
+
+def digest(value: bytes) -> str:
+    """Return the digest of a payload."""
+    return hashlib.sha256(value).hexdigest()[:20]
+
+
+def dump(file: Path, cluster: str, bootstrap: str, topics: Iterable[str]) -> int:
+    """Append the committed records of topics to a file; returns how many.
+
+    Raises:
+        KafkaException: the cluster does not answer.
+    """
+    ids = topic_ids(bootstrap, topics)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    count = 0
+    with file.open("a", newline="") as out:
+        writer = csv.writer(out)
+        for count, record in enumerate(_records(cluster, bootstrap, ids), start=1):  # noqa: B007 - the last one counts
+            writer.writerow(record)
+    return count
+
+
+def load(file: Path) -> Iterator[Record]:
+    """Read a dump."""
+    with file.open(newline="") as text:
+        for cluster, topic, topic_id, partition, offset, hashed in csv.reader(text):
+            yield Record(cluster, topic, topic_id, int(partition), int(offset), hashed)
+
+
+def topic_ids(bootstrap: str, topics: Iterable[str]) -> dict[str, str]:
+    """Return the ids of the topics that exist."""
+    names = sorted(topics)
+    if not names:
+        return {}
+    admin: Any = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
+    found: dict[str, str] = {}
+    for name, future in admin.describe_topics(TopicCollection(names), request_timeout=_TIMEOUT).items():
+        try:
+            found[name] = str(future.result(timeout=_TIMEOUT).topic_id)
+        except KafkaException as error:
+            if error.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
+                raise
+    return found
+
+
+def _records(cluster: str, bootstrap: str, ids: dict[str, str]) -> Iterator[Record]:
+    settings = {
+        "bootstrap.servers": bootstrap,
+        "group.id": "chaos-checker",
+        "enable.auto.commit": False,
+        "enable.partition.eof": True,
+        "isolation.level": "read_committed",
+        "auto.offset.reset": "earliest",
+        "log_level": 0,
+    }
+    consumer: Any = Consumer(settings)
+    try:
+        known = consumer.list_topics(timeout=_TIMEOUT).topics
+        open_ends = {(name, number) for name in ids for number in known[name].partitions}
+        consumer.assign([TopicPartition(name, number, 0) for name, number in sorted(open_ends)])
+        deadline = time.monotonic() + _TIMEOUT
+        while open_ends:
+            # it waits for as many messages as it is asked for, so it is asked for short times
+            messages = consumer.consume(1000, timeout=_TICK)
+            deadline = time.monotonic() + _TIMEOUT if messages else deadline
+            if time.monotonic() > deadline:
+                raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
+            for message in messages:
+                if message.error() and message.error().code() != _END:
+                    raise KafkaException(message.error())
+                key = (message.topic(), message.partition())
+                if message.error():
+                    open_ends.discard(key)
+                elif key in open_ends:
+                    hashed = digest(message.value())
+                    yield Record(cluster, key[0], ids[key[0]], key[1], message.offset(), hashed)
+    finally:
+        consumer.close()

@@ -1,0 +1,84 @@
+"""The history of epochs and deliveries as operations on a register per split, for a linearisability check.
+
+Per split and topic id the register holds the newest adopted epoch and the position. A driver adopts an epoch with the
+first micro-batch that it logs in it, and delivers a range between logging and committing a micro-batch. The Go program
+`linearisable` (porcupine) looks for an order of single steps that explains what was observed.
+"""
+
+import json
+import subprocess
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from chaos.checker import spark_files
+
+Operation: TypeAlias = dict[str, Any]
+
+
+def check(folder: Path, program: Path) -> str | None:
+    """Return what is wrong with the history in a folder; None if it is linearisable.
+
+    Raises:
+        RuntimeError: the program failed.
+    """
+    checkpoint = folder / "checkpoint"
+    history = folder / "history.jsonl"
+    events = _events(history) if history.exists() else spark_files.events(checkpoint)
+    if batches := differing_replays(events):
+        return f"micro-batches {batches} were planned again with other ranges"
+    text = json.dumps(list(operations(events)))
+    done = subprocess.run([program], input=text, capture_output=True, text=True, check=False)  # noqa: S603 - our own
+    if done.returncode not in (0, 1):
+        raise RuntimeError(f"{program} failed: {done.stderr}")
+    answer = json.loads(done.stdout)
+    return None if answer["ok"] else f"no order of steps explains the history of split {answer['split']}"
+
+
+def operations(events: Iterable[Mapping[str, Any]]) -> Iterator[Operation]:
+    """Turn what drivers noted into operations. A replay is the same operation: its ranges must be the same."""
+    logged: dict[int, Mapping[str, Any]] = {}
+    committed: dict[int, float] = {}
+    for event in events:
+        if event["event"] == "logged":
+            logged.setdefault(event["batch"], event)
+        else:
+            committed.setdefault(event["batch"], event["at"])
+    adopted: dict[str, int] = {}
+    before = 0.0
+    for batch, event in sorted(logged.items()):
+        yield from _of_batch(event, committed.get(batch), adopted, before)
+        before = event["at"]
+
+
+def _of_batch(
+    event: Mapping[str, Any], committed: float | None, adopted: dict[str, int], before: float
+) -> Iterator[Operation]:
+    common = {"client": event["pid"], "epoch": event["epoch"]}
+    for cluster, topic, partition, topic_id, begin, end in event["ranges"]:
+        split = f"{cluster}/{topic}/{partition}/{topic_id}"
+        if adopted.get(split) != event["epoch"]:
+            adopted[split] = event["epoch"]
+            yield {**common, "split": split, "kind": "adopt", "call": before, "return": event["at"], "from": 0, "to": 0}
+        span = {"call": event["at"], "return": committed, "from": begin, "to": end}
+        yield {**common, "split": split, "kind": "deliver", **span}
+
+
+def differing_replays(events: Iterable[Mapping[str, Any]]) -> list[int]:
+    """Return the micro-batches that were logged with different ranges."""
+    seen: dict[int, set[str]] = {}
+    for event in events:
+        if event["event"] == "logged":
+            seen.setdefault(event["batch"], set()).add(json.dumps([event["epoch"], sorted(map(str, event["ranges"]))]))
+    return sorted(batch for batch, contents in seen.items() if len(contents) > 1)
+
+
+def _events(history: Path) -> list[dict[str, Any]]:
+    """Read the notes; the last line of a killed driver may be half."""
+    found = []
+    for line in history.read_text().splitlines():
+        try:
+            found.append(json.loads(line))
+        except ValueError:
+            continue
+    return found

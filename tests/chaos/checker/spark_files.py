@@ -1,0 +1,88 @@
+"""What Spark has written: the files of its file sink, and the offsets and commits of its checkpoint.
+
+Two settings keep everything readable: `spark.sql.streaming.fileSink.log.compactInterval` and
+`spark.sql.streaming.minBatchesToRetain`, both larger than the number of micro-batches.
+"""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import unquote, urlparse
+
+import pyarrow.parquet as pq
+
+from chaos.checker.broker_log import digest
+from chaos.checker.sink import Attempt, Row
+
+_COLUMNS: Final = ["cluster", "topic", "partition", "offset", "value"]
+_STOP_ID: Final = "id"
+"""Attribute of a split that holds the id of its topic."""
+
+Split = tuple[str, str, int]
+
+
+def attempts(sink: Path) -> Iterator[Attempt]:
+    """Read the committed files; a micro-batch has one attempt that counts, and a task per file."""
+    log = sink / "_spark_metadata"
+    entries = [entry for entry in log.iterdir() if entry.name.isdigit()] if log.is_dir() else []
+    for entry in sorted(entries, key=lambda path: int(path.name)):
+        yield Attempt(int(entry.name), is_valid=True, tasks=tuple(_rows(sink / name) for name in _added(entry)))
+
+
+def events(checkpoint: Path) -> list[dict[str, Any]]:
+    """Return the micro-batches of a checkpoint as the light engine's driver notes them."""
+    found: list[dict[str, Any]] = []
+    before: dict[Split, Any] = {}
+    for entry in _numbered(checkpoint / "offsets"):
+        offset = json.loads(entry.read_text().splitlines()[2])
+        positions = _table(offset["positions"])
+        starts, attributes = _table(offset["starts"]), _table(offset["attributes"])
+        ranges = [
+            [*split, attributes.get(split, {}).get(_STOP_ID), starts.get(split, before.get(split)), end]
+            for split, end in positions.items()
+        ]
+        number, common = int(entry.name), {"batch": int(entry.name), "pid": 0}
+        at = entry.stat().st_mtime
+        found.append({**common, "event": "logged", "at": at, "epoch": offset["epoch"], "ranges": ranges})
+        commit = checkpoint / "commits" / str(number)
+        if commit.exists():
+            found.append({**common, "event": "committed", "at": max(at, commit.stat().st_mtime)})
+        before = positions
+    return found
+
+
+def _numbered(folder: Path) -> list[Path]:
+    entries = [entry for entry in folder.iterdir() if entry.name.isdigit()] if folder.is_dir() else []
+    return sorted(entries, key=lambda path: int(path.name))
+
+
+def _added(entry: Path) -> Iterator[str]:
+    """Names of the files of a micro-batch. The writer may have seen the folder elsewhere: only names count."""
+    _version, *lines = entry.read_text().splitlines()
+    for line in lines:
+        action = json.loads(line)
+        if action.get("action", "add") == "add":
+            yield Path(unquote(urlparse(action["path"]).path)).name
+
+
+def _rows(file: Path) -> tuple[Row, ...]:
+    columns = pq.read_table(file, columns=_COLUMNS).to_pydict()
+    cells = zip(*(columns[name] for name in _COLUMNS), strict=True)
+    return tuple(
+        Row(cluster, topic, partition, offset, digest(bytes(value)))
+        for cluster, topic, partition, offset, value in cells
+    )
+
+
+def _table(rows: list[Any]) -> dict[Split, Any]:
+    """Read a table of splits: prefix, runs of partition numbers, values; equal objects are written once."""
+    found: dict[Split, Any] = {}
+    for (cluster, topic), lasts, values in rows:
+        numbers = [
+            n for item in lasts for n in (range(item[0], item[0] + item[1]) if isinstance(item, list) else [item])
+        ]
+        is_shared = len(values) == 1 and len(numbers) > 1 and isinstance(values[0], dict)
+        for number, value in zip(numbers, values * len(numbers) if is_shared else values, strict=True):
+            found[cluster, topic, number] = value
+    return found

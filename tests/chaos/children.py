@@ -1,0 +1,30 @@
+"""Child processes of `make chaos`: they find this package however the parent was started."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from testbed.versions import CHECKOUT
+
+
+def environment() -> Mapping[str, str]:
+    """Return the environment of a child that runs Python."""
+    path = os.pathsep.join(filter(None, (str(CHECKOUT / "tests"), os.environ.get("PYTHONPATH"))))
+    return {**os.environ, "PYTHONPATH": path, "PYTHONUNBUFFERED": "1"}
+
+
+def judge(folder: Path, program: Path) -> dict[str, Any]:
+    """Have a folder checked, in a process of its own.
+
+    Raises:
+        RuntimeError: the checker failed.
+    """
+    command = [sys.executable, "-m", "chaos.checker", str(folder), str(program)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment())  # noqa: S603 - our own
+    if not done.stdout:
+        raise RuntimeError(f"the checker failed: {done.stderr}")
+    return {**json.loads(done.stdout), "is_ok": done.returncode == 0}

@@ -1,0 +1,1 @@
+"""A short, fixed part of `make chaos`, and the program that its checker uses."""

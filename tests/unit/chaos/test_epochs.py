@@ -1,0 +1,47 @@
+"""What drivers noted, as operations for the linearisability check."""
+
+from typing import Any
+
+import pytest
+
+from chaos.checker.epochs import differing_replays, operations
+
+pytestmark = pytest.mark.unit
+
+
+def logged(batch: int, at: float, begin: int, end: int, *, epoch: int = 1) -> dict[str, Any]:
+    ranges = [["main", "orders", 0, "id", begin, end]]
+    return {"event": "logged", "batch": batch, "at": at, "pid": 7, "epoch": epoch, "ranges": ranges}
+
+
+def committed(batch: int, at: float) -> dict[str, Any]:
+    return {"event": "committed", "batch": batch, "at": at, "pid": 7}
+
+
+def test_a_driver_adopts_once_per_epoch_and_delivers_each_micro_batch() -> None:
+    events = [logged(0, 1, 0, 5), committed(0, 2), logged(1, 3, 5, 9), logged(2, 4, 9, 9, epoch=2)]
+
+    found = [(op["kind"], op["epoch"], op["from"], op["to"], op["return"]) for op in operations(events)]
+
+    assert found == [
+        ("adopt", 1, 0, 0, 1),
+        ("deliver", 1, 0, 5, 2),
+        ("deliver", 1, 5, 9, None),
+        ("adopt", 2, 0, 0, 4),
+        ("deliver", 2, 9, 9, None),
+    ]
+
+
+def test_a_replay_is_the_same_delivery() -> None:
+    """It began when the micro-batch was logged first, and ended when it was committed."""
+    events = [logged(0, 1, 0, 5), logged(0, 10, 0, 5), committed(0, 11)]
+
+    (_, delivery) = operations(events)
+
+    assert (delivery["call"], delivery["return"]) == (1, 11)
+
+
+def test_a_replay_with_other_ranges_or_another_epoch_is_found() -> None:
+    assert not differing_replays([logged(0, 1, 0, 5), logged(0, 2, 0, 5)])
+    assert differing_replays([logged(0, 1, 0, 5), logged(0, 2, 0, 6)]) == [0]
+    assert differing_replays([logged(0, 1, 0, 5), logged(0, 2, 0, 5, epoch=2)]) == [0]
