@@ -70,6 +70,7 @@ class Ends:
         self._failed: dict[str, float] = {}
         self._troubled: dict[str, float] = {}
         self._told: dict[str, tuple[str, float]] = {}
+        self._errors: dict[str, str] = {}
 
     @property
     def silent(self) -> frozenset[SplitId]:
@@ -127,9 +128,9 @@ class Ends:
         deadline = time.monotonic() + timeout
         while missing := _without(split_ids, self.get(split_ids)):
             if time.monotonic() > deadline:
+                why = self._errors.get(str(missing[0][0]), "they may have been deleted; start the query again")
                 raise DiscoveryError(
-                    f"ends of {len(missing)} splits unknown after {timeout:.0f} s, e.g. {missing[0]}: is the "
-                    "cluster reachable?"
+                    f"ends of {len(missing)} splits unknown after {timeout:.0f} s, e.g. {missing[0]}: {why}"
                 )
             time.sleep(FRESH)  # a refusal comes at once
         return self._known
@@ -162,6 +163,7 @@ class Ends:
     def _trouble(self, scope: str, error: DiscoveryError) -> None:
         """Tell people of what lasts: once for each reason, then once a minute; this runs several times a second."""
         now = time.monotonic()
+        self._errors[scope] = str(error)
         reason, at = self._told.get(scope, ("", -TELL_EVERY))
         is_news = error.reason != reason or now - at >= TELL_EVERY
         if is_news and now - self._troubled.setdefault(scope, now) >= self._lasts:
@@ -169,6 +171,7 @@ class Ends:
             self._tell(scope, Problem(reason=error.reason, message=str(error), scope=scope))
 
     def _resolve(self, scope: str) -> None:
+        self._errors.pop(scope, None)
         self._troubled.pop(scope, None)
         if self._told.pop(scope, None) is not None:
             self._tell(scope, None)
