@@ -7,6 +7,8 @@ from typing import Any
 
 from confluent_kafka import OFFSET_INVALID, IsolationLevel, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import OffsetSpec
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from balanced_source.api import SplitId
 from balanced_source_adapters.kafka_offsets import MANY, RENEW_TIMEOUT, Listed, OffsetRequests
@@ -62,11 +64,11 @@ class Brokers:
 class Scene:
     """Requests over brokers, and a clock."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, timeout: float = 30.0) -> None:
         self.brokers = Brokers()
         self.now = 0.0
         isolation = IsolationLevel.READ_COMMITTED
-        self.requests = OffsetRequests(self.brokers, isolation, timeout=30.0, patience=0.01, clock=lambda: self.now)
+        self.requests = OffsetRequests(self.brokers, isolation, timeout=timeout, patience=0.01, clock=lambda: self.now)
 
     def ask(self, *splits: SplitId) -> Listed:
         return self.requests.ask(dict.fromkeys(splits, OffsetSpec.latest()))
@@ -189,3 +191,97 @@ def test_many_topics_cost_one_look_at_the_metadata() -> None:
 
     assert scene.ends(*splits) == dict.fromkeys(splits, 10)
     assert scene.brokers.metadata == [None]
+
+
+SPLITS: tuple[SplitId, ...] = tuple(("c", "t", number) for number in range(4))
+partitions = st.integers(0, 3)
+leaders = st.integers(1, 3)
+happenings = st.one_of(
+    st.tuples(st.just("ask"), st.just(0), st.just(0)),
+    st.tuples(st.just("wait"), st.just(0), st.just(0)),
+    st.tuples(st.just("fence"), partitions, st.just(0)),
+    st.tuples(st.just("move"), partitions, leaders),
+    st.tuples(st.just("lose"), partitions, st.just(0)),
+    st.tuples(st.just("hang"), leaders, st.just(0)),
+    st.tuples(st.just("die"), leaders, st.just(0)),
+    st.tuples(st.just("heal"), leaders, st.just(0)),
+)
+
+
+class Life:
+    """Brokers to which things happen, and what must hold whenever ends are asked for."""
+
+    def __init__(self) -> None:
+        self.scene = Scene(timeout=0.05)
+        self.brokers = self.scene.brokers
+        self.brokers.leaders = {number: number % 3 + 1 for number in range(4)}
+        self.brokers.epochs = dict.fromkeys(range(4), 0)
+        self.brokers.known_epochs = dict(self.brokers.epochs)
+
+    def happen(self, what: str, which: int, to: int) -> None:
+        match what:
+            case "ask":
+                self.ask()
+            case "wait":
+                self.scene.now += 1.0
+            case "fence":
+                self.brokers.epochs[which] += 1
+            case "move" | "lose":
+                self.brokers.leaders[which] = to if what == "move" else -1
+                self.brokers.epochs[which] += 1
+            case "hang":
+                self.brokers.hung.setdefault(which, [])
+            case "die":
+                self.brokers.dead.add(which)
+            case "heal":
+                self.heal(which)
+
+    def heal(self, leader: int) -> None:
+        self.brokers.dead.discard(leader)
+        if leader in self.brokers.hung:
+            self.brokers.wake(leader)
+
+    def ask(self) -> Listed:
+        listed = self.scene.ask(*SPLITS)
+        assert not listed.answers.keys() & listed.errors.keys()
+        assert listed.answers.keys() | listed.errors.keys() == set(SPLITS), "a partition that exists was left out"
+        assert all(answer.offset == 10 + int(s[2]) for s, answer in listed.answers.items())
+        return listed
+
+    def recover(self) -> Listed:
+        for leader in (1, 2, 3):
+            self.heal(leader)
+        self.brokers.leaders = {number: max(1, leader) for number, leader in self.brokers.leaders.items()}
+        self.scene.now += 1.0
+        self.ask()
+        self.scene.now += 1.0
+        return self.ask()
+
+
+@settings(max_examples=80)
+@given(steps=st.lists(happenings, max_size=12))
+def test_whatever_happens_to_leaders_each_partition_has_its_own_answer_and_recovers(
+    steps: list[tuple[str, int, int]],
+) -> None:
+    """No step silences a partition for longer than it lasts, or another one at all."""
+    life = Life()
+    for what, which, to in steps:
+        life.happen(what, which, to)
+
+    assert life.recover().errors == {}
+
+
+@settings(max_examples=50)
+@given(bad=leaders, kind=st.sampled_from(["hang", "die"]), lost=st.lists(partitions, max_size=2))
+def test_partitions_of_healthy_leaders_are_always_answered(bad: int, kind: str, lost: list[int]) -> None:
+    life = Life()
+    life.ask()
+    life.happen(kind, bad, 0)
+    for partition in lost:
+        life.happen("lose", partition, 0)
+    life.scene.now += 1.0
+
+    answered = life.ask().answers.keys()
+
+    healthy = {("c", "t", n) for n, leader in life.brokers.leaders.items() if leader not in (bad, -1)}
+    assert healthy <= answered
