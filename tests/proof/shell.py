@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import structlog
 
-from balanced_source.api import ProblemBoard, SplitId
+from balanced_source.api import Problem, ProblemBoard, ProblemKey, SplitId
 from balanced_source.documents import stream_offset
 from balanced_source.documents.assignment import Assignment
 from balanced_source.documents.report import HostReport
@@ -82,6 +82,9 @@ class _Channel:
 
     def refusal(self) -> str | None:
         return None
+
+    def problems(self) -> Mapping[ProblemKey, Problem]:
+        return {}
 
     def close(self) -> None:
         pass
