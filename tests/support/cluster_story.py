@@ -6,8 +6,7 @@ is the product's own state machine; the Spark operator is three lines that say R
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Iterator, Mapping, MutableMapping
-from concurrent.futures import Executor, Future
+from collections.abc import Callable, Hashable, Iterator, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -33,6 +32,7 @@ from balanced_source_operator.resources.kinds import (
     Kind,
 )
 from balanced_source_operator.runtime import supervisor
+from balanced_source_operator.runtime.call_pool import Lane
 from balanced_source_operator.runtime.environment import Environment
 from balanced_source_operator.runtime.observed import WATCHED
 from balanced_source_operator.settings import Settings
@@ -57,20 +57,20 @@ SPEC: Final = spec_json(
 )
 
 
-class BrokerPool(Executor):
-    """Executes the enumerator's calls at once, at the made-up broker."""
+class BrokerPool:
+    """Executes the enumerator's calls at once, at the made-up broker. See `CallPool`."""
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
 
-    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> "Future[Any]":
-        done: Future[Any] = Future()
-        result = self._broker.execute(args[0])
+    async def run(self, lane: Lane, function: Callable[[Any], Any], call: Any) -> Any:
+        result = self._broker.execute(call)
         if isinstance(result, CallFailure):
-            done.set_exception(result.error)
-        else:
-            done.set_result(result)
-        return done
+            raise result.error
+        return result
+
+    def forget(self, owner: Hashable) -> None:
+        """Nothing is remembered."""
 
 
 class OperatorUnderTest:

@@ -4,9 +4,7 @@ import asyncio
 import os
 import signal
 from collections.abc import AsyncIterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
-from typing import Final
 
 import kopf
 import structlog
@@ -18,12 +16,10 @@ from balanced_source_operator.handlers import build_registry
 from balanced_source_operator.kube.client import KubernetesClient
 from balanced_source_operator.leadership import serve_while_leading
 from balanced_source_operator.metrics import Metrics
+from balanced_source_operator.runtime.call_pool import LanePool
 from balanced_source_operator.runtime.environment import Environment
 from balanced_source_operator.runtime.supervisor import Supervisor
 from balanced_source_operator.settings import Settings
-
-CALL_THREADS: Final = 32
-"""Threads for calls to brokers; one that does not answer holds a thread for ten seconds."""
 
 log = structlog.get_logger(__name__)
 
@@ -67,8 +63,7 @@ async def _client() -> AsyncIterator[ApiClient]:
 
 
 async def _serve(settings: Settings, client: ApiClient, metrics: Metrics, stop: asyncio.Event) -> None:
-    pool = ThreadPoolExecutor(CALL_THREADS, thread_name_prefix="calls")
-    environment = Environment(api=KubernetesClient(client), settings=settings, pool=pool, metrics=metrics)
+    environment = Environment(api=KubernetesClient(client), settings=settings, pool=LanePool(), metrics=metrics)
     supervisor = Supervisor(environment)
     kopf_settings = kopf.OperatorSettings()
     # Roles in namespaces give no right to watch definitions and namespaces.
@@ -85,5 +80,4 @@ async def _serve(settings: Settings, client: ApiClient, metrics: Metrics, stop: 
         )
     finally:
         await supervisor.stop()
-        pool.shutdown(wait=False, cancel_futures=True)
     log.info("stopped", sources=supervisor.sources)

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable
-from concurrent.futures import Executor
 from typing import Any
 
 from balanced_source.api import AsyncCall, CallFailure
@@ -12,6 +11,7 @@ from balanced_source.errors import RefusedDiscoveryError
 from balanced_source_adapters.coordinator_loop import kafka_executor
 from balanced_source_adapters.kafka_admin import KafkaAdmin
 from balanced_source_operator.kube.port import KubernetesApi, KubernetesError
+from balanced_source_operator.runtime.call_pool import CallPool
 from balanced_source_operator.runtime.secrets import SecretCache
 
 
@@ -22,14 +22,17 @@ class CallRunner:
         self,
         api: KubernetesApi,
         namespace: str,
-        pool: Executor,
+        pool: CallPool,
         deliver: Callable[[CallCompleted], None],
         *,
-        client_id: str,
+        source: str,
     ) -> None:
+        """Runs calls for the source with that name in `namespace`, and hands each result to `deliver`."""
         self._secrets = SecretCache(api, namespace)
+        client_id = f"balanced-source-operator-{namespace}-{source}"
         self._call = kafka_executor(KafkaAdmin(self._secrets, client_id=client_id))
         self._pool = pool
+        self._owner = (namespace, source)
         self._deliver = deliver
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -43,6 +46,7 @@ class CallRunner:
         """Deliver nothing any more."""
         for task in self._tasks:
             task.cancel()
+        self._pool.forget(self._owner)
 
     async def _execute(self, effect: ExecuteCall) -> None:
         await asyncio.sleep(effect.delay)
@@ -55,7 +59,8 @@ class CallRunner:
     async def _result(self, call: AsyncCall) -> Any:
         if isinstance(call, DiscoverKafka | InitializeKafka):
             await self._load_secrets(call.cluster.secrets, call.scope)
-        return await asyncio.get_running_loop().run_in_executor(self._pool, self._call, call)
+        scope = getattr(call, "scope", None)
+        return await self._pool.run((self._owner, scope), self._call, call)
 
     async def _load_secrets(self, names: tuple[str, ...], scope: str) -> None:
         try:

@@ -134,7 +134,7 @@ class Coordination:
             self._identity.namespace,
             self._env.pool,
             self._deliver,
-            client_id=f"balanced-source-operator-{self._identity.namespace}-{self._identity.name}",
+            source=self._identity.name,
         )
         await self._do(coordinator.start(now=time.time()))
         return coordinator

@@ -1,6 +1,5 @@
 """What the parts of a source's task share."""
 
-from concurrent.futures import Executor
 from dataclasses import dataclass, field
 
 from balanced_source.connectors.kafka import KafkaSource
@@ -8,6 +7,7 @@ from balanced_source_operator.controller.translate import secret_names
 from balanced_source_operator.kube.port import KubernetesApi
 from balanced_source_operator.metrics import Metrics
 from balanced_source_operator.runtime.alignment import Alignments
+from balanced_source_operator.runtime.call_pool import CallPool
 from balanced_source_operator.settings import Settings
 from balanced_source_operator.spec import BalancedSourceSpec
 
@@ -18,7 +18,7 @@ class Environment:
 
     api: KubernetesApi
     settings: Settings
-    pool: Executor
+    pool: CallPool
     metrics: Metrics
     alignments: Alignments = field(default_factory=Alignments)
 
