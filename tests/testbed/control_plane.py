@@ -159,6 +159,10 @@ class ControlPlane(Kubectl, Started):
         """An outage of the API server, at once and without farewell (SIGKILL)."""
         self.supervisor.kill(self._children.pop("kube-apiserver"))
 
+    def signal_apiserver(self, number: signal.Signals) -> None:
+        """Send a signal to the API server: SIGSTOP makes it silent, SIGCONT brings it back."""
+        self._children["kube-apiserver"].signal(number)
+
     def start_apiserver(self, *extra: str) -> None:
         """Start the API server, also again after `kill_apiserver`, and wait until it is ready.
 

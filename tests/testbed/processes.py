@@ -60,6 +60,11 @@ class Child:
         except psutil.NoSuchProcess:
             return False
 
+    @property
+    def exit_code(self) -> int | None:
+        """Its exit code; None while it runs, or if another run started it."""
+        return self._popen.poll() if self._popen is not None else None
+
     def check(self) -> None:
         """Do nothing while it runs.
 

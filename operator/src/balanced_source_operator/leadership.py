@@ -2,8 +2,8 @@
 
 import asyncio
 import contextlib
-import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
@@ -16,10 +16,18 @@ from kubernetes_asyncio.leaderelection.electionconfig import Config
 from kubernetes_asyncio.leaderelection.leaderelection import LeaderElection
 from kubernetes_asyncio.leaderelection.resourcelock.leaselock import LeaseLock
 
+from balanced_source_operator.ending import End, LeaseGuard, end_now
+
 LEASE_NAME: Final = "balanced-source-operator"
 LEASE_SECONDS: Final = 15
 RENEW_SECONDS: Final = 10
 RETRY_SECONDS: Final = 2
+
+CALL_SECONDS: Final = 4.0
+"""Seconds for one request for the Lease: a renewal needs two, and the deadline must leave room for a second attempt."""
+
+GUARD_SECONDS: Final = 12.0
+"""Seconds after the last renewal at which the process ends. The next leader starts after `LEASE_SECONDS`."""
 
 _UNREACHABLE: Final = (aiohttp.ClientError, TimeoutError, OSError)
 
@@ -27,25 +35,43 @@ log = structlog.get_logger(__name__)
 
 
 class PatientLock(LeaseLock):
-    """A Lease that is asked for again when the API server does not answer: the deadline decides, not one lost call."""
+    """A Lease that is asked for again when the API server does not answer: the deadline decides, not one lost call.
+
+    Args:
+        name: of the Lease.
+        namespace: of the Lease.
+        identity: of this replica.
+        client: of the API server.
+        guard: is told about each renewal.
+    """
+
+    def __init__(self, name: str, namespace: str, identity: str, client: ApiClient, *, guard: LeaseGuard) -> None:
+        super().__init__(name, namespace, identity, client)
+        self._guard = guard
 
     async def get(self, name: str, namespace: str) -> Any:
         try:
-            return await super().get(name, namespace)
+            async with asyncio.timeout(CALL_SECONDS):
+                return await super().get(name, namespace)
         except _UNREACHABLE as error:
             failure = ApiException(status=0, reason=repr(error))
             failure.body = b'{"code": 0}'
             return False, failure
 
     async def create(self, name: str, namespace: str, election_record: Any) -> bool:
-        with contextlib.suppress(*_UNREACHABLE):
-            return await super().create(name, namespace, election_record)
-        return False
+        return await self._renew(super().create(name, namespace, election_record))
 
     async def update(self, name: str, namespace: str, updated_record: Any) -> bool:
+        return await self._renew(super().update(name, namespace, updated_record))
+
+    async def _renew(self, request: Coroutine[Any, Any, bool]) -> bool:
+        begun, is_renewed = time.monotonic(), False
         with contextlib.suppress(*_UNREACHABLE):
-            return await super().update(name, namespace, updated_record)
-        return False
+            async with asyncio.timeout(CALL_SECONDS):
+                is_renewed = await request
+        if is_renewed:
+            self._guard.renewed(begun)
+        return is_renewed
 
     async def release(self) -> None:
         """Let the next replica begin at once, instead of when the Lease has run out."""
@@ -55,7 +81,8 @@ class PatientLock(LeaseLock):
             return
         lease.spec.holder_identity = ""
         with contextlib.suppress(ApiException, *_UNREACHABLE):
-            await self.api_instance.replace_namespaced_lease(name=self.name, namespace=self.namespace, body=lease)
+            async with asyncio.timeout(CALL_SECONDS):
+                await self.api_instance.replace_namespaced_lease(name=self.name, namespace=self.namespace, body=lease)
 
 
 async def serve_while_leading(
@@ -66,17 +93,23 @@ async def serve_while_leading(
     identity: str,
     probe_port: int,
     stop: asyncio.Event,
+    end: End = end_now,
 ) -> None:
-    """Wait for the Lease, then serve. A leader that loses it ends its process, to be started anew as a follower."""
-    lock = PatientLock(LEASE_NAME, namespace, identity, client)
+    """Wait for the Lease, then serve. A leader that loses it calls `end`, which ends the process.
+
+    It is not shut down in good order: that could last longer than the Lease, while another replica serves already.
+    """
+    guard = LeaseGuard(GUARD_SECONDS, end=end)
+    lock = PatientLock(LEASE_NAME, namespace, identity, client, guard=guard)
     leading = asyncio.Event()
     campaign = asyncio.create_task(_election(lock, leading).run())
     try:
         async with _answering_probes(probe_port):
             await _first_of(campaign, asyncio.create_task(leading.wait()), asyncio.create_task(stop.wait()))
         if leading.is_set() and not stop.is_set():
-            await _serve_during(campaign, asyncio.ensure_future(serve()))
+            await _serve_during(campaign, asyncio.ensure_future(serve()), guard)
     finally:
+        guard.close()
         campaign.cancel()
         await asyncio.gather(campaign, return_exceptions=True)
     await lock.release()
@@ -101,15 +134,14 @@ def _election(lock: LeaseLock, leading: asyncio.Event) -> LeaderElection:
     )
 
 
-async def _serve_during(campaign: asyncio.Task[None], serving: asyncio.Future[None]) -> None:
+async def _serve_during(campaign: asyncio.Task[None], serving: asyncio.Future[None], guard: LeaseGuard) -> None:
     """Serve until it ends by itself; its failure, and the end of the campaign, end the process."""
     await asyncio.wait({campaign, serving}, return_when=asyncio.FIRST_COMPLETED)
     if serving.done():
         serving.result()
         return
-    log.error("lost the Lease: ending, so that the new leader is alone")
+    guard.lost()
     serving.cancel()
-    sys.exit(1)
 
 
 async def _first_of(campaign: asyncio.Task[None], *waits: asyncio.Task[Any]) -> None:

@@ -2,9 +2,9 @@
 
 import asyncio
 import os
-import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 
 import kopf
 import structlog
@@ -12,6 +12,7 @@ from kubernetes_asyncio import config
 from kubernetes_asyncio.client import ApiClient, Configuration
 from prometheus_client import start_http_server
 
+from balanced_source_operator.ending import STOP_SECONDS, end_within, on_stop_signals
 from balanced_source_operator.handlers import build_registry
 from balanced_source_operator.kube.client import KubernetesClient
 from balanced_source_operator.leadership import serve_while_leading
@@ -31,9 +32,7 @@ def run(settings: Settings) -> None:
 
 async def _run(settings: Settings) -> None:
     stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
+    on_stop_signals(partial(asyncio.get_running_loop().call_soon_threadsafe, stop.set))
     metrics = Metrics()
     if settings.metrics_port:
         start_http_server(settings.metrics_port, registry=metrics.registry)
@@ -79,5 +78,6 @@ async def _serve(settings: Settings, client: ApiClient, metrics: Metrics, stop: 
             stop_flag=stop,
         )
     finally:
+        end_within(STOP_SECONDS)
         await supervisor.stop()
     log.info("stopped", sources=supervisor.sources)

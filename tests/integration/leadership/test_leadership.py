@@ -1,6 +1,7 @@
 """Replicas of the operator at a real Lease."""
 
 import asyncio
+import threading
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
@@ -46,9 +47,16 @@ class Replica:
         self.serving = asyncio.Event()
         self.failure: Exception | None = None
         self.stop = asyncio.Event()
+        self.lost = threading.Event()
         self.task = asyncio.create_task(
             serve_while_leading(
-                self._serve, client, namespace=namespace, identity=identity, probe_port=port, stop=self.stop
+                self._serve,
+                client,
+                namespace=namespace,
+                identity=identity,
+                probe_port=port,
+                stop=self.stop,
+                end=self.lost.set,  # it would end this process
             )
         )
 
@@ -118,5 +126,6 @@ async def test_a_short_outage_of_the_api_server_ends_nobody(control_plane: Contr
         await asyncio.sleep(3)  # more than one renewal is due
         control_plane.start_apiserver()
         assert not leader.task.done()
+        assert not leader.lost.is_set()
         leader.stop.set()
         await asyncio.wait_for(leader.task, 20)

@@ -21,6 +21,7 @@ class OperatorProcess:
         spark_conf: that every application needs in this cluster.
         user: whose rights it has.
         detach: whether it outlives this process.
+        name: of its processes, unique within the control plane.
         settings: further ``BALANCED_SOURCE_…`` variables, without that prefix.
     """
 
@@ -32,6 +33,7 @@ class OperatorProcess:
         user: str = ADMIN,
         detach: bool = False,
         settings: Mapping[str, str] | None = None,
+        name: str = "operator",
     ) -> None:
         self._control_plane = control_plane
         self._variables = {
@@ -44,6 +46,7 @@ class OperatorProcess:
         self._supervisor = Supervisor(control_plane.run_dir, detach=detach)
         self._child: Child | None = None
         self._starts = 0
+        self._name = name
 
     def start(self) -> None:
         """Start it, and wait until it serves."""
@@ -54,7 +57,7 @@ class OperatorProcess:
             **{f"BALANCED_SOURCE_{name}": value for name, value in self._variables.items()},
         }
         command = [sys.executable, "-c", _PROGRAM, "operator"]
-        self._child = self._supervisor.start(f"operator-{self._starts}", command, env=environment)
+        self._child = self._supervisor.start(f"{self._name}-{self._starts}", command, env=environment)
         self._supervisor.wait_ready(self._child, lambda: '"serving"' in self.log, 60)
 
     @property
@@ -77,9 +80,16 @@ class OperatorProcess:
             wait_until(lambda: not child.alive(), 10, "the operator to be gone")
 
     def signal(self, number: signal.Signals) -> None:
-        """Send it a signal, if it runs."""
+        """Send it a signal."""
         if self._child is not None:
             self._child.signal(number)
+
+    def wait_exit(self, timeout: float) -> int | None:
+        """Wait until it has ended by itself; returns its exit code."""
+        assert self._child is not None, "it was not started"
+        child = self._child
+        wait_until(lambda: not child.alive(), timeout, "the operator's process to end")
+        return child.exit_code
 
     def stop(self) -> None:
         """End it, if it still runs."""
