@@ -7,6 +7,7 @@ from balanced_source.api import Problem, ProblemKey
 from balanced_source.documents.assignment import Assignment
 from balanced_source.documents.report import HostReport
 from balanced_source_spark.channels.channel import AssignmentListener
+from balanced_source_spark.instance import Instance
 
 
 @dataclass
@@ -22,6 +23,12 @@ class MemoryChannel:
 
     def claim(self, host: str) -> int:
         return 1
+
+    def former(self, host: str) -> HostReport | None:
+        return None
+
+    def is_gone(self, instance: Instance) -> bool:
+        return False
 
     def write(self, report: HostReport) -> None:
         self.reports.append(report)

@@ -4,6 +4,7 @@ Shows the operator everything that it sees of a real driver (registration, ackno
 instead of half a minute.
 """
 
+import uuid
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from lightkube.config.models import Cluster, User
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source_spark.channels.kubernetes import KubernetesChannel
 from balanced_source_spark.host_runtime import HostRuntime, Progress
+from balanced_source_spark.instance import Instance
 from testbed.control_plane import ControlPlane
 from testbed.waiting import wait_until
 
@@ -22,12 +24,20 @@ class StandInDriver:
     """One attempt of a driver; another one with the same `offset` is its successor."""
 
     def __init__(
-        self, control_plane: ControlPlane, namespace: str, source: str, uid: str, offset: StreamOffset | None = None
+        self,
+        control_plane: ControlPlane,
+        namespace: str,
+        source: str,
+        uid: str,
+        offset: StreamOffset | None = None,
+        *,
+        instance: Instance | None = None,
     ) -> None:
         self.offset = offset or StreamOffset()
         client = Client(config=driver_config(control_plane, namespace), timeout=httpx2.Timeout(5), trust_env=False)
         self.channel = KubernetesChannel(client, namespace=namespace, source=source, uid=uid)
-        self.runtime = HostRuntime(self.channel)
+        # Kubernetes has replaced the pod of the former attempt, so this one need not wait for it to fall silent.
+        self.runtime = HostRuntime(self.channel, instance=instance or in_pod("orders-1-driver"))
 
     def batch(self, rows_per_split: int = 0) -> bool:
         """One trigger; True if a micro-batch ran."""
@@ -55,6 +65,11 @@ class StandInDriver:
     def close(self) -> None:
         """End without a word, like a killed driver."""
         self.runtime.close()
+
+
+def in_pod(name: str) -> Instance:
+    """A driver in a new pod of that name; pods of former attempts had the same name."""
+    return Instance(id=uuid.uuid4().hex[:8], pod=name, uid=uuid.uuid4().hex)
 
 
 def driver_config(control_plane: ControlPlane, namespace: str) -> KubeConfig:

@@ -11,7 +11,9 @@
     │   ├── TransientDiscoveryError  try again: unreachable, timed out, leader moving
     │   └── RefusedDiscoveryError    trying again does not help until somebody acts: credentials, no such topic
     ├── FatalProblemError            a problem that waiting does not solve ends a query without an operator
-    └── FencedError                  a newer incarnation has taken over: stop, quietly
+    ├── FencedError                  a newer incarnation has taken over: the query ends with this error
+    ├── SourceInUseError             another query reads the source: the query ends with this error
+    └── ForeignCheckpointError       the Spark checkpoint belongs to another source: the query ends with this error
 
 Adapters raise these *from* the client library's error, which never leaks: it may be replaced one day.
 Messages end with what the reader of the message can do. They never hold a secret.
@@ -115,4 +117,12 @@ class FatalProblemError(BalancedSourceError):
 
 
 class FencedError(BalancedSourceError):
-    """A newer incarnation of this reader host, or another leader, has taken over."""
+    """A newer incarnation of this reader host has taken over. It never passes: the query ends."""
+
+
+class SourceInUseError(BalancedSourceError):
+    """Another query reads the source and goes on reporting."""
+
+
+class ForeignCheckpointError(BalancedSourceError):
+    """The Spark checkpoint was written by a query of another source."""

@@ -8,7 +8,6 @@ here may raise into Spark for a fault that passes: any exception there ends the 
 import socket
 import threading
 import time
-import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
@@ -19,21 +18,26 @@ from balanced_source.api import Problem, ProblemBoard, ProblemKey, SourceEvent, 
 from balanced_source.documents.alignment import SourceWatermark
 from balanced_source.documents.assignment import Assignment, NumberedEvent
 from balanced_source.documents.stream_offset import StreamOffset
-from balanced_source.errors import ContractViolationError, FatalProblemError, FencedError
+from balanced_source.errors import (
+    BalancedSourceError,
+    ContractViolationError,
+    FatalProblemError,
+    FencedError,
+    SourceInUseError,
+)
 from balanced_source.host import Phase, ReaderHost, is_finished
 from balanced_source_adapters.problem_log import log_problem
 from balanced_source_spark.channels.channel import AssignmentChannel
 from balanced_source_spark.channels.errors import ChannelError
+from balanced_source_spark.claims import HEARTBEAT_INTERVAL, LOOK_EVERY, ClaimWatch
 from balanced_source_spark.executors import AdoptionGate
+from balanced_source_spark.instance import Instance
 from balanced_source_spark.kafka.clusters import with_former
 
 log = structlog.get_logger(__name__)
 
 REPORT_INTERVAL: Final = 2.0
 """Seconds between reports when nothing but positions changed."""
-
-HEARTBEAT_INTERVAL: Final = 10.0
-"""Seconds between reports when nothing changed at all."""
 
 SIGNS_OF_LIFE: Final = 3
 """Reports within the idle timeout of a source in an alignment group, at least: who says nothing is not waited for."""
@@ -73,6 +77,7 @@ class HostRuntime:
         host: name within the source.
         clock: seconds since the epoch.
         gate: whether executors are there for a larger parallelism.
+        instance: which process this is; this one, unless a test says otherwise.
         on_event: gets the enumerator's custom events, once each and in order, in Spark's planning thread.
     """
 
@@ -84,13 +89,15 @@ class HostRuntime:
         clock: Callable[[], float] = time.time,
         on_event: EventListener = _unexpected,
         gate: AdoptionGate | None = None,
+        instance: Instance | None = None,
     ) -> None:
         self._channel = channel
         self._on_event = on_event
         self._gate = gate or AdoptionGate(None)
         self._name = host
         self._clock = clock
-        self._instance = uuid.uuid4().hex[:8]
+        self._instance = instance or Instance.of_this_process()
+        self._failure: BalancedSourceError | None = None
         self._location = socket.gethostname()
         self._lock = threading.Condition()
         self._host: ReaderHost | None = None
@@ -124,8 +131,10 @@ class HostRuntime:
 
         Raises:
             FatalProblemError: see `check_problems`.
+            FencedError, SourceInUseError: another query reads the source; see `check_owner`.
         """
         self.check_problems()
+        self.check_owner()
         with self._lock:
             if self._host is None:
                 return None
@@ -137,6 +146,17 @@ class HostRuntime:
                 log.error("assignment refused", error=str(error))
                 return None
             return base
+
+    def check_owner(self) -> None:
+        """Raise if this query may not read the source, now or ever again: it has to end.
+
+        Raises:
+            FencedError: another query has taken over.
+            SourceInUseError: another query reads it, and goes on.
+        """
+        with self._lock:
+            if self._failure is not None:
+                raise self._failure
 
     def _may_adopt(self, host: ReaderHost) -> bool:
         """A larger parallelism waits for its executors; reading goes on with the old one meanwhile."""
@@ -190,6 +210,7 @@ class HostRuntime:
         """
         deadline = time.monotonic() + timeout
         while (assignment := self.newest_assignment(timeout=_RETRY_FIRST)) is None:
+            self.check_owner()
             if (refusal := self._channel.refusal()) is not None:
                 raise ChannelError(refusal)
             if time.monotonic() > deadline:
@@ -205,7 +226,13 @@ class HostRuntime:
     def wait_until_assigned(self, *, timeout: float) -> bool:
         """Wait until this incarnation has an assignment (AvailableNow must not end before it began)."""
         with self._lock:
-            return self._lock.wait_for(lambda: self._host is not None and self._host.assignment is not None, timeout)
+            self._lock.wait_for(lambda: self._is_assigned or self._failure is not None, timeout)
+            self.check_owner()
+            return self._is_assigned
+
+    @property
+    def _is_assigned(self) -> bool:
+        return self._host is not None and self._host.assignment is not None
 
     def is_finished(self, offset: StreamOffset) -> bool:
         """Whether everything that there will ever be is delivered, and the report that says so is written."""
@@ -271,6 +298,23 @@ class HostRuntime:
             if self._host is not None:
                 before, self._host = self._host, self._host.on_assignment(assignment)
                 self._wake(urgent=self._host.lineage != before.lineage)
+                if self._host.phase is Phase.FENCED:
+                    self._fail(FencedError(self._fenced_by(assignment)))
+            self._lock.notify_all()
+
+    def _fenced_by(self, assignment: Assignment) -> str:
+        return (
+            f"another query has taken over: the assignment is for incarnation {assignment.incarnations[self._name]} of "
+            f"host {self._name}, and no longer for this query. One query at a time can read a source: stop the other "
+            "one before you start this one again"
+        )
+
+    def _fail(self, error: BalancedSourceError) -> None:
+        """End the query at its next planning call. Called with the lock held or not."""
+        with self._lock:
+            if self._failure is None:
+                log.error("this query ends", error=str(error))
+                self._failure = error
             self._lock.notify_all()
 
     # --- the reporter's thread ----------------------------------------------------------------------------------
@@ -280,6 +324,8 @@ class HostRuntime:
             self._lock.wait_for(lambda: self._first is not None or self._is_closed)
         if not self._is_closed:
             self._register()
+        if self._failure is not None:
+            return
         sequence, last = 1, self._clock()
         written: _Said | None = None
         while not self._is_closed:
@@ -300,9 +346,12 @@ class HostRuntime:
 
     def _register(self) -> None:
         """Take an incarnation and say what this host holds; nothing is read before that."""
-        delay = _RETRY_FIRST
+        delay, watch = _RETRY_FIRST, ClaimWatch(self._channel, host=self._name, instance=self._instance)
         while not self._is_closed:
             try:
+                if not watch.may_claim():
+                    time.sleep(LOOK_EVERY)
+                    continue
                 incarnation = self._channel.claim(self._name)
                 with self._lock:
                     first = self._first or StreamOffset()
@@ -312,6 +361,9 @@ class HostRuntime:
                     host = host.on_committed(first)
                     problems = tuple(self._problems)
                 self._send(host, 1, Progress(), problems)
+            except SourceInUseError as error:
+                self._fail(error)
+                return
             except (ChannelError, FencedError) as error:
                 log.warning("cannot register yet", error=str(error), retry_in=delay)
                 time.sleep(delay)
@@ -354,9 +406,9 @@ class HostRuntime:
         try:
             self._send(host, sequence, progress, problems)
         except FencedError as error:
-            log.error("fenced: reading stops", error=str(error))
             with self._lock:
                 self._host = host.on_fenced()
+            self._fail(error)
             return True
         except ChannelError as error:
             log.warning("cannot report now; the query goes on", error=str(error))
@@ -369,7 +421,7 @@ class HostRuntime:
     def _send(self, host: ReaderHost, sequence: int, progress: Progress, problems: tuple[Problem, ...]) -> None:
         report = host.report(
             sequence=sequence,
-            instance=self._instance,
+            instance=str(self._instance),
             heartbeat=self._clock(),
             location=self._location,
             lag=progress.lag,

@@ -5,6 +5,9 @@ import json
 import pytest
 
 from balanced_source.documents.assignment import Assignment
+from balanced_source.errors import FencedError, SourceInUseError
+from balanced_source_spark import claims
+from support.stand_in_driver import in_pod
 from support.story.operator_process import OperatorProcess
 from support.story.watch import moves
 from testbed.errors import CommandError
@@ -99,9 +102,28 @@ def test_an_older_driver_that_still_lives_is_fenced(world: World) -> None:
     world.kubectl("scale", "bsrc/orders", "--replicas=1")
     new.adopt(parallelism=1)
 
-    world.wait(lambda: not old.batch(1), "the old driver to stop")
+    with pytest.raises(FencedError, match="another query has taken over"):
+        world.wait(lambda: not old.batch(1), "the old driver to end")
     assert old.offset.parallelism == 2
     assert world.source.report.incarnation == 2
+
+
+def test_a_second_query_is_refused_while_the_first_one_reads(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(claims, "PATIENCE", 3.0)
+    world.kafka.admin.create_topic(world.topic, partitions=2)
+    world.apply()
+    first = world.driver()
+    first.adopt(parallelism=2)
+
+    second = world.driver(instance=in_pod("laptop"))
+
+    def refused() -> bool:
+        assert first.batch(1), "the first one reads on"
+        return second.batch()
+
+    with pytest.raises(SourceInUseError, match=r"being read by another query .pod orders-1-driver, incarnation 1"):
+        world.wait(refused, "the second one to end")
+    assert world.source.assignment.incarnations == {"0": 1}
 
 
 def test_killing_the_operator_moves_nothing_and_its_successor_goes_on(world: World, operator: OperatorProcess) -> None:

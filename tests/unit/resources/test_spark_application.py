@@ -20,7 +20,8 @@ def manifest(*, parallelism: int = 4, secrets: tuple[str, ...] = (), **applicati
 
 
 def environment(role_spec: dict[str, Any]) -> dict[str, str]:
-    return {e["name"]: e["value"] for e in role_spec["template"]["spec"]["containers"][0].get("env", [])}
+    found = role_spec["template"]["spec"]["containers"][0].get("env", [])
+    return {e["name"]: e.get("value") or e["valueFrom"]["fieldRef"]["fieldPath"] for e in found}
 
 
 def test_every_field_that_a_webhook_would_default_is_set() -> None:

@@ -46,6 +46,12 @@ RACK: Final[Mapping[str, Any]] = {
 """Executors fetch from replicas in their zone. Kubernetes copies the node's label to the pod (1.35 and later); where it
 does not, this is empty, and then it is ignored."""
 
+POD_IDENTITY: Final[Sequence[Mapping[str, Any]]] = (
+    {"name": "BALANCED_SOURCE_POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
+    {"name": "BALANCED_SOURCE_POD_UID", "valueFrom": {"fieldRef": {"fieldPath": "metadata.uid"}}},
+)
+"""By these a driver tells its successor which pod it ran in: one whose pod is gone need not fall silent first."""
+
 _RETRY_SECONDS: Final = 10
 _SUBMISSION_RETRIES: Final = 5
 
@@ -148,7 +154,9 @@ def _driver(source: Identity, application: Application, secrets: tuple[str, ...]
         "memory": application.driver.memory,
         "serviceAccount": application.service_account,
         "labels": {NAME_LABEL: source.name},
-        "template": _template(application.driver.template, DRIVER_CONTAINER, _variables(environment), secrets),
+        "template": _template(
+            application.driver.template, DRIVER_CONTAINER, [*_variables(environment), *POD_IDENTITY], secrets
+        ),
     }
 
 

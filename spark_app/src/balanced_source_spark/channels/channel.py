@@ -6,6 +6,7 @@ from typing import Protocol
 from balanced_source.api import Problem, ProblemKey
 from balanced_source.documents.assignment import Assignment
 from balanced_source.documents.report import HostReport
+from balanced_source_spark.instance import Instance
 
 AssignmentListener = Callable[[Assignment], None]
 """Called from a thread of the channel for each assignment seen, in any order, possibly repeatedly."""
@@ -32,6 +33,18 @@ class AssignmentChannel(Protocol):
         Raises:
             ChannelError: the documents cannot be read now; try again.
         """
+        ...
+
+    def former(self, host: str) -> HostReport | None:
+        """Return the report that is stored for a host; None if there is none.
+
+        Raises:
+            ChannelError: it cannot be read now; try again.
+        """
+        ...
+
+    def is_gone(self, instance: Instance) -> bool:
+        """Return whether a driver is known to have ended; False if unknown."""
         ...
 
     def write(self, report: HostReport) -> None:

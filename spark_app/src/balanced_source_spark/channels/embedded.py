@@ -10,6 +10,7 @@ from balanced_source.documents.report import HostReport
 from balanced_source.errors import RefusedDiscoveryError
 from balanced_source_adapters.coordinator_loop import CallExecutor, CoordinatorLoop
 from balanced_source_spark.channels.channel import AssignmentListener
+from balanced_source_spark.instance import Instance
 
 
 class EmbeddedChannel:
@@ -28,6 +29,12 @@ class EmbeddedChannel:
 
     def claim(self, host: str) -> int:
         return 1
+
+    def former(self, host: str) -> HostReport | None:
+        return None
+
+    def is_gone(self, instance: Instance) -> bool:
+        return False
 
     def write(self, report: HostReport) -> None:
         if self._loop is not None:

@@ -16,6 +16,8 @@ from balanced_source.errors import FencedError, StateError
 from balanced_source_adapters.folder import FolderWatch, assignment_path, read_text, report_path, write_atomically
 from balanced_source_spark.channels.channel import AssignmentListener
 from balanced_source_spark.channels.errors import ChannelError
+from balanced_source_spark.channels.fencing import fenced_message, is_fenced_by
+from balanced_source_spark.instance import Instance
 
 POLL: Final = 0.05
 """Seconds between looks at the folder."""
@@ -45,10 +47,16 @@ class FolderChannel:
             seen.append(assignment.incarnations.get(host, 0))
         return max(seen) + 1
 
+    def former(self, host: str) -> HostReport | None:
+        return self._read_report(host)
+
+    def is_gone(self, instance: Instance) -> bool:
+        return False
+
     def write(self, report: HostReport) -> None:
         stored = self._read_report(report.host)
-        if stored is not None and stored.incarnation > report.incarnation:
-            raise FencedError(f"incarnation {stored.incarnation} of host {report.host} has taken over")
+        if stored is not None and is_fenced_by(report, stored):
+            raise FencedError(fenced_message(report, stored))
         path = report_path(self._folder, report.host)
         try:
             write_atomically(path, report_document.encode(report, source=self._source))

@@ -13,7 +13,7 @@ from lightkube import ApiError, Client, KubeConfig
 from lightkube.config import client_adapter
 from lightkube.config.client_adapter import ConnectionParams
 from lightkube.core.exceptions import ConfigError
-from lightkube.resources.core_v1 import ConfigMap
+from lightkube.resources.core_v1 import ConfigMap, Pod
 
 from balanced_source.api import Problem, ProblemKey
 from balanced_source.documents import increments
@@ -25,11 +25,14 @@ from balanced_source.documents.storage import Blob, Names, pack, unpack
 from balanced_source.errors import FencedError, StateError
 from balanced_source_spark.channels.channel import AssignmentListener
 from balanced_source_spark.channels.errors import ChannelError
+from balanced_source_spark.channels.fencing import fenced_message, is_fenced_by
 from balanced_source_spark.channels.watch import ConfigMapWatch, Follower
+from balanced_source_spark.instance import Instance
 
 REQUEST_TIMEOUT: Final = 10.0
 """Seconds for one request to the API server."""
 
+_NOT_FOUND: Final = 404
 _CONFLICT: Final = 409
 
 # ValueError: lightkube parses the body of an error as JSON, and a proxy's 503 is none.
@@ -88,6 +91,22 @@ class KubernetesChannel:
         self._mine = None
         return max(seen) + 1
 
+    def former(self, host: str) -> HostReport | None:
+        return self._report_in(self._get(self._names.readers))
+
+    def is_gone(self, instance: Instance) -> bool:
+        """Ask for the pod, if the driver's service account may: Spark itself needs that right for its executors."""
+        if not (instance.pod and instance.uid):
+            return False
+        try:
+            found = self._client.get(Pod, instance.pod, namespace=self._namespace)
+        except ApiError as error:
+            return error.status.code == _NOT_FOUND
+        except _FAULTS:
+            return False
+        is_other = found.metadata is not None and found.metadata.uid != instance.uid
+        return is_other or (found.status is not None and found.status.phase in ("Succeeded", "Failed"))
+
     def write(self, report: HostReport) -> None:
         document = report_document.encode(report, source=self._uid)
         if self._mine is None:
@@ -115,10 +134,8 @@ class KubernetesChannel:
     def _check_not_fenced(self, report: HostReport) -> None:
         """Look who wrote last; anything but a newer incarnation, or a twin, is overwritten."""
         stored = self._report_in(self._get(self._names.readers))
-        if stored is None or stored.incarnation < report.incarnation:
-            return
-        if stored.incarnation > report.incarnation or stored.instance != report.instance:
-            raise FencedError(f"incarnation {stored.incarnation} of host {report.host} has taken over")
+        if stored is not None and is_fenced_by(report, stored):
+            raise FencedError(fenced_message(report, stored))
 
     def _get(self, name: str) -> ConfigMap:
         try:

@@ -1,0 +1,19 @@
+"""Who may write the report document of a host."""
+
+from balanced_source.documents.report import HostReport
+from balanced_source_spark.instance import Instance
+
+
+def is_fenced_by(report: HostReport, stored: HostReport) -> bool:
+    """Return whether `stored` was written by another driver that has taken over, or that took the same number first."""
+    is_twin = stored.incarnation == report.incarnation and stored.instance != report.instance
+    return stored.incarnation > report.incarnation or is_twin
+
+
+def fenced_message(report: HostReport, stored: HostReport) -> str:
+    """Return what to tell the user of the query that writes `report`."""
+    return (
+        f"another query has taken over: {Instance.parse(stored.instance).where} reads as incarnation "
+        f"{stored.incarnation} of host {stored.host}, this query was incarnation {report.incarnation}. One query at a "
+        "time can read a source: stop the other one before you start this one again"
+    )
