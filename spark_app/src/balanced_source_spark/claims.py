@@ -39,6 +39,9 @@ class ClaimWatch:
         host: name within the source.
         instance: who wants to follow.
         clock: monotonic seconds.
+
+    Attributes:
+        former: its newest report that was seen; None if there is none.
     """
 
     def __init__(
@@ -53,6 +56,7 @@ class ClaimWatch:
         self._host = host
         self._instance = instance
         self._clock = clock
+        self.former: HostReport | None = None
         self._begun: float | None = None
         self._seen: tuple[str, int, int] | None = None
         self._seen_at = 0.0
@@ -65,7 +69,7 @@ class ClaimWatch:
             SourceInUseError: it goes on reading.
             ChannelError: its report cannot be read now; try again.
         """
-        report = self._channel.former(self._host)
+        self.former = report = self._channel.former(self._host)
         if report is None or not report.instance or self._is_gone(Instance.parse(report.instance)):
             return True
         self._note(report)

@@ -17,6 +17,7 @@ import structlog
 from balanced_source.api import Problem, ProblemBoard, ProblemKey, SourceEvent, fatal_problem
 from balanced_source.documents.alignment import SourceWatermark
 from balanced_source.documents.assignment import Assignment, NumberedEvent
+from balanced_source.documents.report import HostReport
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.errors import (
     BalancedSourceError,
@@ -27,8 +28,10 @@ from balanced_source.errors import (
 )
 from balanced_source.host import Phase, ReaderHost, is_finished
 from balanced_source_adapters.problem_log import log_problem
+from balanced_source_spark import checkpoints
 from balanced_source_spark.channels.channel import AssignmentChannel
 from balanced_source_spark.channels.errors import ChannelError
+from balanced_source_spark.checkpoints import checkpoint_problem, splits_behind
 from balanced_source_spark.claims import HEARTBEAT_INTERVAL, LOOK_EVERY, ClaimWatch
 from balanced_source_spark.executors import AdoptionGate
 from balanced_source_spark.instance import Instance
@@ -98,6 +101,7 @@ class HostRuntime:
         self._clock = clock
         self._instance = instance or Instance.of_this_process()
         self._failure: BalancedSourceError | None = None
+        self._behind: HostReport | None = None
         self._location = socket.gethostname()
         self._lock = threading.Condition()
         self._host: ReaderHost | None = None
@@ -118,6 +122,7 @@ class HostRuntime:
         """All up to `offset` is delivered. The first call registers the host, in the background."""
         with self._lock:
             if self._host is not None:
+                self._note_caught_up(offset)
                 before, self._host = self._host, self._host.on_committed(offset)
                 self._wake(urgent=self._host.phase is not before.phase)  # in a new lineage: now it can be told
             elif self._first is None:
@@ -355,6 +360,7 @@ class HostRuntime:
                 incarnation = self._channel.claim(self._name)
                 with self._lock:
                     first = self._first or StreamOffset()
+                    self._compare_checkpoint(first, watch.former)
                     host = ReaderHost(name=self._name, incarnation=incarnation)
                     if self._newest is not None:
                         host = replace(host, lineage=self._newest.lineage)
@@ -371,6 +377,21 @@ class HostRuntime:
                 continue
             self._registered(host)
             return
+
+    def _compare_checkpoint(self, offset: StreamOffset, former: HostReport | None) -> None:
+        """Say whether the Spark checkpoint is older than what the former driver reported."""
+        if former is not None and former.instance == str(self._instance):
+            return  # an attempt of our own whose answer was lost
+        problem = checkpoint_problem(offset, former)
+        self._behind = former if problem is not None else None
+        self._problems.set(checkpoints.KEY, problem)
+
+    def _note_caught_up(self, offset: StreamOffset) -> None:
+        """A checkpoint that was behind is so no more when all has been delivered again that had been before."""
+        behind = self._behind
+        if behind is not None and offset.epoch >= behind.epoch and not splits_behind(offset, behind):
+            self._behind = None
+            self._problems.clear(checkpoints.KEY)
 
     def _registered(self, host: ReaderHost) -> None:
         log.info("registered", host=self._name, incarnation=host.incarnation, splits=len(host.durable.positions))

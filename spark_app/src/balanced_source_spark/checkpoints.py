@@ -1,0 +1,55 @@
+"""Compares the Spark checkpoint of a query with what its predecessor reported.
+
+Spark's checkpoint decides where a query goes on, so one that was deleted or restored from an older copy changes what is
+delivered. The last report of the former driver shows both.
+"""
+
+from balanced_source.api import Problem, SplitId, is_other
+from balanced_source.documents.report import HostReport
+from balanced_source.documents.stream_offset import StreamOffset
+
+KEY = ("checkpoint",)
+"""Key of the problem."""
+
+
+def checkpoint_problem(offset: StreamOffset, former: HostReport | None) -> Problem | None:
+    """Return what is wrong with the checkpoint that holds `offset`; None if it is at least as new as the report."""
+    if former is None or not former.positions:
+        return None
+    if not (offset.epoch or offset.positions or offset.retained):
+        return Problem(reason="CheckpointLost", message=_lost(former))
+    behind = splits_behind(offset, former)
+    return Problem(reason="CheckpointOlder", message=_older(behind, offset, former)) if behind else None
+
+
+def splits_behind(offset: StreamOffset, former: HostReport) -> dict[SplitId, int]:
+    """Return the splits that `offset` would read again, with the positions that were reported as delivered."""
+    return {
+        split_id: position
+        for split_id, position in sorted(former.positions.items())
+        if position is not None
+        and split_id in offset.positions
+        and (offset.positions[split_id] or 0) < position
+        and not is_other(offset.attributes.get(split_id, {}), former.attributes.get(split_id, {}))
+    }
+
+
+def _lost(former: HostReport) -> str:
+    return (
+        f"the Spark checkpoint is empty, although incarnation {former.incarnation} of this query read "
+        f"{len(former.positions)} splits: it was deleted, or checkpointLocation was changed. Reading goes on where "
+        "that query last reported; micro-batches that it committed after that report are delivered again. If this was "
+        "not intended, suspend the source, restore the checkpoint, and resume"
+    )
+
+
+def _older(behind: dict[SplitId, int], offset: StreamOffset, former: HostReport) -> str:
+    split_id, position = next(iter(behind.items()))
+    records = sum(position - (offset.positions[s] or 0) for s, position in behind.items())
+    return (
+        f"the Spark checkpoint is older than what incarnation {former.incarnation} of this query delivered: "
+        f"{len(behind)} splits go back by {records} offsets, e.g. {'/'.join(map(str, split_id))} from {position} to "
+        f"{offset.positions[split_id] or 0}. These records are delivered again, and a sink that recognises "
+        "micro-batches by their number may skip new ones. Restore the sink to the same point, or suspend the source, "
+        "restore the newest checkpoint, and resume"
+    )

@@ -1,0 +1,97 @@
+"""A query that starts with a Spark checkpoint that was lost, or restored from an older copy, says so."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from balanced_source.api import IDENTITY, SplitId
+from balanced_source.documents.report import HostReport
+from balanced_source.documents.stream_offset import StreamOffset
+from balanced_source_spark.checkpoints import checkpoint_problem, splits_behind
+from balanced_source_spark.host_runtime import HostRuntime
+from balanced_source_spark.instance import Instance
+from support.memory_channel import MemoryChannel
+from testbed.waiting import wait_until
+
+ONE: SplitId = ("main", "orders", 0)
+TWO: SplitId = ("main", "orders", 1)
+REPORTED = HostReport(incarnation=3, instance="gone", epoch=5, positions={ONE: 500, TWO: 70})
+FORMER = Instance(id="gone", pod="orders-1-driver", uid="u1")
+ME = Instance(id="me", pod="orders-1-driver", uid="u2")
+
+
+def offset(one: int, two: int, *, epoch: int = 5) -> StreamOffset:
+    return StreamOffset(epoch=epoch, parallelism=1, owners={ONE: 0, TWO: 0}, positions={ONE: one, TWO: two})
+
+
+def test_a_checkpoint_that_is_as_new_as_the_report_or_newer_is_no_problem() -> None:
+    assert checkpoint_problem(offset(500, 70), REPORTED) is None
+    assert checkpoint_problem(offset(510, 70), REPORTED) is None
+
+
+def test_a_first_start_is_no_problem() -> None:
+    assert checkpoint_problem(StreamOffset(), None) is None
+    assert checkpoint_problem(StreamOffset(), HostReport(incarnation=1)) is None
+
+
+def test_a_lost_checkpoint_says_where_reading_goes_on() -> None:
+    problem = checkpoint_problem(StreamOffset(), REPORTED)
+
+    assert problem is not None
+    assert problem.reason == "CheckpointLost"
+    assert "incarnation 3 of this query read 2 splits" in problem.message
+    assert "goes on where that query last reported" in problem.message
+
+
+def test_an_older_checkpoint_says_what_is_delivered_again() -> None:
+    problem = checkpoint_problem(offset(300, 60), REPORTED)
+
+    assert problem is not None
+    assert problem.reason == "CheckpointOlder"
+    assert "2 splits go back by 210 offsets, e.g. main/orders/0 from 500 to 300" in problem.message
+
+
+def test_a_recreated_topic_is_no_older_checkpoint() -> None:
+    former = replace(REPORTED, attributes={ONE: {IDENTITY: "a"}, TWO: {IDENTITY: "a"}})
+    recreated = replace(offset(0, 0), attributes={ONE: {IDENTITY: "b"}, TWO: {IDENTITY: "b"}})
+
+    assert checkpoint_problem(recreated, former) is None
+
+
+def test_a_split_that_this_query_does_not_hold_is_not_behind() -> None:
+    assert checkpoint_problem(StreamOffset(epoch=5, positions={ONE: 500}), REPORTED) is None
+
+
+@given(one=st.integers(0, 1000), two=st.integers(0, 1000))
+def test_exactly_what_would_be_read_again_is_behind(one: int, two: int) -> None:
+    behind = splits_behind(offset(one, two), REPORTED)
+    again = {s for s, p in REPORTED.positions.items() for record in range(p or 0) if record >= {ONE: one, TWO: two}[s]}
+
+    assert behind.keys() == again
+
+
+@pytest.mark.parametrize(
+    ("checkpoint", "reason"), [(StreamOffset(), "CheckpointLost"), (offset(300, 70), "CheckpointOlder")]
+)
+def test_the_first_report_has_the_problem_until_everything_is_delivered_again(
+    checkpoint: StreamOffset, reason: str
+) -> None:
+    channel = MemoryChannel()
+    channel.former = lambda _: replace(REPORTED, instance=str(FORMER))  # type: ignore[method-assign]
+    runtime = HostRuntime(channel, instance=ME)
+    runtime.committed(checkpoint)
+    wait_until(lambda: channel.reports, 20, "registration", interval=0.005)
+    assert [problem.reason for problem in channel.reports[0].problems] == [reason]
+
+    runtime.planned(offset(400, 70, epoch=6))
+    runtime.committed(offset(400, 70, epoch=6))
+    wait_until(lambda: channel.reports[-1].epoch == 6, 20, "progress", interval=0.005)
+    assert channel.reports[-1].problems
+
+    runtime.committed(offset(500, 70, epoch=6))
+    runtime.planned(offset(600, 80, epoch=7))
+    wait_until(lambda: channel.reports[-1].epoch == 7, 20, "progress", interval=0.005)
+    assert not channel.reports[-1].problems
+    runtime.close()
