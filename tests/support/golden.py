@@ -80,6 +80,7 @@ OFFSET = StreamOffset(
     retained={T[4]: 7},
     attributes={T[1]: {"stop": 100}},
     max_records_per_reader=1000,
+    source="shop/orders",
 )
 
 

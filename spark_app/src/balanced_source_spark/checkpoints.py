@@ -7,6 +7,7 @@ delivered. The last report of the former driver shows both.
 from balanced_source.api import Problem, SplitId, is_other
 from balanced_source.documents.report import HostReport
 from balanced_source.documents.stream_offset import StreamOffset
+from balanced_source.errors import ForeignCheckpointError
 
 KEY = ("checkpoint",)
 """Key of the problem."""
@@ -20,6 +21,26 @@ def checkpoint_problem(offset: StreamOffset, former: HostReport | None) -> Probl
         return Problem(reason="CheckpointLost", message=_lost(former))
     behind = splits_behind(offset, former)
     return Problem(reason="CheckpointOlder", message=_older(behind, offset, former)) if behind else None
+
+
+def check_owner(offset: StreamOffset, *, owner: str, accepted: str = "") -> None:
+    """Refuse an offset of another source's checkpoint.
+
+    Args:
+        offset: as Spark passes it.
+        owner: namespace and name of the source that the query reads; empty if it has none.
+        accepted: another source whose checkpoint the user allows.
+
+    Raises:
+        ForeignCheckpointError: the offset names another source.
+    """
+    if not (offset.source and owner) or offset.source in (owner, accepted):
+        return
+    raise ForeignCheckpointError(
+        f"the Spark checkpoint of this query belongs to source {offset.source}, but the query reads {owner}: its "
+        "positions mean nothing here. Give the query a checkpointLocation of its own. To continue from that checkpoint "
+        f"on purpose, as after a rename, set option acceptCheckpointOf to {offset.source}"
+    )
 
 
 def splits_behind(offset: StreamOffset, former: HostReport) -> dict[SplitId, int]:

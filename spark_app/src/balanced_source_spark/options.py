@@ -78,6 +78,7 @@ class Options:
         executor_patience: longest time, in seconds, that a larger parallelism waits for its executors.
         metrics_port: where the driver serves Prometheus metrics of the query; None: nowhere.
         start_timeout: seconds to wait for the first assignment where waiting is unavoidable.
+        accept_checkpoint_of: namespace and name of another source whose Spark checkpoint this query goes on from.
     """
 
     source: str | None = None
@@ -98,6 +99,12 @@ class Options:
     executor_patience: float = PATIENCE
     metrics_port: int | None = None
     start_timeout: float = 300.0
+    accept_checkpoint_of: str = ""
+
+    @property
+    def checkpoint_owner(self) -> str:
+        """Namespace and name of the BalancedSource that the query reads; empty without one."""
+        return f"{self.namespace}/{self.source}" if self.source else ""
 
 
 def client_id(options: Options) -> str:
@@ -139,6 +146,7 @@ def parse_options(raw: Mapping[str, str], *, is_batch: bool = False) -> Options:
         alignment=_alignment(options),
         max_records_per_reader=_positive(options, "maxrecordsperreader"),
         start_timeout=float(_number(options, "starttimeoutseconds", 300)),
+        accept_checkpoint_of=options.get("acceptcheckpointof", ""),
     )
 
 

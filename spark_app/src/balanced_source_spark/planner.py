@@ -9,6 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
@@ -30,6 +31,7 @@ from balanced_source_spark.admission import Admission
 from balanced_source_spark.aligner import Aligner
 from balanced_source_spark.channels.errors import ChannelError
 from balanced_source_spark.channels.factory import open_channel
+from balanced_source_spark.checkpoints import check_owner
 from balanced_source_spark.ends import Ends
 from balanced_source_spark.executors import AdoptionGate, Board
 from balanced_source_spark.group_alignment import GroupAlignment
@@ -138,7 +140,7 @@ class StreamPlanner:
         self._targets = dict(self._ends.get_all(assignment.owners, timeout=self._options.start_timeout))
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
-        begin = stream_offset.from_json(start)
+        begin = self._own(start)
         self._runtime.committed(begin)
         self._commit_to_group(begin)
         if self._targets is not None and not self._runtime.wait_until_assigned(timeout=self._options.start_timeout):
@@ -154,8 +156,21 @@ class StreamPlanner:
             end = self._advanced(base, ends)
         self._note(begin, end, ends)
         if is_new(begin, end):
-            return stream_offset.to_json(end)
-        return start if (closing := self._closing(begin)) is None else stream_offset.to_json(closing)
+            return self._signed(end)
+        return start if (closing := self._closing(begin)) is None else self._signed(closing)
+
+    def _signed(self, end: StreamOffset) -> dict[str, Any]:
+        return stream_offset.to_json(replace(end, source=self._options.checkpoint_owner))
+
+    def _own(self, offset: dict[str, Any]) -> StreamOffset:
+        """The offset, if it is of this query's source.
+
+        Raises:
+            ForeignCheckpointError: it is of another one.
+        """
+        found = stream_offset.from_json(offset)
+        check_owner(found, owner=self._options.checkpoint_owner, accepted=self._options.accept_checkpoint_of)
+        return found
 
     def _is_short(self, end: StreamOffset) -> bool:
         """Whether a query that ends by itself has not reached what was there at its start."""
@@ -173,7 +188,7 @@ class StreamPlanner:
         return close(begin)
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        finish = stream_offset.from_json(end)
+        finish = self._own(end)
         self._has_closed |= finish.closings > 0
         plans = plan(stream_offset.from_json(start), finish)
         settings = self._runtime.settings(timeout=self._options.start_timeout) if plans else {}

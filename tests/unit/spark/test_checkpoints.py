@@ -1,17 +1,25 @@
 """A query that starts with a Spark checkpoint that was lost, or restored from an older copy, says so."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from balanced_source.api import IDENTITY, SplitId
+from balanced_source.documents import stream_offset
+from balanced_source.documents.assignment import Assignment
 from balanced_source.documents.report import HostReport
 from balanced_source.documents.stream_offset import StreamOffset
-from balanced_source_spark.checkpoints import checkpoint_problem, splits_behind
+from balanced_source.errors import ForeignCheckpointError
+from balanced_source_adapters.kafka_admin import KafkaAdmin
+from balanced_source_spark.checkpoints import check_owner, checkpoint_problem, splits_behind
 from balanced_source_spark.host_runtime import HostRuntime
 from balanced_source_spark.instance import Instance
+from balanced_source_spark.options import parse_options
+from balanced_source_spark.planner import StreamPlanner
 from support.memory_channel import MemoryChannel
 from testbed.waiting import wait_until
 
@@ -95,3 +103,66 @@ def test_the_first_report_has_the_problem_until_everything_is_delivered_again(
     wait_until(lambda: channel.reports[-1].epoch == 7, 20, "progress", interval=0.005)
     assert not channel.reports[-1].problems
     runtime.close()
+
+
+# --- which source a checkpoint belongs to -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("written_by", "owner", "accepted"),
+    [
+        ("shop/orders", "shop/orders", ""),
+        ("", "shop/orders", ""),
+        ("shop/orders", "", ""),
+        ("shop/orders-old", "shop/orders", "shop/orders-old"),
+    ],
+    ids=["its own", "of a release that named no source", "embedded mode", "accepted by the user"],
+)
+def test_a_checkpoint_is_accepted(written_by: str, owner: str, accepted: str) -> None:
+    check_owner(StreamOffset(source=written_by), owner=owner, accepted=accepted)
+
+
+def planner(namespace: str, **more: str) -> StreamPlanner:
+    return StreamPlanner(parse_options({"source": "orders", "namespace": namespace, "uid": "u", **more}))
+
+
+def test_the_checkpoint_of_another_source_ends_the_query_before_anything_is_read_or_reported() -> None:
+    foreign = stream_offset.to_json(replace(offset(500, 70), source="shop/orders"))
+    later = stream_offset.to_json(replace(offset(600, 70), source="shop/orders"))
+
+    for call in (
+        lambda query: query.latestOffset(foreign, ReadAllAvailable()),
+        lambda query: query.partitions(foreign, later),
+    ):
+        query = planner("copy")
+        with pytest.raises(ForeignCheckpointError, match=r"belongs to source shop/orders, but the query reads copy/"):
+            call(query)
+        assert "_runtime" not in query.__dict__, "the channel was not even opened"
+
+
+def test_the_user_may_go_on_from_the_checkpoint_of_another_source() -> None:
+    options = parse_options({"source": "orders", "namespace": "copy", "acceptCheckpointOf": "shop/orders"})
+    check_owner(
+        StreamOffset(source="shop/orders"), owner=options.checkpoint_owner, accepted=options.accept_checkpoint_of
+    )
+
+
+def test_every_offset_that_a_query_writes_names_its_source(monkeypatch: pytest.MonkeyPatch) -> None:
+    channel = MemoryChannel()
+    monkeypatch.setattr("balanced_source_spark.planner.open_channel", lambda _: channel)
+    monkeypatch.setattr(KafkaAdmin, "ends", lambda *_: {ONE: 5})
+    query = planner("shop")
+    query.latestOffset(query.initialOffset(), ReadAllAvailable())
+    wait_until(lambda: channel.reports, 20, "registration", interval=0.005)
+    settings = {"kafka": {"clusters": {"main": {"bootstrapServers": "localhost:1", "properties": {}, "secrets": []}}}}
+    told = Assignment(
+        epoch=1, parallelism=1, incarnations={"0": 1}, owners={ONE: 0}, starts={ONE: 0}, settings=settings
+    )
+    channel.publish(told)
+
+    def written() -> dict[str, Any]:
+        return query.latestOffset(query.initialOffset(), ReadAllAvailable())
+
+    wait_until(lambda: written().get("epoch"), 20, "an epoch", interval=0.005)
+    assert written()["source"] == "shop/orders"
+    query.stop()

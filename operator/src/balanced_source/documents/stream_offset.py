@@ -15,8 +15,8 @@ from balanced_source.api import Json, Position, SplitId
 from balanced_source.documents import columns
 from balanced_source.errors import CorruptDocumentError, IncompatibleVersionError
 
-VERSION: Final = 3
-"""Version 2 added attributes, version 3 `maxRecordsPerReader`."""
+VERSION: Final = 4
+"""Version 2 added attributes, version 3 `maxRecordsPerReader`, version 4 `source`."""
 
 FINISHED: Final = "finished"
 """Member of the offset of a closing micro-batch; left out elsewhere. `StopWhenFinished` looks for it."""
@@ -39,6 +39,8 @@ class StreamOffset:
             micro-batch, see `host.cutting`; None: never.
         closings: 0 while there is something to read. The micro-batch after the last record of a bounded source has 1:
             it is empty, and its progress ends the query. Each restart after that adds 1.
+        source: namespace and name of the BalancedSource that the checkpoint belongs to; empty without one, and in
+            offsets of older versions.
     """
 
     epoch: int = 0
@@ -51,6 +53,7 @@ class StreamOffset:
     attributes: Mapping[SplitId, Mapping[str, Json]] = field(default_factory=dict)
     max_records_per_reader: int | None = None
     closings: int = 0
+    source: str = ""
 
 
 def to_json(offset: StreamOffset) -> dict[str, Json]:
@@ -68,6 +71,7 @@ def to_json(offset: StreamOffset) -> dict[str, Json]:
         "attributes": columns.encode_map(offset.attributes),
         "maxRecordsPerReader": offset.max_records_per_reader,
         **closings,
+        **({"source": offset.source} if offset.source else {}),
     }
 
 
@@ -93,6 +97,7 @@ def from_json(data: Mapping[str, Any]) -> StreamOffset:
             attributes=columns.decode_map(data["attributes"]) if version > 1 else {},
             max_records_per_reader=data.get("maxRecordsPerReader"),
             closings=int(data.get(FINISHED, 0)),  # version 0.1.0 wrote `true`
+            source=str(data.get("source", "")),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise CorruptDocumentError(f"no stream offset of this source: {error!r}") from error
