@@ -29,6 +29,7 @@ class Reason(enum.StrEnum):
     APPLICATION_ENDED = "ApplicationEnded"
     APPLICATION_UNKNOWN = "ApplicationUnknown"
     APPLICATION_RESTARTING = "ApplicationRestarting"
+    SOURCE_IN_USE = "SourceInUse"
     APPLICATION_FAILED = "ApplicationFailed"
     APPLICATION_STUCK = "ApplicationStuck"
     READERS_MISSING = "ReadersMissing"

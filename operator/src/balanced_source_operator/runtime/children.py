@@ -12,9 +12,11 @@ from balanced_source_operator.controller.application import (
     Sightings,
     Wanted,
     decide,
+    driver_pods,
     look,
     stop,
 )
+from balanced_source_operator.controller.holding import Holding
 from balanced_source_operator.controller.reasons import Reason
 from balanced_source_operator.kube.port import ConflictError, Manifest
 from balanced_source_operator.resources.access import role, role_binding
@@ -58,6 +60,7 @@ class Children:
         self._granted: tuple[Manifest, Manifest] | None = None
         self._seen = Sightings()
         self._failures = 0
+        self._holding = Holding()
 
     async def turn(self, desired: Desired, coordinator: SourceCoordinator[Any, Any] | None) -> Decision:
         """Make the children what they should be; returns what was decided about the application.
@@ -70,7 +73,7 @@ class Children:
         if not self._observed.knows_applications:
             return self._without_spark_operator()
         self._problems.clear(Reason.SPARK_OPERATOR_MISSING)
-        decision = self._decide(desired, coordinator)
+        decision = self._held(self._decide(desired, coordinator), coordinator)
         self._failures = _failures_in_row(decision, self._failures)
         await self._carry_out_deletions(decision)
         if decision.create and await self._has_service_account(desired):
@@ -183,6 +186,15 @@ class Children:
             deadlines=Deadlines(stuck_after=settings.stuck_after, retry_failed_after=settings.retry_failed_after),
             now=now,
         )
+
+    def _held(self, decision: Decision, coordinator: SourceCoordinator[Any, Any] | None) -> Decision:
+        """The decision, unless another query reads the source."""
+        hosts = coordinator.state.hosts.values() if coordinator is not None else ()
+        report = next((host.report for host in hosts if host.report is not None), None)
+        has_driver = bool(driver_pods(self._observed.all(POD)))
+        self._holding = self._holding.looked(report, has_driver=has_driver, now=time.monotonic())
+        self._holding, decision = self._holding.apply(decision, self._observed.all(KUBEFLOW_APPLICATION), report)
+        return decision
 
     async def _delete(self, application: Manifest) -> None:
         metadata = application["metadata"]
