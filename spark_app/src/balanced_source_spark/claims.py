@@ -7,6 +7,7 @@ alone, and the query that wanted its source ends with an error after `PATIENCE`.
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
 import structlog
@@ -70,7 +71,7 @@ class ClaimWatch:
             ChannelError: its report cannot be read now; try again.
         """
         self.former = report = self._channel.former(self._host)
-        if report is None or not report.instance or self._is_gone(Instance.parse(report.instance)):
+        if report is None or not report.instance or self._is_gone(_former(report)):
             return True
         self._note(report)
         now = self._clock()
@@ -96,10 +97,15 @@ class ClaimWatch:
             self._seen, self._seen_at = seen, now
 
     def _message(self, report: HostReport) -> str:
-        former = Instance.parse(report.instance)
-        where = former.where if former.pod or former.pid else f"{former.where} on {report.location}"
+        where = _former(report).where
         return (
             f"the source is being read by another query ({where}, incarnation {report.incarnation} of host "
             f"{report.host}), which still reports: one query at a time can read a source. Stop the other query, then "
             "start this one again, or create a BalancedSource of its own for it"
         )
+
+
+def _former(report: HostReport) -> Instance:
+    """Who wrote the report. Release 0.1.0 told only its host name, which is the name of the pod in a cluster."""
+    former = Instance.parse(report.instance)
+    return replace(former, pod=report.location) if former == Instance(id=former.id) else former

@@ -102,6 +102,12 @@ def test_the_cluster_knows_that_a_pod_is_gone() -> None:
     assert scene.watch.may_claim()
 
 
+def test_the_pod_of_an_older_release_is_known_by_its_host_name() -> None:
+    scene = Scene(Instance(id="3f2a9c1b"))
+    scene.channel.is_gone = lambda instance: instance.pod == "node-1"  # type: ignore[method-assign]
+    assert scene.watch.may_claim()
+
+
 @pytest.mark.parametrize("former", [ELSEWHERE, FORMER, Instance(id="3f2a9c1b"), Instance.of_this_process()])
 def test_what_is_not_known_is_not_taken_for_dead(former: Instance) -> None:
     assert not Scene(former, Instance.of_this_process()).watch.may_claim()

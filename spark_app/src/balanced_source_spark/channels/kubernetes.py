@@ -96,7 +96,7 @@ class KubernetesChannel:
 
     def is_gone(self, instance: Instance) -> bool:
         """Ask for the pod, if the driver's service account may: Spark itself needs that right for its executors."""
-        if not (instance.pod and instance.uid):
+        if not instance.pod:
             return False
         try:
             found = self._client.get(Pod, instance.pod, namespace=self._namespace)
@@ -104,7 +104,7 @@ class KubernetesChannel:
             return error.status.code == _NOT_FOUND
         except _FAULTS:
             return False
-        is_other = found.metadata is not None and found.metadata.uid != instance.uid
+        is_other = found.metadata is not None and bool(instance.uid) and found.metadata.uid != instance.uid
         return is_other or (found.status is not None and found.status.phase in ("Succeeded", "Failed"))
 
     def write(self, report: HostReport) -> None:
