@@ -27,6 +27,7 @@ from balanced_source.host import ReaderHost, SplitRange
 from balanced_source_spark.channels.channel import AssignmentListener
 from balanced_source_spark.executors import AdoptionGate, Board
 from balanced_source_spark.host_runtime import HostRuntime, Progress
+from balanced_source_spark.instance import Instance
 from balanced_source_spark.options import Options
 from balanced_source_spark.planner import StreamPlanner
 from proof.brokers import Admin, Lives
@@ -74,6 +75,13 @@ class _Channel:
 
     def claim(self, host: str) -> int:
         return self.next
+
+    def former(self, host: str) -> HostReport | None:
+        """Nobody: the search lets a driver take over at any time, also from one that still runs."""
+        return None
+
+    def is_gone(self, instance: Instance) -> bool:
+        return False
 
     def write(self, report: HostReport) -> None:
         if report.incarnation < self.newest:
@@ -142,8 +150,8 @@ class Shell:
         self.channel = _Channel()
         self._board = _Board(Path("/nowhere"))
         self._gate = AdoptionGate(None, patience=math.inf)
-        self.runtime = _Runtime(self.channel, clock=lambda: 0.0, gate=self._gate)
-        self.runtime._instance, self.runtime._location = "i", ""
+        self.runtime = _Runtime(self.channel, clock=lambda: 0.0, gate=self._gate, instance=Instance(id="i"))
+        self.runtime._location = ""
         self.planner = StreamPlanner(Options(start_timeout=0.0))
         self._admin = Admin()
         parts = {"_runtime": self.runtime, "_gate": self._gate, "_admin": self._admin, "_admission": _OneEach()}
@@ -178,6 +186,7 @@ class Shell:
         runtime._newest, runtime._settings = newest, settings
         self.planner._has_closed = has_closed
         runtime._reported = host if is_reported else None
+        runtime._failure, runtime._behind = None, None
         runtime._problems, runtime._progress = ProblemBoard(lambda _: None), Progress()
         self.channel.newest = 0 if reported is None else reported.incarnation
         self.channel.written = None

@@ -18,6 +18,8 @@ from balanced_source.errors import CorruptDocumentError, IncompatibleVersionErro
 VERSION: Final = 4
 """Version 2 added attributes, version 3 `maxRecordsPerReader`, version 4 `source`."""
 
+_WITHOUT_SOURCE: Final = 3
+
 FINISHED: Final = "finished"
 """Member of the offset of a closing micro-batch; left out elsewhere. `StopWhenFinished` looks for it."""
 
@@ -57,10 +59,11 @@ class StreamOffset:
 
 
 def to_json(offset: StreamOffset) -> dict[str, Json]:
-    """For Spark; equal offsets give equal text."""
+    """For Spark; equal offsets give equal text. Written in the oldest version that can say it."""
     closings: dict[str, Json] = {FINISHED: offset.closings} if offset.closings else {}
+    source: dict[str, Json] = {"source": offset.source} if offset.source else {}
     return {
-        "version": VERSION,
+        "version": VERSION if source else _WITHOUT_SOURCE,
         "epoch": offset.epoch,
         "parallelism": offset.parallelism,
         "readers": list(offset.readers),
@@ -71,7 +74,7 @@ def to_json(offset: StreamOffset) -> dict[str, Json]:
         "attributes": columns.encode_map(offset.attributes),
         "maxRecordsPerReader": offset.max_records_per_reader,
         **closings,
-        **({"source": offset.source} if offset.source else {}),
+        **source,
     }
 
 
