@@ -3,7 +3,14 @@
 import pytest
 
 from balanced_source.api import IDENTITY
-from balanced_source.connectors.kafka import EARLIEST, LATEST, KafkaSource, OffsetsInitializer, OnDataLoss
+from balanced_source.connectors.kafka import (
+    EARLIEST,
+    LATEST,
+    KafkaSource,
+    OffsetsInitializer,
+    OnDataLoss,
+    TopicList,
+)
 from balanced_source.coordinator import HostState
 from balanced_source.coordinator.state import CoordinatorState
 from balanced_source.coordinator.tracker import SplitAssignmentTracker
@@ -126,3 +133,17 @@ def test_lives_that_went_wrong(seed: int) -> None:
     for _ in range(80):
         life.step()
     life.settle()
+
+
+def test_a_position_on_its_way_to_another_host_is_retained() -> None:
+    """The split has moved to a host that has never registered when its topic is taken out of the source."""
+    both = kafka_source("c", subscriber=TopicList(("t",)), retention=3600.0)
+    stage = Stage(readers=1, hosts=2, source=both).topic("t", 2, end=10).operator_starts().discovers()
+    stage.registers(0).adopts(0).adopts(0).rescales(2).adopts(0)
+    moved = stage.with_owner(1)
+    assert stage.positions()[moved] == 10
+
+    stage.source_changes(kafka_source("c", subscriber=TopicList(("u",)), retention=3600.0)).adopts(0)
+    stage.source_changes(both).discovers()
+
+    assert stage.assignment.starts[moved] == 10

@@ -16,18 +16,27 @@ LIVES = int(os.environ.get("LIVES", "240"))
 FIRST = int(os.environ.get("FIRST_LIFE", "0"))
 STEPS = 90
 GROUP = 20
-
-
 GROUPS = [range(n, min(n + GROUP, FIRST + LIVES)) for n in range(FIRST, FIRST + LIVES, GROUP)]
+
+
+def live(seed: int, hosts: tuple[str, ...]) -> None:
+    """One life from its beginning to its end."""
+    life = Life(seed, hosts)
+    try:
+        for _ in range(STEPS):
+            life.step()
+        life.settle()
+    except Exception as error:
+        raise AssertionError(f"life {seed}, after {len(life.log)} steps: {error}; {' '.join(life.log)}") from error
 
 
 @pytest.mark.parametrize("seeds", GROUPS, ids=lambda seeds: f"{seeds[0]}-{seeds[-1]}")
 def test_every_record_arrives_once_in_every_life(seeds: range) -> None:
     for seed in seeds:
-        life = Life(seed)
-        try:
-            for _ in range(STEPS):
-                life.step()
-            life.settle()
-        except Exception as error:
-            raise AssertionError(f"life {seed}, after {len(life.log)} steps: {error}; {' '.join(life.log)}") from error
+        live(seed, ("0",))
+
+
+@pytest.mark.parametrize("seeds", GROUPS[::4], ids=lambda seeds: f"{seeds[0]}-{seeds[-1]}")
+def test_every_record_arrives_once_in_every_life_with_two_hosts(seeds: range) -> None:
+    for seed in seeds:
+        live(seed, ("0", "1"))

@@ -96,6 +96,13 @@ class SplitEnumeratorContext(ABC, Generic[SplitT]):
     def registered_readers(self) -> Mapping[int, ReaderInfo[SplitT]]:
         """Readers that may be given splits now, by subtask id. Readers behind the recovery gate are not in it."""
 
+    def has_reports(self) -> bool:
+        """Whether any reader has told what it holds since the state was made or found to be an older copy.
+
+        Until then every position is a start that was looked up, or outdated.
+        """
+        return True
+
     @abstractmethod
     def current_assignments(self) -> Mapping[SplitId, int]:
         """Owner of every assigned split: the whole picture, where `SplitsAssignment` is an increment."""

@@ -70,6 +70,9 @@ class CoordinatorContext(SplitEnumeratorContext[SplitT], Generic[SplitT]):
     def registered_readers(self) -> Mapping[int, ReaderInfo[SplitT]]:
         return self.readers
 
+    def has_reports(self) -> bool:
+        return any(host.known_from for host in self.state.hosts.values())
+
     def current_assignments(self) -> Mapping[SplitId, int]:
         return self.state.owners
 

@@ -437,8 +437,8 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
         last = {s: self.context.assigned_split(s) for s in gone if s in owned}
         last |= {s: x for s, x in self.state.unassigned.items() if s in gone}
         self.context.revoke_splits(gone, retain=keep)
-        # No reader has registered for an owned split that nobody has to let go of: only its start would be kept.
-        kept = {s: x for s, x in last.items() if keep and (s not in owned or self.context.is_revoking(s))}
+        # What nobody has read has no position to keep, only a start that was looked up.
+        kept = last if keep and self.context.has_reports() else {}
         self.context.forget_splits(gone - kept.keys())
         until = self._retained_until()
         retained = {s: Retained(split=x, until=until) for s, x in kept.items()}
