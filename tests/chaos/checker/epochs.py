@@ -27,7 +27,7 @@ def check(folder: Path, program: Path) -> str | None:
     events = _events(history) if history.exists() else spark_files.events(checkpoint)
     if batches := differing_replays(events):
         return f"micro-batches {batches} were planned again with other ranges"
-    text = json.dumps(list(operations(events)))
+    text = json.dumps(list(operations(events, truncated(folder / "logs"))))
     done = subprocess.run([program], input=text, capture_output=True, text=True, check=False)  # noqa: S603 - our own
     if done.returncode not in (0, 1):
         raise RuntimeError(f"{program} failed: {done.stderr}")
@@ -35,8 +35,35 @@ def check(folder: Path, program: Path) -> str | None:
     return None if answer["ok"] else f"no order of steps explains the history of split {answer['split']}"
 
 
-def operations(events: Iterable[Mapping[str, Any]]) -> Iterator[Operation]:
-    """Turn what drivers noted into operations. A replay is the same operation: its ranges must be the same."""
+def truncated(logs: Path) -> frozenset[str]:
+    """Return the lines in which the product says that a log was cut: reading goes back there."""
+    text = [line for file in logs.glob("*.log") for line in file.read_text(errors="replace").splitlines()]
+    return frozenset(line for line in text if "truncated" in line)
+
+
+def operations(events: Iterable[Mapping[str, Any]], cut: Iterable[str] = ()) -> Iterator[Operation]:
+    """Turn what drivers noted into operations. A replay is the same operation: its ranges must be the same.
+
+    Args:
+        events: in the order of the history.
+        cut: see `truncated`; only a split that is named there may go back.
+    """
+    reached: dict[str, int] = {}
+    for operation in _forward(events):
+        split, begin = operation["split"], operation["from"]
+        if operation["kind"] == "deliver":
+            if begin < reached.get(split, 0) and any(_names(line, split, begin) for line in cut):
+                yield {**operation, "kind": "reset", "return": operation["call"]}
+            reached[split] = operation["to"]
+        yield operation
+
+
+def _names(line: str, split: str, offset: int) -> bool:
+    _cluster, topic, partition, _id = split.split("/", 3)
+    return f"topic {topic} " in line and f"partition {partition} from offset {offset} " in line
+
+
+def _forward(events: Iterable[Mapping[str, Any]]) -> Iterator[Operation]:
     logged: dict[int, Mapping[str, Any]] = {}
     committed: dict[int, float] = {}
     for event in events:
