@@ -107,9 +107,12 @@ def test_the_metadata_of_clusters_may_have_the_name_of_a_document() -> None:
     check(play)
 
 
+@pytest.mark.parametrize("lost", [["ownerReferences"], ["labels"]], ids="+".join)
 @pytest.mark.parametrize("is_restarted", [False, True], ids=["in memory", "after a restart"])
 @pytest.mark.parametrize("name", ["orders-enumerator", "orders-assignment", "orders-readers"])
-def test_a_lost_owner_reference_is_restored_and_nothing_is_forgotten(name: str, is_restarted: bool) -> None:
+def test_a_lost_owner_reference_is_restored_and_nothing_is_forgotten(
+    name: str, is_restarted: bool, lost: list[str]
+) -> None:
     async def play(story: Story) -> None:
         await story.begin()
         await read(story)
@@ -118,18 +121,37 @@ def test_a_lost_owner_reference_is_restored_and_nothing_is_forgotten(name: str, 
             for operator in list(story.operators):
                 await operator.stop()
                 story.operators.remove(operator)
-        story.server.edit(CONFIG_MAP, NAMESPACE, name, {"metadata": {"ownerReferences": None}})
+        before = story.server.find(CONFIG_MAP, NAMESPACE, name)["metadata"]
+        story.server.edit(CONFIG_MAP, NAMESPACE, name, {"metadata": dict.fromkeys(lost)})
         if is_restarted:
             story.start_operator(name="operator-2")
 
-        def uids() -> list[str]:
+        def metadata() -> dict[str, Any]:
             found = story.server.find(CONFIG_MAP, NAMESPACE, name)["metadata"]
-            return [owner["uid"] for owner in found.get("ownerReferences", [])]
+            return {key: found.get(key) for key in ("uid", "ownerReferences", "labels")}
 
-        await story.until(lambda: uids() == [UID], "the owner reference")
+        await story.until(lambda: metadata().items() <= before.items(), "owner reference and labels")
         await story.adopted(parallelism=2, splits=8)
         assert (dict(story.owners), story.assignment and story.assignment.epoch) == (owners, epoch)
         assert {lineage for lineage, _ in story.seen} == {1}, "the state is the same"
+
+    check(play)
+
+
+@pytest.mark.parametrize("name", ["orders-enumerator", "orders-assignment"])
+def test_a_document_that_was_stripped_while_the_operator_runs_is_still_known(name: str) -> None:
+    async def play(story: Story) -> None:
+        await story.begin()
+        await read(story)
+        before = story.server.find(CONFIG_MAP, NAMESPACE, name)["metadata"]
+        story.server.edit(CONFIG_MAP, NAMESPACE, name, {"metadata": {"ownerReferences": None, "labels": None}})
+
+        def is_whole() -> bool:
+            found = story.server.find(CONFIG_MAP, NAMESPACE, name)["metadata"]
+            return bool(found.get("labels") == before["labels"] and found.get("ownerReferences"))
+
+        await story.until(is_whole, "owner reference and labels")
+        await story.adopted(parallelism=2, splits=8)
 
     check(play)
 

@@ -65,6 +65,10 @@ class Identity:
         owners = manifest["metadata"].get("ownerReferences") or ()
         return any(owner.get("uid") == self.uid for owner in owners)
 
+    def is_marked(self, manifest: Mapping[str, Any]) -> bool:
+        """Return whether an object is bound and has all labels by which it is watched and recognised."""
+        return self.is_bound(manifest) and (manifest["metadata"].get("labels") or {}).items() >= self.labels.items()
+
     def namesake_uid(self, manifest: Mapping[str, Any]) -> str:
         """Return the uid of another source of this name that owns an object; empty if none does."""
         metadata = manifest["metadata"]

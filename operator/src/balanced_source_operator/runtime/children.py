@@ -140,12 +140,13 @@ class Children:
         A SparkApplication is never written to, so a reference that it has lost is a problem that a person solves.
         """
         report = self._observed.get(CONFIG_MAP, self._identity.documents.readers)
-        if report is not None and not self._identity.is_bound(report):
+        if report is not None and not self._identity.is_marked(report):
             name = report["metadata"]["name"]
             made = await self._env.api.apply(CONFIG_MAP, binding(self._identity, CONFIG_MAP, name))
             self._observed.note(CONFIG_MAP, "MODIFIED", made)
-            message = f"ConfigMap {name} had lost its owner reference: restored"
-            await self._events.post("OwnerReferenceRestored", message, warning=True)
+            if not self._identity.is_bound(report):
+                message = f"ConfigMap {name} had lost its owner reference: restored"
+                await self._events.post("OwnerReferenceRestored", message, warning=True)
         unbound = [a for a in self._observed.all(KUBEFLOW_APPLICATION) if not self._identity.is_bound(a)]
         self._problems.set(Reason.OWNER_REFERENCE_MISSING, unbound_problem(unbound[0]) if unbound else None)
 

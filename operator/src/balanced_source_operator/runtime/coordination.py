@@ -239,7 +239,7 @@ class Coordination:
     async def _repair(self) -> None:
         """Restore what somebody else changed or deleted."""
         for document in (self._state, self._assignment):
-            if document.is_unbound(self._seen) and await document.bind():
+            if document.is_unmarked(self._seen) and await document.mark():
                 message = f"ConfigMap {document.name} had lost its owner reference: restored"
                 await self._events.post("OwnerReferenceRestored", message, warning=True)
         if self._state.is_foreign(self._seen):

@@ -41,6 +41,7 @@ class DocumentWriter:
         self.content: Content | None = None
         self._head = Blob()
         self._revision: str | None = None
+        self._uid: str | None = None
         self._parts = PartWriter(api, source, name)
 
     @property
@@ -60,6 +61,7 @@ class DocumentWriter:
         self._revision = found["metadata"]["resourceVersion"] if found is not None else None
         if found is None:
             return None
+        self._uid = found["metadata"]["uid"]
         self._head = blob_of(found)
         self.content = await read_content(self._api, self._source.namespace, found)
         self._parts.adopt(parts_of(self._head))
@@ -102,24 +104,26 @@ class DocumentWriter:
         is_same_revision = manifest["metadata"]["resourceVersion"] == self._revision
         return not is_same_revision and blob_of(manifest) != self._head
 
-    def is_unbound(self, seen: Lookup) -> bool:
-        """Whether the owner reference is missing, as far as watches have delivered: ask `bind`."""
+    def is_unmarked(self, seen: Lookup) -> bool:
+        """Whether owner reference or labels are missing, as far as watches have delivered: ask `mark`."""
         head = seen(self.name)
-        return self.content is not None and head is not None and not self._source.is_bound(head)
+        return self.content is not None and (head is None or not self._source.is_marked(head))
 
-    async def bind(self) -> bool:
-        """Restore the owner reference if it is missing, and nothing else. Returns whether it was."""
+    async def mark(self) -> bool:
+        """Restore owner reference and labels, and nothing else. Returns whether the owner reference was missing."""
         found = await self._found()
-        if found is None or self._source.is_bound(found) or blob_of(found) != self._head:
+        if found is None or self._source.is_marked(found) or blob_of(found) != self._head:
             return False
         stored = await self._api.apply(CONFIG_MAP, binding(self._source, CONFIG_MAP, self.name))
         self._revision = stored["metadata"]["resourceVersion"]
-        return True
+        return not self._source.is_bound(found)
 
     async def _found(self) -> Manifest | None:
         """The ConfigMap; one that is not ours is an error, never silently ignored or overwritten."""
         found = await self._api.get(CONFIG_MAP, self._source.namespace, self.name)
-        return checked(self._source, CONFIG_MAP, found) if found is not None else None
+        if found is None or found["metadata"]["uid"] == self._uid:
+            return found  # the object that was written before, whatever somebody has done to its metadata
+        return checked(self._source, CONFIG_MAP, found)
 
     async def _write(self, content: Content) -> None:
         """Parts first, then the head that names them, then the parts that nobody needs any more."""
@@ -134,6 +138,7 @@ class DocumentWriter:
             metadata = {**manifest["metadata"], "resourceVersion": self._revision}
             stored = await self._api.replace(CONFIG_MAP, {**manifest, "metadata": metadata})
         self.content, self._head, self._revision = content, head, stored["metadata"]["resourceVersion"]
+        self._uid = stored["metadata"]["uid"]
         await self._parts.head_stored()
 
     async def _check_revision(self) -> None:
