@@ -20,6 +20,8 @@ from balanced_source_operator.kube.port import (
     Manifest,
     RefusedError,
     UnknownKindError,
+    collection_path,
+    object_path,
 )
 from balanced_source_operator.resources.kinds import (
     BALANCED_SOURCE,
@@ -224,21 +226,28 @@ class FakeClient:
         self.is_dead = False
 
     async def get(self, kind: Kind, namespace: str, name: str) -> Manifest | None:
+        object_path(kind, namespace, name)
         return await self._call("get", kind, name, lambda: self._server.find(kind, namespace, name))
 
     async def list(self, kind: Kind, namespace: str, *, selector: str) -> list[Manifest]:
+        collection_path(kind, namespace)
         return await self._call("list", kind, "", lambda: list(self._server.select(kind, namespace, selector)))
 
     async def create(self, kind: Kind, manifest: Manifest) -> Manifest:
+        object_path(*_key(kind, manifest))
         return await self._call("create", kind, _key(kind, manifest)[2], lambda: self._server.add(kind, manifest))
 
     async def replace(self, kind: Kind, manifest: Manifest) -> Manifest:
+        object_path(*_key(kind, manifest))
         return await self._call("replace", kind, _key(kind, manifest)[2], lambda: self._server.put(kind, manifest))
 
     async def apply(self, kind: Kind, manifest: Manifest) -> Manifest:
+        object_path(*_key(kind, manifest))
         return await self._call("apply", kind, _key(kind, manifest)[2], lambda: self._server.apply(kind, manifest))
 
     async def patch_status(self, kind: Kind, namespace: str, name: str, status: Manifest) -> Manifest | None:
+        object_path(kind, namespace, name)
+
         def patch() -> Manifest | None:
             if self._server.find(kind, namespace, name) is None:
                 return None
@@ -248,6 +257,8 @@ class FakeClient:
         return patched
 
     async def delete(self, kind: Kind, namespace: str, name: str, *, uid: str) -> None:
+        object_path(kind, namespace, name)
+
         def delete() -> None:
             found = self._server.find(kind, namespace, name)
             if found is not None and found["metadata"]["uid"] == uid:

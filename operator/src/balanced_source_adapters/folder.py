@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from balanced_source.errors import StateConflictError
+from balanced_source.names import checked_label
 
 
 def state_path(folder: Path) -> Path:
@@ -21,8 +22,12 @@ def assignment_path(folder: Path) -> Path:
 
 
 def report_path(folder: Path, host: str) -> Path:
-    """Where a host's report lies."""
-    return folder / f"readers-{host}.json"
+    """Returns the path of a host's report.
+
+    Raises:
+        InvalidSpecError: the name of the host would lead out of the folder.
+    """
+    return folder / f"readers-{checked_label(host, field='host')}.json"
 
 
 def read_text(path: Path) -> str | None:

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from balanced_source.names import checked_object
+
 
 @dataclass(frozen=True, slots=True)
 class MountedSecrets:
@@ -12,7 +14,13 @@ class MountedSecrets:
     folder: Path | None
 
     def read(self, name: str) -> Mapping[str, str]:
-        """Properties of one Secret."""
+        """Returns the properties of one Secret.
+
+        Raises:
+            LookupError: it is not mounted, or empty.
+            InvalidSpecError: the name would lead out of the folder.
+        """
+        checked_object(name, field="name of a Secret")
         if self.folder is None or not (self.folder / name).is_dir():
             raise LookupError(f"secret {name} is not mounted: is it named in propertiesFrom of the BalancedSource?")
         files = (path for path in (self.folder / name).iterdir() if path.is_file() and not path.name.startswith("."))

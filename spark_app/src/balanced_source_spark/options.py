@@ -22,6 +22,7 @@ from balanced_source.connectors.kafka import (
 )
 from balanced_source.connectors.kafka.pattern import PatternError, compiled
 from balanced_source.errors import InvalidSpecError
+from balanced_source.names import checked_label, checked_object
 from balanced_source_spark.kafka.names import COLUMNS, PLAIN
 from balanced_source_spark.kafka.settings import PREFETCH
 from balanced_source_spark.offset_options import ending_offsets, starting_offsets
@@ -124,6 +125,7 @@ def parse_options(raw: Mapping[str, str], *, is_batch: bool = False) -> Options:
     """
     options = {key.lower(): value for key, value in raw.items()}
     source, folder = options.get("source"), options.get("assignmentdir")
+    _check_names(options)
     embedded = None if source or folder else _embedded(options, is_batch=is_batch)
     secrets = options.get("secretsdir")
     include_headers = options.get("includeheaders", "false").lower() == "true"
@@ -148,6 +150,15 @@ def parse_options(raw: Mapping[str, str], *, is_batch: bool = False) -> Options:
         start_timeout=float(_number(options, "starttimeoutseconds", 300)),
         accept_checkpoint_of=options.get("acceptcheckpointof", ""),
     )
+
+
+def _check_names(options: Mapping[str, str]) -> None:
+    """They become parts of URLs and of file names."""
+    for name in ("source", "namespace"):
+        if name in options:
+            checked_object(options[name], field=f"options.{name}")
+    if "host" in options:
+        checked_label(options["host"], field="options.host")
 
 
 def _columns(value: str | None, *, include_headers: bool) -> tuple[str, ...]:

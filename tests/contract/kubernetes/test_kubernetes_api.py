@@ -6,8 +6,14 @@ from typing import Any
 
 import pytest
 
-from balanced_source_operator.kube.port import ConflictError, KubernetesApi, RefusedError, UnknownKindError
-from balanced_source_operator.resources.kinds import BALANCED_SOURCE, CONFIG_MAP, ROLE, Kind
+from balanced_source_operator.kube.port import (
+    ConflictError,
+    InvalidNameError,
+    KubernetesApi,
+    RefusedError,
+    UnknownKindError,
+)
+from balanced_source_operator.resources.kinds import BALANCED_SOURCE, CONFIG_MAP, ROLE, SECRET, Kind
 from support.builders import spec_json
 
 NOWHERE = Kind("nowhere.example.org", "v1", "things", "Thing")
@@ -39,6 +45,33 @@ def role(namespace: str, *verbs: str, **metadata: Any) -> dict[str, Any]:
 
 async def test_what_is_not_there_is_none(api: KubernetesApi, namespace: str) -> None:
     assert await api.get(CONFIG_MAP, namespace, "a") is None
+
+
+@pytest.mark.parametrize(
+    "name", ["../{0}/secrets/a", "../../{0}/configmaps/a", "..%2Fa", "a/../b", "a?x=y", "a#b", ".", ""]
+)
+async def test_a_name_never_reaches_another_object(api: KubernetesApi, namespace: str, name: str) -> None:
+    """With its own rights the server would read what the author of the name may not."""
+    made = await api.create(CONFIG_MAP, config_map(namespace, x="1"))
+    hostile = name.format(namespace)
+
+    with pytest.raises(InvalidNameError, match="not a valid name"):
+        await api.get(SECRET, namespace, hostile)
+    with pytest.raises(InvalidNameError, match="not a valid name"):
+        await api.get(CONFIG_MAP, hostile, "a")
+    with pytest.raises(InvalidNameError, match="not a valid name"):
+        await api.delete(CONFIG_MAP, namespace, hostile, uid=made["metadata"]["uid"])
+    with pytest.raises(InvalidNameError, match="not a valid name"):
+        await api.list(CONFIG_MAP, hostile, selector="")
+    for write in (api.create, api.replace, api.apply):
+        with pytest.raises(InvalidNameError, match="not a valid name"):
+            await write(CONFIG_MAP, config_map(hostile))
+    for write in (api.replace, api.apply):
+        with pytest.raises(InvalidNameError, match="not a valid name"):
+            await write(CONFIG_MAP, config_map(namespace, hostile))
+    with pytest.raises(InvalidNameError, match="not a valid name"):
+        await api.patch_status(BALANCED_SOURCE, namespace, hostile, {"epoch": 1})
+    assert await api.get(CONFIG_MAP, namespace, "a") == made
 
 
 async def test_a_kind_that_is_not_installed_is_told_apart(api: KubernetesApi, namespace: str) -> None:

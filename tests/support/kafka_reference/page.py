@@ -28,6 +28,11 @@ Kubernetes, Strimzi's `user.crt`/`user.key`); others are refused with the name t
 a property whose name says password, secret, pem or key store key is refused in the spec. Reserved are properties that
 the source sets itself, such as `group.id`, `client.id`, `auto.offset.reset` and `enable.auto.commit`.
 
+The operator uses these properties in its own pod, so some are rejected in specs and Secrets: those that run a command
+or load code (`sasl.kerberos.kinit.cmd`, `ssl.engine.location`, `ssl.providers`), and those that would use files or the
+identity of that pod (`ssl.key.location`, `sasl.oauthbearer.assertion.file`,
+`sasl.oauthbearer.metadata.authentication.type`). Put keys and certificates into a Secret, as PEM.
+
 A Secret that changes is read again with every call to the cluster, and by the readers with every micro-batch (pods see
 it when the kubelet has updated the mounted files, about a minute): the query goes on.
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from balanced_source.errors import InvalidSpecError
 from balanced_source_adapters.mounted_secrets import MountedSecrets
 
 
@@ -24,3 +25,12 @@ def test_what_is_not_there_is_named(tmp_path: Path) -> None:
     for name, says in (("other", "secret other is not mounted"), ("empty", "secret empty does not exist or is empty")):
         with pytest.raises(LookupError, match=says):
             MountedSecrets(tmp_path).read(name)
+
+
+@pytest.mark.parametrize("name", ["..", "../outside", "/etc", "a/../../outside", ""])
+def test_a_name_never_leads_out_of_the_folder(tmp_path: Path, name: str) -> None:
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "sasl.password").write_text("p")
+
+    with pytest.raises(InvalidSpecError, match="not a valid name of a Kubernetes object"):
+        MountedSecrets(tmp_path / "secrets").read(name)

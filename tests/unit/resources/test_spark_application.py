@@ -60,7 +60,7 @@ def test_parallelism_does_not_change_the_hash_but_every_setting_does() -> None:
     plain = manifest()["metadata"]["annotations"][HASH_ANNOTATION]
 
     assert manifest(parallelism=9)["metadata"]["annotations"][HASH_ANNOTATION] == plain
-    for change in ({"image": "other"}, {"sparkConf": {"a": "b"}}, {"driver": {"memory": "2g"}}):
+    for change in ({"image": "other"}, {"sparkConf": {"spark.a": "b"}}, {"driver": {"memory": "2g"}}):
         assert manifest(**change)["metadata"]["annotations"][HASH_ANNOTATION] != plain
     assert manifest(secrets=("s",))["metadata"]["annotations"][HASH_ANNOTATION] == plain
     assert manifest(secrets=("s", "t"))["metadata"]["annotations"][SECRETS_ANNOTATION] == "s,t"

@@ -6,11 +6,18 @@ from typing import TypeAlias
 import yaml
 from pydantic import ValidationError
 
-from balanced_source.connectors.kafka import KafkaCluster, TopicList, check_properties, translated
+from balanced_source.connectors.kafka import (
+    KafkaCluster,
+    TopicList,
+    check_not_lending,
+    check_properties,
+    translated,
+)
 from balanced_source.errors import InvalidSpecError
 from balanced_source_operator.controller.offsets import to_start, to_stop
 from balanced_source_operator.controller.patterns import checked_pattern, matches
 from balanced_source_operator.spec import clusters as spec
+from balanced_source_operator.spec.errors import in_words
 from balanced_source_operator.spec.source import KafkaSource
 from balanced_source_operator.spec.subscription import Subscription
 
@@ -45,8 +52,8 @@ def _parsed(text: str, where: str) -> spec.ClusterMetadata:
     except yaml.YAMLError as error:
         raise InvalidSpecError(f"no YAML: {error}", field=where) from error
     except ValidationError as error:
-        first = error.errors()[0]
-        raise InvalidSpecError(first["msg"], field=f"{where}: {'.'.join(map(str, first['loc']))}") from error
+        place, message = in_words(error)
+        raise InvalidSpecError(message, field=f"{where}: {place}") from error
 
 
 def _topics(
@@ -81,6 +88,7 @@ def _clusters(clusters: Iterable[spec.KafkaCluster], topics: Mapping[str, tuple[
         if cluster.name in made:
             raise InvalidSpecError(f"there are two clusters called {cluster.name}", field=f"{path}.name")
         check_properties(cluster.properties, field=f"{path}.properties")
+        check_not_lending(cluster.properties, field=f"{path}.properties")
         made[cluster.name] = _cluster(cluster, topics.get(cluster.name), field=path)
     active = {cluster.name for cluster in clusters if cluster.active}
     read = tuple(cluster for name, cluster in made.items() if name in active)

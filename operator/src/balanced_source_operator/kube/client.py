@@ -14,6 +14,8 @@ from balanced_source_operator.kube.port import (
     Manifest,
     RefusedError,
     UnknownKindError,
+    collection_path,
+    object_path,
 )
 from balanced_source_operator.resources.kinds import MANAGER, Kind
 
@@ -32,7 +34,7 @@ class KubernetesClient:
 
     async def get(self, kind: Kind, namespace: str, name: str) -> Manifest | None:
         try:
-            return await self._call("GET", kind.path(namespace, name))
+            return await self._call("GET", object_path(kind, namespace, name))
         except ApiException as error:
             if error.status == _NOT_FOUND and not _is_unknown_kind(error):
                 return None
@@ -40,7 +42,7 @@ class KubernetesClient:
 
     async def list(self, kind: Kind, namespace: str, *, selector: str) -> list[Manifest]:
         try:
-            found = await self._call("GET", kind.path(namespace), query={"labelSelector": selector})
+            found = await self._call("GET", collection_path(kind, namespace), query={"labelSelector": selector})
         except ApiException as error:
             raise _translated(error, kind) from error
         # Items of a list come without their kind.
@@ -48,13 +50,13 @@ class KubernetesClient:
 
     async def create(self, kind: Kind, manifest: Manifest) -> Manifest:
         try:
-            return await self._call("POST", kind.path(_namespace(manifest)), body=manifest)
+            return await self._call("POST", collection_path(kind, _namespace(manifest)), body=manifest)
         except ApiException as error:
             raise _translated(error, kind, _name(manifest)) from error
 
     async def replace(self, kind: Kind, manifest: Manifest) -> Manifest:
         try:
-            return await self._call("PUT", kind.path(_namespace(manifest), _name(manifest)), body=manifest)
+            return await self._call("PUT", object_path(kind, _namespace(manifest), _name(manifest)), body=manifest)
         except ApiException as error:
             if error.status == _NOT_FOUND:
                 raise ConflictError(f"{kind.kind} {_name(manifest)} is gone") from error
@@ -64,7 +66,7 @@ class KubernetesClient:
         try:
             return await self._call(
                 "PATCH",
-                kind.path(_namespace(manifest), _name(manifest)),
+                object_path(kind, _namespace(manifest), _name(manifest)),
                 body=manifest,
                 content_type="application/apply-patch+yaml",
                 query={"fieldManager": MANAGER, "force": "true"},
@@ -76,7 +78,7 @@ class KubernetesClient:
         try:
             return await self._call(
                 "PATCH",
-                kind.path(namespace, name, "status"),
+                object_path(kind, namespace, name, "status"),
                 body={"status": status},
                 content_type="application/merge-patch+json",
             )
@@ -88,7 +90,7 @@ class KubernetesClient:
     async def delete(self, kind: Kind, namespace: str, name: str, *, uid: str) -> None:
         body = {"preconditions": {"uid": uid}, "propagationPolicy": "Background"}
         try:
-            await self._call("DELETE", kind.path(namespace, name), body=body)
+            await self._call("DELETE", object_path(kind, namespace, name), body=body)
         except ApiException as error:
             if error.status not in (_NOT_FOUND, _CONFLICT):
                 raise _translated(error, kind, name) from error

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, Protocol, TypeAlias
 
-from balanced_source.errors import BalancedSourceError
+from balanced_source.errors import BalancedSourceError, InvalidSpecError
+from balanced_source.names import checked_object
 from balanced_source_operator.resources.kinds import Kind
 
 Manifest: TypeAlias = Mapping[str, Any]
@@ -33,8 +34,39 @@ class UnknownKindError(KubernetesError):
     """The API server does not know this kind: its CRD is not installed."""
 
 
+class InvalidNameError(KubernetesError):
+    """No object can have that name. It was not asked for: the name may be meant to reach another object."""
+
+
+def object_path(kind: Kind, namespace: str, name: str, subresource: str = "") -> str:
+    """Returns the path of an object in the API.
+
+    Raises:
+        InvalidNameError: namespace or name is not one that Kubernetes accepts. An empty one would be the collection.
+    """
+    try:
+        return kind.path(namespace, checked_object(name, field=f"name of a {kind.kind}"), subresource)
+    except InvalidSpecError as error:
+        raise InvalidNameError(str(error)) from error
+
+
+def collection_path(kind: Kind, namespace: str) -> str:
+    """Returns the path of all objects of a kind in a namespace.
+
+    Raises:
+        InvalidNameError: the namespace is not one that Kubernetes accepts.
+    """
+    try:
+        return kind.path(namespace)
+    except InvalidSpecError as error:
+        raise InvalidNameError(str(error)) from error
+
+
 class KubernetesApi(Protocol):
-    """What the operator needs of an API server. All methods raise `KubernetesError`."""
+    """What the operator needs of an API server. All methods raise `KubernetesError`.
+
+    A name that is not valid raises `InvalidNameError` before anything is sent.
+    """
 
     async def get(self, kind: Kind, namespace: str, name: str) -> Manifest | None:
         """The object; None if there is none.

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
+from balanced_source.names import checked_label, checked_object
 from balanced_source_operator.spec import GROUP, KIND, PLURAL, VERSION
 
 NAME_LABEL: Final = f"{GROUP}/name"
@@ -43,7 +44,14 @@ class Kind:
         return f"{self.group}/{self.version}" if self.group else self.version
 
     def path(self, namespace: str, name: str = "", subresource: str = "") -> str:
-        """Path of an object, or of the collection, in the API."""
+        """Returns the path of an object, or of the collection, in the API.
+
+        Raises:
+            InvalidSpecError: a name would lead out of the path.
+        """
+        checked_label(namespace, field="namespace")
+        if name:
+            checked_object(name, field=f"name of a {self.kind}")
         root = f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
         parts = (root, "namespaces", namespace, self.plural, name, subresource)
         return "/".join(part for part in parts if part)

@@ -8,6 +8,7 @@ from balanced_source.errors import InvalidSpecError
 from balanced_source_operator.spec.application import Application
 from balanced_source_operator.spec.assignment import Assignment, Rebalance, RebalanceMode, Strategy
 from balanced_source_operator.spec.base import Model
+from balanced_source_operator.spec.errors import in_words
 from balanced_source_operator.spec.restart import Restart
 from balanced_source_operator.spec.source import Source
 from balanced_source_operator.spec.status import Condition, Status
@@ -52,10 +53,8 @@ def parse_spec(raw: Any) -> BalancedSourceSpec:
     try:
         return BalancedSourceSpec.model_validate(raw)
     except ValidationError as error:
-        first, *rest = error.errors()
-        where = ".".join(["spec", *map(str, first["loc"])])
-        more = f" (and {len(rest)} more)" if rest else ""
-        raise InvalidSpecError(f"{first['msg']}{more}", field=where) from error
+        place, message = in_words(error)
+        raise InvalidSpecError(message, field=".".join(filter(None, ["spec", place]))) from error
 
 
 __all__ = [

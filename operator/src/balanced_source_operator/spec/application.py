@@ -5,13 +5,27 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import ConfigDict, Field
 
-from balanced_source_operator.spec.base import Duration, Model, rule, with_rules
-from balanced_source_operator.spec.clusters import NAME_PATTERN
+from balanced_source_operator.spec.base import (
+    LINE,
+    PROPERTY,
+    ClusterName,
+    Duration,
+    Model,
+    ObjectName,
+    Text,
+    rule,
+    with_rules,
+)
 
 PACKAGED_APPLICATION: Final = "local:///opt/balanced-source/app.py"
 """Our own application: reads the source, applies an optional function, writes the sink."""
 
-Text = Annotated[str, Field(max_length=4096)]
+IMAGE: Final = r"^[A-Za-z0-9][A-Za-z0-9._:/@-]*$"
+PROGRAM: Final = r"^[A-Za-z0-9/.][^\x00-\x20\x7f]*$"
+"""Never begins with `-`: the Spark operator puts it into the command line of spark-submit."""
+
+CONF_KEY: Final = r"^spark[.][A-Za-z0-9][A-Za-z0-9._/$-]*$"
+
 Memory = Annotated[str, Field(pattern=r"^[0-9]+[kmgtKMGT]?$", max_length=16)]
 
 ColumnName = Literal["key", "value", "topic", "partition", "offset", "timestamp", "timestampType", "headers", "cluster"]
@@ -40,13 +54,17 @@ class PullPolicy(enum.StrEnum):
 class Sink(Model):
     """Where the packaged application writes to."""
 
-    format: Annotated[str, Field(min_length=1, max_length=128)] = "parquet"
+    format: Annotated[str, Field(min_length=1, max_length=128, pattern=PROPERTY)] = "parquet"
     """Format of Spark's writeStream."""
 
-    options: Annotated[dict[Annotated[str, Field(max_length=128)], Text], Field(max_length=64)] = {}
+    options: Annotated[
+        dict[Annotated[str, Field(min_length=1, max_length=128, pattern=LINE)], Text], Field(max_length=64)
+    ] = {}
     """Options of that format, e.g. path."""
 
-    partition_by: Annotated[list[Annotated[str, Field(max_length=128)]], Field(max_length=8)] = []
+    partition_by: Annotated[
+        list[Annotated[str, Field(min_length=1, max_length=128, pattern=LINE)]], Field(max_length=8)
+    ] = []
     """Columns to partition the output by."""
 
 
@@ -88,7 +106,7 @@ class Alignment(Model):
     """Time after which a split that is read to its end holds the others back no more; nor does a source of the group
     that says nothing."""
 
-    group: Annotated[str, Field(pattern=NAME_PATTERN, max_length=63)] | None = None
+    group: ClusterName | None = None
     """Sources of this namespace with the same group wait for each other, too."""
 
 
@@ -104,7 +122,7 @@ class Pipeline(Model):
     trigger: Trigger = Trigger(processing_time="500ms")
     """When micro-batches run."""
 
-    checkpoint_location: Annotated[str, Field(min_length=1, max_length=4096)]
+    checkpoint_location: Annotated[str, Field(min_length=1, max_length=4096, pattern=LINE)]
     """Folder or URL of Spark's checkpoint. It holds the positions: keep it as long as the source."""
 
     include_headers: bool = False
@@ -164,19 +182,19 @@ class Application(Model):
     provider: Provider = Provider.KUBEFLOW
     """Which Spark operator runs the application. Kubeflow: sparkoperator.k8s.io/v1beta2."""
 
-    image: Annotated[str, Field(min_length=1, max_length=1024)]
+    image: Annotated[str, Field(min_length=1, max_length=1024, pattern=IMAGE)]
     """Image of driver and executors."""
 
     image_pull_policy: PullPolicy = PullPolicy.IF_NOT_PRESENT
     """When the image is pulled."""
 
-    image_pull_secrets: Annotated[list[Annotated[str, Field(max_length=253)]], Field(max_length=8)] = []
+    image_pull_secrets: Annotated[list[ObjectName], Field(max_length=8)] = []
     """Names of Secrets for the registry."""
 
     spark_version: Annotated[str, Field(pattern=r"^[0-9]+\.[0-9]+\.[0-9]+([-.][0-9A-Za-z]+)*$", max_length=32)]
     """Version of Spark in the image; 4.2 or newer."""
 
-    main_application_file: Annotated[str, Field(min_length=1, max_length=4096)] = PACKAGED_APPLICATION
+    main_application_file: Annotated[str, Field(min_length=1, max_length=4096, pattern=PROGRAM)] = PACKAGED_APPLICATION
     """PySpark program to run. The default is the packaged application; your own reads format("balanced")."""
 
     arguments: Annotated[list[Text], Field(max_length=64)] = []
@@ -186,10 +204,11 @@ class Application(Model):
     """What the packaged application does."""
 
     spark_conf: Annotated[
-        dict[Annotated[str, Field(max_length=256)], Text],
+        dict[Annotated[str, Field(min_length=7, max_length=256, pattern=CONF_KEY)], Text],
         Field(
             max_length=256,
             json_schema_extra=with_rules(
+                rule(f"self.all(key, key.matches('{CONF_KEY}'))", "names of Spark settings begin with spark."),
                 rule(
                     "!self.exists(key, key in ['spark.kubernetes.container.image', "
                     "'spark.kubernetes.driver.container.image', 'spark.kubernetes.executor.container.image'])",
@@ -208,7 +227,7 @@ class Application(Model):
     ] = {}
     """Spark configuration. Secrets do not belong here."""
 
-    service_account: Annotated[str, Field(min_length=1, max_length=253)] = "spark"
+    service_account: ObjectName = "spark"
     """Service account of the driver; it needs what Spark needs to run executors. The operator adds the right to read
     this source's assignment and to write its report, nothing else."""
 

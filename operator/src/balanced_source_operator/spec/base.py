@@ -1,11 +1,31 @@
 """What all parts of the custom resource have in common: camelCase, no unknown fields, documented fields."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
-from balanced_source import durations
+from balanced_source import durations, names
+
+LINE: Final = r"^[^\x00-\x1f\x7f]*$"
+TEXT: Final = r"^[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f]*$"
+PROPERTY: Final = r"^[A-Za-z][A-Za-z0-9._-]*$"
+NUMBER: Final = r"^[0-9]+$"
+
+ClusterName = Annotated[str, Field(min_length=1, max_length=names.MAX_LABEL, pattern=names.LABEL)]
+"""Name of a cluster or a group."""
+
+ObjectName = Annotated[str, Field(min_length=1, max_length=names.MAX_OBJECT, pattern=names.OBJECT)]
+"""Name of an object in the namespace of the BalancedSource. It becomes part of a URL and of a path."""
+
+MapKey = Annotated[str, Field(min_length=1, max_length=names.MAX_OBJECT, pattern=names.KEY)]
+"""Key of a ConfigMap; a file name in local mode."""
+
+Property = Annotated[str, Field(min_length=1, max_length=128, pattern=PROPERTY)]
+"""Name of a librdkafka property."""
+
+Text = Annotated[str, Field(max_length=4096, pattern=TEXT)]
+"""A value that is handed on as it is."""
 
 Duration = Annotated[str, Field(pattern=durations.PATTERN, max_length=32)]
 """A span of time as text."""

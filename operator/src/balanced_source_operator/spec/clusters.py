@@ -4,11 +4,22 @@ from typing import Annotated, Final
 
 from pydantic import ConfigDict, Field
 
-from balanced_source.connectors.kafka.properties import RESERVED, SECRET_PARTS
-from balanced_source_operator.spec.base import Model, rule, with_rules
+from balanced_source.connectors.kafka.properties import LENDING, RESERVED, SECRET_PARTS
+from balanced_source_operator.spec.base import (
+    ClusterName,
+    MapKey,
+    Model,
+    ObjectName,
+    Property,
+    Text,
+    rule,
+    with_rules,
+)
 from balanced_source_operator.spec.offsets import StartingOffsets, StoppingOffsets, Topic
+from balanced_source_operator.spec.streams import Stream
 
-NAME_PATTERN: Final = r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$"
+_BROKER: Final = r"([A-Za-z_]+://)?([A-Za-z0-9][A-Za-z0-9._-]*|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?"
+BROKERS: Final = rf"^ *{_BROKER}( *, *{_BROKER})* *$"
 
 
 def _property_rules() -> list[dict[str, str]]:
@@ -23,11 +34,15 @@ def _property_rules() -> list[dict[str, str]]:
         )
         for part in SECRET_PARTS
     ]
-    return [*reserved, *secret]
+    lending = [
+        rule(f"!('{name}' in self)", f"property {name} is not allowed here: {reason}")
+        for name, reason in LENDING.items()
+    ]
+    return [*reserved, *secret, *lending]
 
 
 Properties = Annotated[
-    dict[Annotated[str, Field(max_length=128)], Annotated[str, Field(max_length=4096)]],
+    dict[Property, Text],
     Field(max_length=64, json_schema_extra=with_rules(*_property_rules())),
 ]
 """librdkafka properties."""
@@ -36,7 +51,7 @@ Properties = Annotated[
 class SecretReference(Model):
     """A Secret in the namespace of the BalancedSource."""
 
-    name: Annotated[str, Field(min_length=1, max_length=253)]
+    name: ObjectName
     """Name of the Secret. Each of its keys is a librdkafka property, e.g. sasl.password."""
 
 
@@ -60,11 +75,11 @@ class KafkaCluster(Model):
         )
     )
 
-    name: Annotated[str, Field(min_length=1, max_length=63, pattern=NAME_PATTERN)]
+    name: ClusterName
     """Name of the cluster: first part of the identity of its splits, and the column `cluster` of the rows. Never
     give a name to another cluster: its positions would be taken over."""
 
-    bootstrap_servers: Annotated[str, Field(min_length=1, max_length=4096)]
+    bootstrap_servers: Annotated[str, Field(min_length=1, max_length=4096, pattern=BROKERS)]
     """Brokers to begin with: host:port, several separated by commas."""
 
     properties: Properties = {}
@@ -88,10 +103,10 @@ class KafkaCluster(Model):
 class ConfigMapKey(Model):
     """A key of a ConfigMap in the namespace of the BalancedSource."""
 
-    name: Annotated[str, Field(min_length=1, max_length=253)]
+    name: ObjectName
     """Name of the ConfigMap."""
 
-    key: Annotated[str, Field(min_length=1, max_length=253)] = "clusters.yaml"
+    key: MapKey = "clusters.yaml"
     """Key whose value is the metadata."""
 
 
@@ -110,5 +125,10 @@ class ClusterMetadata(Model):
     clusters: Annotated[list[KafkaCluster], Field(max_length=64)] = []
     """The clusters."""
 
-    streams: dict[str, dict[str, list[Topic]]] = {}
+    streams: Annotated[
+        dict[
+            Stream, Annotated[dict[ClusterName, Annotated[list[Topic], Field(max_length=1000)]], Field(max_length=64)]
+        ],
+        Field(max_length=10_000),
+    ] = {}
     """Stream → cluster → topics."""

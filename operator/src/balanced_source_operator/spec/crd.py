@@ -96,7 +96,7 @@ def _structural(schema: Any, definitions: dict[str, Any]) -> Any:
         return [_structural(item, definitions) for item in schema]
     if not isinstance(schema, dict):
         return schema
-    schema = _resolved(_without_null(_resolved(schema, definitions)), definitions)
+    schema = _without_pattern_keys(_resolved(_without_null(_resolved(schema, definitions)), definitions))
     converted = {
         key: _converted(key, value, definitions) for key, value in schema.items() if not _is_left_out(key, value)
     }
@@ -122,6 +122,15 @@ def _converted(key: str, value: Any, definitions: dict[str, Any]) -> Any:
             return value
         case _:
             return _structural(value, definitions)
+
+
+def _without_pattern_keys(schema: dict[str, Any]) -> dict[str, Any]:
+    """A CRD has no patterns for keys, and rules for all of them would cost too much: the operator checks them."""
+    if "patternProperties" not in schema:
+        return schema
+    rest = {key: value for key, value in schema.items() if key != "patternProperties"}
+    (values,) = schema["patternProperties"].values()
+    return {**rest, "additionalProperties": values}
 
 
 def _resolved(schema: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:

@@ -5,16 +5,18 @@ from typing import Annotated, Final
 
 from pydantic import ConfigDict, Field
 
-from balanced_source_operator.spec.base import Model, rule, with_rules
+from balanced_source_operator.spec.base import LINE, NUMBER, Model, rule, with_rules
 
-Topic = Annotated[str, Field(min_length=1, max_length=249, pattern=r"^[a-zA-Z0-9._-]+$")]
+TOPIC: Final = r"^([a-zA-Z0-9_-]|\.[a-zA-Z0-9_-]|\.\.[a-zA-Z0-9._-])[a-zA-Z0-9._-]*$"
+"""What Kafka accepts: everything of these characters but `.` and `..`."""
+
+Topic = Annotated[str, Field(min_length=1, max_length=249, pattern=TOPIC)]
 """Name of a topic."""
 
-Group = Annotated[str, Field(min_length=1, max_length=249)]
+Group = Annotated[str, Field(min_length=1, max_length=249, pattern=LINE)]
 """Name of a consumer group."""
 
-_Number = Annotated[str, Field(max_length=10)]
-_Name = Annotated[str, Field(max_length=249)]
+_Number = Annotated[str, Field(min_length=1, max_length=10, pattern=NUMBER)]
 _Millis = Annotated[int, Field(ge=0)]
 _Offset = Annotated[int, Field(ge=-2)]
 _Offsets = Annotated[dict[_Number, _Offset], Field(max_length=1000)]
@@ -97,11 +99,11 @@ class Choice(Model):
     timestamp: _Millis | None = None
     """Milliseconds since the epoch: the first record at or after it (startingTimestamp of Spark's own source)."""
 
-    timestamps: Annotated[dict[_Name, _Times], Field(min_length=1, max_length=256)] | None = None
+    timestamps: Annotated[dict[Topic, _Times], Field(min_length=1, max_length=256)] | None = None
     """The same per topic and partition, e.g. orders: {"0": 1700000000000}; `timestamp` holds for the others, which
     begin at the earliest or end at the latest offset if it is not set. The JSON of startingOffsetsByTimestamp."""
 
-    offsets: Annotated[dict[_Name, _Offsets], Field(min_length=1, max_length=256)] | None = None
+    offsets: Annotated[dict[Topic, _Offsets], Field(min_length=1, max_length=256)] | None = None
     """Offsets per topic and partition, e.g. orders: {"0": 23, "1": -2}; −2 is the earliest, −1 the latest. The JSON
     of Spark's startingOffsets."""
 

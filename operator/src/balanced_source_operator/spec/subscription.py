@@ -4,14 +4,16 @@ from typing import Annotated
 
 from pydantic import ConfigDict, Field
 
-from balanced_source_operator.spec.base import Model, rule, with_rules
+from balanced_source_operator.spec.base import LINE, Model, rule, with_rules
 from balanced_source_operator.spec.offsets import Topic
+from balanced_source_operator.spec.streams import Stream
 
 Pattern = Annotated[
     str,
     Field(
         min_length=1,
         max_length=512,
+        pattern=LINE,
         json_schema_extra=with_rules(
             # An invalid expression is an error of evaluation, which refuses the object.
             rule("''.matches(self) || !''.matches(self)", "no regular expression of RE2"),
@@ -19,9 +21,6 @@ Pattern = Annotated[
     ),
 ]
 """A regular expression; the whole name must match."""
-
-Stream = Annotated[str, Field(min_length=1, max_length=253)]
-"""Id of a stream."""
 
 
 class TopicPartitions(Model):

@@ -23,6 +23,7 @@ from balanced_source.documents.parts import Content, PartRef, is_part, join, par
 from balanced_source.documents.report import HostReport
 from balanced_source.documents.storage import Blob, Names, pack, unpack
 from balanced_source.errors import FencedError, StateError
+from balanced_source.names import checked_label, checked_object
 from balanced_source_spark.channels.channel import AssignmentListener
 from balanced_source_spark.channels.errors import ChannelError
 from balanced_source_spark.channels.fencing import fenced_message, is_fenced_by
@@ -63,10 +64,14 @@ class KubernetesChannel:
     has_operator = True
 
     def __init__(self, client: Client, *, namespace: str, source: str, uid: str) -> None:
-        """A channel for the BalancedSource `source` with that uid."""
+        """Makes a channel for the BalancedSource `source` with that uid.
+
+        Raises:
+            InvalidSpecError: namespace or name would lead to other URLs than those of the source's documents.
+        """
         self._client = client
-        self._namespace = namespace
-        self._names = Names.of(source)
+        self._namespace = checked_label(namespace, field="options.namespace")
+        self._names = Names.of(checked_object(source, field="options.source"))
         self._uid = uid
         self._stop = threading.Event()
         self._mine: HostReport | None = None

@@ -20,7 +20,12 @@ from balanced_source.connectors.kafka.offsets import (
     wish_of,
 )
 from balanced_source.connectors.kafka.per_cluster import PerClusterAssigner
-from balanced_source.connectors.kafka.properties import check_properties, check_reserved, is_secret
+from balanced_source.connectors.kafka.properties import (
+    check_not_lending,
+    check_properties,
+    check_reserved,
+    is_secret,
+)
 from balanced_source.connectors.kafka.resolution import OffsetLookup, resolve_start, resolve_stop
 from balanced_source.connectors.kafka.source import DiscoverKafka, InitializeKafka, KafkaSource
 from balanced_source.connectors.kafka.split import KafkaPartitionSplit
@@ -54,6 +59,7 @@ __all__ = [
     "TopicList",
     "TopicPattern",
     "admit",
+    "check_not_lending",
     "check_properties",
     "check_reserved",
     "is_secret",

@@ -21,13 +21,39 @@ RESERVED: Final[Mapping[str, str]] = {
     "client.id": "made from source, cluster and reader, so that broker logs and quotas tell who it is",
     "topic.blacklist": "set spec.source.kafka.subscription",
     "plugin.library.paths": "would load code into readers and operator",
+    "ssl.engine.location": "would load code into readers and operator",
+    "ssl.engine.id": "would load code into readers and operator",
+    "ssl.providers": "would load code into readers and operator",
+    "sasl.kerberos.kinit.cmd": "would run a command in readers and operator",
     "error_cb": "no callbacks in a spec",
     "stats_cb": "no callbacks in a spec",
     "oauth_cb": "no callbacks in a spec",
 }
 """Property → what to do instead, or why not."""
 
-SECRET_PARTS: Final = ("password", "secret", "pem", "sasl.jaas.config", "sasl.oauthbearer.config", "ssl.keystore.key")
+_FILE: Final = "it names a file of the operator's pod; put the content into a Secret and name that in propertiesFrom"
+
+LENDING: Final[Mapping[str, str]] = {
+    "ssl.key.location": f"{_FILE}, as ssl.key.pem",
+    "ssl.keystore.location": f"{_FILE}, as ssl.key.pem and ssl.certificate.pem",
+    "sasl.kerberos.keytab": "it names a file of the operator's pod, whose identity is not the source's",
+    "sasl.oauthbearer.assertion.file": "it would send a file of the operator's pod to the token endpoint",
+    "sasl.oauthbearer.assertion.private.key.file": f"{_FILE}, as sasl.oauthbearer.assertion.private.key.pem",
+    "sasl.oauthbearer.assertion.jwt.template.file": "it would send a file of the operator's pod to the token endpoint",
+    "sasl.oauthbearer.metadata.authentication.type": "it would log in with the identity of the operator's node",
+}
+"""Properties that use files or the identity of the process they are in. The operator is not the source: refused in
+every spec and Secret that the operator reads. A driver without an operator is the user's own, so it may use them."""
+
+SECRET_PARTS: Final = (
+    "password",
+    "passphrase",
+    "secret",
+    "pem",
+    "sasl.jaas.config",
+    "sasl.oauthbearer.config",
+    "ssl.keystore.key",
+)
 """Parts of property names whose values are secrets: they belong into a Secret, not into a spec."""
 
 
@@ -54,6 +80,17 @@ def check_reserved(properties: Mapping[str, str], *, field: str) -> None:
     for name in sorted(properties):
         if (reason := RESERVED.get(name)) is not None:
             raise InvalidSpecError(f"property {name} is reserved: {reason}", field=field)
+
+
+def check_not_lending(properties: Mapping[str, str], *, field: str) -> None:
+    """Rejects properties that would use files or the identity of the operator's pod.
+
+    Raises:
+        InvalidSpecError: names the property and what to do instead.
+    """
+    for name in sorted(properties):
+        if (reason := LENDING.get(name)) is not None:
+            raise InvalidSpecError(f"property {name} is not allowed here: {reason}", field=field)
 
 
 def is_secret(name: str) -> bool:

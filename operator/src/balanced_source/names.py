@@ -1,0 +1,73 @@
+"""Names that reach a URL, a path or a command: their patterns, and the check before they are used.
+
+The custom resource carries the same patterns, so the API server refuses such a name first. They are checked again
+where a name is used: an object may be older than its CRD, and local mode has no API server.
+"""
+
+import re
+from typing import Final
+
+from balanced_source.errors import InvalidSpecError
+
+LABEL: Final = r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$"
+"""A DNS label (RFC 1123): names of namespaces, clusters and hosts; at most 63 characters."""
+
+OBJECT: Final = r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$"
+"""A DNS subdomain (RFC 1123): names of Kubernetes objects; at most 253 characters. Never holds `..` or `/`."""
+
+KEY: Final = r"^([A-Za-z0-9_-]|\.[A-Za-z0-9_-])[A-Za-z0-9._-]*$"
+"""A key of a ConfigMap or Secret, which is a file name when it is mounted: never `.`, `..` or one with a slash."""
+
+MAX_LABEL: Final = 63
+MAX_OBJECT: Final = 253
+
+_SHOWN: Final = 80
+_LABEL: Final = re.compile(LABEL[:-1] + r"\Z")
+_OBJECT: Final = re.compile(OBJECT[:-1] + r"\Z")
+_KEY: Final = re.compile(KEY[:-1] + r"\Z")
+
+
+def shown(text: str) -> str:
+    """Returns the text as a message may quote it: short, and without control characters."""
+    return repr(text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…")
+
+
+def checked_label(name: str, *, field: str) -> str:
+    """Returns the name if it is a DNS label.
+
+    Raises:
+        InvalidSpecError: it is not.
+    """
+    if len(name) <= MAX_LABEL and _LABEL.match(name):
+        return name
+    raise InvalidSpecError(
+        f"{shown(name)} is not a valid name: use at most {MAX_LABEL} lower case letters, digits and '-'", field=field
+    )
+
+
+def checked_object(name: str, *, field: str) -> str:
+    """Returns the name if a Kubernetes object can have it.
+
+    Raises:
+        InvalidSpecError: it cannot.
+    """
+    if len(name) <= MAX_OBJECT and _OBJECT.match(name):
+        return name
+    raise InvalidSpecError(
+        f"{shown(name)} is not a valid name of a Kubernetes object: use at most {MAX_OBJECT} lower case letters, "
+        "digits, '-' and '.'",
+        field=field,
+    )
+
+
+def checked_key(name: str, *, field: str) -> str:
+    """Returns the name if it can be a key of a ConfigMap or Secret.
+
+    Raises:
+        InvalidSpecError: it cannot.
+    """
+    if len(name) <= MAX_OBJECT and _KEY.match(name):
+        return name
+    raise InvalidSpecError(
+        f"{shown(name)} is not a valid key: use at most {MAX_OBJECT} letters, digits, '-', '_' and '.'", field=field
+    )

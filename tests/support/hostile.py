@@ -1,0 +1,171 @@
+"""Every string of a spec, replaced by values that break out of a URL, a path or a command line."""
+
+import copy
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Any, Final, Literal, TypeAlias, get_args, get_origin
+
+from pydantic import BaseModel
+
+Path: TypeAlias = tuple[str | int, ...]
+"""Keys and indices from the spec on. A last part ``#`` stands for the key of a map itself."""
+
+KEY: Final = "#"
+
+HOSTILE: Final = (
+    "../../victim/secrets/kafka",
+    "..",
+    ".",
+    "a/b",
+    "/etc/passwd",
+    "a?fieldSelector=b",
+    "a#b",
+    "a%2F..%2Fb",
+    "a\\b",
+    "a\x00b",
+    "a\nb",
+    "a\n",
+    "a\r\nHost: b",
+    "--conf",
+    "-Dx",
+    "$(id)",
+    "`id`",
+    "a;b",
+    "a,b",
+    "a b",
+    " ",
+    "",
+    "é",
+    "\u202ea",
+    "a" * 5000,
+)
+
+FULL: Final[dict[str, Any]] = {
+    "parallelism": 2,
+    "assignment": {"strategy": "RoundRobin", "rebalance": {"mode": "Drift", "minInterval": "10m"}},
+    "source": {
+        "kafka": {
+            "clusters": [
+                {
+                    "name": "main",
+                    "bootstrapServers": "broker:9092",
+                    "properties": {"client.rack": "a"},
+                    "propertiesFrom": [{"secretRef": {"name": "kafka"}}],
+                    "startingOffsets": {"type": "Committed", "group": "g", "reset": "Latest"},
+                    "stoppingOffsets": {"type": "Specific", "offsets": {"orders": {"0": 9}}},
+                }
+            ],
+            "enumeratorMode": "Global",
+            "removedClusterRetention": "168h",
+            "subscription": {
+                "topics": ["orders"],
+                "topicPattern": "o.*",
+                "excludePattern": "x.*",
+                "partitions": [{"topic": "orders", "partitions": [0]}],
+                "streams": ["orders"],
+                "streamPattern": "o.*",
+            },
+            "startingOffsets": {
+                "type": "Specific",
+                "offsets": {"orders": {"0": 1}},
+                "unlisted": "Committed",
+                "group": "g",
+                "topics": [{"topic": "orders", "type": "Timestamp", "timestamps": {"orders": {"0": 1}}}],
+            },
+            "stoppingOffsets": {
+                "type": "Committed",
+                "group": "g",
+                "topics": [{"topic": "orders", "type": "Timestamp", "timestamps": {"orders": {"0": 1}}}],
+            },
+            "onDataLoss": "Fail",
+            "commitGroup": "lag",
+            "limits": {"maxTriggerDelay": "15m"},
+            "discovery": {"interval": "5m"},
+        }
+    },
+    "application": {
+        "provider": "Kubeflow",
+        "image": "balanced-source/spark:4.2.0",
+        "imagePullPolicy": "Always",
+        "imagePullSecrets": ["registry"],
+        "sparkVersion": "4.2.0",
+        "mainApplicationFile": "local:///opt/balanced-source/app.py",
+        "arguments": ["--verbose"],
+        "sparkConf": {"spark.ui.enabled": "false"},
+        "serviceAccount": "spark",
+        "pipeline": {
+            "transform": "module:function",
+            "sink": {"format": "parquet", "options": {"path": "/data"}, "partitionBy": ["topic"]},
+            "trigger": {"processingTime": "500ms"},
+            "checkpointLocation": "/data/checkpoint",
+            "columns": ["value"],
+            "executorPatience": "30s",
+            "alignment": {"maxDrift": "1m", "idleTimeout": "30s", "group": "g"},
+        },
+        "driver": {"memory": "1g"},
+        "executor": {"memory": "1g"},
+    },
+}
+"""A spec in which every string is set."""
+
+FROM_CONFIG_MAP: Final = {"clustersFrom": {"configMapRef": {"name": "streams", "key": "clusters.yaml"}}}
+
+
+def strings(value: Any, at: Path = ()) -> Iterator[Path]:
+    """Yields the path of every string in a manifest, and of every key of a map whose keys users choose."""
+    if isinstance(value, str):
+        yield at
+    elif isinstance(value, Mapping):
+        for key, inner in value.items():
+            if is_free(at):
+                yield (*at, key, KEY)
+            yield from strings(inner, (*at, key))
+    elif isinstance(value, Sequence):
+        for index, inner in enumerate(value):
+            yield from strings(inner, (*at, index))
+
+
+_FREE: Final = ("properties", "offsets", "timestamps", "options", "sparkConf")
+
+
+def is_free(path: Path) -> bool:
+    """Whether users choose the keys of the map there."""
+    return bool(path) and (path[-1] in _FREE or (len(path) > 1 and path[-2] in ("offsets", "timestamps")))
+
+
+def replaced(manifest: Mapping[str, Any], path: Path, value: str) -> dict[str, Any]:
+    """Returns a copy in which the string, or the key, at a path is another one."""
+    result = copy.deepcopy(dict(manifest))
+    is_key = path[-1] == KEY
+    *above, last = path[:-1] if is_key else path
+    place: Any = result
+    for step in above:
+        place = place[step]
+    if is_key:
+        place[value] = place.pop(last)
+    else:
+        place[last] = value
+    return result
+
+
+def model_strings(annotation: Any, at: str = "") -> Iterator[str]:
+    """Yields the dotted path of every string that a pydantic model can hold; list indices and map keys left out."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        for name, info in annotation.model_fields.items():
+            yield from model_strings(info.annotation, f"{at}.{info.alias or name}".lstrip("."))
+    elif get_origin(annotation) is Annotated:
+        yield from model_strings(get_args(annotation)[0], at)
+    elif get_origin(annotation) is Literal or (isinstance(annotation, type) and issubclass(annotation, str)):
+        yield at
+    else:
+        for argument in get_args(annotation):
+            yield from model_strings(argument, at)
+
+
+def dotted(path: Path) -> str:
+    """Returns the path as `model_strings` writes it."""
+    names = [
+        str(step)
+        for index, step in enumerate(path)
+        if step != KEY and not isinstance(step, int) and not is_free(path[:index])
+    ]
+    return ".".join(names)
