@@ -1,12 +1,11 @@
-"""Documents as they were written by each version: bytes that must stay readable for ever.
+"""Documents as each version wrote them: bytes that must stay readable for ever.
 
-``python -m support.golden`` writes the files of the present versions; those of older ones are never touched again.
+``python -m support.golden`` writes the files of versions that have none yet; see `support.golden_files`.
 """
 
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from balanced_source.api import Problem, SourceEvent, SplitId
@@ -27,9 +26,10 @@ from balanced_source.documents.alignment import GroupWatermark, SourceWatermark
 from balanced_source.documents.assignment import Assignment, NumberedEvent
 from balanced_source.documents.report import HostReport
 from balanced_source.documents.stream_offset import StreamOffset
+from support.golden_files import FOLDER, golden, write_once
 from support.world import UID, kafka_source
 
-FOLDER = Path(__file__).parents[1] / "golden"
+__all__ = ["CHECKPOINT", "FOLDER", "FORMATS", "FULL", "SOURCE", "golden"]
 T: list[SplitId] = [("c", "t", partition) for partition in range(6)]
 EVENT = NumberedEvent(number=3, subtask_id=1, event=SourceEvent(name="hello", payload={"n": 1}))
 
@@ -139,11 +139,6 @@ class Format:
     decode: Callable[[str], Any]
 
 
-def golden(kind: str, version: int) -> str:
-    """Bytes that a version wrote."""
-    return (FOLDER / f"{kind}-v{version}.json").read_text(encoding="utf-8").removesuffix("\n")
-
-
 BASE = increments.Base.read(golden("assignment-base", 1), source=UID)
 """What the increment builds upon; written once."""
 NEXT = replace(
@@ -199,7 +194,46 @@ FORMATS = {
 }
 
 
+def _full_state() -> Checkpoint[Any, Any]:
+    """A state whose splits know their topic's id and stop, and whose numbers are not those of a new one."""
+    hosts = {
+        "0": STATE.hosts["0"],
+        "1": replace(
+            STATE.hosts["1"], addressed_epoch=4, report=replace(REPORT, lineage=7, alignment=None, problems=())
+        ),
+    }
+    splits = {s: replace(split, topic_id="id-t", stopping_offset=100) for s, split in STATE.splits.items()}
+    revoked = replace(_split(5, 3, 100), topic_id="id-t")
+    state = replace(
+        STATE,
+        lineage=7,
+        hosts=hosts,
+        splits=splits,
+        revoking={T[5]: Revocation(host="0", epoch=6, split=revoked)},
+    )
+    retained = {T[4]: Retained(split=replace(_split(4, 7, 100), topic_id="id-t"), until=1700003600.0)}
+    return Checkpoint(coordinator=state, enumerator=replace(ENUMERATOR, unassigned={T[5]: revoked}, retained=retained))
+
+
+FULL = {
+    "assignment": replace(ASSIGNMENT, lineage=7),
+    "assignment-increment": replace(
+        NEXT,
+        lineage=7,
+        no_more_splits=frozenset({1}),
+        events=(EVENT,),
+        events_seen={"0": 2},
+        alignment=GroupWatermark(watermark=1700000000000, heartbeat=1700000001.5),
+    ),
+    "report": replace(REPORT, lineage=7),
+    "stream-offset": replace(OFFSET, closings=2),
+    "enumerator-state": _full_state(),
+}
+"""Further examples, for the fields that have their defaults in the first ones."""
+
+
 if __name__ == "__main__":
     for kind, made in FORMATS.items():
-        path = FOLDER / f"{kind}-v{made.version}.json"
-        path.write_text(made.encode(made.example) + "\n", encoding="utf-8")
+        write_once(f"{kind}-v{made.version}.json", made.encode(made.example))
+        if kind in FULL:
+            write_once(f"{kind}-v{made.version}-full.json", made.encode(FULL[kind]))

@@ -1,0 +1,175 @@
+"""Golden files are write-once, and each of their fields is asserted."""
+
+import dataclasses
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from balanced_source.coordinator import loads
+from balanced_source.documents.assignment import Assignment
+from support.golden import ASSIGNMENT, BASE, CHECKPOINT, FORMATS, FULL, NEXT, OFFSET, REPORT, STATE, T, _split
+from support.golden_files import DIGESTS, FOLDER, GoldenChangedError, digest, digests, golden, write_once
+
+RELEASED = {"0.1.0": (15, "97120303674371dc85f13249a9413eb71115c4002e9630c87c53a6b8f17e0696")}
+"""Release → number of lines of the list at that time, and their SHA-256: listed files stay listed."""
+
+NOTHING_SEEN = loads.from_json([])
+
+
+def first_state() -> Any:
+    """What version 1 knew: no attributes in reports, no loads, and less about the past."""
+    hosts = {
+        "0": replace(STATE.hosts["0"], known_from=1),
+        "1": replace(
+            STATE.hosts["1"],
+            known_from=1,
+            report=replace(REPORT, attributes={}, alignment=None, problems=()),
+        ),
+    }
+    state = replace(
+        STATE,
+        hosts=hosts,
+        splits={T[0]: _split(0, 50, 100), T[1]: _split(1, 42), T[2]: _split(2, 9)},
+        reclaimed=frozenset(),
+        loads=NOTHING_SEEN,
+        rebalance_nonce=0,
+        settings="",
+    )
+    return replace(CHECKPOINT, coordinator=state, enumerator=replace(CHECKPOINT.enumerator, assigner=""))
+
+
+BASE_ASSIGNMENT = Assignment(
+    lineage=1,
+    epoch=6,
+    parallelism=2,
+    incarnations={"0": 1, "1": 2},
+    owners={split: number % 2 for number, split in enumerate(T)},
+    starts={T[2]: 9},
+    since={T[2]: 6},
+    attributes={T[0]: {"stop": 100}, T[1]: {"stop": 100}},
+    retained=frozenset({T[3]}),
+    settings={"kafka": {"clusters": {}}},
+)
+
+EXPECTED: dict[tuple[str, int, str], Any] = {
+    ("assignment", 1, ""): replace(ASSIGNMENT, alignment=None),
+    ("assignment", 2, ""): replace(ASSIGNMENT, alignment=None),
+    ("assignment", 3, ""): ASSIGNMENT,
+    ("assignment", 3, "-full"): FULL["assignment"],
+    ("assignment-base", 1, ""): BASE_ASSIGNMENT,
+    ("assignment-increment", 1, ""): NEXT,
+    ("assignment-increment", 1, "-full"): FULL["assignment-increment"],
+    ("report", 1, ""): replace(REPORT, attributes={}, alignment=None, problems=()),
+    ("report", 2, ""): replace(REPORT, alignment=None, problems=()),
+    ("report", 3, ""): replace(REPORT, problems=()),
+    ("report", 4, ""): REPORT,
+    ("report", 4, "-full"): FULL["report"],
+    ("stream-offset", 1, ""): replace(OFFSET, attributes={}, max_records_per_reader=None),
+    ("stream-offset", 2, ""): replace(OFFSET, max_records_per_reader=None),
+    ("stream-offset", 3, ""): OFFSET,
+    ("stream-offset", 3, "-full"): FULL["stream-offset"],
+    ("enumerator-state", 1, ""): first_state(),
+    # Version 2 as builds before 0.1.0 wrote it: the same format, without loads.
+    ("enumerator-state", 2, "-before-loads"): replace(
+        CHECKPOINT, coordinator=replace(STATE, loads=NOTHING_SEEN, rebalance_nonce=0)
+    ),
+    ("enumerator-state", 2, ""): CHECKPOINT,
+    ("enumerator-state", 2, "-full"): FULL["enumerator-state"],
+}
+"""What each file says, whole: kind, version and file → value."""
+
+NOT_STORED = {
+    ("enumerator-state", "HostReport", "alignment"): "comes again with the next report",
+    ("enumerator-state", "HostReport", "problems"): "come again with the next report",
+    ("enumerator-state", "SplitAssignmentTracker", "uncheckpointed"): "a state is stored after its checkpoint is made",
+}
+"""Fields that a document leaves out on purpose."""
+
+
+def decoded(kind: str, version: int, which: str) -> Any:
+    if kind == "assignment-base":
+        return BASE.assignment
+    return FORMATS[kind].decode(golden(kind, version, which))
+
+
+@pytest.mark.parametrize(("kind", "version", "which"), EXPECTED)
+def test_every_field_of_every_version_is_what_was_written(kind: str, version: int, which: str) -> None:
+    assert decoded(kind, version, which) == EXPECTED[kind, version, which]
+
+
+def test_every_file_is_asserted() -> None:
+    named = {f"{kind}-v{version}{which}.json" for kind, version, which in EXPECTED}
+    compressed = {"packed-gzip.json", "packed-bzip2.json"}
+
+    assert {path.name for path in FOLDER.glob("*.json")} == named | compressed
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_no_field_has_its_default_in_every_file(kind: str) -> None:
+    """Or a decoder that forgets the field would pass."""
+    seen: dict[tuple[str, str], bool] = {}
+    newest = FORMATS[kind].version
+    for (other, version, _), value in EXPECTED.items():
+        if (other, version) == (kind, newest):
+            for place, is_default in fields(value):
+                seen[place] = seen.get(place, True) and is_default
+
+    forgotten = {(kind, *place) for place, is_default in seen.items() if is_default}
+    assert forgotten == {place for place in NOT_STORED if place[0] == kind}
+
+
+def fields(value: Any) -> Iterator[tuple[tuple[str, str], bool]]:
+    """Yields class and name of each field in a value, and whether it has its default."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        for field in dataclasses.fields(value):
+            inner = getattr(value, field.name)
+            yield (type(value).__name__, field.name), inner == default(field)
+            yield from fields(inner)
+    elif isinstance(value, Mapping):
+        for inner in value.values():
+            yield from fields(inner)
+    elif isinstance(value, tuple):
+        for inner in value:
+            yield from fields(inner)
+
+
+def default(field: Any) -> Any:
+    if field.default_factory is not dataclasses.MISSING:
+        return field.default_factory()
+    return field.default
+
+
+# --- write-once -------------------------------------------------------------------------------------------------------
+
+
+def test_no_golden_file_has_changed() -> None:
+    """A format that changes gets a new version, a reader for the former one, and a new file."""
+    listed = digests()
+
+    assert {name: digest(FOLDER / name) for name in listed} == dict(listed)
+    assert {path.name for path in FOLDER.glob("*.json")} == set(listed), "run `make generate`: it lists new files"
+
+
+@pytest.mark.parametrize("release", RELEASED)
+def test_the_list_only_grows(release: str) -> None:
+    count, wanted = RELEASED[release]
+    lines = (FOLDER / DIGESTS).read_text(encoding="utf-8").splitlines(keepends=True)[:count]
+
+    assert hashlib.sha256("".join(lines).encode()).hexdigest() == wanted
+
+
+def test_generate_writes_new_files_and_never_another_one(tmp_path: Path) -> None:
+    (tmp_path / DIGESTS).touch()
+    write_once("report-v9.json", "{}", tmp_path)
+    write_once("report-v9.json", "{}", tmp_path)
+
+    assert list(digests(tmp_path)) == ["report-v9.json"]
+    with pytest.raises(GoldenChangedError, match=r"report-v9.json is in use.*give the format a new version"):
+        write_once("report-v9.json", '{"changed":1}', tmp_path)
+    (tmp_path / "report-v9.json").write_text('{"changed":1}\n')
+    with pytest.raises(GoldenChangedError, match=r"report-v9.json is in use"):
+        write_once("report-v9.json", '{"changed":1}', tmp_path)
