@@ -91,10 +91,16 @@ FULL: Final[dict[str, Any]] = {
         "mainApplicationFile": "local:///opt/balanced-source/app.py",
         "arguments": ["--verbose"],
         "sparkConf": {"spark.ui.enabled": "false"},
+        "sparkConfFrom": [{"secretRef": {"name": "storage"}}],
         "serviceAccount": "spark",
         "pipeline": {
             "transform": "module:function",
-            "sink": {"format": "parquet", "options": {"path": "/data"}, "partitionBy": ["topic"]},
+            "sink": {
+                "format": "parquet",
+                "options": {"path": "/data"},
+                "optionsFrom": [{"secretRef": {"name": "sink"}}],
+                "partitionBy": ["topic"],
+            },
             "trigger": {"processingTime": "500ms"},
             "checkpointLocation": "/data/checkpoint",
             "columns": ["value"],

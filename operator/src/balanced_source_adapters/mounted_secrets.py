@@ -22,9 +22,9 @@ class MountedSecrets:
         """
         checked_object(name, field="name of a Secret")
         if self.folder is None or not (self.folder / name).is_dir():
-            raise LookupError(f"secret {name} is not mounted: is it named in propertiesFrom of the BalancedSource?")
+            raise LookupError(f"secret {name} is not mounted: name it in the BalancedSource, e.g. in propertiesFrom")
         files = (path for path in (self.folder / name).iterdir() if path.is_file() and not path.name.startswith("."))
         found = {path.name: path.read_text().rstrip("\n") for path in files}
         if not found:  # its volume is optional: pods start without it, and see it soon after it was created
-            raise LookupError(f"secret {name} does not exist or is empty: create it; it is looked at again")
+            raise LookupError(f"secret {name} does not exist or is empty: create it")
         return found

@@ -19,6 +19,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from balanced_source.errors import InvalidSpecError
 from balanced_source_spark.data_source import register
 from balanced_source_spark.executors import Board, ExecutorScaler
+from balanced_source_spark.mounted_options import secret_settings, sink_options
 from balanced_source_spark.progress import ProgressLogger, StopWhenFinished
 
 PREFIX: Final = "BALANCED_SOURCE_"
@@ -30,10 +31,20 @@ log = structlog.get_logger(__name__)
 
 
 def main(environment: Mapping[str, str] = os.environ) -> None:
-    """Run until the query ends, or the pod is told to stop."""
+    """Runs until the query ends, or the pod is told to stop. A mistake of the user ends the program with a sentence."""
+    try:
+        _run(environment)
+    except InvalidSpecError as error:
+        sys.exit(str(error))
+
+
+def _run(environment: Mapping[str, str]) -> None:
     pipeline = _pipeline(environment)
     transform = load_transform(pipeline.get("transform"))
-    spark = SparkSession.builder.getOrCreate()
+    builder = SparkSession.builder
+    for key, value in secret_settings(environment).items():
+        builder = builder.config(key, value)
+    spark = builder.getOrCreate()
     register(spark)
     spark.streams.addListener(ProgressLogger())
     query = start(spark, pipeline, transform, environment)
@@ -51,7 +62,7 @@ def start(
     options = {**source_options(pipeline, environment), "executorsDir": str(board.folder)}
     rows = spark.readStream.format("balanced").options(**options).load()
     writer = transform(rows).writeStream.queryName(environment.get(PREFIX + "NAME", "balanced"))
-    return _sink(writer, pipeline).start()
+    return _sink(writer, pipeline, sink_options(pipeline, environment)).start()
 
 
 def stop_when_finished(spark: SparkSession, query: StreamingQuery) -> None:
@@ -117,9 +128,9 @@ def _pipeline(environment: Mapping[str, str]) -> dict[str, Any]:
     return pipeline
 
 
-def _sink(writer: DataStreamWriter, pipeline: Mapping[str, Any]) -> DataStreamWriter:
+def _sink(writer: DataStreamWriter, pipeline: Mapping[str, Any], options: Mapping[str, str]) -> DataStreamWriter:
     sink, trigger = pipeline["sink"], pipeline["trigger"]
-    writer = writer.format(sink["format"]).options(**sink.get("options", {}))
+    writer = writer.format(sink["format"]).options(**options)
     writer = writer.option("checkpointLocation", pipeline["checkpointLocation"])
     if columns := sink.get("partitionBy"):
         writer = writer.partitionBy(*columns)
@@ -157,7 +168,4 @@ def _stop_on_sigterm(query: StreamingQuery) -> None:
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except InvalidSpecError as error:
-        sys.exit(str(error))
+    main()

@@ -99,7 +99,7 @@ def test_limits_are_taken_over() -> None:
         ({"type": "Committed"}, "startingOffsets.group", "needs a group"),
         ({"type": "Timestamp"}, "startingOffsets", "timestamp or timestamps"),
         ({"type": "Specific"}, "startingOffsets.offsets", "needs offsets"),
-        ({"type": "Specific", "offsets": {"t": {"x": 1}}}, "startingOffsets.offsets.t", "no number of a partition"),
+        ({"type": "Specific", "offsets": {"t": {"x": 1}}}, "startingOffsets.offsets.t.x", "must be a whole number"),
         ({"topics": [{"topic": "t", "type": "Committed"}]}, "startingOffsets.topics[0].group", "needs a group"),
     ],
 )

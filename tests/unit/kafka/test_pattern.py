@@ -1,12 +1,14 @@
 """Topic patterns: the meaning of Python's `re` on what both understand, in linear time; all else is refused."""
 
+import random
 import re
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from balanced_source.connectors.kafka.pattern import PatternError, compiled
+from balanced_source.connectors.kafka.pattern import MAX_STATES, PatternError, compiled
 
 atoms = st.sampled_from(["a", "b", ".", "[ab]", "[^a]", r"\d", r"\w", r"\.", "[a-c.-]", "-", r"[\d_]"])
 repeats = st.sampled_from(["", "", "*", "+", "?", "{2}", "{1,}", "{0,2}", "*?", "+?"])
@@ -62,13 +64,47 @@ def test_what_backtracking_never_finishes_is_answered(pattern: str) -> None:
         ("a{3,2}", "repetitions"),
         ("a{x}", "begins a repetition"),
         ("a{1001}", "repetitions"),
+        ("(" * 33 + "a" + ")" * 33, "more than 32 groups within each other"),
+        ("(" * 200 + "a" + ")" * 200, "more than 32 groups within each other"),
+        ("a{513}", "too many"),
+        ("(a?){257}", "too"),
+        ("[a-z]" * 103, "at most 512 are allowed"),
         ("(a{900}){900}", "too many"),
         ("[z-a]", "no range"),
         ("a\\", "at the end"),
     ],
 )
 def test_anything_else_is_refused_with_the_place(pattern: str, says: str) -> None:
-    with pytest.raises(PatternError, match=r"at character \d+") as caught:
+    with pytest.raises(PatternError, match=r"at character \d+|the pattern has \d+ characters") as caught:
         compiled(pattern)
 
     assert says in str(caught.value)
+
+
+HOSTILE = ["(a?){250}", "(((a{0,6}){0,6}){0,6})", "(.?){250}", "(a|b)*a(a|b){120}", "((.?){15}){15}", "(.*){80}x"]
+
+
+@pytest.mark.parametrize("pattern", HOSTILE)
+def test_a_match_takes_few_steps_whatever_the_pattern(pattern: str) -> None:
+    """Counted, not timed: look-ups in the table of what follows, for 50 names that nothing is known of yet."""
+    found = compiled(pattern)
+    chance = random.Random(7)
+    names = ["".join(chance.choices("abc", k=249)) for _ in range(50)]
+    table = CountingTable(found._following)
+    found._following = table
+
+    for name in names:
+        found.matches(name)
+
+    assert table.lookups <= len(names) * 249 * (MAX_STATES // 8 + 1)
+    assert len(table) <= 256 * (MAX_STATES // 8 + 1)
+
+
+class CountingTable(dict[tuple[int, int], int]):
+    """Counts how often it is asked."""
+
+    lookups = 0
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        self.lookups += 1
+        return super().get(key, default)

@@ -20,6 +20,9 @@ from balanced_source.connectors.kafka.offsets import Wish
 from balanced_source.errors import InvalidSpecError
 from balanced_source_operator.spec import offsets as spec
 
+MAX_PARTITION: Final = 2**31 - 1
+"""Largest partition number of Kafka's protocol."""
+
 _ANCHORS: Final[Mapping[str, Anchor]] = {"Earliest": Anchor.EARLIEST, "Latest": Anchor.LATEST}
 
 
@@ -97,6 +100,6 @@ def _listed(
 ) -> dict[tuple[str, int], Wish]:
     for topic, numbers in table.items():
         for number in numbers:
-            if not (number.isascii() and number.isdigit()):
-                raise InvalidSpecError(f"{number!r} is no number of a partition", field=f"{field}.{topic}")
+            if not (number.isascii() and number.isdigit() and int(number) <= MAX_PARTITION):
+                raise InvalidSpecError(f"{number!r} is not a valid partition number", field=f"{field}.{topic}")
     return {(topic, int(number)): wish(value) for topic, rows in table.items() for number, value in rows.items()}

@@ -30,6 +30,9 @@ _KAFKA = "spec.source.kafka"
 
 _FIXED: Final = "cannot be changed while the source lives: make a new source"
 
+MIN_DISCOVERY: Final = 1.0
+"""Seconds between two discoveries: each asks every cluster for all of its topics."""
+
 MIN_INTERVAL: Final = 30.0
 """Seconds between two rebalances of mode Drift that a user may ask for: loads must be observed in between."""
 
@@ -54,13 +57,23 @@ def to_source(spec: BalancedSourceSpec, metadata: str | None = None) -> KafkaSou
         stopping_offsets=to_stop(kafka.stopping_offsets, field=f"{_KAFKA}.stoppingOffsets"),
         assigner=_assigner(spec),
         rebalance_policy=_rebalance_policy(spec.assignment),
-        discovery_interval=seconds(kafka.discovery.interval) or None,
+        discovery_interval=_discovery_interval(kafka.discovery.interval),
         failure_threshold=kafka.discovery.failure_threshold,
         retention=seconds(kafka.removed_cluster_retention),
         limits=_limits(kafka.limits),
         commit_group=kafka.commit_group,
         on_data_loss=OnDataLoss(kafka.on_data_loss.value),
     )
+
+
+def _discovery_interval(duration: str) -> float | None:
+    interval = seconds(duration)
+    if 0 < interval < MIN_DISCOVERY:
+        raise InvalidSpecError(
+            f"{duration} is too short: use at least {MIN_DISCOVERY:.0f}s, or 0 to look once",
+            field=f"{_KAFKA}.discovery.interval",
+        )
+    return interval or None
 
 
 def check_ends(before: KafkaSource, after: KafkaSource) -> None:

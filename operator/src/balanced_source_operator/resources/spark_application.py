@@ -8,9 +8,10 @@ number of executors: a change of parallelism must never edit a running applicati
 import copy
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from balanced_source.names import MAX_LABEL
 from balanced_source_operator.resources.identity import Identity
 from balanced_source_operator.resources.kinds import (
     FAILURES_ANNOTATION,
@@ -21,6 +22,7 @@ from balanced_source_operator.resources.kinds import (
 )
 from balanced_source_operator.spec import Application
 from balanced_source_operator.spec.application import PACKAGED_APPLICATION
+from balanced_source_operator.spec.secret_sources import SecretSource
 
 SECRETS_DIR: Final = "/etc/balanced-source/secrets"
 """Where Secrets are mounted in driver and executors, a folder for each."""
@@ -51,6 +53,10 @@ POD_IDENTITY: Final[Sequence[Mapping[str, Any]]] = (
     {"name": "BALANCED_SOURCE_POD_UID", "valueFrom": {"fieldRef": {"fieldPath": "metadata.uid"}}},
 )
 """By these a driver tells its successor which pod it ran in: one whose pod is gone need not fall silent first."""
+
+_VOLUME: Final = "bsrc-secret-"
+_HASHED_VOLUME: Final = "bsrc-sha-"
+"""Prefixes of the volumes of Secrets; two, so that no plain name can be that of a hashed one."""
 
 _RETRY_SECONDS: Final = 10
 _SUBMISSION_RETRIES: Final = 5
@@ -149,15 +155,39 @@ def _driver(source: Identity, application: Application, secrets: tuple[str, ...]
     if application.main_application_file == PACKAGED_APPLICATION and application.pipeline is not None:
         pipeline = application.pipeline.model_dump(mode="json", by_alias=True, exclude_none=True)
         environment["BALANCED_SOURCE_PIPELINE"] = json.dumps(pipeline, sort_keys=True)
+        environment["BALANCED_SOURCE_CONF_SECRETS"] = ",".join(_names(application.spark_conf_from))
+    mounted = tuple(dict.fromkeys((*secrets, *_own_secrets(application))))
     return {
         "cores": application.driver.cores,
         "memory": application.driver.memory,
         "serviceAccount": application.service_account,
         "labels": {NAME_LABEL: source.name},
         "template": _template(
-            application.driver.template, DRIVER_CONTAINER, [*_variables(environment), *POD_IDENTITY], secrets
+            application.driver.template, DRIVER_CONTAINER, [*_variables(environment), *POD_IDENTITY], mounted
         ),
     }
+
+
+def _own_secrets(application: Application) -> tuple[str, ...]:
+    """Secrets that the packaged application reads; only the driver needs them."""
+    sink = application.pipeline.sink.options_from if application.pipeline is not None else []
+    return _names((*sink, *application.spark_conf_from))
+
+
+def _names(sources: Iterable[SecretSource]) -> tuple[str, ...]:
+    return tuple(source.secret_ref.name for source in sources)
+
+
+def _volume(secret: str) -> str:
+    """Name of a Secret's volume: a DNS label, different for each Secret.
+
+    Names of Secrets may have dots and 253 characters, those of volumes have neither: such names get a hash.
+    """
+    if "." not in secret and len(secret) <= MAX_LABEL - len(_VOLUME):
+        return f"{_VOLUME}{secret}"
+    suffix = hashlib.sha256(secret.encode()).hexdigest()[:16]
+    head = secret.replace(".", "-")[: MAX_LABEL - len(_HASHED_VOLUME) - len(suffix) - 1]
+    return f"{_HASHED_VOLUME}{head}-{suffix}"
 
 
 def _executor(source: Identity, application: Application, secrets: tuple[str, ...], parallelism: int) -> dict[str, Any]:
@@ -192,7 +222,7 @@ def _template(
     chosen = {variable.get("name") for variable in env}
     env.extend(copy.deepcopy(dict(v)) for v in environment if v is not RACK or v["name"] not in chosen)
     for secret in secrets:
-        volume = f"bsrc-secret-{secret}"[:63].rstrip("-.").replace(".", "-")
+        volume = _volume(secret)
         # Optional: a Secret that is not there keeps its cluster from being read, not the pods from starting.
         reference = {"secretName": secret, "optional": True}
         spec.setdefault("volumes", []).append({"name": volume, "secret": reference})

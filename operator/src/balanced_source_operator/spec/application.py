@@ -3,7 +3,7 @@
 import enum
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import AfterValidator, ConfigDict, Field
 
 from balanced_source_operator.spec.base import (
     LINE,
@@ -16,6 +16,8 @@ from balanced_source_operator.spec.base import (
     rule,
     with_rules,
 )
+from balanced_source_operator.spec.secret_sources import SecretSource, no_secrets, without_secrets
+from balanced_source_operator.spec.spark_values import Memory, SparkVersion
 
 PACKAGED_APPLICATION: Final = "local:///opt/balanced-source/app.py"
 """Our own application: reads the source, applies an optional function, writes the sink."""
@@ -25,8 +27,6 @@ PROGRAM: Final = r"^[A-Za-z0-9/.][^\x00-\x20\x7f]*$"
 """Never begins with `-`: the Spark operator puts it into the command line of spark-submit."""
 
 CONF_KEY: Final = r"^spark[.][A-Za-z0-9][A-Za-z0-9._/$-]*$"
-
-Memory = Annotated[str, Field(pattern=r"^[0-9]+[kmgtKMGT]?$", max_length=16)]
 
 ColumnName = Literal["key", "value", "topic", "partition", "offset", "timestamp", "timestampType", "headers", "cluster"]
 """A column of the rows."""
@@ -58,9 +58,18 @@ class Sink(Model):
     """Format of Spark's writeStream."""
 
     options: Annotated[
-        dict[Annotated[str, Field(min_length=1, max_length=128, pattern=LINE)], Text], Field(max_length=64)
+        dict[Annotated[str, Field(min_length=1, max_length=128, pattern=LINE)], Text],
+        Field(
+            max_length=64,
+            json_schema_extra=with_rules(no_secrets("options", "sink.optionsFrom")),
+        ),
+        AfterValidator(without_secrets("sink.optionsFrom")),
     ] = {}
-    """Options of that format, e.g. path."""
+    """Options of that format, e.g. path. Secrets do not belong here: see optionsFrom."""
+
+    options_from: Annotated[list[SecretSource], Field(max_length=8)] = []
+    """Secrets whose keys are further options, e.g. password. The driver mounts them as files and reads them when the
+    query starts; they win over `options`, later ones over earlier ones."""
 
     partition_by: Annotated[
         list[Annotated[str, Field(min_length=1, max_length=128, pattern=LINE)]], Field(max_length=8)
@@ -176,6 +185,11 @@ class Application(Model):
                 f"has(self.pipeline) || self.mainApplicationFile != '{PACKAGED_APPLICATION}'",
                 "the packaged application needs pipeline; set it, or name your own mainApplicationFile",
             ),
+            rule(
+                f"!has(self.sparkConfFrom) || size(self.sparkConfFrom) == 0 "
+                f"|| self.mainApplicationFile == '{PACKAGED_APPLICATION}'",
+                "only the packaged application reads sparkConfFrom: mount the Secret with the driver's template",
+            ),
         )
     )
 
@@ -191,7 +205,7 @@ class Application(Model):
     image_pull_secrets: Annotated[list[ObjectName], Field(max_length=8)] = []
     """Names of Secrets for the registry."""
 
-    spark_version: Annotated[str, Field(pattern=r"^[0-9]+\.[0-9]+\.[0-9]+([-.][0-9A-Za-z]+)*$", max_length=32)]
+    spark_version: SparkVersion
     """Version of Spark in the image; 4.2 or newer."""
 
     main_application_file: Annotated[str, Field(min_length=1, max_length=4096, pattern=PROGRAM)] = PACKAGED_APPLICATION
@@ -208,6 +222,7 @@ class Application(Model):
         Field(
             max_length=256,
             json_schema_extra=with_rules(
+                no_secrets("settings", "sparkConfFrom"),
                 rule(f"self.all(key, key.matches('{CONF_KEY}'))", "names of Spark settings begin with spark."),
                 rule(
                     "!self.exists(key, key in ['spark.kubernetes.container.image', "
@@ -224,8 +239,14 @@ class Application(Model):
                 ),
             ),
         ),
+        AfterValidator(without_secrets("sparkConfFrom")),
     ] = {}
-    """Spark configuration. Secrets do not belong here."""
+    """Spark configuration. Secrets do not belong here: see sparkConfFrom."""
+
+    spark_conf_from: Annotated[list[SecretSource], Field(max_length=8)] = []
+    """Secrets whose keys are further Spark settings, e.g. spark.hadoop.fs.s3a.secret.key. The packaged application
+    reads them from mounted files before it creates the session; settings that a JVM needs when it starts have no
+    effect there."""
 
     service_account: ObjectName = "spark"
     """Service account of the driver; it needs what Spark needs to run executors. The operator adds the right to read

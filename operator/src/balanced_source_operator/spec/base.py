@@ -2,8 +2,9 @@
 
 from typing import Annotated, Any, Final
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
+from pydantic_core import PydanticCustomError
 
 from balanced_source import durations, names
 
@@ -27,7 +28,14 @@ Property = Annotated[str, Field(min_length=1, max_length=128, pattern=PROPERTY)]
 Text = Annotated[str, Field(max_length=4096, pattern=TEXT)]
 """A value that is handed on as it is."""
 
-Duration = Annotated[str, Field(pattern=durations.PATTERN, max_length=32)]
+
+def _bounded(text: str) -> str:
+    if not durations.is_duration(text):
+        raise PydanticCustomError("duration_too_long", "must be at most ten years (87600h)")
+    return text
+
+
+Duration = Annotated[str, Field(pattern=durations.PATTERN, max_length=32), AfterValidator(_bounded)]
 """A span of time as text."""
 
 

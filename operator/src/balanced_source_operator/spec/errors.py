@@ -10,6 +10,7 @@ from balanced_source_operator.spec.application import CONF_KEY, IMAGE, PROGRAM
 from balanced_source_operator.spec.base import LINE, NUMBER, PROPERTY, TEXT
 from balanced_source_operator.spec.clusters import BROKERS
 from balanced_source_operator.spec.offsets import TOPIC
+from balanced_source_operator.spec.spark_values import MEMORY, VERSION
 
 _OBJECT: Final = "the name of a Kubernetes object: lower case letters, digits, '-' and '.'"
 _IN_WORDS: Final[Mapping[str, str]] = {
@@ -21,10 +22,12 @@ _IN_WORDS: Final[Mapping[str, str]] = {
     CONF_KEY: "a Spark setting, whose name begins with spark.",
     IMAGE: "the reference of an image, without blanks",
     LINE: "text without control characters",
+    MEMORY: "an amount of memory such as 512m or 4g",
     NUMBER: "a whole number",
     PROGRAM: "a path or URL without blanks",
     PROPERTY: "a name of letters, digits, '.', '-' and '_'",
     TEXT: "text without control characters",
+    VERSION: "a version such as 4.2.0",
     TOPIC: "the name of a topic: letters, digits, '.', '-' and '_'",
 }
 """What a pattern asks for. The API server shows the pattern itself."""

@@ -29,8 +29,18 @@ class DataLoss(enum.StrEnum):
 class Discovery(Model):
     """Looking for new topics and partitions."""
 
+    model_config = ConfigDict(
+        json_schema_extra=with_rules(
+            rule(
+                "self.interval == '0' || duration(self.interval) == duration('0s') "
+                "|| duration(self.interval) >= duration('1s')",
+                "interval must be at least 1s, or 0 to look once",
+            )
+        )
+    )
+
     interval: Duration = "5m"
-    """Time between two looks. 0 looks once, when the source starts."""
+    """Time between two looks, at least 1s. 0 looks once, when the source starts."""
 
     failure_threshold: Annotated[int, Field(ge=1, le=1000)] = 1
     """Failures in a row of one cluster until the condition Degraded says so. Others go on anyway; attempts follow in

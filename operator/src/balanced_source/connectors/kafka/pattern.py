@@ -2,8 +2,8 @@ r"""Topic patterns: the part of RE2 that topic names need, matched in linear tim
 
 Python's `re` backtracks: ``(a|a)*b`` takes minutes on a name of thirty letters, and whoever may create a BalancedSource
 would stop the operator with it. Here a pattern becomes an automaton whose states are advanced together, so a match
-takes at most (length of the name) × (size of the automaton) steps. The same text means the same in RE2, which the API
-server uses when it checks the field.
+takes at most (length of the name) × (size of the automaton) / 8 steps. Length, size and depth of a pattern are bounded.
+The same text means the same in RE2, which the API server uses when it checks the field.
 
 Understood: literals, ``.``, ``[a-z]``, ``[^…]``, ``\d \w \s`` and their opposites, escaped punctuation, groups
 ``( )``, ``(?: )``, alternatives ``|``, the repetitions ``* + ? {m} {m,} {m,n}`` (also with a following ``?``), and
@@ -12,11 +12,20 @@ Understood: literals, ``.``, ``[a-z]``, ``[^…]``, ``\d \w \s`` and their oppos
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from typing import Final, NoReturn
 
-MAX_STATES: Final = 2000
-"""Size of an automaton; more than any pattern for names needs."""
+MAX_LENGTH: Final = 512
+"""Characters of a pattern."""
+
+MAX_STATES: Final = 512
+"""Size of an automaton: twice the length of a topic name."""
+
+MAX_DEPTH: Final = 32
+"""Groups within groups."""
+
+_KEPT: Final = 4096
+"""Characters, and sets of states, that a pattern remembers."""
 
 MAX_REPEAT: Final = 1000
 """Largest number in braces, as in RE2."""
@@ -47,47 +56,89 @@ _Program = tuple[_State, ...]
 
 
 class Pattern:
-    """An automaton; get one by `compiled`."""
+    """An automaton; get one by `compiled`.
+
+    A set of states is one integer with a bit per state. What follows a set is remembered, so most patterns cost one
+    look-up per character. For a new set, eight states at a time are looked up in a table that fills as it is used.
+    """
 
     def __init__(self, program: _Program) -> None:
         self._program = program
+        self._reading: dict[str, int] = {}
+        self._following: dict[tuple[int, int], int] = {}
+        self._seen: dict[int, int] = {}
+        self._first = _spread(program, 0)
 
     def matches(self, name: str) -> bool:
-        """Whether the whole name matches."""
-        states = self._spread({0})
+        """Returns whether the whole name matches."""
+        states = self._first
         for character in name:
-            program = self._program
-            states = self._spread(
-                {s + 1 for s in states if isinstance(one := _at(program, s), _One) and one.test(character)}
-            )
+            states &= self._readers(character)
+            known = self._seen.get(states)
+            states = self._next(states) if known is None else known
             if not states:
                 return False
-        return len(self._program) in states
+        return bool(states >> len(self._program))
 
-    def _spread(self, states: set[int]) -> set[int]:
-        """The states, and all that are reached from them without reading."""
-        reached, todo = set(states), list(states)
-        while todo:
-            state = todo.pop()
-            fork = _at(self._program, state)
-            for step in fork.steps if isinstance(fork, _Fork) else ():
-                if state + step not in reached:
-                    reached.add(state + step)
-                    todo.append(state + step)
-        return reached
+    def _readers(self, character: str) -> int:
+        """States that read this character."""
+        mask = self._reading.get(character)
+        if mask is None:
+            if len(self._reading) >= _KEPT:
+                self._reading.clear()
+            states = enumerate(self._program)
+            mask = sum(1 << at for at, one in states if isinstance(one, _One) and one.test(character))
+            self._reading[character] = mask
+        return mask
+
+    def _next(self, states: int) -> int:
+        """The states that follow these, each of which has read a character."""
+        after = 0
+        for number, byte in enumerate(states.to_bytes((states.bit_length() + 7) // 8, "little")):
+            if byte:
+                known = self._following.get((number, byte))
+                after |= self._fill(number, byte) if known is None else known
+        if len(self._seen) >= _KEPT:
+            self._seen.clear()
+        self._seen[states] = after
+        return after
+
+    def _fill(self, number: int, byte: int) -> int:
+        """What follows eight states; each bit by itself, then their union."""
+        union = 0
+        for bit in range(8):
+            if byte >> bit & 1:
+                single = self._following.get((number, 1 << bit))
+                if single is None:
+                    single = _spread(self._program, 8 * number + bit + 1)
+                    self._following[number, 1 << bit] = single
+                union |= single
+        self._following[number, byte] = union
+        return union
 
 
-def _at(program: _Program, state: int) -> _State | None:
-    return program[state] if state < len(program) else None
+def _spread(program: _Program, state: int) -> int:
+    """The state, and all that are reached from it without reading, as bits."""
+    reached, todo = 1 << state, [state]
+    while todo:
+        at = todo.pop()
+        fork = program[at] if at < len(program) else None
+        for step in fork.steps if isinstance(fork, _Fork) else ():
+            if not reached >> (at + step) & 1:
+                reached |= 1 << (at + step)
+                todo.append(at + step)
+    return reached
 
 
-@cache
+@lru_cache(maxsize=256)
 def compiled(text: str) -> Pattern:
-    """The automaton of a pattern.
+    """Returns the automaton of a pattern.
 
     Raises:
-        PatternError: not of the understood kind.
+        PatternError: it is not of the understood kind, or too large.
     """
+    if len(text) > MAX_LENGTH:
+        raise PatternError(f"the pattern has {len(text)} characters: at most {MAX_LENGTH} are allowed")
     return Pattern(_Parser(text).program())
 
 
@@ -97,6 +148,7 @@ class _Parser:
     def __init__(self, text: str) -> None:
         self._text = text
         self._at = 0
+        self._depth = 0
         self._end = len(text) - 1 if text.endswith("$") and not text.endswith("\\$") else len(text)
 
     def program(self) -> _Program:
@@ -178,7 +230,11 @@ class _Parser:
         start = self._at - 1
         if self._take("?") and not self._take(":"):
             self._refuse("only plain groups: no look-around, names or flags", start)
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            self._refuse(f"more than {MAX_DEPTH} groups within each other", start)
         inner = self._alternatives()
+        self._depth -= 1
         if not self._take(")"):
             self._refuse("( without )", start)
         return inner
@@ -239,7 +295,7 @@ class _Parser:
 
     def _sized(self, program: _Program) -> _Program:
         if len(program) > MAX_STATES:
-            self._refuse("too large")
+            self._refuse("the pattern is too large: simplify it, or list the topics")
         return program
 
     def _refuse(self, why: str, at: int | None = None) -> NoReturn:
