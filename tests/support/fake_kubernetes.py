@@ -29,6 +29,7 @@ from balanced_source_operator.resources.kinds import (
     EVENT,
     KUBEFLOW_APPLICATION,
     POD,
+    POD_TEMPLATE,
     ROLE,
     ROLE_BINDING,
     SECRET,
@@ -37,7 +38,7 @@ from balanced_source_operator.resources.kinds import (
 )
 from support.manifests import applied, merged
 
-BUILT_IN: Final = (CONFIG_MAP, POD, SECRET, SERVICE_ACCOUNT, EVENT, ROLE, ROLE_BINDING)
+BUILT_IN: Final = (CONFIG_MAP, POD, POD_TEMPLATE, SECRET, SERVICE_ACCOUNT, EVENT, ROLE, ROLE_BINDING)
 INSTALLED: Final = (*BUILT_IN, BALANCED_SOURCE, KUBEFLOW_APPLICATION)
 
 WithStatus: Final = frozenset({BALANCED_SOURCE})
@@ -66,10 +67,15 @@ class Fault(enum.Enum):
 
 @dataclass
 class FakeKubernetes:
-    """Objects by kind, namespace and name. Everything that goes in or out is a copy."""
+    """Objects by kind, namespace and name. Everything that goes in or out is a copy.
+
+    Attributes:
+        objections: what dry runs answer, by kind; nothing if absent.
+    """
 
     kinds: Iterable[Kind] = INSTALLED
     clock: Callable[[], float] = lambda: 0.0
+    objections: dict[Kind, str] = field(default_factory=dict)
     objects: dict[Key, dict[str, Any]] = field(default_factory=dict)
     _applied: dict[Key, Manifest] = field(default_factory=dict)
     _denied: dict[tuple[str, Kind], RefusedError] = field(default_factory=dict)
@@ -236,6 +242,10 @@ class FakeClient:
     async def create(self, kind: Kind, manifest: Manifest) -> Manifest:
         object_path(*_key(kind, manifest))
         return await self._call("create", kind, _key(kind, manifest)[2], lambda: self._server.add(kind, manifest))
+
+    async def objection(self, kind: Kind, manifest: Manifest) -> str | None:
+        object_path(*_key(kind, manifest))
+        return await self._call("check", kind, _key(kind, manifest)[2], lambda: self._server.objections.get(kind))
 
     async def replace(self, kind: Kind, manifest: Manifest) -> Manifest:
         object_path(*_key(kind, manifest))

@@ -65,6 +65,10 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 - apiGroups: [""]
   resources: [pods]
   verbs: [list, watch]
+# dry runs that check pod templates; a PodTemplate does nothing even if it exists
+- apiGroups: [""]
+  resources: [podtemplates]
+  verbs: [create]
 # by the names in spec.source, which RBAC cannot know
 - apiGroups: [""]
   resources: [secrets]

@@ -13,8 +13,11 @@ from balanced_source_operator.kube.port import (
     RefusedError,
     UnknownKindError,
 )
-from balanced_source_operator.resources.kinds import BALANCED_SOURCE, CONFIG_MAP, ROLE, SECRET, Kind
+from balanced_source_operator.resources.kinds import BALANCED_SOURCE, CONFIG_MAP, POD_TEMPLATE, ROLE, SECRET, Kind
+from balanced_source_operator.spec.pod_template import SCHEMA_FILE
 from support.builders import spec_json
+from support.pod_schema import published, to_text
+from testbed.control_plane import ControlPlane
 
 NOWHERE = Kind("nowhere.example.org", "v1", "things", "Thing")
 
@@ -262,3 +265,42 @@ async def gone(api: KubernetesApi, namespace: str, name: str) -> None:
             if await api.get(CONFIG_MAP, namespace, name) is None:
                 break
             await asyncio.sleep(pause)
+
+
+def pod_template(namespace: str, **container: Any) -> dict[str, Any]:
+    spec = {"containers": [{"name": "a", "image": "i", **container}]}
+    return {
+        "apiVersion": POD_TEMPLATE.api_version,
+        "kind": POD_TEMPLATE.kind,
+        "metadata": {"namespace": namespace, "name": "a"},
+        "template": {"metadata": {"labels": {"a": "b"}}, "spec": spec},
+    }
+
+
+async def test_what_would_be_accepted_is_not_created(api: KubernetesApi, namespace: str) -> None:
+    assert await api.objection(POD_TEMPLATE, pod_template(namespace)) is None
+
+    assert await api.get(POD_TEMPLATE, namespace, "a") is None
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("which", ["real"], indirect=True)
+@pytest.mark.parametrize(
+    ("container", "says"),
+    [
+        ({"resources": {"requests": {"cpu": "lots"}}}, "quantities must match the regular expression"),
+        ({"resources": {"requests": {"cpu": "-1"}}}, "must be greater than or equal to 0"),
+        ({"env": [{"value": "1"}]}, "env[0].name: Required value"),
+        ({"resourcez": {}}, 'unknown field "template.spec.containers[0].resourcez"'),
+    ],
+)
+async def test_what_would_not_is_said(api: KubernetesApi, namespace: str, container: dict[str, Any], says: str) -> None:
+    told = await api.objection(POD_TEMPLATE, pod_template(namespace, **container))
+
+    assert told is not None
+    assert says in told
+
+
+@pytest.mark.integration
+def test_the_schema_of_pod_templates_is_what_the_server_publishes(control_plane: ControlPlane) -> None:
+    assert SCHEMA_FILE.read_text() == to_text(published(control_plane)), "run `python -m support.pod_schema`"

@@ -113,6 +113,29 @@ def test_explain_reads_well(world: World) -> None:
 # --- what the operator says -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    ("container", "says"),
+    [
+        pytest.param({"resources": {"requests": {"cpu": "lots"}}}, "requests.cpu must be a quantity", id="schema"),
+        pytest.param({"env": [{"value": "1"}]}, "env[0].name: Required value", id="dry run"),
+        pytest.param({"resourcez": {}}, "unknown field", id="unknown field"),
+    ],
+)
+def test_nothing_is_created_from_a_pod_template_that_cannot_be(
+    world: World, container: dict[str, Any], says: str
+) -> None:
+    world.kafka.admin.create_topic(world.topic, partitions=1)
+    template = {"spec": {"containers": [{"name": "spark-kubernetes-driver", **container}]}}
+    application = {**world.manifest()["spec"]["application"], "driver": {"template": template}}
+    world.apply(application=application)
+
+    condition = world.wait_condition("Ready", "False", "InvalidSpec")
+
+    assert "spec.application.driver.template" in condition["message"]
+    assert says in condition["message"]
+    assert not world.control_plane.items("sparkapplications.sparkoperator.k8s.io", world.namespace)
+
+
 def test_an_invalid_spec_is_said_and_the_running_query_goes_on(world: World) -> None:
     """`parallelism` takes effect all the same; everything else stays as it was."""
     driver = reading(world)

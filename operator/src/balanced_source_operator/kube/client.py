@@ -24,6 +24,7 @@ REQUEST_TIMEOUT: Final = 15.0
 
 _NOT_FOUND: Final = 404
 _CONFLICT: Final = 409
+_INVALID: Final = (400, 422)
 
 
 class KubernetesClient:
@@ -53,6 +54,16 @@ class KubernetesClient:
             return await self._call("POST", collection_path(kind, _namespace(manifest)), body=manifest)
         except ApiException as error:
             raise _translated(error, kind, _name(manifest)) from error
+
+    async def objection(self, kind: Kind, manifest: Manifest) -> str | None:
+        query = {"dryRun": "All", "fieldValidation": "Strict"}
+        try:
+            await self._call("POST", collection_path(kind, _namespace(manifest)), body=manifest, query=query)
+        except ApiException as error:
+            if error.status in _INVALID:
+                return _message(error)
+            raise _translated(error, kind, _name(manifest)) from error
+        return None
 
     async def replace(self, kind: Kind, manifest: Manifest) -> Manifest:
         try:

@@ -92,6 +92,14 @@ class KubernetesApi(Protocol):
         """
         ...
 
+    async def objection(self, kind: Kind, manifest: Manifest) -> str | None:
+        """Returns what the API server says against an object, which is not created; None if it would be accepted.
+
+        Raises:
+            RefusedError: the operator may not create objects of that kind (403), or another refusal.
+        """
+        ...
+
     async def replace(self, kind: Kind, manifest: Manifest) -> Manifest:
         """Replace an object whose ``metadata.resourceVersion`` is that of the manifest.
 

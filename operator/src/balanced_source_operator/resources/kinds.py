@@ -60,6 +60,7 @@ class Kind:
 BALANCED_SOURCE: Final = Kind(GROUP, VERSION, PLURAL, KIND)
 CONFIG_MAP: Final = Kind("", "v1", "configmaps", "ConfigMap")
 POD: Final = Kind("", "v1", "pods", "Pod")
+POD_TEMPLATE: Final = Kind("", "v1", "podtemplates", "PodTemplate")
 SECRET: Final = Kind("", "v1", "secrets", "Secret")
 SERVICE_ACCOUNT: Final = Kind("", "v1", "serviceaccounts", "ServiceAccount")
 EVENT: Final = Kind("", "v1", "events", "Event")

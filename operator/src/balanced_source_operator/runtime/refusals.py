@@ -49,6 +49,9 @@ class ReportingApi:
     async def create(self, kind: Kind, manifest: Manifest) -> Manifest:
         return await self._reported("create", kind, manifest["metadata"]["name"], self._api.create(kind, manifest))
 
+    async def objection(self, kind: Kind, manifest: Manifest) -> str | None:
+        return await self._api.objection(kind, manifest)
+
     async def replace(self, kind: Kind, manifest: Manifest) -> Manifest:
         return await self._reported("update", kind, manifest["metadata"]["name"], self._api.replace(kind, manifest))
 

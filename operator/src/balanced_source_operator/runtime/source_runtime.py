@@ -37,6 +37,7 @@ from balanced_source_operator.runtime.observed import Observed
 from balanced_source_operator.runtime.ownership import ForeignObjectError
 from balanced_source_operator.runtime.refusals import PATIENCE, ReportingApi
 from balanced_source_operator.runtime.status_writer import StatusWriter
+from balanced_source_operator.runtime.templates import TemplateCheck
 from balanced_source_operator.spec import parse_spec
 
 BACKOFF_FIRST: Final = 0.5
@@ -66,6 +67,7 @@ class SourceRuntime:
         self._children = Children(environment, source, self._observed, self._events, self._problems)
         self._status = StatusWriter(environment.api, source, self._events)
         self._announcer = Announcer(source, self._events)
+        self._templates = TemplateCheck(environment.api, source)
         self._metadata = MetadataReader(environment.api, source.namespace)
         self._waiting = Deadline(environment.settings.gate_deadline)
         self._desired: Desired | None = None
@@ -151,13 +153,15 @@ class SourceRuntime:
             source = to_source(spec, await self._metadata.read(spec))
             if self._desired is not None:
                 check_ends(self._desired.source, source)
+            desired = Desired(spec=spec, source=source)
+            await self._templates.check(desired)
         except InvalidSpecError as error:
             self._raise(Reason.INVALID_SPEC, str(error))
             self._take_urgent_fields()
             return
         self._problems.clear(Reason.INVALID_SPEC)
         self._raise(Reason.HASH_COLLAPSES, source.assigner.warning(spec.parallelism))
-        self._desired = Desired(spec=spec, source=source)
+        self._desired = desired
 
     def _take_urgent_fields(self) -> None:
         """Let `parallelism` and `suspend` take effect although the rest of the spec is invalid."""

@@ -16,6 +16,7 @@ from balanced_source_operator.spec.base import (
     rule,
     with_rules,
 )
+from balanced_source_operator.spec.pod_template import checked_template
 from balanced_source_operator.spec.secret_sources import SecretSource, no_secrets, without_secrets
 from balanced_source_operator.spec.spark_values import Memory, SparkVersion
 
@@ -32,7 +33,9 @@ ColumnName = Literal["key", "value", "topic", "partition", "offset", "timestamp"
 """A column of the rows."""
 
 Template = Annotated[
-    dict[str, Any], Field(json_schema_extra={"type": "object", "x-kubernetes-preserve-unknown-fields": True})
+    dict[str, Any],
+    Field(json_schema_extra={"type": "object", "x-kubernetes-preserve-unknown-fields": True}),
+    AfterValidator(checked_template),
 ]
 """A PodTemplateSpec."""
 
