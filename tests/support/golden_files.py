@@ -41,13 +41,14 @@ def write_once(name: str, document: str, folder: Path = FOLDER) -> None:
         GoldenChangedError: it exists with other bytes.
     """
     path, listed = folder / name, digests(folder)
+    content = f"{document}\n".encode()
     if not path.exists() and name not in listed:
-        path.write_text(document + "\n", encoding="utf-8")
-        with (folder / DIGESTS).open("a", encoding="utf-8") as file:
-            file.write(f"{digest(path)}  {name}\n")
-        return
-    if hashlib.sha256(f"{document}\n".encode()).hexdigest() != listed.get(name):
+        path.write_bytes(content)
+    if hashlib.sha256(content).hexdigest() != listed.get(name, digest(path)):
         raise GoldenChangedError(
             f"{name} is in use, and the code writes other bytes now. Golden files are never written again: give the "
             "format a new version, keep a reader for this one, and run `make generate`."
         )
+    if name not in listed:
+        with (folder / DIGESTS).open("a", encoding="utf-8") as file:
+            file.write(f"{digest(path)}  {name}\n")

@@ -68,10 +68,12 @@ EXPECTED: dict[tuple[str, int, str], Any] = {
     ("report", 3, ""): replace(REPORT, problems=()),
     ("report", 4, ""): REPORT,
     ("report", 4, "-full"): FULL["report"],
-    ("stream-offset", 1, ""): replace(OFFSET, attributes={}, max_records_per_reader=None),
-    ("stream-offset", 2, ""): replace(OFFSET, max_records_per_reader=None),
-    ("stream-offset", 3, ""): OFFSET,
-    ("stream-offset", 3, "-full"): FULL["stream-offset"],
+    ("stream-offset", 1, ""): replace(OFFSET, attributes={}, max_records_per_reader=None, source=""),
+    ("stream-offset", 2, ""): replace(OFFSET, max_records_per_reader=None, source=""),
+    ("stream-offset", 3, ""): replace(OFFSET, source=""),
+    ("stream-offset", 3, "-full"): replace(FULL["stream-offset"], source=""),
+    ("stream-offset", 4, ""): OFFSET,
+    ("stream-offset", 4, "-full"): FULL["stream-offset"],
     ("enumerator-state", 1, ""): first_state(),
     # Version 2 as builds before 0.1.0 wrote it: the same format, without loads.
     ("enumerator-state", 2, "-before-loads"): replace(

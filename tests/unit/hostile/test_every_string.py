@@ -191,7 +191,7 @@ def check_pods(manifest: Mapping[str, Any]) -> None:
 def check_driver(manifest: Mapping[str, Any]) -> None:
     """What the driver does with its environment."""
     containers = manifest["spec"]["driver"]["template"]["spec"]["containers"]
-    environment = {e["name"]: e["value"] for e in containers[0]["env"]}
+    environment = {e["name"]: e.get("value", "") for e in containers[0]["env"]}
     if "BALANCED_SOURCE_PIPELINE" in environment:
         options = parse_options(source_options(json.loads(environment["BALANCED_SOURCE_PIPELINE"]), environment))
         assert (options.source, options.namespace) == ("orders", "default")
