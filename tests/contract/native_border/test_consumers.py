@@ -10,7 +10,7 @@ from confluent_kafka import Producer
 from balanced_source.connectors.kafka import KafkaCluster
 from balanced_source.host import SplitRange
 from balanced_source_adapters.kafka_config import NoSecrets
-from balanced_source_spark.kafka import native
+from balanced_source_spark.kafka import consumers, native, range_reader
 from balanced_source_spark.kafka.pool import MAX_KEPT
 from balanced_source_spark.kafka.settings import RangeReaderSettings, consumer_config
 
@@ -57,11 +57,13 @@ def made(monkeypatch: pytest.MonkeyPatch) -> Iterator[Made]:
     native._pool.sweep(float("inf"))
 
 
-def read(cluster: KafkaCluster, reader: int, start: int, *, partition: int) -> list[tuple[int, int]]:
+def read(
+    cluster: KafkaCluster, reader: int, start: int, *, partition: int, by: Any = native.read_ranges
+) -> list[tuple[int, int]]:
     config = consumer_config(cluster, NoSecrets(), client_id=f"reader-{reader}")
     settings = RangeReaderSettings(cluster="c", config=config, columns=("partition", "offset"), reader=reader, stall=30)
     piece = SplitRange(split_id=("c", TOPIC, partition), start=start, end=start + BATCH)
-    batches = native.read_ranges([piece], settings)
+    batches = by([piece], settings)
     return [(row["partition"], row["offset"]) for batch in batches for row in batch.to_pylist()]
 
 
@@ -78,6 +80,18 @@ def test_readers_of_a_worker_share_consumers_and_read_exactly_their_ranges(
     assert rows == Counter((reader, reader % 4, offset) for reader in range(readers) for offset in range(RECORDS))
     assert made.count == min(readers, MAX_KEPT)
     assert len(native._pool.idle()) == min(readers, MAX_KEPT)
+
+
+def test_the_python_reader_reads_exactly_its_ranges_with_consumers_of_others(cluster: KafkaCluster) -> None:
+    rows: Counter[tuple[int, int, int]] = Counter()
+    for start in range(0, RECORDS, BATCH):
+        for reader in range(READERS):
+            found = read(cluster, reader, start, partition=reader % 4, by=range_reader.read_ranges)
+            rows.update((reader, *row) for row in found)
+
+    assert rows == Counter((reader, reader % 4, offset) for reader in range(READERS) for offset in range(RECORDS))
+    assert len(consumers._pool.idle()) <= MAX_KEPT
+    consumers._pool.sweep(float("inf"))
 
 
 def test_partitions_that_have_another_reader_are_not_fetched_for_ever(
