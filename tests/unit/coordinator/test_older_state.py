@@ -171,3 +171,15 @@ def test_a_state_without_any_published_assignment_is_not_trusted() -> None:
 
     assert stage.assignment.lineage == 2
     goes_on(stage)
+
+
+def test_a_lineage_that_only_reports_know_is_not_begun_again() -> None:
+    """The copy is of the first lineage, the second one has been in use, and no assignment is left."""
+    stage, copy = stage_with_history()
+    stage.state_lost().operator_starts().adopts().discovers().adopts()
+    stage.store.assignment = None
+
+    restores(stage, copy)
+
+    assert stage.assignment.lineage == 3
+    goes_on(stage)

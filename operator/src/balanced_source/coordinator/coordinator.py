@@ -72,8 +72,8 @@ class SourceCoordinator(Generic[SplitT, StateT]):
             source: what is read.
             parallelism: number of readers.
             hosts: names of the reader hosts.
-            lineage: 1 for a new source; higher than any before for one whose state was lost. Hosts report anew when
-                they see it, so that nothing is decided on what an older report says.
+            lineage: 1 for a new source; higher than any before for one whose state was lost or is an older copy. Hosts
+                report anew when they see it, so that nothing is decided on what an older report says.
             restored: the stored checkpoint, if there is one.
             published: the newest published assignment; None if there is none that can be read. If `restored` does not
                 imply it, it is an older copy: then a new lineage begins, in which all hosts register again. "unknown"
@@ -93,7 +93,7 @@ class SourceCoordinator(Generic[SplitT, StateT]):
         self._is_restored = restored is not None
         self._is_outdated = False
         if restored is not None and published != "unknown" and registration.is_outdated(state, published):
-            state, self._is_outdated = registration.started_over(state, published), True
+            state, self._is_outdated = registration.started_over(state, published, least=lineage), True
         self._context: CoordinatorContext[SplitT] = CoordinatorContext(state)
         self.enumerator: SplitEnumerator[SplitT, StateT] = (
             source.create_enumerator(self._context)

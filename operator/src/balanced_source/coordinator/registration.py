@@ -49,19 +49,20 @@ def is_outdated(state: CoordinatorState[SplitT], published: Assignment | None) -
 
 
 def started_over(
-    state: CoordinatorState[SplitT], seen: Assignment | HostReport | None = None
+    state: CoordinatorState[SplitT], seen: Assignment | HostReport | None = None, *, least: int = 0
 ) -> CoordinatorState[SplitT]:
     """What is known about hosts is not true any more: all of them register again, in a new lineage.
 
     Args:
         state: an older copy.
         seen: the document that tells so; the lineage and the epoch are beyond its.
+        least: of the new lineage.
     """
     hosts = {n: HostState(phase=HOST.after(h.phase, HostEvent.FORGOTTEN)) for n, h in state.hosts.items()}
     lineage, epoch = (seen.lineage, seen.epoch) if seen is not None else (0, 0)
     return replace(
         state,
-        lineage=max(state.lineage, lineage) + 1,
+        lineage=max(state.lineage + 1, lineage + 1, least),
         epoch=max(state.epoch, epoch),
         hosts=hosts,
         outbox=(),
