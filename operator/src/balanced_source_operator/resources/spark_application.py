@@ -155,7 +155,8 @@ def _driver(source: Identity, application: Application, secrets: tuple[str, ...]
     if application.main_application_file == PACKAGED_APPLICATION and application.pipeline is not None:
         pipeline = application.pipeline.model_dump(mode="json", by_alias=True, exclude_none=True)
         environment["BALANCED_SOURCE_PIPELINE"] = json.dumps(pipeline, sort_keys=True)
-        environment["BALANCED_SOURCE_CONF_SECRETS"] = ",".join(_names(application.spark_conf_from))
+        if settings := _names(application.spark_conf_from):
+            environment["BALANCED_SOURCE_CONF_SECRETS"] = ",".join(settings)
     mounted = tuple(dict.fromkeys((*secrets, *_own_secrets(application))))
     return {
         "cores": application.driver.cores,
