@@ -74,6 +74,8 @@ def _tell(outcome: Outcome, seed: int) -> None:
         console.print(f"    {line}", style="red", markup=False)
     if problem := outcome.verdict["epochs"]:
         console.print(f"    {problem}", style="red", markup=False)
+    if outcome.given_up is not None:
+        console.print(f"    given up, the testbed failed: {outcome.given_up}", style="red", markup=False)
     if outcome.is_stuck:
         console.print("    stuck: not everything arrived", style="red")
 
@@ -84,8 +86,9 @@ def _summary(outcomes: list[Outcome], *, is_ok: bool) -> str:
         return sum(values)
 
     wrong = {name: total(name) for name in ("unexpected", "disordered", "replayed")}
-    epochs = sum(outcome.verdict["epochs"] is not None for outcome in outcomes)
-    more = "".join(f" {name}={count}" for name, count in {**wrong, "epochs": epochs}.items() if count)
+    wrong["epochs"] = sum(outcome.verdict["epochs"] is not None for outcome in outcomes)
+    wrong["given_up"] = sum(outcome.given_up is not None for outcome in outcomes)
+    more = "".join(f" {name}={count}" for name, count in wrong.items() if count)
     return (
         f"chaos: {'OK' if is_ok else 'FAILED'} schedules={len(outcomes)} records={total('records')} "
         f"lost={total('lost')} duplicated={total('duplicated')} stuck={sum(o.is_stuck for o in outcomes)}{more}"

@@ -201,10 +201,10 @@ def delete_records(scene: Scene, dice: random.Random) -> None:
     if scene.brokers.is_disturbed(name) or not scene.loads[name].topics:
         return
     topic = dice.choice(sorted(scene.loads[name].topics))
-    scene.dump(name, topic)
     ids = broker_log.topic_ids(scene.brokers[name].bootstrap, [topic])
     split = (scene.stage.world.name_of(name), topic)
     done = {s[2]: to for s, (i, to) in scene.stage.committed().items() if s[:2] == split and i == ids[topic]}
+    scene.dump(name, topic)  # after that look: what is deleted is in the dump
     if done:
         scene.brokers[name].admin.delete_records(topic, done)
 

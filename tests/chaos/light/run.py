@@ -3,7 +3,7 @@
 import json
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -23,6 +23,14 @@ _BEGIN: Final = 90.0
 PATIENCE: Final = 60.0
 """Seconds without any progress after which a schedule is stuck."""
 
+NOTHING: Final[Mapping[str, Any]] = {
+    **dict.fromkeys(("records", "lost", "duplicated", "unexpected", "disordered", "replayed", "excused"), 0),
+    "examples": [],
+    "epochs": None,
+    "is_ok": False,
+}
+"""The verdict about a schedule that was given up."""
+
 Tell = Callable[[str], None]
 
 
@@ -33,21 +41,23 @@ class Outcome:
     Attributes:
         verdict: of the checker.
         is_stuck: whether not everything arrived although all faults were over.
+        given_up: why a part of the testbed failed; nothing is known about the product then.
         seconds: that it took.
         failures: reasons for which the query has failed.
         user_actions: what had to be decided.
     """
 
-    verdict: dict[str, Any]
+    verdict: Mapping[str, Any]
     is_stuck: bool
     seconds: float
     failures: tuple[str, ...]
     user_actions: tuple[str, ...]
+    given_up: str | None = None
 
     @property
     def is_ok(self) -> bool:
         """Return whether nothing is wrong."""
-        return not self.is_stuck and bool(self.verdict["is_ok"])
+        return not self.is_stuck and self.given_up is None and bool(self.verdict["is_ok"])
 
 
 def run(schedule: Schedule, brokers: Brokers, folder: Path, *, program: Path, tell: Tell) -> Outcome:
@@ -62,19 +72,21 @@ def run(schedule: Schedule, brokers: Brokers, folder: Path, *, program: Path, te
     """
     began = time.monotonic()
     scene = _scene(schedule.world, brokers, folder)
-    is_stuck = True
+    is_stuck, given_up = False, None
     try:
-        _begin(scene)
-        _disturb(scene, schedule.faults, tell)
-        _heal(scene)
-        is_stuck = not _wait_for_the_end(scene, tell)
+        is_stuck = not _begin(scene)
+        if not is_stuck:
+            _disturb(scene, schedule.faults, tell)
+            _heal(scene)
+            is_stuck = not _wait_for_the_end(scene, tell)
     except TestbedError as error:
-        tell(f"given up: {error}")
+        given_up = str(error)
     finally:
         _heal(scene)
         scene.stage.close()
-    verdict = _check(scene, program)
+    verdict = _check(scene, program) if given_up is None else NOTHING
     return Outcome(
+        given_up=given_up,
         verdict=verdict,
         is_stuck=is_stuck,
         seconds=time.monotonic() - began,
@@ -99,8 +111,8 @@ def _scene(world: World, brokers: Brokers, folder: Path) -> Scene:
     return Scene(stage=Stage(world, brokers, folder), brokers=brokers, loads=loads)
 
 
-def _begin(scene: Scene) -> None:
-    """Start everything, and produce once it is certain where the source begins and ends."""
+def _begin(scene: Scene) -> bool:
+    """Start everything, and produce once it is certain where the source begins and ends; returns whether it began."""
     world, stage = scene.stage.world, scene.stage
     _write_bounds(scene)
     splits = {
@@ -114,9 +126,13 @@ def _begin(scene: Scene) -> None:
             return found is not None and splits <= found.owners.keys()
         return any(splits <= {(c, t, p) for c, t, p, *_ in event.get("ranges", ())} for event in stage.events())
 
-    wait_until(has_begun, _BEGIN, "all splits to be assigned")
+    try:
+        wait_until(has_begun, _BEGIN, "all splits to be assigned")
+    except DeadlineError:
+        return False
     for load in scene.loads.values():
         load.start()
+    return True
 
 
 def _write_bounds(scene: Scene) -> None:

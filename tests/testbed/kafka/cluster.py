@@ -20,7 +20,6 @@ from testbed.progress import QUIET, Progress
 from testbed.started import Started
 from testbed.waiting import wait_until
 
-_START_TIMEOUT = 60.0
 # a short-lived JVM: no second compiler, no parallel collector
 _QUICK_JVM = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx128m")
 _BROKER_JVM = ("-Xms128m", "-XX:MaxGCPauseMillis=50")
@@ -41,6 +40,7 @@ class KafkaCluster(Started):
         cache: where the jars are.
         progress: told about each step of the start.
         host: address that brokers listen on and tell their clients.
+        start_timeout: seconds that a node may take to start.
         relay: makes a port that clients are told instead of a node's own one, from that; for network faults.
     """
 
@@ -58,9 +58,11 @@ class KafkaCluster(Started):
         cache: Cache | None = None,
         progress: Progress = QUIET,
         host: str = LOOPBACK,
+        start_timeout: float = 60.0,
         relay: Callable[[int], int] | None = None,
     ) -> None:
         self.name = name
+        self._start_timeout = start_timeout
         self._host = host
         self.nodes = range(1, nodes + 1)
         self.security = security
@@ -176,7 +178,7 @@ class KafkaCluster(Started):
             found = self.admin.replicas(topic)
             return all(sorted(found[number]) == to for number, to in wanted.items())
 
-        wait_until(has_moved, _START_TIMEOUT, f"partitions of {topic} to move")
+        wait_until(has_moved, self._start_timeout, f"partitions of {topic} to move")
 
     def _prepare(self) -> None:
         """Write the configuration and format the data folders of nodes that have none."""
@@ -218,14 +220,14 @@ class KafkaCluster(Started):
     def _wait_open(self, node: int) -> None:
         ports = self._ports[node].listeners.values()
         self.supervisor.wait_ready(
-            self._children[node], lambda: all(answers(port, self._host) for port in ports), _START_TIMEOUT
+            self._children[node], lambda: all(answers(port, self._host) for port in ports), self._start_timeout
         )
 
     def _wait_for_brokers(self) -> None:
         running = len(self._children)
         wait_until(
             lambda: self.admin.brokers() >= running,
-            _START_TIMEOUT,
+            self._start_timeout,
             f"{running} brokers of Kafka cluster {self.name}",
         )
 
