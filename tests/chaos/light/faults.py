@@ -64,8 +64,10 @@ class Scene:
         """Return whether everything in a topic is delivered and committed; processes are tended meanwhile."""
         self.stage.tend()
         committed, name = self.stage.committed(), self.stage.world.name_of(cluster)
+        ids = broker_log.topic_ids(self.brokers[cluster].bootstrap, [topic])
         ends = self.brokers[cluster].admin.offsets(topic)
-        return all(committed.get((name, topic, p), (None, -1))[1] >= end for p, (_, end) in ends.items())
+        reached = {p: committed.get((name, topic, p), (None, -1)) for p in ends}
+        return all(reached[p][0] == ids.get(topic) and reached[p][1] >= end for p, (_, end) in ends.items())
 
 
 Act = Callable[[Scene, random.Random], Undo | None]
