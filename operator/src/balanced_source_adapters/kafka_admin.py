@@ -4,10 +4,9 @@ import threading
 import time
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
-from types import MappingProxyType
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
-from balanced_source.api import IDENTITY, STOP, SplitId
+from balanced_source.api import SplitId
 from balanced_source.connectors.discovery import Discovered
 from balanced_source.connectors.kafka import (
     Anchor,
@@ -20,13 +19,11 @@ from balanced_source.connectors.kafka import (
 )
 from balanced_source.errors import DiscoveryError, InvalidSpecError, RefusedDiscoveryError
 from balanced_source.host.alignment import RecordTime
+from balanced_source.host.ends import SplitEnd
 from balanced_source_adapters.kafka_client import ClusterClient, unanswered
 from balanced_source_adapters.kafka_config import NoSecrets, SecretReader, client_config
 from balanced_source_adapters.kafka_statistics import BrokerStatistics
 from balanced_source_adapters.keeper import Keeper
-
-Attributes: TypeAlias = Mapping[SplitId, Mapping[str, Any]]
-"""What the assignment says of splits besides their positions."""
 
 IDLE: Final = 3600.0
 """Seconds after which a client that nobody used is given up."""
@@ -103,38 +100,38 @@ class KafkaAdmin:
             for s, start in starts.items()
         )
 
-    def ends(
-        self, cluster: KafkaCluster, split_ids: Iterable[SplitId], attributes: Attributes = MappingProxyType({})
-    ) -> dict[SplitId, int]:
-        """End of each partition: how far it may be read now. At most its stopping offset.
+    def ends(self, cluster: KafkaCluster, split_ids: Iterable[SplitId]) -> dict[SplitId, SplitEnd]:
+        """Return where each partition ends now, and the id of its topic; partitions that do not exist are left out.
 
-        A partition of a topic that was created anew ends at 0: offsets of the former one mean nothing in it. The ids
-        of the topics are asked for after the ends, each time: an end of the new topic never passes for one of the old.
-
-        Args:
-            cluster: to ask.
-            split_ids: of partitions on it; those that do not exist are left out of the answer.
-            attributes: of the splits, as the assignment has them.
+        Ids are asked for after the ends. So an end that comes with an id that a reader expects belongs to that topic:
+        the reader learned the id before this call, and an id never returns.
 
         Raises:
             DiscoveryError: the cluster did not answer, or refused; if only some partitions did not answer, the error
                 has the ends of the others.
         """
-        client, asked = self._client(cluster), list(split_ids)
+        client = self._client(cluster)
         failure: DiscoveryError | None = None
         try:
-            ends: Mapping[SplitId, int] = client.ends(asked, Anchor.LATEST)
+            ends: Mapping[SplitId, int] = client.ends(list(split_ids), Anchor.LATEST)
         except DiscoveryError as error:
             if not error.answers:
                 raise
             ends, failure = error.answers, error
-        ids = client.topic_ids({str(s[1]) for s in asked if IDENTITY in attributes.get(s, {})})
-        readable = {s: _readable(end, attributes.get(s, {}), ids.get(str(s[1]))) for s, end in ends.items()}
-        answers = {s: end for s, end in readable.items() if end is not None}
+        ids = client.topic_ids({str(s[1]) for s in ends})
+        answers = {s: SplitEnd(end=end, identity=ids[str(s[1])]) for s, end in ends.items() if str(s[1]) in ids}
         if failure is not None:
             failure.answers = answers
             raise failure
         return answers
+
+    def topic_ids(self, cluster: KafkaCluster, topics: Collection[str]) -> Mapping[str, str]:
+        """Return the ids of the topics that exist.
+
+        Raises:
+            DiscoveryError: the cluster did not answer, or refused.
+        """
+        return self._client(cluster).topic_ids(topics)
 
     def begins(self, cluster: KafkaCluster, split_ids: Collection[SplitId]) -> dict[SplitId, int]:
         """First offset of each partition that still exists.
@@ -208,11 +205,3 @@ class KafkaAdmin:
             raise RefusedDiscoveryError(str(error), scope=cluster.name, reason="SecretNotFound") from error
         except InvalidSpecError as error:
             raise RefusedDiscoveryError(str(error), scope=cluster.name, reason="InvalidProperties") from error
-
-
-def _readable(end: int, attributes: Mapping[str, Any], topic_id: str | None) -> int | None:
-    """None: the topic has gone since it told its end."""
-    expected = attributes.get(IDENTITY)
-    if expected is not None and expected != topic_id:
-        return None if topic_id is None else 0
-    return min(end, int(attributes.get(STOP, end)))

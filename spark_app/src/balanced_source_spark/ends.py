@@ -7,6 +7,7 @@ from typing import Final
 
 from balanced_source.api import Problem, SplitId
 from balanced_source.errors import DiscoveryError
+from balanced_source.host.ends import SplitEnd
 
 FRESH: Final = 0.02
 """Seconds for which an answer is good enough: an idle query with trigger 0 asks a hundred times a second."""
@@ -23,7 +24,7 @@ LASTS: Final = 5.0
 TELL_EVERY: Final = 60.0
 """Seconds after which the text of a problem is renewed: it names partitions, which may be others by then."""
 
-EndsOfScope = Callable[[str, Iterable[SplitId]], Mapping[SplitId, int]]
+EndsOfScope = Callable[[str, Iterable[SplitId]], Mapping[SplitId, SplitEnd]]
 """Asks one cluster; blocking. Raises DiscoveryError, with the ends of those splits that have answered."""
 
 Tell = Callable[[str, Problem | None], None]
@@ -63,9 +64,9 @@ class Ends:
         self._patience = patience
         self._pool = ThreadPoolExecutor(thread_name_prefix="bsrc-ends")
         self._members: Mapping[str, Collection[SplitId]] = {}
-        self._pending: dict[str, tuple[Collection[SplitId], Future[Mapping[SplitId, int]]]] = {}
+        self._pending: dict[str, tuple[Collection[SplitId], Future[Mapping[SplitId, SplitEnd]]]] = {}
         self._answered: dict[str, float] = {}
-        self._known: dict[SplitId, int] = {}
+        self._known: dict[SplitId, SplitEnd] = {}
         self._unanswered: dict[str, frozenset[SplitId]] = {}
         self._failed: dict[str, float] = {}
         self._troubled: dict[str, float] = {}
@@ -84,7 +85,7 @@ class Ends:
         parts = (splits for scope, splits in self._unanswered.items() if scope not in silent)
         return frozenset().union(*whole, *parts)
 
-    def get(self, split_ids: Iterable[SplitId]) -> Mapping[SplitId, int]:
+    def get(self, split_ids: Iterable[SplitId]) -> Mapping[SplitId, SplitEnd]:
         """Ends as last heard, for the splits for which any is known; those of `silent` ones are old."""
         scopes: dict[str, list[SplitId]] = {}
         for split_id in split_ids:
@@ -119,7 +120,7 @@ class Ends:
             self._unanswered.pop(gone, None)
             self._answered.pop(gone, None)
 
-    def get_all(self, split_ids: Collection[SplitId], *, timeout: float) -> Mapping[SplitId, int]:
+    def get_all(self, split_ids: Collection[SplitId], *, timeout: float) -> Mapping[SplitId, SplitEnd]:
         """Ends of all these splits, waited for: a query that ends by itself must not end with less than was there.
 
         Raises:
@@ -154,7 +155,7 @@ class Ends:
                     self._failed[scope] = time.monotonic()
                 self._trouble(scope, error)
 
-    def _note(self, scope: str, members: Collection[SplitId], answers: Mapping[SplitId, int]) -> None:
+    def _note(self, scope: str, members: Collection[SplitId], answers: Mapping[SplitId, SplitEnd]) -> None:
         self._known.update(answers)
         self._unanswered[scope] = frozenset(s for s in members if s not in answers)
         self._answered[scope] = time.monotonic()

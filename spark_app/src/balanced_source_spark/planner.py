@@ -7,7 +7,7 @@ first, with the logged offsets. `latestOffset(start)` means that everything up t
 
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import cached_property
@@ -23,6 +23,7 @@ from balanced_source.documents.alignment import SourceWatermark
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.host import plan
 from balanced_source.host.alignment import RecordTime
+from balanced_source.host.ends import SplitEnd, look
 from balanced_source.host.micro_batch import advance, close, is_new, reachable
 from balanced_source.host.observation import observe
 from balanced_source_adapters.kafka_admin import KafkaAdmin
@@ -37,7 +38,7 @@ from balanced_source_spark.executors import AdoptionGate, Board
 from balanced_source_spark.group_alignment import GroupAlignment
 from balanced_source_spark.host_runtime import HostRuntime, Progress
 from balanced_source_spark.kafka.clusters import cluster_of
-from balanced_source_spark.kafka.data_loss import LossCounter
+from balanced_source_spark.kafka.data_loss import LossCounter, LossProblems
 from balanced_source_spark.kafka.group_commits import GroupCommits
 from balanced_source_spark.kafka.record_sizes import RecordSizes, sampled
 from balanced_source_spark.kafka.settings import consumer_config
@@ -125,6 +126,10 @@ class StreamPlanner:
         return LossCounter(self._admin.begins)
 
     @cached_property
+    def _loss_problems(self) -> LossProblems:
+        return LossProblems(self._runtime, self._losses)
+
+    @cached_property
     def _admission(self) -> Admission:
         return Admission(RecordSizes(self._sample))
 
@@ -137,7 +142,8 @@ class StreamPlanner:
 
     def prepareForTriggerAvailableNow(self) -> None:
         assignment = self._runtime.first_assignment(timeout=self._options.start_timeout)
-        self._targets = dict(self._ends.get_all(assignment.owners, timeout=self._options.start_timeout))
+        known = self._ends.get_all(assignment.owners, timeout=self._options.start_timeout)
+        self._targets = {split_id: answer.end for split_id, answer in known.items()}
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         begin = self._own(start)
@@ -148,7 +154,9 @@ class StreamPlanner:
         base = self._runtime.base()
         if base is None:
             return start
-        ends = self._ends.get(base.positions)
+        seen = look(base, self._ends.get(base.positions))
+        self._loss_problems.note(base, seen, self._settings())
+        ends = seen.ends
         end = self._advanced(base, ends)
         deadline = time.monotonic() + self._options.start_timeout
         while self._is_short(end) and end.positions == base.positions and time.monotonic() < deadline:
@@ -255,9 +263,12 @@ class StreamPlanner:
             self._admin.commit(cluster_of(settings, name), group, offsets)
 
     def _limits(self) -> ReadLimits:
+        return ReadLimits.from_json(self._settings().get("kafka", {}).get("limits", {}))
+
+    def _settings(self) -> Mapping[str, Any]:
+        """Returns what the newest assignment says; nothing while there is none."""
         assignment = self._runtime.newest_assignment(timeout=0.0)
-        settings = assignment.settings if assignment is not None else {}
-        return ReadLimits.from_json(settings.get("kafka", {}).get("limits", {}))
+        return assignment.settings if assignment is not None else {}
 
     def _sample(self, split_id: SplitId, offset: int) -> float | None:
         name = str(split_id[0])
@@ -267,12 +278,10 @@ class StreamPlanner:
             consumer_config(cluster, secrets, client_id=f"{client_id(self._options)}-sizes"), split_id, offset
         )
 
-    def _ask_ends(self, scope: str, split_ids: Any) -> Mapping[SplitId, int]:
-        assignment = self._runtime.newest_assignment(timeout=0.0)
-        if assignment is None:
+    def _ask_ends(self, scope: str, split_ids: Iterable[SplitId]) -> Mapping[SplitId, SplitEnd]:
+        if self._runtime.newest_assignment(timeout=0.0) is None:
             return {}
-        cluster = cluster_of(self._runtime.settings(timeout=0.0), scope)
-        return self._admin.ends(cluster, split_ids, assignment.attributes)
+        return self._admin.ends(cluster_of(self._runtime.settings(timeout=0.0), scope), split_ids)
 
     def _ask_times(self, scope: str, millis: Mapping[SplitId, int]) -> Mapping[SplitId, RecordTime | None]:
         if self._runtime.newest_assignment(timeout=0.0) is None:

@@ -12,14 +12,15 @@ from pathlib import Path
 import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
 
-from balanced_source.connectors.kafka import KafkaCluster
+from balanced_source.connectors.kafka import KafkaCluster, OnDataLoss
 from balanced_source.host import SplitRange
 from balanced_source_adapters.mounted_secrets import MountedSecrets
 from balanced_source_spark.kafka.clusters import cluster_of
 from balanced_source_spark.kafka.readers import read_ranges
 from balanced_source_spark.kafka.rotation import read_with_newest
+from balanced_source_spark.kafka.same_topics import SameTopics
 from balanced_source_spark.kafka.settings import STALL, RangeReaderSettings, consumer_config
-from balanced_source_spark.kafka.skipping import existing, may_skip, task_admin
+from balanced_source_spark.kafka.skipping import existing, policy_of, task_admin
 from balanced_source_spark.partition import ReaderPartition
 
 
@@ -48,15 +49,28 @@ class TaskReader:
             cluster = cluster_of(partition.settings, name)
             ranges = [piece for piece in partition.ranges if piece.split_id[0] == name]
             settings = partial(self._range_settings, cluster, partition)
-            read = partial(self._read_existing, cluster) if may_skip(partition.settings) else read_ranges
+            read = partial(self._read_planned, cluster, policy_of(partition.settings))
             yield from read_with_newest(ranges, settings, read, patience=STALL if cluster.secrets else 0.0)
 
-    def _read_existing(
-        self, cluster: KafkaCluster, ranges: Sequence[SplitRange], settings: RangeReaderSettings
+    def _read_planned(
+        self,
+        cluster: KafkaCluster,
+        policy: OnDataLoss,
+        ranges: Sequence[SplitRange],
+        settings: RangeReaderSettings,
     ) -> Iterator[pa.RecordBatch]:
+        if policy is OnDataLoss.FAIL and all(piece.identity is None for piece in ranges):
+            yield from read_ranges(ranges, settings)  # of a state that knows no topic ids
+            return
         admin = task_admin(self.secrets_dir, self.client_id)
-        begins = admin.begins(cluster, [piece.split_id for piece in ranges])
-        yield from read_ranges(existing(ranges, begins), settings)
+        topics = SameTopics(cluster=cluster.name, ids=partial(admin.topic_ids, cluster), policy=policy)
+
+        def read(kept: Sequence[SplitRange]) -> Iterator[pa.RecordBatch]:
+            if policy is OnDataLoss.CONTINUE:
+                kept = existing(kept, admin.begins(cluster, [piece.split_id for piece in kept]))
+            return read_ranges(kept, settings)
+
+        yield from topics.read(ranges, read)
 
     def _range_settings(self, cluster: KafkaCluster, partition: ReaderPartition) -> RangeReaderSettings:
         return RangeReaderSettings(

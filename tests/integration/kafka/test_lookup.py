@@ -22,7 +22,9 @@ from balanced_source.connectors.kafka import (
     TopicPattern,
     resolve_start,
 )
+from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.errors import TransientDiscoveryError
+from balanced_source.host.ends import Look, look
 from balanced_source_adapters.kafka_admin import KafkaAdmin
 from balanced_source_adapters.kafka_client import ClusterClient
 from balanced_source_adapters.kafka_config import NoSecrets
@@ -147,9 +149,11 @@ def test_stops_are_resolved_with_the_starts(
     )
 
     assert {(s.partition, s.offset, s.stopping_offset) for s in splits} == {(0, 1, 4), (1, 0, 0)}
-    limits = {s.split_id: s.attributes() for s in splits}
+    held = StreamOffset(
+        positions={s.split_id: 0 for s in splits}, attributes={s.split_id: s.attributes() for s in splits}
+    )
     kafka.admin.produce(topic, [b"x"] * 5, partition=0)
-    assert admin.ends(cluster, list(limits), limits) == {("c", topic, 0): 4, ("c", topic, 1): 0}
+    assert look(held, admin.ends(cluster, held.positions)).ends == {("c", topic, 0): 4, ("c", topic, 1): 0}
 
 
 def test_the_end_of_a_new_topic_never_passes_for_one_of_the_former(
@@ -159,16 +163,17 @@ def test_the_end_of_a_new_topic_never_passes_for_one_of_the_former(
     kafka.admin.produce(topic, [b"x"] * 5, partition=0)
     found = admin.discover(DiscoverKafka(scope="c", round=1, cluster=cluster, subscriber=TopicList((topic,))))
     split: SplitId = ("c", topic, 0)
-    former = {split: {IDENTITY: found.identities[split]}}
-    assert admin.ends(cluster, [split], former) == {split: 5}
+    former = StreamOffset(positions={split: 0}, attributes={split: {IDENTITY: found.identities[split]}})
+    assert look(former, admin.ends(cluster, [split])) == Look(ends={split: 5})
 
     kafka.admin.delete_topic(topic)
-    assert admin.ends(cluster, [split], former) in ({}, {split: 0})
+    assert look(former, admin.ends(cluster, [split])) == Look()
     kafka.admin.create_topic(topic, partitions=3)
     kafka.admin.produce(topic, [b"y"] * 50, partition=0)
 
-    assert admin.ends(cluster, [split]) == {split: 50}
-    assert admin.ends(cluster, [split], former) == {split: 0}
+    found_again = admin.ends(cluster, [split])
+    assert found_again[split].end == 50
+    assert look(former, found_again) == Look(recreated=frozenset({split}))
 
 
 def test_the_latest_offset_is_before_an_open_transaction(
@@ -184,9 +189,9 @@ def test_the_latest_offset_is_before_an_open_transaction(
         name="d", bootstrap_servers=kafka.bootstrap, properties={"isolation.level": "read_uncommitted"}
     )
 
-    assert (admin.ends(cluster, [split]), admin.ends(dirty, [split])) == ({split: 0}, {split: 1})
+    assert [admin.ends(c, [split])[split].end for c in (cluster, dirty)] == [0, 1]
     producer.commit_transaction(30)
-    wait_until(lambda: admin.ends(cluster, [split]) == {split: 2}, 30, "the record and its marker to be readable")
+    wait_until(lambda: admin.ends(cluster, [split])[split].end == 2, 30, "the record and its marker to be readable")
 
 
 @pytest.mark.scenario("H10")

@@ -11,8 +11,9 @@ from pyspark.sql import SparkSession
 
 from balanced_source_adapters.kafka_client import ClusterClient
 from balanced_source_operator.local import LocalOperator
+from balanced_source_spark.executors import Board
 from support.builders import spec_json
-from support.queries import Collector, start, wait_rows
+from support.queries import Collector, start, wait_failed, wait_rows
 from testbed.kafka import KafkaCluster
 from testbed.waiting import wait_until
 
@@ -66,6 +67,36 @@ def test_a_topic_that_is_created_anew_is_read_from_its_beginning(
     assert values(sink) == {b"old": 300, b"new": 500}
 
 
+def test_a_topic_that_is_recreated_while_a_larger_parallelism_waits_for_executors_is_read_once(
+    spark: SparkSession, kafka: KafkaCluster, topic: str, tmp_path: Path, operator: Make
+) -> None:
+    """The newest assignment has let go of the old topic; the epoch in use has not."""
+    kafka.admin.produce(topic, [b"old"] * 100, partition=0)
+    made, sink, board = operator(onDataLoss="Continue"), Collector(), Board(tmp_path / "executors")
+    board.folder.mkdir()
+    board.post("ready", 2)
+    folders = {"assignmentDir": str(tmp_path / "documents"), "executorsDir": str(board.folder)}
+    query = start(spark, sink, tmp_path / "ck", **folders, executorPatience="1h")
+    try:
+        wait_until(lambda: made.look() or len(sink.rows) >= 100, 90, "the records of the former topic")
+        spec = yaml.safe_load((tmp_path / "source.yaml").read_text())
+        spec["spec"]["parallelism"] = 5
+        (tmp_path / "source.yaml").write_text(yaml.safe_dump(spec))
+        wait_until(lambda: made.look() or board.read("wanted") == 5, 60, "executors to be asked for")
+        kafka.admin.delete_topic(topic)
+        kafka.admin.create_topic(topic, partitions=3)
+        kafka.admin.produce(topic, [b"new"] * 300, partition=0)
+        wait_until(lambda: made.look() or not made.coordinator.state.owners, 60, "the old splits to be revoked")
+        board.post("ready", 5)
+
+        wait_until(lambda: made.look() or len(sink.rows) >= 400, 90, "the records of the new topic")
+        assert query.exception() is None
+    finally:
+        query.stop()
+
+    assert values(sink) == {b"old": 100, b"new": 300}
+
+
 def test_retention_that_was_faster_is_skipped_and_counted(
     spark: SparkSession, kafka: KafkaCluster, topic: str, tmp_path: Path, operator: Make
 ) -> None:
@@ -116,3 +147,72 @@ def test_limits_and_the_group_that_is_told(
     assert max(sizes) <= 200
     first = next(rows for _, rows in sorted(sink.batches.items()) if rows)
     assert sum(row.partition == 1 for row in first) == 10, "the small split is read to its end at once"
+
+
+def embedded(kafka: KafkaCluster, topic: str, **options: str) -> dict[str, str]:
+    """Options of a query without an operator."""
+    base = {"kafka.bootstrap.servers": kafka.bootstrap, "subscribe": topic, "startingOffsets": "earliest"}
+    return {**base, **options}
+
+
+def recreate(kafka: KafkaCluster, topic: str, count: int) -> None:
+    kafka.admin.delete_topic(topic)
+    kafka.admin.create_topic(topic, partitions=3)
+    kafka.admin.produce(topic, [b"new"] * count, partition=0)
+
+
+def test_without_an_operator_a_recreated_topic_ends_the_query(
+    spark: SparkSession, kafka: KafkaCluster, topic: str, tmp_path: Path
+) -> None:
+    kafka.admin.produce(topic, [b"old"] * 30, partition=0)
+    sink = Collector()
+    query = start(spark, sink, tmp_path / "ck", **embedded(kafka, topic))
+    wait_rows(query, sink, 30)
+    recreate(kafka, topic, 50)
+
+    reason = wait_failed(query)
+
+    assert f"topic {topic} was deleted and created again" in reason
+    assert "failOnDataLoss to false" in reason
+    assert values(sink) == {b"old": 30}
+
+
+@pytest.mark.parametrize("reader", ["python", "native"])
+@pytest.mark.parametrize("count", [10, 50], ids=["fewer records", "more records"])
+def test_a_replay_does_not_read_a_new_topic_in_place_of_the_old_one(
+    spark: SparkSession, kafka: KafkaCluster, topic: str, tmp_path: Path, *, count: int, reader: str
+) -> None:
+    """The micro-batch was logged, and not written, before the topic was deleted."""
+    kafka.admin.produce(topic, [b"old"] * 30, partition=0)
+    sink = Collector()
+    sink.fail_before = lambda _: True
+    options = embedded(kafka, topic, reader=reader)
+    wait_failed(start(spark, sink, tmp_path / "ck", **options))
+    recreate(kafka, topic, count)
+    sink.fail_before = lambda _: False
+
+    reason = wait_failed(start(spark, sink, tmp_path / "ck", **options), timeout=90)
+
+    assert f"topic {topic} was deleted and created again" in reason
+    assert sink.rows == []
+
+
+@pytest.mark.parametrize("reader", ["python", "native"])
+def test_a_replay_skips_a_recreated_topic_with_consent(
+    spark: SparkSession, kafka: KafkaCluster, topic: str, tmp_path: Path, reader: str
+) -> None:
+    kafka.admin.produce(topic, [b"old"] * 30, partition=0)
+    sink = Collector()
+    sink.fail_before = lambda _: True
+    options = embedded(kafka, topic, reader=reader, failOnDataLoss="false", discoveryIntervalSeconds="1")
+    wait_failed(start(spark, sink, tmp_path / "ck", **options))
+    recreate(kafka, topic, 50)
+    sink.fail_before = lambda _: False
+
+    query = start(spark, sink, tmp_path / "ck", **options)
+    try:
+        wait_rows(query, sink, 50)
+    finally:
+        query.stop()
+
+    assert values(sink) == {b"new": 50}

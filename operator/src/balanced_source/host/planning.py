@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from balanced_source.api import Position, SplitId
+from balanced_source.api import IDENTITY, Position, SplitId
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.errors import ContractViolationError
 from balanced_source.host.cutting import equalise
@@ -34,7 +34,9 @@ def plan(start: StreamOffset, end: StreamOffset) -> tuple[ReaderPlan, ...]:
     for split_id, to in end.positions.items():
         begin = _begin(start, end, split_id)
         if begin != to:
-            ranges.setdefault(end.owners[split_id], []).append(SplitRange(split_id=split_id, start=begin, end=to))
+            identity = end.attributes.get(split_id, {}).get(IDENTITY)
+            piece = SplitRange(split_id=split_id, start=begin, end=to, identity=identity)
+            ranges.setdefault(end.owners[split_id], []).append(piece)
     if not ranges:
         return ()
     shares: Mapping[int, Sequence[SplitRange]] = {reader: ranges.get(reader, ()) for reader in end.readers}

@@ -7,8 +7,16 @@ from balanced_source.api import Position, SplitId
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SplitRange:
-    """Part of a split that one micro-batch reads: from `start`, up to but without `end`."""
+    """Part of a split that one micro-batch reads: from `start`, up to but without `end`.
+
+    Attributes:
+        split_id: of the split.
+        start: first position.
+        end: first position after it.
+        identity: what tells the split from another one with its id, such as the id of its topic; None: unknown.
+    """
 
     split_id: SplitId
     start: Position
     end: Position
+    identity: str | None = None

@@ -3,6 +3,7 @@
 import importlib
 import importlib.util
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -32,6 +33,10 @@ FORGET_AFTER: Final = 60.0
 now, or it is idle, and then fetching it again costs a few milliseconds when a record arrives."""
 
 _pool: Final[Pool[Any]] = Pool(hand_on=lambda reader: reader.forget_idle(0.0))
+_topics: Final[dict[tuple[str, str], str]] = {}
+"""Cluster and topic → id of the topic that this process reads."""
+_renewals: Final[Counter[str]] = Counter()
+"""Cluster → how often one of its topics turned out to be another one."""
 _told: Final[dict[int, float]] = {}
 
 
@@ -45,7 +50,8 @@ def read_ranges(ranges: Sequence[SplitRange], settings: RangeReaderSettings) -> 
     module = importlib.import_module(MODULE)
     wanted = [(str(r.split_id[1]), int(r.split_id[2]), int(r.start or 0), int(r.end or 0)) for r in ranges]
     try:
-        with _pool.borrowed(_key(settings), lambda: _open(module, settings), owner=settings.reader) as reader:
+        key = (*_key(settings), _renewals_of(settings.cluster, ranges))
+        with _pool.borrowed(key, lambda: _open(module, settings), owner=settings.reader) as reader:
             reader.begin(wanted)
             while (batch := reader.next_batch()) is not None:
                 yield pa.record_batch(batch)
@@ -71,6 +77,19 @@ def _tell(settings: RangeReaderSettings, reader: Any) -> None:
 def counters() -> list[Mapping[str, float]]:
     """What the readers of this process that nobody uses now have counted."""
     return [reader.counters() for reader in _pool.idle()]
+
+
+def _renewals_of(cluster: str, ranges: Sequence[SplitRange]) -> int:
+    """Returns a number that grows when a topic is recreated.
+
+    A consumer that is kept holds records beyond the ranges that it has read. They may be of the old topic, at offsets
+    that the new one has, too.
+    """
+    for topic, identity in {(str(r.split_id[1]), r.identity) for r in ranges if r.identity is not None}:
+        if _topics.setdefault((cluster, topic), identity) != identity:
+            _topics[cluster, topic] = identity
+            _renewals[cluster] += 1
+    return _renewals[cluster]
 
 
 def _open(module: Any, settings: RangeReaderSettings) -> Any:

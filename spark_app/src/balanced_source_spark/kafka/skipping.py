@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from balanced_source_adapters.kafka_admin import KafkaAdmin
 
 
-def may_skip(settings: Mapping[str, Any]) -> bool:
-    """Whether the user accepts that records are gone."""
-    return bool(settings.get("kafka", {}).get("onDataLoss") == OnDataLoss.CONTINUE.value)
+def policy_of(settings: Mapping[str, Any]) -> OnDataLoss:
+    """Returns what the user wants where records are gone; FAIL unless the settings say otherwise."""
+    return OnDataLoss(settings.get("kafka", {}).get("onDataLoss", OnDataLoss.FAIL.value))
 
 
 def existing(ranges: Sequence[SplitRange], begins: Mapping[SplitId, int]) -> list[SplitRange]:

@@ -1,7 +1,7 @@
 """Kafka: one cluster or many."""
 
 from balanced_source.connectors.kafka.cluster import KafkaCluster
-from balanced_source.connectors.kafka.data_loss import OnDataLoss, SkipCounter
+from balanced_source.connectors.kafka.data_loss import Gap, OnDataLoss, SkipCounter, topic_recreated
 from balanced_source.connectors.kafka.java_properties import translated
 from balanced_source.connectors.kafka.limits import ReadLimits, admit
 from balanced_source.connectors.kafka.offsets import (
@@ -42,6 +42,7 @@ __all__ = [
     "FromAnchor",
     "FromCommit",
     "FromTime",
+    "Gap",
     "InitializeKafka",
     "KafkaCluster",
     "KafkaPartitionSplit",
@@ -65,6 +66,7 @@ __all__ = [
     "is_secret",
     "resolve_start",
     "resolve_stop",
+    "topic_recreated",
     "translated",
     "wish_of",
 ]

@@ -2,8 +2,13 @@
 
 import enum
 from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
 
-from balanced_source.api import SplitId
+from balanced_source.api import Problem, SplitId
+
+LISTED: Final = 10
+"""Partitions that a message names; it says how many more there are."""
 
 
 class OnDataLoss(enum.Enum):
@@ -31,3 +36,53 @@ class SkipCounter:
                 self._upto[split_id] = gone
         self.total += fresh
         return fresh
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gap:
+    """States which records of a partition cannot be read any more.
+
+    Attributes:
+        partition: its number.
+        start: first offset.
+        end: first offset after the gap; None: unknown.
+    """
+
+    partition: int
+    start: int
+    end: int | None = None
+
+    def __str__(self) -> str:
+        upto = "on" if self.end is None else f"to {self.end - 1}"
+        return f"partition {self.partition} from offset {self.start} {upto}"
+
+    @property
+    def size(self) -> int:
+        """Offsets in the gap, as far as its end is known."""
+        return 0 if self.end is None else max(0, self.end - self.start)
+
+
+def listed(gaps: list[Gap]) -> str:
+    """Returns the gaps in words, the first `LISTED` one by one; empty ones are left out."""
+    real = [gap for gap in gaps if gap.end is None or gap.size]
+    if not real:
+        return "none that is known"
+    more = len(real) - LISTED
+    return "; ".join(map(str, real[:LISTED])) + (f"; and {more} more partitions" if more > 0 else "")
+
+
+def topic_recreated(cluster: str, topic: str, gaps: list[Gap], policy: OnDataLoss) -> Problem:
+    """Returns the problem of a topic that was deleted and created again while it was read."""
+    what = (
+        f"cluster {cluster}: topic {topic} was deleted and created again. Unread records of the old topic are gone: "
+        f"{listed(gaps)}. "
+    )
+    match policy:
+        case OnDataLoss.FAIL:
+            advice = (
+                "Reading of these partitions has stopped. Set onDataLoss to Continue (without an operator: "
+                "failOnDataLoss to false) to read the new topic from its start"
+            )
+        case OnDataLoss.CONTINUE:
+            advice = "The new topic is read from its start (onDataLoss: Continue)"
+    return Problem(reason="TopicRecreated", message=what + advice, scope=cluster, is_fatal=policy is OnDataLoss.FAIL)

@@ -1,0 +1,123 @@
+"""Reads only from the topics that a micro-batch was planned for, never from others with the same names.
+
+What a micro-batch reads is in Spark's offset log. Before it is read, or read again after a restart, a topic may be
+deleted and created again: its offsets mean other records then. Tasks compare the topics' ids before they read, and
+after it: ids never return, so a range is of the planned topic if the id is the same after the last record of it.
+"""
+
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Final
+
+import pyarrow as pa
+
+from balanced_source.connectors.kafka import Gap, OnDataLoss, topic_recreated
+from balanced_source.errors import TransientDiscoveryError
+from balanced_source.host import SplitRange
+from balanced_source_spark.kafka.settings import STALL, OffsetsLostError, ReadStalledError
+from balanced_source_spark.kafka.task_log import tell
+
+RETRY: Final = 0.5
+"""Seconds between two questions to a cluster that does not answer."""
+
+MISSING: Final = 5.0
+"""Seconds for which a topic has to be missing until it counts as deleted: brokers learn of topics one after another."""
+
+CHECKED: Final = 10.0
+"""Seconds for which a task relies on the check after the task before it, instead of asking before it reads."""
+
+TopicIds = Callable[[Collection[str]], Mapping[str, str]]
+"""Ids of the topics that exist. Raises DiscoveryError."""
+
+_checked: Final[dict[tuple[str, str, str], float]] = {}
+"""Cluster, topic and id → when this process last saw them together."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SameTopics:
+    """Compares ids of one cluster's topics around a read.
+
+    Attributes:
+        cluster: its name.
+        ids: asks for them.
+        policy: whether ranges of recreated topics are skipped.
+        patience: seconds to wait for a cluster that does not answer.
+        missing: see `MISSING`.
+    """
+
+    cluster: str
+    ids: TopicIds
+    policy: OnDataLoss
+    patience: float = STALL
+    missing: float = MISSING
+
+    def read(
+        self, ranges: Sequence[SplitRange], read: Callable[[Sequence[SplitRange]], Iterator[pa.RecordBatch]]
+    ) -> Iterator[pa.RecordBatch]:
+        """All records of the ranges whose topics are the planned ones.
+
+        Raises:
+            OffsetsLostError: a topic was deleted or recreated, and must not be skipped or has been read already.
+            TransientDiscoveryError: the cluster does not answer.
+            RefusedDiscoveryError: the cluster refuses.
+        """
+        kept = ranges if self._was_checked(ranges) else self._planned(ranges)
+        try:
+            yield from read(kept)
+        except (OffsetsLostError, ReadStalledError):
+            self._check(kept)  # says more
+            raise
+        self._check(kept)
+
+    def _planned(self, ranges: Sequence[SplitRange]) -> Sequence[SplitRange]:
+        others = self._others(ranges)
+        if others and self.policy is OnDataLoss.FAIL:
+            raise OffsetsLostError(self._said(others))
+        if others:
+            tell("warning", self._said(others), ranges=len(others))
+        return [piece for piece in ranges if piece not in others]
+
+    def _check(self, ranges: Sequence[SplitRange]) -> None:
+        if others := self._others(ranges):
+            for key in [key for key in _checked if key[0] == self.cluster]:
+                del _checked[key]  # so that the next attempt asks before it reads
+            raise OffsetsLostError(self._said(others))
+        now = time.monotonic()
+        _checked.update(dict.fromkeys(self._keys(ranges), now))
+
+    def _others(self, ranges: Sequence[SplitRange]) -> list[SplitRange]:
+        """The ranges whose topics do not exist any more."""
+        topics = {str(piece.split_id[1]) for piece in ranges if piece.identity is not None}
+        found = self._known(topics)
+        return [r for r in ranges if r.identity is not None and found.get(str(r.split_id[1])) != r.identity]
+
+    def _known(self, topics: Collection[str]) -> Mapping[str, str]:
+        began = time.monotonic()
+        while topics:
+            try:
+                found = self.ids(topics)
+            except TransientDiscoveryError:
+                if time.monotonic() - began >= self.patience:
+                    raise
+            else:
+                if found.keys() >= set(topics) or time.monotonic() - began >= self.missing:
+                    return found
+            time.sleep(RETRY)
+        return {}
+
+    def _was_checked(self, ranges: Sequence[SplitRange]) -> bool:
+        limit = time.monotonic() - CHECKED
+        return all(_checked.get(key, float("-inf")) >= limit for key in self._keys(ranges))
+
+    def _keys(self, ranges: Sequence[SplitRange]) -> set[tuple[str, str, str]]:
+        return {(self.cluster, str(r.split_id[1]), r.identity) for r in ranges if r.identity is not None}
+
+    def _said(self, ranges: Sequence[SplitRange]) -> str:
+        by_topic = groupby(sorted(ranges, key=lambda r: r.split_id), key=lambda r: str(r.split_id[1]))
+        gaps = {
+            topic: [Gap(partition=int(r.split_id[2]), start=int(r.start or 0), end=int(r.end or 0)) for r in pieces]
+            for topic, pieces in by_topic
+        }
+        return "; ".join(topic_recreated(self.cluster, t, listed, self.policy).message for t, listed in gaps.items())

@@ -1,0 +1,152 @@
+"""The planner under a query that dies at any step: every record once."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from balanced_source.connectors.kafka import LATEST, OnDataLoss, ReadLimits
+from balanced_source.documents.stream_offset import FINISHED
+from balanced_source.errors import FatalProblemError
+from balanced_source_spark.executors import Board
+from balanced_source_spark.options import Options
+from support.planned_query import DELIVERED, LOGGED, PlannedQuery, all_of
+from support.world import Broker, kafka_source
+from testbed.waiting import wait_until
+
+
+def over_clusters(clusters: int, limit: int | None, *, is_bounded: bool) -> PlannedQuery:
+    """A query over clusters with two partitions of seven records each."""
+    broker, names = Broker(is_bounded=is_bounded), [f"c{number}" for number in range(clusters)]
+    for name in names:
+        broker.create(name, "t", range(2), end=7)
+    source = kafka_source(
+        *names,
+        stopping_offsets=LATEST if is_bounded else None,
+        limits=ReadLimits(max_records=limit),
+        discovery_interval=None,
+    )
+    return PlannedQuery(source=source, broker=broker)
+
+
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    clusters=st.sampled_from([1, 3]),
+    limit=st.sampled_from([None, 5]),
+    is_bounded=st.booleans(),
+    deaths=st.lists(st.sampled_from([None, LOGGED, DELIVERED]), min_size=2, max_size=10),
+)
+def test_every_record_is_delivered_once_through_deaths_at_any_step(
+    *, clusters: int, limit: int | None, is_bounded: bool, deaths: list[str | None]
+) -> None:
+    """Limits on and off, bounded and unbounded, one and many clusters and micro-batches, restarts at each step."""
+    query, steps = over_clusters(clusters, limit, is_bounded=is_bounded), iter(deaths)
+
+    def is_done() -> bool:
+        has_closed = not is_bounded or bool(query.offsets and query.offsets[-1].get(FINISHED))
+        return has_closed and query.records == all_of(query.broker)
+
+    wait_until(lambda: (query.trigger(die=next(steps, None)), is_done())[1], 20, "all to be read", interval=0.01)
+    query.restart()
+    query.trigger(die=next(steps, None))
+    query.close()
+
+    assert query.records == all_of(query.broker)
+
+
+@pytest.mark.parametrize("limit", [None, 3])
+def test_a_bounded_query_says_once_in_each_life_that_it_is_finished(limit: int | None) -> None:
+    """The program ends the query that says so; a query that starts again has to be ended again."""
+    query = over_clusters(1, limit, is_bounded=True)
+
+    for _ in range(3):
+        before = len(query.offsets)
+        query.trigger_until(lambda n=before: len(query.offsets) > n and query.last.closings > 0, "the closing one")
+        assert not query.trigger(), "the query is idle"
+        query.restart()
+    query.close()
+
+    assert query.records == all_of(query.broker)
+
+
+def recreatable(policy: OnDataLoss, *, interval: float | None = 0.05, **options: Any) -> PlannedQuery:
+    """A query that has read all 30 records of each of two partitions of a topic."""
+    broker = Broker()
+    broker.create("c", "t", range(2), end=30)
+    broker.topic_ids["c", "t"] = "first"
+    query = PlannedQuery(
+        source=kafka_source("c", on_data_loss=policy, discovery_interval=interval),
+        broker=broker,
+        options=Options(start_timeout=5.0, **options),
+    )
+    query.trigger_until(lambda: query.records == all_of(broker), "the old topic")
+    return query
+
+
+def recreate(query: PlannedQuery, end: int) -> None:
+    """The topic is deleted and created again, with more records than the old one had or fewer."""
+    broker = query.broker
+    broker.delete(list(broker.ends))
+    broker.topic_ids["c", "t"] = "second"
+    broker.create("c", "t", range(2), end=end)
+
+
+@pytest.mark.parametrize("end", [10, 50])
+def test_a_recreated_topic_is_read_once_while_a_larger_parallelism_waits_for_executors(
+    tmp_path: Path, end: int
+) -> None:
+    """The epoch in use knows the old topic, the newest assignment does not."""
+    query = recreatable(OnDataLoss.CONTINUE, executors_dir=tmp_path, executor_patience=3600.0)
+    Board(tmp_path).post("ready", 2)
+    old = all_of(query.broker)
+    query.channel.rescale(5)
+    query.trigger_until(lambda: Board(tmp_path).read("wanted") == 5, "executors to be asked for")
+    recreate(query, end)
+    runtime = query.planner._runtime
+    query.trigger_until(lambda: runtime.newest_assignment(timeout=0.0).owners == {}, "the old splits to be revoked")
+    for _ in range(5):
+        query.trigger()
+    assert query.records == old, "nothing of the new topic is read at offsets of the old one"
+    Board(tmp_path).post("ready", 5)
+
+    query.trigger_until(lambda: query.records == old + all_of(query.broker), "the new topic")
+    query.close()
+
+    assert query.last.parallelism == 5
+
+
+@pytest.mark.parametrize("end", [10, 50])
+def test_without_an_operator_a_recreated_topic_ends_the_query_in_words(end: int) -> None:
+    """Spark's own source fails, too. Discovery may be minutes away."""
+    query = recreatable(OnDataLoss.FAIL, interval=3600.0)
+    read = query.records
+    recreate(query, end)
+
+    with pytest.raises(FatalProblemError, match="topic t was deleted and created again") as caught:
+        query.trigger_until(lambda: query.records != read, "the new topic")
+    query.close()
+
+    assert query.records == read
+    assert "none that is known" in str(caught.value), "all of the old topic had been read"
+    assert "Set onDataLoss to Continue" in str(caught.value)
+
+
+def test_unread_records_of_a_recreated_topic_are_named_and_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    """Limits leave records unread. Discovery, which gives the new topic out, may be minutes away."""
+    broker = Broker()
+    broker.create("c", "t", range(2), end=30)
+    broker.topic_ids["c", "t"] = "first"
+    limits = ReadLimits(max_records=10)
+    source = kafka_source("c", on_data_loss=OnDataLoss.CONTINUE, discovery_interval=3600.0, limits=limits)
+    query = PlannedQuery(source=source, broker=broker)
+    query.trigger_until(lambda: query.records.total() == 20, "some records")
+    recreate(query, 5)
+
+    query.trigger_until(lambda: query.planner._losses.total > 0, "the loss to be counted")
+    assert not query.trigger()
+    query.close()
+
+    assert query.planner._losses.total == 40
+    assert "partition 0 from offset 10 to 29; partition 1 from offset 10 to 29" in capsys.readouterr().out

@@ -1,0 +1,124 @@
+"""A task reads from the topics that its micro-batch was planned for, or says why not."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from balanced_source.connectors.kafka import OnDataLoss
+from balanced_source.errors import TransientDiscoveryError
+from balanced_source.host import SplitRange
+from balanced_source_spark.kafka import native, same_topics
+from balanced_source_spark.kafka.same_topics import SameTopics
+from balanced_source_spark.kafka.settings import OffsetsLostError, ReadStalledError
+
+T = SplitRange(split_id=("c", "t", 0), start=5, end=9, identity="first")
+U = SplitRange(split_id=("c", "u", 0), start=0, end=3, identity="u")
+OLD = SplitRange(split_id=("c", "old", 0), start=0, end=3)
+
+
+@pytest.fixture(autouse=True)
+def nothing_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(same_topics, "_checked", {})
+    monkeypatch.setattr(same_topics, "RETRY", 0.0)
+
+
+class Cluster:
+    """Says the next ids each time that it is asked, then the last ones for ever."""
+
+    def __init__(self, *answers: Mapping[str, str] | Exception) -> None:
+        self.answers = list(answers)
+        self.asked = 0
+
+    def ids(self, topics: Collection[str]) -> Mapping[str, str]:
+        self.asked += 1
+        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        if isinstance(answer, Exception):
+            raise answer
+        return {topic: answer[topic] for topic in topics if topic in answer}
+
+
+def read(
+    cluster: Cluster,
+    ranges: Sequence[SplitRange] = (T, U),
+    *,
+    policy: OnDataLoss = OnDataLoss.FAIL,
+    error: Exception | None = None,
+) -> list[Any]:
+    def reader(kept: Sequence[SplitRange]) -> Iterator[Any]:
+        yield from kept
+        if error is not None:
+            raise error
+
+    return list(SameTopics(cluster="c", ids=cluster.ids, policy=policy, missing=0.0).read(ranges, reader))
+
+
+SAME = {"t": "first", "u": "u"}
+RECREATED = {"t": "second", "u": "u"}
+
+
+def test_what_was_planned_is_read_and_the_next_task_asks_once() -> None:
+    cluster = Cluster(SAME)
+
+    assert read(cluster) == [T, U]
+    assert cluster.asked == 2, "before and after"
+    assert read(cluster) == [T, U]
+    assert cluster.asked == 3
+
+
+def test_a_recreated_topic_is_not_read() -> None:
+    with pytest.raises(
+        OffsetsLostError, match=r"topic t was deleted and created again.*partition 0 from offset 5 to 8"
+    ):
+        read(Cluster(RECREATED))
+
+
+@pytest.mark.parametrize("answer", [RECREATED, {"u": "u"}], ids=["recreated", "deleted"])
+def test_with_consent_only_the_others_are_read(answer: Mapping[str, str]) -> None:
+    assert read(Cluster(answer), policy=OnDataLoss.CONTINUE) == [U]
+
+
+@pytest.mark.parametrize("policy", list(OnDataLoss))
+def test_what_was_read_while_the_topic_was_recreated_does_not_count(policy: OnDataLoss) -> None:
+    """The task fails, Spark drops its rows, and the next attempt asks before it reads."""
+    cluster = Cluster(SAME, SAME, RECREATED)
+    assert read(cluster, policy=policy) == [T, U]
+
+    with pytest.raises(OffsetsLostError, match="topic t was deleted"):
+        read(cluster, policy=policy)
+    if policy is OnDataLoss.CONTINUE:
+        assert read(cluster, policy=policy) == [U]
+    else:
+        with pytest.raises(OffsetsLostError, match="topic t was deleted"):
+            read(cluster, policy=policy)
+
+
+@pytest.mark.parametrize("error", [OffsetsLostError("gone"), ReadStalledError("nothing arrived")])
+def test_a_failed_read_says_that_the_topic_is_another_one(error: Exception) -> None:
+    with pytest.raises(OffsetsLostError, match="deleted and created again"):
+        read(Cluster(SAME, RECREATED), error=error)
+    with pytest.raises(type(error), match=str(error)):
+        read(Cluster(SAME), error=error)
+
+
+def test_a_cluster_that_does_not_answer_is_waited_for() -> None:
+    down = TransientDiscoveryError("c is down", scope="c")
+
+    assert read(Cluster(down, down, SAME)) == [T, U]
+    with pytest.raises(TransientDiscoveryError):
+        list(SameTopics(cluster="c", ids=Cluster(down).ids, policy=OnDataLoss.FAIL, patience=0.0).read([T], iter))
+
+
+def test_ranges_of_a_former_state_know_no_ids() -> None:
+    cluster = Cluster({})
+
+    assert read(cluster, [OLD]) == [OLD]
+    assert cluster.asked == 0
+
+
+def test_a_native_consumer_that_is_kept_serves_no_other_topic() -> None:
+    """It may hold records of the old topic at offsets that the new one has, too."""
+    before = native._renewals_of("x", [T, U])
+    assert native._renewals_of("x", [U]) == before
+    assert native._renewals_of("x", [SplitRange(split_id=T.split_id, start=0, end=1, identity="second")]) == before + 1
+    assert native._renewals_of("x", [U]) == before + 1
