@@ -81,6 +81,8 @@ OFFSET = StreamOffset(
     attributes={T[1]: {"stop": 100}},
     max_records_per_reader=1000,
     source="shop/orders",
+    terms={T[1]: 12},
+    closings=1,
 )
 
 

@@ -6,7 +6,7 @@ their ranges say; the sink is idempotent, as the packaged ones are.
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from pyspark.sql.streaming.datasource import ReadAllAvailable
@@ -15,7 +15,7 @@ from balanced_source.api import SplitId
 from balanced_source.connectors.kafka import KafkaCluster, KafkaSource
 from balanced_source.documents import stream_offset
 from balanced_source.documents.stream_offset import StreamOffset
-from balanced_source.host.ends import SplitEnd
+from balanced_source.host.ends import Mark, SplitEnd, needs_check
 from balanced_source_spark.channels.embedded import EmbeddedChannel
 from balanced_source_spark.ends import Ends
 from balanced_source_spark.host_runtime import HostRuntime
@@ -38,13 +38,29 @@ class BrokerAdmin:
 
     broker: Broker
 
-    def ends(self, cluster: KafkaCluster, split_ids: Iterable[SplitId]) -> dict[SplitId, SplitEnd]:
-        ids = self.broker.topic_ids
-        return {
-            s: SplitEnd(end=self.broker.ends[s], identity=ids.get((str(s[0]), str(s[1]))))
-            for s in split_ids
-            if s in self.broker.ends
-        }
+    cuts: dict[SplitId, int] = field(default_factory=dict)
+    term: int = 0
+    answers_checks: bool = True
+
+    def ends(
+        self, cluster: KafkaCluster, split_ids: Iterable[SplitId], marks: Mapping[SplitId, Mark]
+    ) -> dict[SplitId, SplitEnd]:
+        return {s: self._checked(s, marks.get(s)) for s in split_ids if s in self.broker.ends}
+
+    def cut(self, split_id: SplitId, at: int, *, end: int) -> None:
+        """The log loses its tail under a new leader, and gets other records."""
+        self.term += 1
+        self.cuts[split_id] = at
+        self.broker.ends[split_id] = end
+
+    def _checked(self, split_id: SplitId, mark: Mark | None) -> SplitEnd:
+        identity = self.broker.topic_ids.get((str(split_id[0]), str(split_id[1])))
+        answer = SplitEnd(end=self.broker.ends[split_id], identity=identity, term=self.term)
+        if mark is None or not needs_check(mark, answer) or not self.answers_checks:
+            return answer
+        is_older = mark.term is not None and mark.term < self.term
+        cut = self.cuts.get(split_id, mark.position) if is_older else answer.end
+        return replace(answer, checked=mark, cut=cut if cut < mark.position else None)
 
     def begins(self, cluster: KafkaCluster, split_ids: Iterable[SplitId]) -> dict[SplitId, int]:
         return {s: self.broker.begins[s] for s in split_ids if s in self.broker.begins}
@@ -68,10 +84,12 @@ class PlannedQuery:
     batches: dict[int, list[Record]] = field(default_factory=dict)
     offsets: list[dict[str, Any]] = field(default_factory=list)
     committed: int = 0
+    admin: BrokerAdmin = field(init=False)
     planner: StreamPlanner = field(init=False)
     channel: EmbeddedChannel = field(init=False)
 
     def __post_init__(self) -> None:
+        self.admin = BrokerAdmin(self.broker)
         self.start()
 
     @property
@@ -89,7 +107,7 @@ class PlannedQuery:
         self.channel = EmbeddedChannel(self.source, self.broker.execute, parallelism=self.parallelism)
         self.planner = StreamPlanner(self.options)
         self.planner.__dict__["_runtime"] = HostRuntime(self.channel, gate=self.planner._gate)
-        self.planner.__dict__["_admin"] = BrokerAdmin(self.broker)
+        self.planner.__dict__["_admin"] = self.admin
         self.planner.__dict__["_ends"] = Ends(self.planner._ask_ends, fresh=0.0)
         if self.committed < len(self.offsets):
             self._run(die=None)

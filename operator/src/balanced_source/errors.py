@@ -88,7 +88,7 @@ class DiscoveryError(BalancedSourceError):
         *,
         scope: str = "",
         reason: str = "DiscoveryFailed",
-        answers: Mapping[Any, int] = MappingProxyType({}),
+        answers: Mapping[Any, Any] = MappingProxyType({}),
     ) -> None:
         super().__init__(message)
         self.scope = scope

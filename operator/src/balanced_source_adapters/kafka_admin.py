@@ -4,7 +4,11 @@ import threading
 import time
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any, Final
+
+import structlog
+from confluent_kafka import KafkaException
 
 from balanced_source.api import SplitId
 from balanced_source.connectors.discovery import Discovered
@@ -19,11 +23,14 @@ from balanced_source.connectors.kafka import (
 )
 from balanced_source.errors import DiscoveryError, InvalidSpecError, RefusedDiscoveryError
 from balanced_source.host.alignment import RecordTime
-from balanced_source.host.ends import SplitEnd
-from balanced_source_adapters.kafka_client import ClusterClient, unanswered
+from balanced_source.host.ends import Mark, SplitEnd, needs_check
+from balanced_source_adapters.kafka_client import ClusterClient, Tail, unanswered
 from balanced_source_adapters.kafka_config import NoSecrets, SecretReader, client_config
+from balanced_source_adapters.kafka_log_check import find_cuts
 from balanced_source_adapters.kafka_statistics import BrokerStatistics
 from balanced_source_adapters.keeper import Keeper
+
+log = structlog.get_logger(__name__)
 
 IDLE: Final = 3600.0
 """Seconds after which a client that nobody used is given up."""
@@ -100,11 +107,18 @@ class KafkaAdmin:
             for s, start in starts.items()
         )
 
-    def ends(self, cluster: KafkaCluster, split_ids: Iterable[SplitId]) -> dict[SplitId, SplitEnd]:
+    def ends(
+        self, cluster: KafkaCluster, split_ids: Iterable[SplitId], marks: Mapping[SplitId, Mark] = MappingProxyType({})
+    ) -> dict[SplitId, SplitEnd]:
         """Return where each partition ends now, and the id of its topic; partitions that do not exist are left out.
 
         Ids are asked for after the ends. So an end that comes with an id that a reader expects belongs to that topic:
         the reader learned the id before this call, and an id never returns.
+
+        Args:
+            cluster: to ask.
+            split_ids: of partitions on it.
+            marks: up to where partitions were read. Logs that may have been cut before are checked.
 
         Raises:
             DiscoveryError: the cluster did not answer, or refused; if only some partitions did not answer, the error
@@ -113,17 +127,40 @@ class KafkaAdmin:
         client = self._client(cluster)
         failure: DiscoveryError | None = None
         try:
-            ends: Mapping[SplitId, int] = client.ends(list(split_ids), Anchor.LATEST)
+            tails: Mapping[SplitId, Tail] = client.tails(list(split_ids))
         except DiscoveryError as error:
             if not error.answers:
                 raise
-            ends, failure = error.answers, error
-        ids = client.topic_ids({str(s[1]) for s in ends})
-        answers = {s: SplitEnd(end=end, identity=ids[str(s[1])]) for s, end in ends.items() if str(s[1]) in ids}
+            tails, failure = error.answers, error
+        ids = client.topic_ids({str(s[1]) for s in tails})
+        ends = {
+            s: SplitEnd(end=tail.offset, identity=ids[str(s[1])], term=tail.leader_epoch)
+            for s, tail in tails.items()
+            if str(s[1]) in ids
+        }
+        doubtful = {s: marks[s] for s, answer in ends.items() if s in marks and needs_check(marks[s], answer)}
+        answers = {**ends, **self._checked(cluster, ends, doubtful)}
         if failure is not None:
             failure.answers = answers
             raise failure
         return answers
+
+    def _checked(
+        self, cluster: KafkaCluster, ends: Mapping[SplitId, SplitEnd], doubtful: Mapping[SplitId, Mark]
+    ) -> dict[SplitId, SplitEnd]:
+        """The answers of partitions whose logs may have been cut, where that could be found out.
+
+        A leader with an older epoch than a reader has seen is one of former times; what it says does not count.
+        """
+        current = {s: mark for s, mark in doubtful.items() if not _is_former(mark, ends[s])}
+        if not current:
+            return {}
+        try:
+            cuts = find_cuts(self._config(cluster), current)
+        except KafkaException as error:
+            log.warning("cannot check logs now; trying again", cluster=cluster.name, error=error.args[0].name())
+            return {}
+        return {s: replace(ends[s], checked=current[s], cut=cut) for s, cut in cuts.items()}
 
     def topic_ids(self, cluster: KafkaCluster, topics: Collection[str]) -> Mapping[str, str]:
         """Return the ids of the topics that exist.
@@ -205,3 +242,7 @@ class KafkaAdmin:
             raise RefusedDiscoveryError(str(error), scope=cluster.name, reason="SecretNotFound") from error
         except InvalidSpecError as error:
             raise RefusedDiscoveryError(str(error), scope=cluster.name, reason="InvalidProperties") from error
+
+
+def _is_former(mark: Mark, answer: SplitEnd) -> bool:
+    return mark.term is not None and answer.term is not None and answer.term < mark.term

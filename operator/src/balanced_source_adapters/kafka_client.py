@@ -80,6 +80,14 @@ class Topic:
     topic_id: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tail:
+    """States where a partition ends, and the leader epoch of the broker that says so; None: an old broker."""
+
+    offset: int
+    leader_epoch: int | None
+
+
 class ClusterClient:
     """The admin client of one cluster, with what it said about itself. An `OffsetLookup`; thread-safe.
 
@@ -177,6 +185,16 @@ class ClusterClient:
         """See `OffsetLookup`. Raises an error with the other answers if a partition exists and does not answer."""
         spec = OffsetSpec.earliest() if anchor is Anchor.EARLIEST else OffsetSpec.latest()
         return self._answers(dict.fromkeys(split_ids, spec))
+
+    def tails(self, split_ids: Collection[SplitId]) -> dict[SplitId, Tail]:
+        """Return where each partition ends and the leader epoch in which it does; errors as of `ends`."""
+        listed = self._listed(dict.fromkeys(split_ids, OffsetSpec.latest()))
+        tails = {s: Tail(offset=a.offset, leader_epoch=_epoch(a.leader_epoch)) for s, a in listed.answers.items()}
+        if listed.errors:
+            error = self._unanswered(listed)
+            error.answers = tails if error.answers else {}
+            raise error
+        return tails
 
     def at_times(self, millis: Mapping[SplitId, int]) -> dict[SplitId, int]:
         """See `OffsetLookup`. A partition that does not answer is an error: no record would be an answer."""
@@ -297,3 +315,7 @@ def unanswered(
         reason="NoLeader",
         answers=answers,
     )
+
+
+def _epoch(answer: int | None) -> int | None:
+    return answer if answer is not None and answer >= 0 else None

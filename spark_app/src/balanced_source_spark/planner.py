@@ -7,7 +7,7 @@ first, with the logged offsets. `latestOffset(start)` means that everything up t
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import cached_property
@@ -17,13 +17,14 @@ from pyspark.sql.datasource import InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit
 
 from balanced_source.api import MAX_WATERMARK, SplitId
-from balanced_source.connectors.kafka import ReadLimits
+from balanced_source.connectors.kafka import OnDataLoss, ReadLimits
 from balanced_source.documents import stream_offset
 from balanced_source.documents.alignment import SourceWatermark
 from balanced_source.documents.stream_offset import StreamOffset
+from balanced_source.errors import DiscoveryError
 from balanced_source.host import plan
 from balanced_source.host.alignment import RecordTime
-from balanced_source.host.ends import SplitEnd, look
+from balanced_source.host.ends import Look, Mark, SplitEnd, confirmed, look, marks, with_confirmed
 from balanced_source.host.micro_batch import advance, close, is_new, reachable
 from balanced_source.host.observation import observe
 from balanced_source_adapters.kafka_admin import KafkaAdmin
@@ -42,6 +43,7 @@ from balanced_source_spark.kafka.data_loss import LossCounter, LossProblems
 from balanced_source_spark.kafka.group_commits import GroupCommits
 from balanced_source_spark.kafka.record_sizes import RecordSizes, sampled
 from balanced_source_spark.kafka.settings import consumer_config
+from balanced_source_spark.kafka.skipping import policy_of
 from balanced_source_spark.options import Options, client_id
 from balanced_source_spark.partition import ReaderPartition
 
@@ -66,6 +68,8 @@ class StreamPlanner:
         self._options = options
         self._targets: dict[SplitId, int] | None = None
         self._has_closed = False
+        self._base = StreamOffset()
+        self._confirmed: dict[SplitId, tuple[Mark, int]] = {}
         self._told: dict[str, Any] = {}
         self._told_at = float("-inf")
 
@@ -154,14 +158,13 @@ class StreamPlanner:
         base = self._runtime.base()
         if base is None:
             return start
-        seen = look(base, self._ends.get(base.positions))
-        self._loss_problems.note(base, seen, self._settings())
+        base, seen = self._looked(base)
         ends = seen.ends
-        end = self._advanced(base, ends)
+        end = self._advanced(base, seen)
         deadline = time.monotonic() + self._options.start_timeout
         while self._is_short(end) and end.positions == base.positions and time.monotonic() < deadline:
             time.sleep(_RETRY)  # what does not move ends a query with AvailableNow
-            end = self._advanced(base, ends)
+            end = self._advanced(base, seen)
         self._note(begin, end, ends)
         if is_new(begin, end):
             return self._signed(end)
@@ -221,14 +224,38 @@ class StreamPlanner:
                 if (part := self.__dict__.get(name)) is not None:
                     parts.callback(part.close)
 
-    def _advanced(self, base: StreamOffset, ends: Mapping[SplitId, int]) -> StreamOffset:
+    def _looked(self, base: StreamOffset) -> tuple[StreamOffset, Look]:
+        """Returns what brokers say of the splits of `base`, and `base` with what was confirmed of it.
+
+        A query that ends by itself waits until that is known of all splits.
+        """
+        deadline = time.monotonic() + self._options.start_timeout
+        while True:
+            self._base = base = with_confirmed(base, self._confirmed)
+            known = self._ends.get(base.positions)
+            self._confirmed = {**self._confirmed, **confirmed(base, known)}
+            seen = look(base, known)
+            self._loss_problems.note(base, seen, self._settings())
+            if self._targets is None or not (unknown := seen.unknown(base)):
+                return base, seen
+            if time.monotonic() > deadline:
+                raise _unknown(unknown, self._options.start_timeout)
+            time.sleep(_RETRY)
+
+    def _advanced(self, base: StreamOffset, seen: Look) -> StreamOffset:
         # A query that ends by itself would end without the records of a silent split: it waits, and fails in words.
         held = {s: p or 0 for s, p in base.positions.items()}
-        free = reachable(base, ends, targets=self._targets, silent=self._ends.silent)
+        free = reachable(base, seen.ends, targets=self._targets, silent=self._ends.silent)
         admitted = self._aligner.cap(held, free) if self._aligner is not None else free
         aligned = {s: max(p, admitted.get(s, 0)) for s, p in held.items()}
         positions = self._admission.cap(held, aligned, self._limits(), may_wait=self._targets is None)
-        return advance(base, positions, max_records_per_reader=self._options.max_records_per_reader)
+        return advance(
+            base,
+            positions,
+            terms=seen.terms,
+            cuts=seen.cuts if policy_of(self._settings()) is OnDataLoss.CONTINUE else {},
+            max_records_per_reader=self._options.max_records_per_reader,
+        )
 
     def _note(self, begin: StreamOffset, end: StreamOffset, ends: Mapping[SplitId, int]) -> None:
         """Tell people; nothing here may end the query."""
@@ -281,9 +308,18 @@ class StreamPlanner:
     def _ask_ends(self, scope: str, split_ids: Iterable[SplitId]) -> Mapping[SplitId, SplitEnd]:
         if self._runtime.newest_assignment(timeout=0.0) is None:
             return {}
-        return self._admin.ends(cluster_of(self._runtime.settings(timeout=0.0), scope), split_ids)
+        listed, held = list(split_ids), marks(self._base)
+        cluster = cluster_of(self._runtime.settings(timeout=0.0), scope)
+        return self._admin.ends(cluster, listed, {s: held[s] for s in listed if s in held})
 
     def _ask_times(self, scope: str, millis: Mapping[SplitId, int]) -> Mapping[SplitId, RecordTime | None]:
         if self._runtime.newest_assignment(timeout=0.0) is None:
             return {}
         return self._admin.records_from(cluster_of(self._runtime.settings(timeout=0.0), scope), millis)
+
+
+def _unknown(split_ids: Collection[SplitId], timeout: float) -> DiscoveryError:
+    return DiscoveryError(
+        f"ends of {len(split_ids)} splits, such as {min(split_ids)}, are unknown after {timeout:.0f} s: check that the "
+        "brokers of the cluster are up, then start the query again"
+    )

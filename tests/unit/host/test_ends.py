@@ -1,8 +1,10 @@
 """What the ends of splits mean for the offset in use."""
 
+from dataclasses import replace
+
 from balanced_source.api import IDENTITY, STOP
 from balanced_source.documents.stream_offset import StreamOffset
-from balanced_source.host.ends import Look, SplitEnd, look
+from balanced_source.host.ends import Look, Mark, SplitEnd, confirmed, look, with_confirmed
 
 A, B, C = ("c", "t", 0), ("c", "t", 1), ("c", "t", 2)
 HELD = StreamOffset(
@@ -27,3 +29,39 @@ def test_what_is_unknown_is_left_out() -> None:
     assert look(HELD, {A: SplitEnd(end=9)}) == Look(ends={A: 9}), "a broker without ids"
     assert look(HELD, {}) == Look()
     assert look(StreamOffset(), {A: SplitEnd(end=9)}) == Look()
+
+
+READ = StreamOffset(positions={A: 5, B: 5, C: None}, terms={A: 3, B: 3})
+
+
+def test_an_answer_of_another_leadership_counts_when_the_log_was_found_whole() -> None:
+    mark = Mark(position=5, term=3)
+    whole = SplitEnd(end=9, term=4, checked=mark)
+
+    assert look(READ, {A: SplitEnd(end=9, term=4)}) == Look(terms={}), "not checked"
+    assert look(READ, {A: replace(whole, checked=Mark(position=4, term=3))}) == Look(), "checked for another position"
+    assert look(READ, {A: whole}) == Look(ends={A: 9}, terms={A: 4})
+    assert look(READ, {A: replace(whole, cut=4)}) == Look(cuts={A: 4}, terms={A: 4})
+    assert look(READ, {A: SplitEnd(end=9, term=3)}) == Look(ends={A: 9}, terms={A: 3}), "the same leadership"
+    assert look(READ, {C: SplitEnd(end=9, term=8)}) == Look(ends={C: 9}, terms={C: 8}), "not read yet"
+
+
+def test_an_end_before_the_position_is_checked_in_any_leadership() -> None:
+    """Of a log that was cut, or of a transaction that is open: only the check can tell."""
+    mark = Mark(position=5, term=3)
+
+    assert look(READ, {A: SplitEnd(end=4, term=3)}) == Look()
+    assert look(READ, {A: SplitEnd(end=4, term=3, checked=mark)}) == Look(ends={A: 4}, terms={A: 3})
+    assert look(READ, {A: SplitEnd(end=4, term=3, checked=mark, cut=4)}) == Look(cuts={A: 4}, terms={A: 3})
+
+
+def test_what_was_confirmed_is_not_asked_again_until_it_moves() -> None:
+    known = {A: SplitEnd(end=5, term=4, checked=Mark(position=5, term=3)), B: SplitEnd(end=5, term=3)}
+    found = confirmed(READ, known)
+
+    after = with_confirmed(READ, found)
+    assert after.terms == {A: 4, B: 3}
+    assert look(after, {A: SplitEnd(end=7, term=4)}).ends == {A: 7}
+    moved = replace(READ, positions={A: 6, B: 5})
+    assert with_confirmed(moved, found) is moved
+    assert READ.terms == {A: 3, B: 3}

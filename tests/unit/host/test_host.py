@@ -176,3 +176,19 @@ def test_offsets_of_newer_software_and_of_other_sources_are_refused() -> None:
         stream_offset.from_json({"version": 99})
     with pytest.raises(CorruptDocumentError):
         stream_offset.from_json({"orders": {"0": 5}})
+
+
+def test_the_leadership_of_a_position_is_kept_with_the_position() -> None:
+    """Also when the state was made anew and gives the split out as a new one; not for another split by that name."""
+    held = StreamOffset(
+        epoch=1, parallelism=1, readers=(0,), owners={A: 0, B: 0}, positions={A: 9, B: 7}, terms={A: 4, B: 4}
+    )
+    held = replace(held, attributes={A: {"id": "first"}, B: {"id": "first"}})
+    same = {A: {"id": "first"}, B: {"id": "first"}}
+    anew = assignment(3, owners={A: 0, B: 0}, starts={A: 9, B: 3}, since={A: 3, B: 3}, attributes=same)
+    stays = assignment(3, owners={A: 0}, starts={A: 0}, since={A: 1}, attributes=same)
+    other = assignment(3, owners={A: 0}, starts={A: 9}, since={A: 3}, attributes={A: {"id": "second"}})
+
+    assert adopt(held, anew, host="0").terms == {A: 4}
+    assert adopt(held, stays, host="0").terms == {A: 4}
+    assert adopt(held, other, host="0").terms == {}

@@ -9,7 +9,6 @@ from balanced_source.documents import stream_offset
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.host import go_on, plan
 from balanced_source.host.micro_batch import advance, close, is_new, reachable
-from support.golden import FORMATS, OFFSET
 
 A, B, C = ("x", "t", 0), ("y", "t", 0), ("y", "t", 1)
 READ = StreamOffset(
@@ -80,8 +79,23 @@ def test_starts_that_a_former_version_repeated_are_not_read_again(follows: dict[
     assert {r.split_id for p in plan(old, after) for r in p.ranges} == ({C} if follows else set())
 
 
-def test_an_offset_that_closes_nothing_is_written_as_before() -> None:
-    made = FORMATS["stream-offset"]
+def test_the_closing_offset_is_read_back_as_it_was() -> None:
+    assert stored(close(READ)) == close(READ)
+    assert stored(close(close(READ))).closings == 2
 
-    assert stream_offset.FINISHED not in json.loads(made.encode(OFFSET))
-    assert made.decode(made.encode(close(OFFSET))) == close(OFFSET)
+
+def test_a_split_that_moves_takes_the_leadership_of_its_end() -> None:
+    base = replace(go_on(READ), terms={A: 3, B: 3})
+
+    assert advance(base, {A: 8, B: 4}, terms={A: 5, B: 5}).terms == {A: 5, B: 3}
+    assert advance(base, {A: 8, B: 4}).terms == {B: 3}, "brokers that do not say"
+
+
+def test_a_split_whose_log_was_cut_goes_back_and_reads_nothing_in_that_micro_batch() -> None:
+    base = replace(go_on(READ), terms={A: 3, B: 3})
+    back = advance(base, {A: 7, B: 4}, terms={A: 5}, cuts={A: 2})
+
+    assert (back.positions, back.terms) == ({A: 2, B: 4}, {A: 5, B: 3})
+    assert is_new(READ, back)
+    assert plan(stored(base), stored(back)) == ()
+    assert [r.start for p in plan(back, advance(back, {A: 6, B: 4})) for r in p.ranges] == [2]

@@ -89,6 +89,10 @@ def test_the_present_version_writes_its_golden_bytes(kind: str) -> None:
     [
         pytest.param("assignment", 2, {"alignment": None}, id="assignment without a group"),
         pytest.param("report", 3, {"problems": ()}, id="report without problems"),
+        pytest.param("stream-offset", 4, {"terms": {}, "closings": 0}, id="stream offset without terms"),
+        pytest.param(
+            "stream-offset", 3, {"terms": {}, "closings": 0, "source": ""}, id="stream offset without terms and source"
+        ),
         pytest.param("report", 2, {"problems": (), "alignment": None}, id="report without problems and group"),
     ],
 )

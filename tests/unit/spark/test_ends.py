@@ -9,6 +9,7 @@ import pytest
 from balanced_source.api import Problem, SplitId
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.errors import DiscoveryError
+from balanced_source.host.ends import Look
 from balanced_source_spark.ends import Ends
 from balanced_source_spark.options import Options
 from balanced_source_spark.planner import StreamPlanner
@@ -167,4 +168,4 @@ def test_a_silent_cluster_is_in_no_micro_batch(targets: dict[SplitId, int] | Non
     runtime = SimpleNamespace(newest_assignment=lambda **_: None)
     planner.__dict__.update(_ends=SimpleNamespace(silent=frozenset({B})), _runtime=runtime, _targets=targets)
 
-    assert planner._advanced(StreamOffset(positions={A: 0, B: 2}), {A: 7, B: 7}).positions == planned
+    assert planner._advanced(StreamOffset(positions={A: 0, B: 2}), Look(ends={A: 7, B: 7})).positions == planned

@@ -1,5 +1,7 @@
 """The planner under a query that dies at any step: every record once."""
 
+import threading
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -150,3 +152,74 @@ def test_unread_records_of_a_recreated_topic_are_named_and_counted(capsys: pytes
 
     assert query.planner._losses.total == 40
     assert "partition 0 from offset 10 to 29; partition 1 from offset 10 to 29" in capsys.readouterr().out
+
+
+SPLIT = ("c", "t", 0)
+
+
+@pytest.mark.parametrize("end", [20, 50], ids=["before the position", "beyond it"])
+def test_a_log_that_was_cut_ends_the_query_with_the_offsets_that_are_gone(end: int) -> None:
+    """By an unclean election or a restored disk; other records may have taken the offsets already."""
+    query = recreatable(OnDataLoss.FAIL)
+    read = query.records
+    query.admin.cut(SPLIT, 18, end=end)
+
+    with pytest.raises(FatalProblemError, match=r"truncated.*partition 0 from offset 18 to 29.*Set onDataLoss"):
+        query.trigger_until(lambda: query.records != read, "more records")
+    query.restart()
+    with pytest.raises(FatalProblemError, match="partition 0 from offset 18 to 29"):
+        query.trigger_until(lambda: query.records != read, "more records")
+    query.close()
+
+    assert query.records == read
+
+
+@pytest.mark.parametrize("end", [20, 50], ids=["before the position", "beyond it"])
+def test_with_consent_the_log_that_was_cut_is_read_from_there(end: int, capsys: pytest.CaptureFixture[str]) -> None:
+    query = recreatable(OnDataLoss.CONTINUE)
+    read = query.records
+    query.admin.cut(SPLIT, 18, end=end)
+
+    query.trigger_until(lambda: query.last.positions[SPLIT] == end, "the new records")
+    query.restart()
+    assert not query.trigger()
+    query.close()
+
+    assert query.records == read + Counter((SPLIT, "first", offset) for offset in range(18, end))
+    assert capsys.readouterr().out.count("partition 0 from offset 18 to 29") == 1, "said once"
+
+
+def test_a_new_leader_with_the_whole_log_is_read_on_and_checked_once() -> None:
+    query = recreatable(OnDataLoss.FAIL)
+    query.admin.term += 1
+    query.admin.answers_checks = False
+    query.broker.ends[SPLIT] = 35
+
+    assert not query.trigger(), "not before the log is known to be whole"
+    query.admin.answers_checks = True
+    query.trigger_until(lambda: query.last.positions[SPLIT] == 35, "the new records")
+    query.admin.answers_checks = False
+    query.broker.ends["c", "t", 1] = 31
+    query.trigger_until(lambda: query.last.positions["c", "t", 1] == 31, "the split that was idle at the check")
+    query.restart()
+    query.broker.ends[SPLIT] = 36
+    query.trigger_until(lambda: query.last.positions[SPLIT] == 36, "the next record, after a restart")
+    query.close()
+
+    assert query.records == all_of(query.broker)
+
+
+def test_a_query_that_ends_by_itself_waits_until_logs_are_known_to_be_whole() -> None:
+    query = recreatable(OnDataLoss.FAIL)
+    query.admin.term += 1
+    query.broker.ends[SPLIT] = 35
+    query.restart()
+    query.admin.answers_checks = False
+    threading.Timer(0.5, lambda: setattr(query.admin, "answers_checks", True)).start()
+    query.planner.prepareForTriggerAvailableNow()
+
+    while query.trigger():
+        pass
+    query.close()
+
+    assert query.records == all_of(query.broker)

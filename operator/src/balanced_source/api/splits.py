@@ -18,7 +18,8 @@ All ids of one source have the same length and the same type at each place, so t
 Position: TypeAlias = int | None
 """Where to go on reading: a number that only grows while the split is read (Kafka: the next offset).
 
-That it grows is relied upon: of two positions of one split the larger is the newer. None where it has no meaning.
+That it grows is relied upon: of two positions of one split the larger is the newer. It goes back only where a log was
+cut, in the stream offset of the host that reads it, which beats what others know. None where it has no meaning.
 """
 
 Json: TypeAlias = Any

@@ -15,9 +15,10 @@ from balanced_source.api import Json, Position, SplitId
 from balanced_source.documents import columns
 from balanced_source.errors import CorruptDocumentError, IncompatibleVersionError
 
-VERSION: Final = 4
-"""Version 2 added attributes, version 3 `maxRecordsPerReader`, version 4 `source`."""
+VERSION: Final = 5
+"""Version 2 added attributes, version 3 `maxRecordsPerReader`, version 4 `source`, version 5 `terms`."""
 
+_WITHOUT_TERMS: Final = 4
 _WITHOUT_SOURCE: Final = 3
 
 FINISHED: Final = "finished"
@@ -43,6 +44,9 @@ class StreamOffset:
             it is empty, and its progress ends the query. Each restart after that adds 1.
         source: namespace and name of the BalancedSource that the checkpoint belongs to; empty without one, and in
             offsets of older versions.
+        terms: split → number of the leadership under which its position was the end of its log, or before it; it grows
+            whenever the tail of the log may have been lost. Left out where brokers do not say, and of splits that
+            were not read yet.
     """
 
     epoch: int = 0
@@ -56,14 +60,16 @@ class StreamOffset:
     max_records_per_reader: int | None = None
     closings: int = 0
     source: str = ""
+    terms: Mapping[SplitId, int] = field(default_factory=dict)
 
 
 def to_json(offset: StreamOffset) -> dict[str, Json]:
     """For Spark; equal offsets give equal text. Written in the oldest version that can say it."""
     closings: dict[str, Json] = {FINISHED: offset.closings} if offset.closings else {}
     source: dict[str, Json] = {"source": offset.source} if offset.source else {}
+    terms: dict[str, Json] = {"terms": columns.encode_map(offset.terms)} if offset.terms else {}
     return {
-        "version": VERSION if source else _WITHOUT_SOURCE,
+        "version": VERSION if terms else _WITHOUT_TERMS if source else _WITHOUT_SOURCE,
         "epoch": offset.epoch,
         "parallelism": offset.parallelism,
         "readers": list(offset.readers),
@@ -75,6 +81,7 @@ def to_json(offset: StreamOffset) -> dict[str, Json]:
         "maxRecordsPerReader": offset.max_records_per_reader,
         **closings,
         **source,
+        **terms,
     }
 
 
@@ -101,6 +108,7 @@ def from_json(data: Mapping[str, Any]) -> StreamOffset:
             max_records_per_reader=data.get("maxRecordsPerReader"),
             closings=int(data.get(FINISHED, 0)),  # version 0.1.0 wrote `true`
             source=str(data.get("source", "")),
+            terms=columns.decode_map(data["terms"]) if version > _WITHOUT_TERMS else {},
         )
     except (KeyError, TypeError, ValueError) as error:
         raise CorruptDocumentError(f"no stream offset of this source: {error!r}") from error

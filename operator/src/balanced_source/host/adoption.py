@@ -22,6 +22,7 @@ def adopt(offset: StreamOffset, assignment: Assignment, *, host: str) -> StreamO
     """
     mine = owned_by(assignment, host)
     fresh = {s: _start(offset, assignment, s) for s in mine if not _goes_on(offset, assignment, s)}
+    positions = {s: fresh[s] if s in fresh else offset.positions[s] for s in mine}
     held = {**offset.retained, **offset.positions}
     retained = {s: held[s] for s in assignment.retained if s in held and s not in mine}
     return StreamOffset(
@@ -29,9 +30,14 @@ def adopt(offset: StreamOffset, assignment: Assignment, *, host: str) -> StreamO
         parallelism=assignment.parallelism,
         readers=tuple(readers_on(assignment, host)),
         owners=mine,
-        positions={s: fresh[s] if s in fresh else offset.positions[s] for s in mine},
+        positions=positions,
         starts=fresh,
         retained=retained,
+        terms={
+            s: term
+            for s, term in offset.terms.items()
+            if s in mine and positions[s] == offset.positions.get(s) and _is_same(offset, assignment, s)
+        },
         attributes={
             **{s: a for s, a in offset.attributes.items() if s in retained},
             **{s: a for s, a in assignment.attributes.items() if s in mine},

@@ -1,10 +1,23 @@
 """Relates what a broker says of the ends of splits to the splits that a query holds. Pure."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from balanced_source.api import IDENTITY, STOP, SplitId, is_other
 from balanced_source.documents.stream_offset import StreamOffset
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mark:
+    """States up to where a query has read a split, and in which state of the split's log.
+
+    Attributes:
+        position: first position that is not read.
+        term: see `StreamOffset.terms`; None: unknown.
+    """
+
+    position: int
+    term: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -14,10 +27,16 @@ class SplitEnd:
     Attributes:
         end: first position that cannot be read yet.
         identity: what tells the split from a former one with the same id; None: the broker does not say.
+        term: number of the leadership that says so; None: the broker does not say.
+        checked: the mark whose records the log still has, or had up to `cut`; None: nothing was checked.
+        cut: where the log was cut, if that is before the position of the checked mark.
     """
 
     end: int
     identity: str | None = None
+    term: int | None = None
+    checked: Mark | None = None
+    cut: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,28 +44,73 @@ class Look:
     """States what the ends mean for the splits of one stream offset.
 
     Attributes:
-        ends: how far each split can be read, at most to its stop; without splits whose end is unknown.
+        ends: how far each split can be read, at most to its stop; without splits of which that is unknown.
+        terms: leadership that says so, for the splits of which it is known.
         recreated: splits that were deleted, and whose ids other splits have now. Nothing of them can be read any more.
+        cuts: splits whose log was cut before their position → where. Other records have the offsets after it.
     """
 
     ends: Mapping[SplitId, int] = field(default_factory=dict)
+    terms: Mapping[SplitId, int] = field(default_factory=dict)
     recreated: frozenset[SplitId] = frozenset()
+    cuts: Mapping[SplitId, int] = field(default_factory=dict)
+
+    def unknown(self, base: StreamOffset) -> frozenset[SplitId]:
+        """Returns the splits of `base` of which nothing is known now."""
+        return frozenset(base.positions) - self.ends.keys() - self.recreated - self.cuts.keys()
+
+
+def marks(base: StreamOffset) -> dict[SplitId, Mark]:
+    """Returns where each split of `base` is read up to."""
+    return {s: Mark(position=p or 0, term=base.terms.get(s)) for s, p in base.positions.items()}
+
+
+def needs_check(mark: Mark, answer: SplitEnd) -> bool:
+    """Returns whether a log may have been cut before `mark`: it ends before it, or has had other leaders since."""
+    return answer.end < mark.position or (mark.term is not None and answer.term not in (None, mark.term))
 
 
 def look(base: StreamOffset, known: Mapping[SplitId, SplitEnd]) -> Look:
     """Returns what the ends mean for the splits of `base`.
 
     Identities and stops are those of the offset in use. The newest assignment may be another epoch: it waits while
-    executors start, and gives other identities to the same ids.
+    executors start, and gives other identities to the same ids. An answer that had to be checked and was not, or for
+    another position, counts as no answer.
     """
     ends: dict[SplitId, int] = {}
+    terms: dict[SplitId, int] = {}
+    cuts: dict[SplitId, int] = {}
     recreated = set()
-    for split_id in base.positions:
+    for split_id, mark in marks(base).items():
         if (answer := known.get(split_id)) is None:
             continue
         attributes = base.attributes.get(split_id, {})
         if is_other(attributes, {} if answer.identity is None else {IDENTITY: answer.identity}):
             recreated.add(split_id)
+        elif needs_check(mark, answer) and answer.checked != mark:
+            continue
+        elif answer.cut is not None and answer.cut < mark.position:
+            cuts[split_id] = answer.cut
         else:
             ends[split_id] = min(answer.end, int(attributes.get(STOP, answer.end)))
-    return Look(ends=ends, recreated=frozenset(recreated))
+        if answer.term is not None and split_id not in recreated:
+            terms[split_id] = answer.term
+    return Look(ends=ends, terms=terms, recreated=frozenset(recreated), cuts=cuts)
+
+
+def confirmed(base: StreamOffset, known: Mapping[SplitId, SplitEnd]) -> dict[SplitId, tuple[Mark, int]]:
+    """Returns marks of `base` whose logs were found whole, with the newer leadership under which they were."""
+    return {
+        split_id: (mark, answer.term)
+        for split_id, mark in marks(base).items()
+        if (answer := known.get(split_id)) is not None
+        and answer.checked == mark
+        and answer.cut is None
+        and answer.term is not None
+    }
+
+
+def with_confirmed(base: StreamOffset, found: Mapping[SplitId, tuple[Mark, int]]) -> StreamOffset:
+    """Returns `base` in the leaderships in which its marks were confirmed, so that none is checked twice."""
+    newer = {s: found[s][1] for s, mark in marks(base).items() if s in found and found[s][0] == mark}
+    return replace(base, terms={**base.terms, **newer}) if newer else base

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 
 from balanced_source.api import SplitId
 from balanced_source.documents.stream_offset import StreamOffset
@@ -31,10 +32,32 @@ def reachable(
 
 
 def advance(
-    base: StreamOffset, positions: Mapping[SplitId, int], *, max_records_per_reader: int | None = None
+    base: StreamOffset,
+    positions: Mapping[SplitId, int],
+    *,
+    terms: Mapping[SplitId, int] = MappingProxyType({}),
+    cuts: Mapping[SplitId, int] = MappingProxyType({}),
+    max_records_per_reader: int | None = None,
 ) -> StreamOffset:
-    """Returns the end of a micro-batch that reads the splits of `base` up to `positions`."""
-    return replace(base, positions=dict(positions), max_records_per_reader=max_records_per_reader)
+    """Returns the end of a micro-batch that reads the splits of `base` up to `positions`.
+
+    Args:
+        base: offset from which the micro-batch continues.
+        positions: how far each split is read.
+        terms: leadership under which the ends were said, see `StreamOffset.terms`.
+        cuts: splits whose log was cut before their position. They go back to the cut, and the next micro-batch reads
+            the records that are there now.
+        max_records_per_reader: see `StreamOffset`.
+    """
+    reached = {**positions, **cuts}
+    moved = {s for s, p in reached.items() if p != (base.positions[s] or 0)}
+    kept = {s: term for s, term in base.terms.items() if s in reached and s not in moved}
+    return replace(
+        base,
+        positions=reached,
+        terms={**kept, **{s: terms[s] for s in moved if s in terms}},
+        max_records_per_reader=max_records_per_reader,
+    )
 
 
 def is_new(begin: StreamOffset, end: StreamOffset) -> bool:

@@ -33,7 +33,7 @@ def plan(start: StreamOffset, end: StreamOffset) -> tuple[ReaderPlan, ...]:
     ranges: dict[int, list[SplitRange]] = {}
     for split_id, to in end.positions.items():
         begin = _begin(start, end, split_id)
-        if begin != to:
+        if (begin or 0) < (to or 0):  # a log that was cut lets reading go back; the records after it come later
             identity = end.attributes.get(split_id, {}).get(IDENTITY)
             piece = SplitRange(split_id=split_id, start=begin, end=to, identity=identity)
             ranges.setdefault(end.owners[split_id], []).append(piece)

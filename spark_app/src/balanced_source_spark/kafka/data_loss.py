@@ -6,7 +6,7 @@ from typing import Any, Protocol
 import structlog
 
 from balanced_source.api import Problem, ProblemKey, SplitId
-from balanced_source.connectors.kafka import Gap, KafkaCluster, OnDataLoss, SkipCounter, topic_recreated
+from balanced_source.connectors.kafka import Gap, KafkaCluster, OnDataLoss, SkipCounter, log_truncated, topic_recreated
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.errors import DiscoveryError
 from balanced_source.host import ReaderPlan
@@ -62,10 +62,10 @@ class LossCounter:
 
 
 class LossProblems:
-    """Reports records that are gone because a topic was deleted and created again. Used by the planning thread.
+    """Reports records that are gone: of recreated topics, and of logs that were truncated. Used by the planning thread.
 
     Args:
-        problems: gets one problem per topic, and ends the query for it where nobody else can act.
+        problems: gets one problem per kind and topic, and ends the query for it where nobody else can act.
         losses: counts what is skipped.
     """
 
@@ -73,7 +73,7 @@ class LossProblems:
         self._problems = problems
         self._losses = losses
         self._before: Mapping[SplitId, int] = {}
-        self._reported: frozenset[tuple[str, str]] = frozenset()
+        self._reported: dict[tuple[str, str, str], OnDataLoss] = {}
 
     def note(self, base: StreamOffset, seen: Look, settings: Mapping[str, Any]) -> None:
         """Take note of what the ends say of the splits of `base`.
@@ -81,25 +81,39 @@ class LossProblems:
         Raises:
             FatalProblemError: records are gone, the policy is Fail, and there is no operator to report it.
         """
-        topics = frozenset((str(s[0]), str(s[1])) for s in seen.recreated)
-        for topic in self._reported - topics:
-            self._problems.set_problem(_key(topic), None)
-        for topic in topics - self._reported:
-            self._report(topic, base, seen, settings)
-        self._reported = topics
-        if topics:
+        gone = {**_by_topic("recreated", seen.recreated), **_by_topic("truncated", seen.cuts)}
+        policy = policy_of(settings)
+        for key in [k for k, told in self._reported.items() if told is OnDataLoss.FAIL and k not in gone]:
+            self._problems.set_problem(key, None)  # with consent, it stays as the record of what is missing
+            del self._reported[key]
+        for key, split_ids in gone.items():
+            if self._reported.get(key) is not policy:
+                self._report(key, self._gaps(base, seen, split_ids), policy)
+        if gone:
             self._problems.check_problems()
         else:
             self._before = seen.ends
 
-    def _report(self, topic: tuple[str, str], base: StreamOffset, seen: Look, settings: Mapping[str, Any]) -> None:
-        gone = sorted(s for s in seen.recreated if (s[0], s[1]) == topic)
-        gaps = [Gap(partition=int(s[2]), start=base.positions[s] or 0, end=self._before.get(s)) for s in gone]
-        policy = policy_of(settings)
-        self._problems.set_problem(_key(topic), topic_recreated(*topic, gaps, policy))
-        if policy is OnDataLoss.CONTINUE:
+    def _gaps(self, base: StreamOffset, seen: Look, split_ids: list[SplitId]) -> list[Gap]:
+        held = {s: base.positions[s] or 0 for s in split_ids}
+        return [
+            Gap(partition=int(s[2]), start=seen.cuts[s], end=held[s])
+            if s in seen.cuts
+            else Gap(partition=int(s[2]), start=held[s], end=self._before.get(s))
+            for s in split_ids
+        ]
+
+    def _report(self, key: tuple[str, str, str], gaps: list[Gap], policy: OnDataLoss) -> None:
+        kind, cluster, topic = key
+        made = topic_recreated if kind == "recreated" else log_truncated
+        self._problems.set_problem(key, made(cluster, topic, gaps, policy))
+        self._reported[key] = policy
+        if policy is OnDataLoss.CONTINUE and kind == "recreated":
             self._losses.add(sum(gap.size for gap in gaps))
 
 
-def _key(topic: tuple[str, str]) -> ProblemKey:
-    return ("recreated", *topic)
+def _by_topic(kind: str, split_ids: Iterable[SplitId]) -> dict[tuple[str, str, str], list[SplitId]]:
+    found: dict[tuple[str, str, str], list[SplitId]] = {}
+    for split_id in sorted(split_ids):
+        found.setdefault((kind, str(split_id[0]), str(split_id[1])), []).append(split_id)
+    return found

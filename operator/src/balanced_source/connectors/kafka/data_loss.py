@@ -86,3 +86,20 @@ def topic_recreated(cluster: str, topic: str, gaps: list[Gap], policy: OnDataLos
         case OnDataLoss.CONTINUE:
             advice = "The new topic is read from its start (onDataLoss: Continue)"
     return Problem(reason="TopicRecreated", message=what + advice, scope=cluster, is_fatal=policy is OnDataLoss.FAIL)
+
+
+def log_truncated(cluster: str, topic: str, gaps: list[Gap], policy: OnDataLoss) -> Problem:
+    """Returns the problem of partitions whose logs were cut before the offsets that were read."""
+    what = (
+        f"cluster {cluster}: the log of topic {topic} was truncated, by an unclean leader election or a restored disk. "
+        f"Records that were read are gone from it, and others take their offsets: {listed(gaps)}. "
+    )
+    match policy:
+        case OnDataLoss.FAIL:
+            advice = (
+                "Reading of these partitions has stopped. Set onDataLoss to Continue (without an operator: "
+                "failOnDataLoss to false) to read what is there now from the first of these offsets"
+            )
+        case OnDataLoss.CONTINUE:
+            advice = "What is there now is read from the first of these offsets (onDataLoss: Continue)"
+    return Problem(reason="LogTruncated", message=what + advice, scope=cluster, is_fatal=policy is OnDataLoss.FAIL)

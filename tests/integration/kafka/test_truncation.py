@@ -1,0 +1,97 @@
+"""A broker comes back with an older disk: the log is cut below the position, and soon longer than before."""
+
+import shutil
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from balanced_source.host.ends import Mark
+from balanced_source_adapters.kafka_log_check import find_cuts
+from support.queries import Collector, start, wait_failed, wait_rows
+from testbed.kafka import KafkaCluster
+
+TOPIC = "restored"
+
+
+class OldDisk:
+    """A broker whose disk is kept as it was after 70 of 100 records."""
+
+    def __init__(self, folder: Path) -> None:
+        self.cluster = KafkaCluster("restored", folder)
+        self._folder = folder
+
+    def start(self) -> None:
+        self.cluster.start()
+        self.cluster.admin.create_topic(TOPIC)
+        self.cluster.admin.produce(TOPIC, [b"old"] * 70)
+        self.cluster.stop()
+        shutil.copytree(self._log, self._folder / "copy")
+        self.cluster.start()
+        self.cluster.admin.produce(TOPIC, [b"old"] * 30)
+
+    def restore(self, *, new: int) -> None:
+        """The disk is the old one again, and gets new records."""
+        self.cluster.stop()
+        shutil.rmtree(self._log)
+        shutil.copytree(self._folder / "copy", self._log)
+        self.cluster.start()
+        assert self.cluster.admin.offsets(TOPIC) == {0: (0, 70)}
+        self.cluster.admin.produce(TOPIC, [b"new"] * new)
+
+    @property
+    def _log(self) -> Path:
+        return next(self._folder.rglob(f"{TOPIC}-0"))
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[OldDisk]:
+    made = OldDisk(tmp_path / "brokers")
+    made.start()
+    yield made
+    made.cluster.end(None)
+
+
+@pytest.mark.parametrize("new", [10, 50], ids=["shorter than the position", "longer"])
+def test_a_log_that_was_cut_ends_the_query_and_is_read_from_there_with_consent(
+    spark: SparkSession, disk: OldDisk, tmp_path: Path, new: int
+) -> None:
+    options = {"kafka.bootstrap.servers": disk.cluster.bootstrap, "subscribe": TOPIC, "startingOffsets": "earliest"}
+    sink = Collector()
+    query = start(spark, sink, tmp_path / "ck", **options)
+    wait_rows(query, sink, 100)
+    disk.restore(new=new)
+
+    reason = wait_failed(query, timeout=120)
+
+    assert "partition 0 from offset 70 to 99" in reason
+    assert "failOnDataLoss to false" in reason
+    assert len(sink.rows) == 100
+    after = start(spark, sink, tmp_path / "ck", **options, failOnDataLoss="false")
+    try:
+        wait_rows(after, sink, 100 + new)
+    finally:
+        after.stop()
+    assert Counter((bytes(row.value), row.offset) for row in sink.rows) == Counter(
+        [(b"old", offset) for offset in range(100)] + [(b"new", offset) for offset in range(70, 70 + new)]
+    )
+
+
+def test_logs_are_checked_by_leader_epoch_and_by_their_end(disk: OldDisk) -> None:
+    """Restarts alone, which change the epoch too, leave a log whole."""
+    config, split = {"bootstrap.servers": disk.cluster.bootstrap}, ("c", TOPIC, 0)
+    read = Mark(position=100, term=2)
+    disk.cluster.stop()
+    disk.cluster.start()
+    assert find_cuts(config, {split: read}) == {split: None}
+
+    disk.restore(new=10)
+
+    assert find_cuts(config, {split: read}) == {split: 70}
+    assert find_cuts(config, {split: Mark(position=100)}) == {split: 80}, "without an epoch, by its end"
+    assert find_cuts(config, {split: Mark(position=70, term=2)}) == {split: None}
+    disk.cluster.admin.produce(TOPIC, [b"new"] * 40)
+    assert find_cuts(config, {split: read}) == {split: 70}
+    assert find_cuts({"bootstrap.servers": "127.0.0.1:1"}, {split: read}, timeout=0.5) == {}

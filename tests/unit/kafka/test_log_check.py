@@ -1,0 +1,85 @@
+"""Which logs are checked before an end counts, over a stand-in for the client."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pytest
+from confluent_kafka import KafkaError, KafkaException
+
+from balanced_source.api import SplitId
+from balanced_source.connectors.kafka import KafkaCluster
+from balanced_source.host.ends import Mark, SplitEnd
+from balanced_source_adapters import kafka_admin
+from balanced_source_adapters.kafka_admin import KafkaAdmin
+from balanced_source_adapters.kafka_client import Tail
+
+A: SplitId = ("c", "t", 0)
+CLUSTER = KafkaCluster(name="c", bootstrap_servers="nowhere:1")
+READ = Mark(position=5, term=3)
+
+
+class Client:
+    """Answers one tail for every partition."""
+
+    def __init__(self, offset: int, leader_epoch: int | None) -> None:
+        self._tail = Tail(offset=offset, leader_epoch=leader_epoch)
+
+    def tails(self, split_ids: Iterable[SplitId]) -> dict[SplitId, Tail]:
+        return dict.fromkeys(split_ids, self._tail)
+
+    def topic_ids(self, names: Iterable[str]) -> dict[str, str]:
+        return dict.fromkeys(names, "id")
+
+
+def ends(monkeypatch: pytest.MonkeyPatch, client: Client, mark: Mark, cut: int | Exception | None) -> SplitEnd:
+    asked: list[Mapping[SplitId, Mark]] = []
+
+    def find_cuts(_config: Mapping[str, Any], marks: Mapping[SplitId, Mark]) -> dict[SplitId, int | None]:
+        asked.append(marks)
+        if isinstance(cut, Exception):
+            raise cut
+        return dict.fromkeys(marks, cut)
+
+    monkeypatch.setattr(kafka_admin, "find_cuts", find_cuts)
+    monkeypatch.setattr(KafkaAdmin, "_client", lambda *_: client)
+    answer = KafkaAdmin().ends(CLUSTER, [A], {A: mark})[A]
+    assert (answer.checked is not None) <= (asked == [{A: mark}])
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("client", "mark"),
+    [
+        pytest.param(Client(9, 3), READ, id="the same leadership"),
+        pytest.param(Client(9, None), READ, id="a broker that does not say"),
+        pytest.param(Client(9, 7), Mark(position=5), id="a split that was not read yet"),
+        pytest.param(Client(9, 2), READ, id="a leader of former times"),
+        pytest.param(Client(3, 2), READ, id="a leader of former times, and its old end"),
+    ],
+)
+def test_no_log_is_checked(monkeypatch: pytest.MonkeyPatch, client: Client, mark: Mark) -> None:
+    assert ends(monkeypatch, client, mark, cut=1).checked is None
+
+
+@pytest.mark.parametrize("cut", [None, 2])
+@pytest.mark.parametrize(
+    ("client", "mark"),
+    [
+        pytest.param(Client(9, 4), READ, id="another leader"),
+        pytest.param(Client(4, 3), READ, id="the same, with an end before the position"),
+        pytest.param(Client(4, None), READ, id="an end before the position, of a broker that does not say"),
+        pytest.param(Client(4, 7), Mark(position=5), id="an end before a position of unknown leadership"),
+    ],
+)
+def test_a_log_that_may_have_been_cut_is_checked(
+    monkeypatch: pytest.MonkeyPatch, client: Client, mark: Mark, cut: int | None
+) -> None:
+    answer = ends(monkeypatch, client, mark, cut)
+
+    assert (answer.checked, answer.cut) == (mark, cut)
+
+
+def test_a_check_that_fails_leaves_the_answer_unchecked(monkeypatch: pytest.MonkeyPatch) -> None:
+    error = KafkaException(KafkaError(KafkaError._INVALID_ARG))
+
+    assert ends(monkeypatch, Client(9, 4), READ, error) == SplitEnd(end=9, identity="id", term=4)
