@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from pyspark.sql.streaming.datasource import ReadAllAvailable
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit
 
 from balanced_source.api import SplitId
 from balanced_source.connectors.kafka import KafkaCluster, KafkaSource
@@ -22,6 +22,7 @@ from balanced_source_spark.host_runtime import HostRuntime
 from balanced_source_spark.options import Options
 from balanced_source_spark.partition import ReaderPartition
 from balanced_source_spark.planner import StreamPlanner
+from balanced_source_spark.stream_reader import UNLIMITED
 from support.world import Broker
 from testbed.waiting import wait_until
 
@@ -117,14 +118,19 @@ class PlannedQuery:
         self.planner.stop()
         self.start()
 
-    def trigger(self, *, die: str | None = None) -> bool:
+    def once(self) -> bool:
+        """Runs the micro-batch of ``trigger(once=True)``."""
+        return self.trigger(limit=ReadAllAvailable())
+
+    def trigger(self, *, die: str | None = None, limit: ReadLimit = UNLIMITED) -> bool:
         """Runs one micro-batch if there is any; returns whether there was.
 
         Args:
+            limit: what Spark passes.
             die: the driver dies when the offset is `LOGGED`, or when the records are `DELIVERED`, and comes back.
         """
         start = self.offsets[-1] if self.offsets else self.planner.initialOffset()
-        end = self.planner.latestOffset(start, ReadAllAvailable())
+        end = self.planner.latestOffset(start, limit)
         if end == start:
             return False
         self.offsets.append(end)

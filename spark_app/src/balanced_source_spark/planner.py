@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql.datasource import InputPartition
-from pyspark.sql.streaming.datasource import ReadLimit
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit
 
 from balanced_source.api import MAX_WATERMARK, SplitId
 from balanced_source.connectors.kafka import OnDataLoss, ReadLimits
@@ -67,6 +67,7 @@ class StreamPlanner:
     def __init__(self, options: Options) -> None:
         self._options = options
         self._targets: dict[SplitId, int] | None = None
+        self._is_single = False
         self._has_closed = False
         self._base = StreamOffset()
         self._confirmed: dict[SplitId, tuple[Mark, int]] = {}
@@ -151,6 +152,9 @@ class StreamPlanner:
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         begin = self._own(start)
+        if isinstance(limit, ReadAllAvailable) and self._targets is None:  # trigger(once=True), see the stream reader
+            self._is_single = True
+            self.prepareForTriggerAvailableNow()
         self._runtime.committed(begin)
         self._commit_to_group(begin)
         if self._targets is not None and not self._runtime.wait_until_assigned(timeout=self._options.start_timeout):
@@ -246,9 +250,14 @@ class StreamPlanner:
         # A query that ends by itself would end without the records of a silent split: it waits, and fails in words.
         held = {s: p or 0 for s, p in base.positions.items()}
         free = reachable(base, seen.ends, targets=self._targets, silent=self._ends.silent)
+        if self._is_single:  # there is no second micro-batch for what limits or the alignment leave
+            return self._ended(base, seen, free)
         admitted = self._aligner.cap(held, free) if self._aligner is not None else free
         aligned = {s: max(p, admitted.get(s, 0)) for s, p in held.items()}
         positions = self._admission.cap(held, aligned, self._limits(), may_wait=self._targets is None)
+        return self._ended(base, seen, positions)
+
+    def _ended(self, base: StreamOffset, seen: Look, positions: Mapping[SplitId, int]) -> StreamOffset:
         return advance(
             base,
             positions,

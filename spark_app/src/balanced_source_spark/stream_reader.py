@@ -6,17 +6,20 @@ its clients of brokers and of the API server, is loaded when planning begins.
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
-from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailableNow
+from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 
 from balanced_source_spark.options import Options, client_id
 from balanced_source_spark.task_reader import TaskReader
 
 if TYPE_CHECKING:
     from balanced_source_spark.planner import StreamPlanner
+
+UNLIMITED: Final = ReadMaxRows(2**63 - 1)
+"""The limits of a source are applied by the planner."""
 
 
 def task_reader(options: Options) -> partial[TaskReader]:
@@ -48,6 +51,13 @@ class BalancedStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def initialOffset(self) -> dict[str, Any]:
         return self._planner.initialOffset()
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        """Return a limit that Spark passes in every micro-batch but that of ``trigger(once=True)``.
+
+        That one tells itself by asking for everything: it has no other sign, and must wait for assignment and ends.
+        """
+        return UNLIMITED
 
     def prepareForTriggerAvailableNow(self) -> None:
         self._planner.prepareForTriggerAvailableNow()

@@ -20,7 +20,7 @@ from balanced_source_spark.kafka.readers import read_ranges
 from balanced_source_spark.kafka.rotation import read_with_newest
 from balanced_source_spark.kafka.same_topics import SameTopics
 from balanced_source_spark.kafka.settings import STALL, RangeReaderSettings, consumer_config
-from balanced_source_spark.kafka.skipping import existing, policy_of, task_admin
+from balanced_source_spark.kafka.skipping import policy_of, read_what_is_left, task_admin
 from balanced_source_spark.partition import ReaderPartition
 
 
@@ -66,9 +66,9 @@ class TaskReader:
         topics = SameTopics(cluster=cluster.name, ids=partial(admin.topic_ids, cluster), policy=policy)
 
         def read(kept: Sequence[SplitRange]) -> Iterator[pa.RecordBatch]:
-            if policy is OnDataLoss.CONTINUE:
-                kept = existing(kept, admin.begins(cluster, [piece.split_id for piece in kept]))
-            return read_ranges(kept, settings)
+            if policy is OnDataLoss.FAIL:
+                return read_ranges(kept, settings)
+            return read_what_is_left(kept, settings, begins=partial(admin.begins, cluster), read=read_ranges)
 
         yield from topics.read(ranges, read)
 

@@ -1,5 +1,7 @@
 """Topics that are deleted, and created anew under the same name: another thing, never read with old offsets."""
 
+from typing import Any
+
 import pytest
 
 from balanced_source.connectors.kafka import OnDataLoss, SkipCounter
@@ -118,10 +120,16 @@ def test_an_unknown_id_is_no_reason_to_start_over() -> None:
 def test_skipped_offsets_are_counted_once() -> None:
     counter, a, b = SkipCounter(), T[0], T[1]
 
-    assert counter.note({a: (5, 20), b: (0, 3)}, {a: 12, b: 0}) == 7
-    assert counter.note({a: (5, 20), b: (0, 3)}, {a: 12, b: 0}) == 0, "a replay of the same micro-batch"
-    assert counter.note({a: (20, 30), b: (3, 9)}, {a: 25, b: 100}) == 5 + 6
-    assert counter.note({("c", "gone", 0): (1, 2)}, {}) == 0
+    def note(ranges: Any, begins: Any) -> list[str]:
+        return list(map(str, counter.note(ranges, begins)))
+
+    assert note({a: (5, 20), b: (0, 3)}, {a: 12, b: 0}) == ["topic t partition 0 from offset 5 to 11"]
+    assert note({a: (5, 20), b: (0, 3)}, {a: 12, b: 0}) == [], "a replay of the same micro-batch"
+    assert note({a: (20, 30), b: (3, 9)}, {a: 25, b: 100}) == [
+        "topic t partition 0 from offset 20 to 24",
+        "topic t partition 1 from offset 3 to 8",
+    ]
+    assert note({("c", "gone", 0): (1, 2)}, {}) == []
     assert counter.total == 18
 
 

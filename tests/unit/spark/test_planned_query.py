@@ -223,3 +223,18 @@ def test_a_query_that_ends_by_itself_waits_until_logs_are_known_to_be_whole() ->
     query.close()
 
     assert query.records == all_of(query.broker)
+
+
+@pytest.mark.parametrize("limit", [None, 3])
+def test_a_query_that_is_triggered_once_reads_all_that_is_there(limit: int | None) -> None:
+    """It waits for the assignment and for all ends. Limits would leave records that nobody comes back for."""
+    query = over_clusters(3, limit, is_bounded=False)
+
+    assert query.once()
+    assert query.records == all_of(query.broker)
+    query.restart()
+    query.broker.ends["c1", "t", 1] += 4
+    assert query.once()
+    query.close()
+
+    assert query.records == all_of(query.broker)

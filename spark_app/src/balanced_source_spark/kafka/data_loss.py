@@ -6,7 +6,15 @@ from typing import Any, Protocol
 import structlog
 
 from balanced_source.api import Problem, ProblemKey, SplitId
-from balanced_source.connectors.kafka import Gap, KafkaCluster, OnDataLoss, SkipCounter, log_truncated, topic_recreated
+from balanced_source.connectors.kafka import (
+    Gap,
+    KafkaCluster,
+    OnDataLoss,
+    SkipCounter,
+    listed,
+    log_truncated,
+    topic_recreated,
+)
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.errors import DiscoveryError
 from balanced_source.host import ReaderPlan
@@ -58,7 +66,12 @@ class LossCounter:
                 log.warning("cannot count skipped offsets now", cluster=name, error=str(error))
                 continue
             if skipped:
-                log.warning("records are gone before they were read; skipped", cluster=name, offsets=skipped)
+                log.warning(
+                    "records were deleted before they were read, and are skipped",
+                    cluster=name,
+                    offsets=sum(gap.size for gap in skipped),
+                    gaps=listed(skipped),
+                )
 
 
 class LossProblems:

@@ -1,22 +1,35 @@
 """``onDataLoss: Continue`` in a task: ranges without what does not exist any more.
 
 What a micro-batch reads is in the offset log and cannot change, so a range whose beginning was deleted in between
-would fail at every replay. Hence tasks look at what there is before they read.
+would fail at every replay. Hence tasks look at what there is before they read, and once more whenever retention was
+faster than that look.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
 
 from balanced_source.api import SplitId
-from balanced_source.connectors.kafka import OnDataLoss
+from balanced_source.connectors.kafka import Gap, OnDataLoss, listed
 from balanced_source.host import SplitRange
 from balanced_source_adapters.mounted_secrets import MountedSecrets
+from balanced_source_spark.kafka.settings import OffsetsLostError, RangeReaderSettings
+from balanced_source_spark.kafka.task_log import tell
 
 if TYPE_CHECKING:
     from balanced_source_adapters.kafka_admin import KafkaAdmin
+
+_PROGRESS: Final = ("topic", "partition", "offset")
+"""Columns that say how far ranges are read."""
+
+Begins = Callable[[Collection[SplitId]], Mapping[SplitId, int]]
+"""First offset of each partition that exists. Raises DiscoveryError."""
+
+Read = Callable[[Sequence[SplitRange], RangeReaderSettings], Iterator[pa.RecordBatch]]
 
 
 def policy_of(settings: Mapping[str, Any]) -> OnDataLoss:
@@ -28,6 +41,69 @@ def existing(ranges: Sequence[SplitRange], begins: Mapping[SplitId, int]) -> lis
     """The ranges without what lies before the first offset, or is in partitions that do not exist any more."""
     kept = [replace(r, start=max(int(r.start or 0), begins[r.split_id])) for r in ranges if r.split_id in begins]
     return [r for r in kept if int(r.start or 0) < int(r.end or 0)]
+
+
+def read_what_is_left(
+    ranges: Sequence[SplitRange], settings: RangeReaderSettings, *, begins: Begins, read: Read
+) -> Iterator[pa.RecordBatch]:
+    """All records of the ranges that still exist, each once. Says which do not.
+
+    Raises:
+        OffsetsLostError: offsets are gone, and not by retention.
+        DiscoveryError: the cluster does not say what there is.
+    """
+    columns = (*settings.columns, *(name for name in _PROGRESS if name not in settings.columns))
+    left = _left(ranges, begins)
+    while left:
+        progress = _Progress(left)
+        try:
+            for batch in read(left, replace(settings, columns=columns)):
+                progress.note(batch)
+                yield batch.select(list(settings.columns))
+        except OffsetsLostError:
+            unread = progress.unread()
+            left = _left(unread, begins)
+            if left == unread:
+                raise  # there is nothing new to skip
+        else:
+            return
+
+
+def _left(ranges: Sequence[SplitRange], begins: Begins) -> list[SplitRange]:
+    first = begins([piece.split_id for piece in ranges])
+    if skipped := [gap for piece in ranges if (gap := _skipped(piece, first)).size]:
+        tell("warning", f"records were deleted before they were read, and are skipped: {listed(skipped)}")
+    return existing(ranges, first)
+
+
+def _skipped(piece: SplitRange, begins: Mapping[SplitId, int]) -> Gap:
+    """What is gone of a range: all of it with its partition."""
+    _, topic, partition = piece.split_id
+    end = int(piece.end or 0)
+    return Gap(
+        topic=str(topic),
+        partition=int(partition),
+        start=int(piece.start or 0),
+        end=min(begins.get(piece.split_id, end), end),
+    )
+
+
+class _Progress:
+    """How far ranges are read."""
+
+    def __init__(self, ranges: Sequence[SplitRange]) -> None:
+        self._ranges = {(str(piece.split_id[1]), int(piece.split_id[2])): piece for piece in ranges}
+
+    def note(self, batch: pa.RecordBatch) -> None:
+        """These rows are delivered."""
+        table = pa.Table.from_batches([batch.select(list(_PROGRESS))])
+        for row in table.group_by(["topic", "partition"]).aggregate([("offset", "max")]).to_pylist():
+            key = (row["topic"], row["partition"])
+            self._ranges[key] = replace(self._ranges[key], start=row["offset_max"] + 1)
+
+    def unread(self) -> list[SplitRange]:
+        """What is not delivered yet."""
+        return [piece for piece in self._ranges.values() if int(piece.start or 0) < int(piece.end or 0)]
 
 
 @cache

@@ -1,7 +1,14 @@
 """Kafka: one cluster or many."""
 
 from balanced_source.connectors.kafka.cluster import KafkaCluster
-from balanced_source.connectors.kafka.data_loss import Gap, OnDataLoss, SkipCounter, log_truncated, topic_recreated
+from balanced_source.connectors.kafka.data_loss import (
+    Gap,
+    OnDataLoss,
+    SkipCounter,
+    listed,
+    log_truncated,
+    topic_recreated,
+)
 from balanced_source.connectors.kafka.java_properties import translated
 from balanced_source.connectors.kafka.limits import ReadLimits, admit
 from balanced_source.connectors.kafka.offsets import (
@@ -64,6 +71,7 @@ __all__ = [
     "check_properties",
     "check_reserved",
     "is_secret",
+    "listed",
     "log_truncated",
     "resolve_start",
     "resolve_stop",

@@ -18,26 +18,6 @@ class OnDataLoss(enum.Enum):
     CONTINUE = "Continue"
 
 
-class SkipCounter:
-    """Counts offsets that were planned and do not exist any more, each of them once."""
-
-    def __init__(self) -> None:
-        self._upto: dict[SplitId, int] = {}
-        self.total = 0
-
-    def note(self, ranges: Mapping[SplitId, tuple[int, int]], begins: Mapping[SplitId, int]) -> int:
-        """Offsets of these ranges (start, end) that lie before what there is, and were not counted before."""
-        fresh = 0
-        for split_id, (start, end) in ranges.items():
-            gone = min(begins.get(split_id, start), end)
-            known = max(start, self._upto.get(split_id, start))
-            if gone > known:
-                fresh += gone - known
-                self._upto[split_id] = gone
-        self.total += fresh
-        return fresh
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gap:
     """States which records of a partition cannot be read any more.
@@ -46,20 +26,43 @@ class Gap:
         partition: its number.
         start: first offset.
         end: first offset after the gap; None: unknown.
+        topic: its topic, where the text around it does not name it.
     """
 
     partition: int
     start: int
     end: int | None = None
+    topic: str = ""
 
     def __str__(self) -> str:
         upto = "on" if self.end is None else f"to {self.end - 1}"
-        return f"partition {self.partition} from offset {self.start} {upto}"
+        topic = f"topic {self.topic} " if self.topic else ""
+        return f"{topic}partition {self.partition} from offset {self.start} {upto}"
 
     @property
     def size(self) -> int:
         """Offsets in the gap, as far as its end is known."""
         return 0 if self.end is None else max(0, self.end - self.start)
+
+
+class SkipCounter:
+    """Counts offsets that were planned and do not exist any more, each of them once."""
+
+    def __init__(self) -> None:
+        self._upto: dict[SplitId, int] = {}
+        self.total = 0
+
+    def note(self, ranges: Mapping[SplitId, tuple[int, int]], begins: Mapping[SplitId, int]) -> list[Gap]:
+        """Return what of these ranges (start, end) lies before what there is, and was not counted before."""
+        fresh = []
+        for split_id, (start, end) in ranges.items():
+            gone = min(begins.get(split_id, start), end)
+            known = max(start, self._upto.get(split_id, start))
+            if gone > known:
+                fresh.append(Gap(topic=str(split_id[1]), partition=int(split_id[2]), start=known, end=gone))
+                self._upto[split_id] = gone
+        self.total += sum(gap.size for gap in fresh)
+        return fresh
 
 
 def listed(gaps: list[Gap]) -> str:
