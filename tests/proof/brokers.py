@@ -10,7 +10,7 @@ from typing import Any, Final, TypeAlias
 from balanced_source.api import SplitId
 from balanced_source.connectors.kafka import Anchor, KafkaCluster
 from balanced_source_adapters.kafka_admin import KafkaAdmin
-from balanced_source_adapters.kafka_client import Topic
+from balanced_source_adapters.kafka_client import Tail, Topic
 
 Lives: TypeAlias = Mapping[SplitId, int]
 """Partition that exists → how many topics of its name there were before."""
@@ -59,6 +59,9 @@ class Client:
 
     def topic_ids(self, names: Collection[str]) -> dict[str, str]:
         return {name: topic.topic_id for name, topic in self.topics(names).items()}
+
+    def tails(self, split_ids: Iterable[SplitId]) -> dict[SplitId, Tail]:
+        return {s: Tail(offset=end, leader_epoch=None) for s, end in self.ends(split_ids, Anchor.LATEST).items()}
 
     def ends(self, split_ids: Iterable[SplitId], anchor: Anchor) -> dict[SplitId, int]:
         offset = 0 if anchor is Anchor.EARLIEST else self._records

@@ -24,6 +24,7 @@ from balanced_source.documents.report import HostReport
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.errors import FencedError
 from balanced_source.host import ReaderHost, SplitRange
+from balanced_source.host.ends import SplitEnd
 from balanced_source_spark.channels.channel import AssignmentListener
 from balanced_source_spark.executors import AdoptionGate, Board
 from balanced_source_spark.host_runtime import HostRuntime, Progress
@@ -123,8 +124,8 @@ class _Ends:
     def __init__(self, planner: StreamPlanner) -> None:
         self._planner = planner
 
-    def get(self, split_ids: Iterable[SplitId]) -> Mapping[SplitId, int]:
-        ends: dict[SplitId, int] = {}
+    def get(self, split_ids: Iterable[SplitId]) -> Mapping[SplitId, SplitEnd]:
+        ends: dict[SplitId, SplitEnd] = {}
         for scope, members in groupby(sorted(split_ids), key=lambda s: str(s[0])):
             ends |= self._planner._ask_ends(scope, list(members))
         return ends

@@ -48,6 +48,9 @@ class BrokerAdmin:
     ) -> dict[SplitId, SplitEnd]:
         return {s: self._checked(s, marks.get(s)) for s in split_ids if s in self.broker.ends}
 
+    def close(self) -> None:
+        """Nothing is open."""
+
     def cut(self, split_id: SplitId, at: int, *, end: int) -> None:
         """The log loses its tail under a new leader, and gets other records."""
         self.term += 1

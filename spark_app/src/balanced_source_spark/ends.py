@@ -178,5 +178,5 @@ class Ends:
             self._tell(scope, None)
 
 
-def _without(split_ids: Iterable[SplitId], known: Mapping[SplitId, int]) -> list[SplitId]:
+def _without(split_ids: Iterable[SplitId], known: Mapping[SplitId, SplitEnd]) -> list[SplitId]:
     return [s for s in split_ids if s not in known]

@@ -14,10 +14,12 @@ class Mark:
     Attributes:
         position: first position that is not read.
         term: see `StreamOffset.terms`; None: unknown.
+        identity: of the split that was read; None: unknown.
     """
 
     position: int
     term: int | None = None
+    identity: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,11 +64,16 @@ class Look:
 
 def marks(base: StreamOffset) -> dict[SplitId, Mark]:
     """Returns where each split of `base` is read up to."""
-    return {s: Mark(position=p or 0, term=base.terms.get(s)) for s, p in base.positions.items()}
+    return {
+        s: Mark(position=p or 0, term=base.terms.get(s), identity=base.attributes.get(s, {}).get(IDENTITY))
+        for s, p in base.positions.items()
+    }
 
 
 def needs_check(mark: Mark, answer: SplitEnd) -> bool:
     """Returns whether a log may have been cut before `mark`: it ends before it, or has had other leaders since."""
+    if None not in (mark.identity, answer.identity) and mark.identity != answer.identity:
+        return False  # another log
     return answer.end < mark.position or (mark.term is not None and answer.term not in (None, mark.term))
 
 

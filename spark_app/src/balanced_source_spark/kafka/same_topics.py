@@ -25,14 +25,8 @@ RETRY: Final = 0.5
 MISSING: Final = 5.0
 """Seconds for which a topic has to be missing until it counts as deleted: brokers learn of topics one after another."""
 
-CHECKED: Final = 10.0
-"""Seconds for which a task relies on the check after the task before it, instead of asking before it reads."""
-
 TopicIds = Callable[[Collection[str]], Mapping[str, str]]
 """Ids of the topics that exist. Raises DiscoveryError."""
-
-_checked: Final[dict[tuple[str, str, str], float]] = {}
-"""Cluster, topic and id → when this process last saw them together."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +57,7 @@ class SameTopics:
             TransientDiscoveryError: the cluster does not answer.
             RefusedDiscoveryError: the cluster refuses.
         """
-        kept = ranges if self._was_checked(ranges) else self._planned(ranges)
+        kept = self._planned(ranges)
         try:
             yield from read(kept)
         except (OffsetsLostError, ReadStalledError):
@@ -72,28 +66,22 @@ class SameTopics:
         self._check(kept)
 
     def _planned(self, ranges: Sequence[SplitRange]) -> Sequence[SplitRange]:
-        others = self._others(ranges)
+        found = self._known(ranges)
+        others = _others(ranges, found)
         if others and self.policy is OnDataLoss.FAIL:
-            raise OffsetsLostError(self._said(others))
+            raise OffsetsLostError(self._said(others, found))
         if others:
-            tell("warning", self._said(others), ranges=len(others))
+            tell("warning", self._said(others, found), ranges=len(others))
         return [piece for piece in ranges if piece not in others]
 
     def _check(self, ranges: Sequence[SplitRange]) -> None:
-        if others := self._others(ranges):
-            for key in [key for key in _checked if key[0] == self.cluster]:
-                del _checked[key]  # so that the next attempt asks before it reads
-            raise OffsetsLostError(self._said(others))
-        now = time.monotonic()
-        _checked.update(dict.fromkeys(self._keys(ranges), now))
+        found = self._known(ranges)
+        if others := _others(ranges, found):
+            raise OffsetsLostError(self._said(others, found))
 
-    def _others(self, ranges: Sequence[SplitRange]) -> list[SplitRange]:
-        """The ranges whose topics do not exist any more."""
+    def _known(self, ranges: Sequence[SplitRange]) -> Mapping[str, str]:
+        """Ids of the topics of these ranges, as far as they exist."""
         topics = {str(piece.split_id[1]) for piece in ranges if piece.identity is not None}
-        found = self._known(topics)
-        return [r for r in ranges if r.identity is not None and found.get(str(r.split_id[1])) != r.identity]
-
-    def _known(self, topics: Collection[str]) -> Mapping[str, str]:
         began = time.monotonic()
         while topics:
             try:
@@ -102,22 +90,23 @@ class SameTopics:
                 if time.monotonic() - began >= self.patience:
                     raise
             else:
-                if found.keys() >= set(topics) or time.monotonic() - began >= self.missing:
+                if found.keys() >= topics or time.monotonic() - began >= self.missing:
                     return found
             time.sleep(RETRY)
         return {}
 
-    def _was_checked(self, ranges: Sequence[SplitRange]) -> bool:
-        limit = time.monotonic() - CHECKED
-        return all(_checked.get(key, float("-inf")) >= limit for key in self._keys(ranges))
-
-    def _keys(self, ranges: Sequence[SplitRange]) -> set[tuple[str, str, str]]:
-        return {(self.cluster, str(r.split_id[1]), r.identity) for r in ranges if r.identity is not None}
-
-    def _said(self, ranges: Sequence[SplitRange]) -> str:
+    def _said(self, ranges: Sequence[SplitRange], found: Mapping[str, str]) -> str:
         by_topic = groupby(sorted(ranges, key=lambda r: r.split_id), key=lambda r: str(r.split_id[1]))
         gaps = {
             topic: [Gap(partition=int(r.split_id[2]), start=int(r.start or 0), end=int(r.end or 0)) for r in pieces]
             for topic, pieces in by_topic
         }
-        return "; ".join(topic_recreated(self.cluster, t, listed, self.policy).message for t, listed in gaps.items())
+        return "; ".join(
+            topic_recreated(self.cluster, topic, listed, self.policy, exists=topic in found).message
+            for topic, listed in gaps.items()
+        )
+
+
+def _others(ranges: Sequence[SplitRange], found: Mapping[str, str]) -> list[SplitRange]:
+    """The ranges whose topics do not exist any more."""
+    return [r for r in ranges if r.identity is not None and found.get(str(r.split_id[1])) != r.identity]

@@ -74,12 +74,10 @@ def listed(gaps: list[Gap]) -> str:
     return "; ".join(map(str, real[:LISTED])) + (f"; and {more} more partitions" if more > 0 else "")
 
 
-def topic_recreated(cluster: str, topic: str, gaps: list[Gap], policy: OnDataLoss) -> Problem:
-    """Returns the problem of a topic that was deleted and created again while it was read."""
-    what = (
-        f"cluster {cluster}: topic {topic} was deleted and created again. Unread records of the old topic are gone: "
-        f"{listed(gaps)}. "
-    )
+def topic_recreated(cluster: str, topic: str, gaps: list[Gap], policy: OnDataLoss, *, exists: bool = True) -> Problem:
+    """Returns the problem of a topic that was deleted while it was read, and created again if it `exists`."""
+    event = "was deleted and created again" if exists else "was deleted"
+    what = f"cluster {cluster}: topic {topic} {event}. Unread records of the old topic are gone: {listed(gaps)}. "
     match policy:
         case OnDataLoss.FAIL:
             advice = (
