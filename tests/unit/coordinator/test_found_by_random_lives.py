@@ -147,3 +147,18 @@ def test_a_position_on_its_way_to_another_host_is_retained() -> None:
     stage.source_changes(both).discovers()
 
     assert stage.assignment.starts[moved] == 10
+
+
+def test_what_an_idle_host_holds_counts_when_the_state_is_lost_and_found_anew() -> None:
+    """The rebuilt state has looked up a start for a split of a host that runs no reader any more."""
+    stage = Stage(readers=2, hosts=2).topic("t", 2, end=10).running().adopts()
+    held = dict(stage.read(1))
+    assert list(held.values()) == [10]
+    stage.state_lost()
+    stage.operator.parallelism = 1
+
+    stage.operator_starts().discovers().adopts().discovers().adopts().more(3).adopts().adopts()
+
+    assert {s: stage.positions()[s] for s in held} == dict.fromkeys(held, 13)
+    delivered = stage.drivers["0"].delivered.keys()
+    assert {o for s, o in delivered if s in held} == set(range(10, 13))

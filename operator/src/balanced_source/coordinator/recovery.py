@@ -235,21 +235,38 @@ def _readers(
             )
     if readers and (idle := [report for name, report in reports.items() if not state.subtasks_of(name)]):
         first = min(readers)
-        kept_by_others = (*readers[first].retained_splits, *_unclaimed(source, idle, decided))
+        kept_by_others = (*readers[first].retained_splits, *_unclaimed(state, source, idle, decided))
         readers[first] = replace(readers[first], retained_splits=kept_by_others)
     return dict(sorted(readers.items()))
 
 
 def _unclaimed(
-    source: Source[SplitT, StateT], reports: Iterable[HostReport], decided: Mapping[SplitId, SplitT]
+    state: CoordinatorState[SplitT],
+    source: Source[SplitT, StateT],
+    reports: Iterable[HostReport],
+    decided: Mapping[SplitId, SplitT],
 ) -> list[SplitT]:
     """What hosts hold that run no reader any more, since parallelism fell: others go on where they were."""
     return [
-        source.create_split(split_id, position, report.attributes.get(split_id, {}))
+        _told(source, report, decided, split_id, position)
         for report in reports
         for split_id, position in sorted({**report.retained, **report.positions}.items())
-        if split_id not in decided
+        if split_id not in state.owners
     ]
+
+
+def _told(
+    source: Source[SplitT, StateT],
+    report: HostReport,
+    decided: Mapping[SplitId, SplitT],
+    split_id: SplitId,
+    position: Position,
+) -> SplitT:
+    """A reported split at the position that counts."""
+    attributes, split = report.attributes.get(split_id, {}), decided.get(split_id)
+    if split is None or is_other(attributes, split.attributes()):
+        return source.create_split(split_id, position, attributes)
+    return split
 
 
 def _by_subtask(
@@ -264,10 +281,7 @@ def _by_subtask(
     for split_id, position in sorted(positions.items()):
         subtask = _reporting_subtask(state, report, split_id, subtasks)
         if subtask is not None:
-            attributes, split = report.attributes.get(split_id, {}), decided.get(split_id)
-            if split is None or is_other(attributes, split.attributes()):
-                split = source.create_split(split_id, position, attributes)
-            found.setdefault(subtask, []).append(split)
+            found.setdefault(subtask, []).append(_told(source, report, decided, split_id, position))
     return found
 
 
