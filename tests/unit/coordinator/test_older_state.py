@@ -1,9 +1,11 @@
 """An older copy of the state is restored: no epoch is published twice, and no record is read twice or skipped."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
+from balanced_source.coordinator import state_codec
 from balanced_source.documents import assignment as assignment_document
 from balanced_source.documents.assignment import Assignment
 from support.stage import Stage, splits
@@ -182,4 +184,18 @@ def test_a_lineage_that_only_reports_know_is_not_begun_again() -> None:
     restores(stage, copy)
 
     assert stage.assignment.lineage == 3
+    goes_on(stage)
+
+
+def test_a_copy_from_before_the_first_epoch_is_not_trusted_once_readers_have_reported() -> None:
+    stage = Stage(readers=2, hosts=1).topic("t", 4)
+    stage.operator_starts().rescales(3).rescales(2)
+    first = state_codec.decode(stage.store.state or "", stage.operator.source, uid=UID)
+    before = replace(first, coordinator=replace(first.coordinator, epoch=0))
+    stage.discovers().all_register().adopts().topic("u", 3).looks_again().adopts()
+    stage.store.assignment = None
+
+    restores(stage, state_codec.encode(before, stage.operator.source, uid=UID))
+
+    assert stage.assignment.lineage == 2
     goes_on(stage)

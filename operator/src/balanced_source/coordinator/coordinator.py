@@ -92,7 +92,7 @@ class SourceCoordinator(Generic[SplitT, StateT]):
         self.source = source
         self._is_restored = restored is not None
         self._is_outdated = False
-        if restored is not None and published != "unknown" and registration.is_outdated(state, published):
+        if restored is not None and published != "unknown" and registration.is_outdated(state, published, lineage):
             state, self._is_outdated = registration.started_over(state, published, least=lineage), True
         self._context: CoordinatorContext[SplitT] = CoordinatorContext(state)
         self.enumerator: SplitEnumerator[SplitT, StateT] = (

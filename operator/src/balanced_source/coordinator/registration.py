@@ -34,14 +34,15 @@ def is_ahead(state: CoordinatorState[SplitT], report: HostReport) -> bool:
     return is_same and is_acknowledgement and report.owners != _owners_on(state, report.host)
 
 
-def is_outdated(state: CoordinatorState[SplitT], published: Assignment | None) -> bool:
+def is_outdated(state: CoordinatorState[SplitT], published: Assignment | None, lineage: int = 1) -> bool:
     """Whether an assignment was published that this state does not imply: then the state is an older copy.
 
     The state is stored before an assignment is published, so the assignment is never ahead of it. Where there is no
-    assignment any more, nobody can tell: then the state is not trusted either, unless nothing was ever decided.
+    assignment any more, nobody can tell: then the state is not trusted either, unless nothing was ever decided and no
+    document speaks of a former lineage (`lineage` is beyond all that were seen).
     """
     if published is None:
-        return state.epoch > 0
+        return state.epoch > 0 or lineage > 1
     mine, theirs = (state.lineage, state.epoch), (published.lineage, published.epoch)
     if mine != theirs:
         return theirs > mine
