@@ -159,8 +159,8 @@ def _limits(dice: random.Random) -> dict[str, int]:
         (
             {},
             {},
-            {"maxOffsetsPerTrigger": dice.choice((7, 100, 1000))},
-            {"maxOffsetsPerSplit": dice.choice((5, 100))},
+            {"maxOffsetsPerTrigger": dice.choice((50, 100, 1000))},
+            {"maxOffsetsPerSplit": dice.choice((20, 100))},
             {"maxOffsetsPerTrigger": 300, "maxOffsetsPerSplit": 50},
         )
     )

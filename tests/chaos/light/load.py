@@ -12,6 +12,8 @@ from confluent_kafka import KafkaException, Producer
 _TICK: Final = 0.1
 _FLUSH: Final = 30.0
 _ABORTED: Final = 0.3
+_SECONDS: Final = 60
+"""Of the rate; no more is produced, so that a slow machine has an end of it too."""
 
 
 class Load:
@@ -30,6 +32,7 @@ class Load:
         self._bootstrap = bootstrap
         self._topics = topics
         self._per_tick = max(1, round(rate * _TICK))
+        self._left = rate * _SECONDS
         self._dice = random.Random(f"load-{cluster}-{seed}")
         self._lock = threading.RLock()
         self._stop = threading.Event()
