@@ -48,6 +48,7 @@ SMALL: Final = (
     Setting(name="discovery once", budget=Budget(crashes=1), is_periodic=False),
     Setting(name="only what is new", budget=Budget(crashes=1, growths=1), records=1, splits=1, begins_latest=True),
     Setting(name="two operators", budget=Budget(rivals=1), records=1, splits=1),
+    Setting(name="restored state", budget=Budget(restores=1), records=1, splits=1),
     Setting(name="recreated topic", budget=Budget(recreations=1, crashes=1), records=1, splits=1),
     Setting(name="recreated topic, read anew", budget=Budget(recreations=1), records=1, splits=1, may_lose=True),
 )
@@ -88,6 +89,21 @@ LIVES: Final = (
         retention=_RETENTION,
         variants=_TWO,
         budget=Budget(rescales=4, crashes=2, growths=1, edits=1, old_news=3, rivals=3),
+    ),
+    Setting(
+        name="restored state",
+        splits=4,
+        records=2,
+        retention=_RETENTION,
+        budget=Budget(rescales=4, crashes=3, growths=1, restores=2),
+    ),
+    Setting(
+        name="clusters and lost state",
+        splits=2,
+        records=2,
+        retention=_RETENTION,
+        variants=_TWO,
+        budget=Budget(crashes=1, edits=2, amnesia=1),
     ),
     Setting(
         name="bounded",

@@ -149,7 +149,7 @@ class Model:
         yield from self._operator_fails(world)
         yield from self._operator_works(world)
         if world.budget.rivals and not world.rival and world.stored:
-            turn = self.operators.start(world.stored, 1, world.desired, world.spec)
+            turn = self._starts_operator(world)
             beside = turn._replace(writes=())  # it publishes what is published
             paid = self._paid(world, "rivals")._replace(rival=beside.operator)
             yield Step(("a second operator starts, and both believe to lead",), paid, "rivals", turn.problem)
@@ -218,12 +218,16 @@ class Model:
         return world._replace(operator=0, stale=0)
 
     def _operator_down(self, world: World) -> Iterator[Step]:
+        turn = self._starts_operator(world)
+        yield from self._turn(world, ("an operator starts",), turn)
+
+    def _starts_operator(self, world: World) -> TurnResult:
+        """A lineage is at hand that is newer than any in the documents, should one be needed."""
         published = world.published
         seen = [self.operators.assignments[published].lineage] if published else []
         seen += [r.lineage for d in world.drivers if (r := self.drivers.drivers[d].report) is not None]
-        lineage = 1 if world.stored else max(seen, default=0) + 1
-        turn = self.operators.start(world.stored, lineage, world.desired, world.spec)
-        yield from self._turn(world, ("an operator starts",), turn)
+        lineage = max(seen, default=0) + 1
+        return self.operators.start(world.stored, published, lineage, world.desired, world.spec)
 
     def _loss(self, world: World, driver: Driver) -> Iterator[Step]:
         if driver.report is None or driver.live is not None or driver.zombie is not None:

@@ -81,10 +81,10 @@ class OperatorSide:
 
     # --- turns --------------------------------------------------------------------------------------------------
 
-    def start(self, stored: PartId, lineage: int, parallelism: int, spec: int) -> TurnResult:
-        """A new operator process reads what is stored, or begins anew."""
-        name = ("start", stored, lineage, parallelism, spec)
-        return self._remembered(name, lambda: self._start(stored, lineage, parallelism, spec))
+    def start(self, stored: PartId, published: PartId, lineage: int, parallelism: int, spec: int) -> TurnResult:
+        """A new operator process reads what is stored and published, or begins anew."""
+        name = ("start", stored, published, lineage, parallelism, spec)
+        return self._remembered(name, lambda: self._start(stored, published, lineage, parallelism, spec))
 
     def see_report(self, operator: PartId, report: PartId) -> TurnResult:
         """The operator sees a report document, new or old."""
@@ -178,12 +178,17 @@ class OperatorSide:
             self._turns[name] = result
         return result
 
-    def _start(self, stored: PartId, lineage: int, parallelism: int, spec: int) -> TurnResult:
+    def _start(self, stored: PartId, published: PartId, lineage: int, parallelism: int, spec: int) -> TurnResult:
         restored = self.checkpoints[stored] if stored else None
         if restored is not None:
             rules.restored(restored)
         coordinator: SourceCoordinator[Any, Any] = SourceCoordinator(
-            self.sources[spec], parallelism=parallelism, hosts=self.setting.hosts, lineage=lineage, restored=restored
+            self.sources[spec],
+            parallelism=parallelism,
+            hosts=self.setting.hosts,
+            lineage=lineage,
+            restored=restored,
+            published=self.assignments[published] if published else None,
         )
         effects = coordinator.start(now=NOW)
         return self._result(Operator(coordinator, spec), effects)
