@@ -326,6 +326,9 @@ class Life:
             return
         state, assignment = self.rng.choice(self.copies[-30:])
         self.store.state, self.ledger.is_restored = state, True
+        for driver in self.drivers:
+            if driver.is_running:
+                driver.report()  # what it adopts it acknowledges at once; here `trigger` leaves that to the next one
         what = self.rng.random()
         if what < 0.4:
             # With several hosts nobody can tell that both are older until all hosts have reported.
