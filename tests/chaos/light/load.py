@@ -96,10 +96,17 @@ class Load:
         with self._lock:
             return dict(self._topics)
 
+    def take_turn(self) -> bool:
+        """Return whether there is something to produce now, and count it."""
+        if self._is_paused or not self._topics or self._left <= 0:
+            return False
+        self._left -= self._per_tick
+        return True
+
     def _run(self) -> None:
         while not self._stop.wait(_TICK):
             with self._lock:
-                if self._is_paused or not self._topics:
+                if not self.take_turn():
                     continue
                 if self._dice.random() < 0.15:
                     self._transaction()
