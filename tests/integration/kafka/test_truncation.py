@@ -34,9 +34,10 @@ class OldDisk:
 
     def restore(self, *, new: int) -> None:
         """The disk is the old one again, and gets new records."""
+        log = self._log
         self.cluster.stop()
-        shutil.rmtree(self._log)
-        shutil.copytree(self._folder / "copy", self._log)
+        shutil.rmtree(log)
+        shutil.copytree(self._folder / "copy", log)
         self.cluster.start()
         assert self.cluster.admin.offsets(TOPIC) == {0: (0, 70)}
         self.cluster.admin.produce(TOPIC, [b"new"] * new)
