@@ -58,6 +58,9 @@ chaos: testbed native ## Random fault schedules on real brokers, checked indepen
 
 .PHONY: chaos
 
+fuzz: install ## 10,000 hostile manifests, documents, broker answers and option sets (FUZZ="--seed 7 --inputs 2000")
+	@PYTHONPATH=tests $(RUN) fuzz $(FUZZ)
+
 testbed: install ## Build the real parts for demo and tests (once, about 9 minutes)
 	@PYTHONPATH=tests $(RUN) testbed build >&2
 
@@ -81,7 +84,7 @@ generate: install ## Write what is generated from the code: the CRD, the chart's
 bench-rescale: testbed ## Seconds from a patch to the first micro-batch with it, beside stopping and starting the native source
 	@PYTHONPATH=tests:. $(PY) benchmarks/bench_rescale.py $(BENCH)
 
-.PHONY: proof demo demo-multicluster generate bench-rescale test test-real test-spark43
+.PHONY: fuzz proof demo demo-multicluster generate bench-rescale test test-real test-spark43
 .PHONY: help install lock format lint test-unit testbed test-testbed
 
 e2e: install ## The story on real pods (CLUSTER=node: root on Linux; kind: an engine; process: neither)

@@ -32,9 +32,15 @@ class BrokerStatistics:
 
 
 def parse(text: str) -> BrokerStatistics:
-    """From the JSON of librdkafka's statistics callback."""
-    document: Mapping[str, Any] = json.loads(text)
-    brokers = list(document.get("brokers", {}).values())
+    """Returns the numbers in the JSON of librdkafka's statistics callback; zeros if it is of another form."""
+    try:
+        document: Mapping[str, Any] = json.loads(text)
+        return _summed(list(document.get("brokers", {}).values()))
+    except (ValueError, TypeError, AttributeError, ArithmeticError, RecursionError):
+        return BrokerStatistics()
+
+
+def _summed(brokers: list[Mapping[str, Any]]) -> BrokerStatistics:
     return BrokerStatistics(
         connected=sum(broker.get("state") == "UP" for broker in brokers),
         rtt=rtt / _MICROS if (rtt := _worst(brokers, "rtt")) else None,

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import structlog
-import yaml
 
 from balanced_source.api import Problem, ProblemBoard, ProblemKey
 from balanced_source.connectors.kafka import KafkaSource
@@ -44,7 +43,7 @@ from balanced_source_adapters.problem_log import log_problem
 from balanced_source_operator.controller.reasons import Reason
 from balanced_source_operator.controller.translate import check_ends, to_source
 from balanced_source_operator.controller.urgent import with_urgent_fields
-from balanced_source_operator.spec import BalancedSourceSpec, parse_spec
+from balanced_source_operator.spec import BalancedSourceSpec, parse_spec, yaml_text
 
 T = TypeVar("T")
 
@@ -211,17 +210,17 @@ def read_spec(file: Path) -> BalancedSourceSpec:
         InvalidSpecError: no such file, no YAML, or no valid spec.
     """
     try:
-        manifest: Mapping[str, Any] = yaml.safe_load(file.read_text())
+        manifest: Mapping[str, Any] = yaml_text.load(file.read_text())
         return parse_spec(manifest["spec"])
-    except (OSError, yaml.YAMLError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError) as error:
         raise InvalidSpecError(f"cannot be read: {error}", field=str(file)) from error
 
 
 def read_raw_spec(file: Path) -> Any:
     """Return the spec in a file as it is written; None if there is none, or no YAML."""
     try:
-        manifest = yaml.safe_load(file.read_text())
-    except (OSError, yaml.YAMLError):
+        manifest = yaml_text.load(file.read_text())
+    except (OSError, ValueError):
         return None
     return manifest.get("spec") if isinstance(manifest, Mapping) else None
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from balanced_source import durations
-from balanced_source.assigners import STRATEGIES
+from balanced_source.assigners import STRATEGIES, SplitAssigner
 from balanced_source.connectors.kafka import (
     LATEST,
     KafkaCluster,
@@ -22,7 +22,7 @@ from balanced_source.connectors.kafka import (
 )
 from balanced_source.connectors.kafka.pattern import PatternError, compiled
 from balanced_source.errors import InvalidSpecError
-from balanced_source.names import checked_label, checked_object
+from balanced_source.names import checked_label, checked_object, shown
 from balanced_source_spark.kafka.names import COLUMNS, PLAIN
 from balanced_source_spark.kafka.settings import PREFETCH
 from balanced_source_spark.offset_options import ending_offsets, starting_offsets
@@ -191,12 +191,19 @@ def _embedded(options: Mapping[str, str], *, is_batch: bool) -> KafkaSource:
         subscriber=_subscriber(options),
         starting_offsets=starting_offsets(options, default="earliest" if is_batch else "latest"),
         stopping_offsets=ending_offsets(options) or (LATEST if is_batch else None),
-        assigner=STRATEGIES[options.get("strategy", "RoundRobin")](),
+        assigner=_assigner(options),
         discovery_interval=float(_number(options, "discoveryintervalseconds", 300)) or None,
         limits=_limits(options),
         on_data_loss=_on_data_loss(options),
         commit_group=options.get("commitgroup"),
     )
+
+
+def _assigner(options: Mapping[str, str]) -> SplitAssigner:
+    name = options.get("strategy", "RoundRobin")
+    if name not in STRATEGIES:
+        raise InvalidSpecError(f"one of {', '.join(STRATEGIES)}, not {shown(name)}", field="options.strategy")
+    return STRATEGIES[name]()
 
 
 def _limits(options: Mapping[str, str]) -> ReadLimits:

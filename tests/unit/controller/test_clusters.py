@@ -23,6 +23,10 @@ METADATA: dict[str, Any] = {
 }
 
 
+BOMB = "a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 9))
+"""Nine lines that are 43 million values."""
+
+
 def spec(subscription: dict[str, Any], **changes: Any) -> Any:
     reference = {"configMapRef": {"name": "streams", "key": "clusters.yaml"}}
     return make_spec(source={"kafka": {"clustersFrom": reference, "subscription": subscription, **changes}})
@@ -68,7 +72,10 @@ def test_the_same_metadata_in_another_order_is_the_same_source() -> None:
     ("subscription", "metadata", "says"),
     [
         ({"streams": ["orders"]}, None, "there is no such ConfigMap"),
-        ({"streams": ["orders"]}, "{", "no YAML"),
+        ({"streams": ["orders"]}, "{", "not valid YAML"),
+        ({"streams": ["orders"]}, "\x1f", "not valid YAML"),
+        ({"streams": ["orders"]}, "[" * 100 + "]" * 100, "more than 64 levels"),
+        ({"streams": ["orders"]}, BOMB, "more than 200000 values"),
         ({"streams": ["orders"]}, {"clusters": [{"name": "x"}]}, "bootstrapServers"),
         ({"streams": ["nothing"]}, METADATA, "no stream nothing"),
         ({"streams": ["orders"]}, {**METADATA, "clusters": METADATA["clusters"][:1]}, "no cluster west"),

@@ -13,8 +13,14 @@ from typing import Any, Final, TypeVar
 
 from balanced_source.api import Json, SplitId
 from balanced_source.errors import CorruptDocumentError
+from balanced_source.names import shown
 
 V = TypeVar("V")
+
+MAX_SPLITS: Final = 2_000_000
+"""Splits in one table: twice as many as a source was measured with."""
+
+_MALFORMED: Final = (TypeError, ValueError, KeyError, IndexError, AttributeError, ArithmeticError, RecursionError)
 
 _PREFIX: Final = operator.itemgetter(slice(None, -1))
 _LAST: Final = operator.itemgetter(-1)
@@ -38,8 +44,19 @@ def decode_map(rows: Json) -> dict[SplitId, Any]:
     """
     try:
         return dict(_decode_rows(rows))
-    except (TypeError, ValueError, KeyError) as error:
-        raise CorruptDocumentError(f"malformed table of splits: {error}") from error
+    except _MALFORMED as error:
+        raise CorruptDocumentError(f"malformed table of splits: {shown(str(error))}") from error
+
+
+def checked_values(values: dict[SplitId, V], kind: type[V]) -> dict[SplitId, V]:
+    """Returns the table if all of its values are of one kind.
+
+    Raises:
+        CorruptDocumentError: they are not.
+    """
+    if all(isinstance(value, kind) for value in values.values()):
+        return values
+    raise CorruptDocumentError(f"malformed table of splits: not every value is of type {kind.__name__}")
 
 
 def encode_ids(ids: Iterable[SplitId]) -> list[Json]:
@@ -54,9 +71,10 @@ def decode_ids(rows: Json) -> frozenset[SplitId]:
         CorruptDocumentError: not of that form.
     """
     try:
-        return frozenset((*prefix, last) for prefix, lasts in rows for last in _decode_lasts(lasts))
-    except (TypeError, ValueError) as error:
-        raise CorruptDocumentError(f"malformed list of splits: {error}") from error
+        ids = (_decode_ids(prefix, lasts) for prefix, lasts in rows)
+        return frozenset(itertools.chain.from_iterable(_bounded(ids)))
+    except _MALFORMED as error:
+        raise CorruptDocumentError(f"malformed list of splits: {shown(str(error))}") from error
 
 
 def _encode_values(values: list[Json]) -> list[Json]:
@@ -81,14 +99,35 @@ def _encode_lasts(lasts: list[Any]) -> list[Json]:
 
 def _decode_lasts(lasts: Json) -> Iterator[Any]:
     for item in lasts:
-        if isinstance(item, list):
-            yield from range(item[0], item[0] + item[1])
-        else:
+        if not isinstance(item, list):
             yield item
+            continue
+        first, count = item
+        if not 0 < count <= MAX_SPLITS:
+            raise ValueError(f"a run of {count} splits; 1 to {MAX_SPLITS} are possible")
+        yield from range(first, first + count)
+
+
+def _decode_ids(prefix: Json, lasts: Json) -> list[SplitId]:
+    ids = [(*prefix, last) for last in _decode_lasts(lasts)]
+    if not all(isinstance(part, str | int) for part in prefix):
+        raise TypeError("parts of a split's id are texts and numbers")
+    return ids
+
+
+def _bounded(found: Iterable[list[SplitId]]) -> Iterator[list[SplitId]]:
+    """A few bytes can name any number of splits; the writer may want its reader to run out of memory."""
+    total = 0
+    for ids in found:
+        total += len(ids)
+        if total > MAX_SPLITS:
+            raise ValueError(f"more than {MAX_SPLITS} splits")
+        yield ids
 
 
 def _decode_rows(rows: Json) -> Iterator[tuple[SplitId, Any]]:
-    for prefix, lasts, values in rows:
-        ids = [(*prefix, last) for last in _decode_lasts(lasts)]
+    tables = [values for _, _, values in rows]
+    found = _bounded(_decode_ids(prefix, lasts) for prefix, lasts, _ in rows)
+    for ids, values in zip(found, tables, strict=True):
         is_shared = len(values) == 1 and len(ids) > 1 and isinstance(values[0], dict)
         yield from zip(ids, values * len(ids) if is_shared else values, strict=True)

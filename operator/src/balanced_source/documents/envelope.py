@@ -12,8 +12,20 @@ from typing import Any, Final, TypeVar
 
 from balanced_source.api import Json
 from balanced_source.errors import CorruptDocumentError, IncompatibleVersionError
+from balanced_source.names import shown
 
 T = TypeVar("T")
+
+MALFORMED: Final = (
+    KeyError,
+    IndexError,
+    TypeError,
+    ValueError,
+    AttributeError,
+    ArithmeticError,
+    RecursionError,
+)
+"""What code raises that reads JSON of another form than it expects."""
 
 MEMBERS: Final = frozenset({"kind", "version", "source", "digest", "body"})
 _DIGEST: Final = "digest"
@@ -58,21 +70,24 @@ def decode(kind: Kind, text: str, *, source: str | None = None) -> Json:
     content = _parse(kind, text)
     written = content.pop(_DIGEST)
     version = content["version"]
-    if not isinstance(version, int) or version < 1:
-        raise CorruptDocumentError(f"{kind.name}: {version!r} is no version")
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+        raise CorruptDocumentError(f"{kind.name}: {shown(repr(version))} is not a valid version")
     if version > kind.version:
         raise IncompatibleVersionError(kind.name, found=version, supported=kind.version)
-    if written != _hash(_without_digest(text, written)) and written != digest(content):
+    if not _is_untouched(text, written, content):
         raise CorruptDocumentError(f"{kind.name}: changed by somebody else since it was written (digest differs)")
     if source is not None and content["source"] != source:
-        raise CorruptDocumentError(f"{kind.name}: belongs to source {content['source']}, not to {source}")
+        raise CorruptDocumentError(f"{kind.name}: belongs to source {_plain(content['source'])}, not to {source}")
     return upgraded(kind, content["body"], version)
 
 
 def upgraded(kind: Kind, body: Json, version: int) -> Json:
     """A body of `version` as one of the current version."""
-    for older in range(version, kind.version):
-        body = kind.upgrades[older](body)
+    try:
+        for older in range(version, kind.version):
+            body = kind.upgrades[older](body)
+    except MALFORMED as error:
+        raise CorruptDocumentError(f"{kind.name}: malformed body of version {version}: {_named(error)}") from error
     return body
 
 
@@ -80,8 +95,19 @@ def parse_body(kind: Kind, body: Json, build: Callable[[Any], T]) -> T:
     """Build a value from a body; whatever does not fit is a corrupt document, never a stray KeyError."""
     try:
         return build(body)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise CorruptDocumentError(f"{kind.name}: malformed body: {error!r}") from error
+    except MALFORMED as error:
+        raise CorruptDocumentError(f"{kind.name}: malformed body: {_named(error)}") from error
+
+
+def _plain(value: Json) -> str:
+    """Text of a document in a message: as it is, unless it has characters that a log should not have."""
+    text = shown(str(value))
+    return text[1:-1] if text[1:-1] == str(value) else text
+
+
+def _named(error: Exception) -> str:
+    """An error of Python in a message: short, whatever it quotes."""
+    return shown(f"{type(error).__name__}: {error}")
 
 
 def canonical(value: Json) -> str:
@@ -92,6 +118,13 @@ def canonical(value: Json) -> str:
 def digest(content: Mapping[str, Json]) -> str:
     """Of equal content, always the same short text."""
     return _hash(canonical(content))
+
+
+def _is_untouched(text: str, written: Json, content: Mapping[str, Json]) -> bool:
+    try:
+        return written in (_hash(_without_digest(text, written)), digest(content))
+    except (ValueError, RecursionError):  # half of a character, or too deep: we have not written that
+        return False
 
 
 def _hash(text: str) -> str:
@@ -112,8 +145,8 @@ def _without_digest(text: str, written: Json) -> str:
 def _parse(kind: Kind, text: str) -> dict[str, Any]:
     try:
         content = json.loads(text)
-    except ValueError as error:
-        raise CorruptDocumentError(f"{kind.name}: not JSON: {error}") from error
+    except (ValueError, RecursionError) as error:
+        raise CorruptDocumentError(f"{kind.name}: not JSON: {_named(error)}") from error
     if not isinstance(content, dict) or set(content) != MEMBERS or content["kind"] != kind.name:
         raise CorruptDocumentError(f"{kind.name}: not a document of this kind")
     return content

@@ -5,6 +5,8 @@ from typing import Any, TypeVar
 
 from balanced_source.api import Json, Position, Source, SourceSplit, SplitId
 from balanced_source.documents import columns
+from balanced_source.errors import ContractViolationError, CorruptDocumentError
+from balanced_source.names import shown
 
 SplitT = TypeVar("SplitT", bound=SourceSplit)
 
@@ -31,4 +33,7 @@ def decode_splits(data: Any, source: Source[SplitT, Any]) -> dict[SplitId, Split
     """
     attributes = columns.decode_map(data["attributes"])
     positions = columns.decode_map(data["positions"])
-    return {s: source.create_split(s, position, attributes.get(s, {})) for s, position in positions.items()}
+    try:
+        return {s: source.create_split(s, position, attributes.get(s, {})) for s, position in positions.items()}
+    except ContractViolationError as error:
+        raise CorruptDocumentError(f"malformed table of splits: {shown(str(error))}") from error

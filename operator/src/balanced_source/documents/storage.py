@@ -5,7 +5,7 @@ Small documents stay readable (``kubectl get configmap orders-assignment -o yaml
 
 import base64
 import bz2
-import gzip
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
@@ -21,6 +21,9 @@ _GZIP: Final = b"\x1f\x8b"
 
 PLAIN_LIMIT: Final = 64 * 1024
 """Bytes up to which a document is stored as plain text."""
+
+MAX_DOCUMENT: Final = 256 << 20
+"""Bytes of a document before compression; a million splits need less than half of it."""
 
 BLOB_LIMIT: Final = 1_000_000
 """Bytes that fit into one ConfigMap, with room for its metadata below the limit of 1 MiB."""
@@ -90,10 +93,23 @@ def decompress(packed: bytes) -> str:
         CorruptDocumentError: it is neither, or incomplete.
     """
     try:
-        raw = gzip.decompress(packed) if packed.startswith(_GZIP) else bz2.decompress(packed)
-        return raw.decode()
-    except (OSError, EOFError, ValueError) as error:
+        return _bounded(packed).decode()
+    except (OSError, EOFError, ValueError, zlib.error) as error:
         raise CorruptDocumentError(f"it does not decompress: {error}") from error
+
+
+def _bounded(packed: bytes) -> bytes:
+    """Decompresses; a small file may become a thousand times as large, or a million times if somebody wants it to."""
+    raw = b""
+    while packed:
+        unpacker = zlib.decompressobj(wbits=31) if packed.startswith(_GZIP) else bz2.BZ2Decompressor()
+        raw += unpacker.decompress(packed, MAX_DOCUMENT - len(raw) + 1)
+        if len(raw) > MAX_DOCUMENT:
+            raise ValueError(f"it has more than {MAX_DOCUMENT} bytes")
+        if not unpacker.eof:
+            raise EOFError("its end is missing")
+        packed = unpacker.unused_data
+    return raw
 
 
 def unpack(blob: Blob) -> str:

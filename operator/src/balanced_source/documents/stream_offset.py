@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from balanced_source.api import Json, Position, SplitId
-from balanced_source.documents import columns
+from balanced_source.documents import columns, envelope
 from balanced_source.errors import CorruptDocumentError, IncompatibleVersionError
 
 VERSION: Final = 5
@@ -110,5 +110,5 @@ def from_json(data: Mapping[str, Any]) -> StreamOffset:
             source=str(data.get("source", "")),
             terms=columns.decode_map(data["terms"]) if version > _WITHOUT_TERMS else {},
         )
-    except (KeyError, TypeError, ValueError) as error:
+    except envelope.MALFORMED as error:
         raise CorruptDocumentError(f"no stream offset of this source: {error!r}") from error

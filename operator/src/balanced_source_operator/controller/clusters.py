@@ -1,9 +1,9 @@
 """Validate: from ``clusters``, or the metadata that ``clustersFrom`` names, to clusters of the library."""
 
+import functools
 from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
-import yaml
 from pydantic import ValidationError
 
 from balanced_source.connectors.kafka import (
@@ -17,6 +17,7 @@ from balanced_source.errors import InvalidSpecError
 from balanced_source_operator.controller.offsets import to_start, to_stop
 from balanced_source_operator.controller.patterns import checked_pattern, matches
 from balanced_source_operator.spec import clusters as spec
+from balanced_source_operator.spec import yaml_text
 from balanced_source_operator.spec.errors import in_words
 from balanced_source_operator.spec.source import KafkaSource
 from balanced_source_operator.spec.subscription import Subscription
@@ -46,11 +47,12 @@ def to_clusters(kafka: KafkaSource, metadata: str | None, *, field: str) -> Clus
     return _clusters([c for c in found.clusters if c.name in topics], topics, field=f"{where}: clusters")
 
 
+@functools.lru_cache(maxsize=64)
 def _parsed(text: str, where: str) -> spec.ClusterMetadata:
     try:
-        return spec.ClusterMetadata.model_validate(yaml.safe_load(text) or {})
-    except yaml.YAMLError as error:
-        raise InvalidSpecError(f"no YAML: {error}", field=where) from error
+        return spec.ClusterMetadata.model_validate(yaml_text.load(text) or {})
+    except yaml_text.YamlError as error:
+        raise InvalidSpecError(str(error), field=where) from error
     except ValidationError as error:
         place, message = in_words(error)
         raise InvalidSpecError(message, field=f"{where}: {place}") from error
