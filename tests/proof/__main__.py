@@ -164,7 +164,7 @@ def _mutants(pool: ProcessPoolExecutor, show: Show, only: str) -> Iterator[bool]
         yield is_found
     if not only:
         show.say(f"{long} of {len(MUTANTS)} need {LONG} events or more with a crash, a loss or a reordering")
-        yield 2 * long >= len(MUTANTS)
+        yield 3 * long >= len(MUTANTS)
 
 
 def _row(kind: str, report: Report, name: str) -> None:

@@ -7,6 +7,7 @@ X10 about removed splits; X11 about a reader that comes back with nothing. The n
 
 from typing import Final
 
+from proof.more_mutants import MORE
 from proof.mutation import Mutant
 from proof.values import Budget, Setting
 
@@ -34,7 +35,7 @@ _ZOMBIE: Final = Setting(name="zombie", records=1, splits=1, budget=Budget(zombi
 _WIPE: Final = Setting(name="lost checkpoint", splits=1, records=2, budget=Budget(wipes=1))
 _BLIND: Final = Setting(name="blind", splits=1, records=1, budget=Budget(blind=1, rescales=1))
 
-MUTANTS: Final = (
+_FIRST: Final = (
     Mutant(
         name="all new splits go to one reader",
         rule="rule 3, balanced",
@@ -300,4 +301,6 @@ MUTANTS: Final = (
         is_slow=True,
     ),
 )
+
+MUTANTS: Final = (*_FIRST, *MORE)
 """Each is found by the search of its own setting."""
