@@ -70,7 +70,6 @@ REASONS: Final[Mapping[str, str]] = {
     f"{_RUNTIME_OF}.close": _MADE,
     f"{_RUNTIME_OF}.first_assignment": _ENDS_ITSELF,
     f"{_RUNTIME_OF}.wait_until_assigned": _ENDS_ITSELF,
-    "balanced_source_spark.host_runtime:_log_problem": _PEOPLE,
     "balanced_source_spark.host_runtime:_unassigned": _ENDS_ITSELF,
     "balanced_source_spark.host_runtime:_unexpected": _EVENTS,
     f"{_PLANNER}._admin": _MADE,
