@@ -80,6 +80,9 @@ class KubernetesChannel:
         self._revision: str | None = None
 
     def start(self, listener: AssignmentListener) -> None:
+        # msgspec learns a type when it is first decoded, and crashes if two threads make it do so at once.
+        for kind in (ConfigMap, Pod):
+            kind.from_dict({})
         http = client_adapter.Client(
             self._client.config, ConnectionParams(timeout=httpx2.Timeout(REQUEST_TIMEOUT), trust_env=False)
         )
