@@ -151,7 +151,7 @@ def test_an_invalid_spec_is_said_and_the_running_query_goes_on(world: World) -> 
     driver.adopt(parallelism=3)
     assert world.source.assignment.settings == before.settings
     world.source.patch({"source": {"kafka": {"clusters": [cluster]}}})
-    world.wait_condition("Ready", "True")
+    world.wait_condition("Degraded", "False")
     driver.adopt(parallelism=3)
 
 
