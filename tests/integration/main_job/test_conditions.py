@@ -202,3 +202,15 @@ def test_suspend_stops_a_source_whose_spec_is_invalid(
     world.wait(lambda: not world.control_plane.items(APPLICATIONS, world.namespace), "the application to be gone")
     world.wait_condition("Ready", "False", "Suspended")
     assert world.source.condition("Degraded")["reason"] == "InvalidSpec"
+
+
+def test_an_application_that_cannot_be_submitted_is_a_condition(world: World) -> None:
+    reading(world)
+    state = {"state": "SUBMISSION_FAILED", "errorMessage": "no such image"}
+    failed = {"status": {"applicationState": state, "driverInfo": {}}}
+    world.kubectl(
+        "patch", APPLICATIONS, "orders-1", "--subresource", "status", "--type", "merge", "-p", json.dumps(failed)
+    )
+
+    assert "no such image" in world.wait_condition("Degraded", "True", "SubmissionFailed")["message"]
+    world.wait(lambda: warnings(world, "SubmissionFailed"), "a Warning event")
