@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from pyspark import cloudpickle
-from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from balanced_source.api import IDENTITY
 from balanced_source.documents import stream_offset
@@ -56,7 +55,7 @@ class Query:
         self._at("started")
         number, start = self._recover()
         while not (self.stopping.is_set() or self._is_finished):
-            end = _through_json(self._reader.latestOffset(start, ReadAllAvailable()))
+            end = _through_json(self._reader.latestOffset(start, self._reader.getDefaultReadLimit()))
             self._reader.reportLatestOffset()
             self._at("latest")
             if _text(end) == _text(start):
