@@ -1,8 +1,10 @@
 """The vocabulary of the scenarios: a source, its operator and its readers on one stage, moved by plain verbs.
 
-In Flink every reader registers, fails and returns by itself. Here readers live in hosts; so by default the stage has
-one host per reader, and ``registers(0)`` means the same as upstream's "reader 0 registers". All parts are the
-product's own, documents and Spark checkpoints included; only broker, store and clock are made up (`support.world`).
+In Flink every reader registers, fails and returns by itself. Here readers live in hosts, and what ships has one host
+that runs all readers: ``registers(0)`` starts it, and its readers come and go together. Tests of `tests/unit/scenarios`
+run on such a stage and on one with a host per reader, where it means the same as upstream's "reader 0 registers". All
+parts are the product's own, documents and Spark checkpoints included; only broker, store and clock are made up
+(`support.world`).
 """
 
 from collections import Counter
@@ -63,11 +65,17 @@ def splits(topic: str, count: int, *, cluster: str = "c", first: int = 0) -> lis
 
 
 class Stage:
-    """See the module. Verbs change something and return the stage; nouns tell what is there."""
+    """See the module. Verbs change something and return the stage; nouns tell what is there.
+
+    Attributes:
+        has_host_per_reader: whether each reader has a host of its own, unless a test says how many hosts there are.
+    """
+
+    has_host_per_reader = False
 
     def __init__(self, *, readers: int = 3, hosts: int | None = None, source: KafkaSource | None = None) -> None:
         self.broker, self.store = Broker(), Store()
-        names = tuple(str(number) for number in range(hosts or readers))
+        names = tuple(str(number) for number in range(hosts or (readers if self.has_host_per_reader else 1)))
         source = source or kafka_source()
         self.broker.is_bounded = source.boundedness is Boundedness.BOUNDED
         self.operator = Operator(source=source, store=self.store, broker=self.broker, parallelism=readers, hosts=names)
@@ -165,7 +173,10 @@ class Stage:
 
     def registers(self, host: int, **checkpoint: Any) -> Self:
         """A host starts: with its Spark checkpoint, or with the one that `checkpoint` describes (`holding`)."""
-        driver = self.drivers[str(host)]
+        driver = self._driver(host)
+        is_there = driver.host.incarnation and driver.name not in self.dead
+        if is_there and len(self.drivers) == 1 and host and not checkpoint:
+            return self  # it runs this reader too
         if checkpoint:
             offset = self._checkpoint(host, **checkpoint)
             driver.offsets, driver.committed = ([stream_offset.to_json(offset)], 1) if offset else ([], 0)
@@ -182,13 +193,14 @@ class Stage:
 
     def fails(self, host: int) -> Self:
         """Its pods are gone, and the operator knows."""
-        self.dead.add(str(host))
-        self.operator.handle(HostLost(str(host), self.drivers[str(host)].host.incarnation))
+        driver = self._driver(host)
+        self.dead.add(driver.name)
+        self.operator.handle(HostLost(driver.name, driver.host.incarnation))
         return self
 
     def adopts(self, *hosts: int) -> Self:
         """Hosts (all, if none is named) run micro-batches with the newest assignment, which acknowledges it."""
-        for name in [str(host) for host in hosts] or self.drivers:
+        for name in dict.fromkeys(self._driver(host).name for host in hosts) or self.drivers:
             driver = self.drivers[name]
             driver.see_assignment()
             driver.batch()
@@ -274,17 +286,21 @@ class Stage:
 
     def read(self, host: int) -> dict[SplitId, Position]:
         """What a host's Spark checkpoint holds."""
-        return dict(self.drivers[str(host)]._last_offset().positions)
+        return dict(self._driver(host)._last_offset().positions)
 
     def kept(self, host: int) -> dict[SplitId, Position]:
         """Positions that a host's Spark checkpoint keeps of splits that it does not read."""
-        return dict(self.drivers[str(host)]._last_offset().retained)
+        return dict(self._driver(host)._last_offset().retained)
 
     def watch(self, act: Callable[[], object]) -> list[Assignment]:
         """Every document that is published during `act`."""
         before = len(self.operator.published)
         act()
         return self.operator.published[before:]
+
+    def _driver(self, host: int) -> Driver:
+        """The driver of a host; where one host runs all readers, that of any reader."""
+        return self.drivers[str(host % len(self.drivers))]
 
     # --- inside -------------------------------------------------------------------------------------------------
 

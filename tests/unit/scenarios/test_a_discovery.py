@@ -40,6 +40,7 @@ def test_a2_periodic_discovery_looks_again() -> None:
         stage.looks_again()
 
 
+@pytest.mark.hosts_apart
 @pytest.mark.scenario("A3")
 def test_a3_readers_first_discovery_later() -> None:
     """One published change gives each registered reader its splits.
@@ -57,6 +58,7 @@ def test_a3_readers_first_discovery_later() -> None:
     assert stage.loads == list(COUNTS)
 
 
+@pytest.mark.hosts_apart
 @pytest.mark.scenario("A4")
 def test_a4_discovery_first_readers_one_after_another() -> None:
     """Whoever registers gets its splits at that moment, and changes nothing for the others."""
@@ -102,6 +104,7 @@ def test_a9_a_late_topic_is_read_from_its_earliest_offset() -> None:
     assert {p for s, p in stage.positions().items() if s not in late} == {10}
 
 
+@pytest.mark.hosts_apart
 @pytest.mark.scenario("A11", "A12")
 def test_a11_splits_wait_for_their_reader_and_go_on_where_it_stopped() -> None:
     """While reader 0 is down nobody gets its splits, a snapshot keeps them; it returns and gets exactly these.

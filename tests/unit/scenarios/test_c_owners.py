@@ -178,6 +178,7 @@ def test_c12_the_result_depends_on_the_loads_alone(n: int, active: list[int], or
     assert all(got[reader] == 0 for reader in range(n) if before[reader] > least + 1)
 
 
+@pytest.mark.hosts_apart
 @pytest.mark.scenario("X1")
 def test_x1_restored_splits_without_an_owner_are_spread() -> None:
     """Eight splits that were found while no reader could take them get owners one at a time after the restore.

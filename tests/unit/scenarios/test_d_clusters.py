@@ -82,6 +82,7 @@ def test_d7_the_same_description_again_changes_nothing() -> None:
     assert stage.epoch == before
 
 
+@pytest.mark.hosts_apart
 @pytest.mark.scenario("D8")
 def test_d8_only_readers_that_are_there_get_anything() -> None:
     """Reader 1 gets its splits when it comes, and the others see no change."""
@@ -234,6 +235,7 @@ def test_d17_a_removal_is_published_at_once() -> None:
     assert set(documents[0].settings["kafka"]["clusters"]) == {"c"}
 
 
+@pytest.mark.hosts_apart
 @pytest.mark.scenario("D20")
 def test_d20_two_of_three_fail_and_return() -> None:
     """Nothing happens while they are away; each comes back to exactly its splits."""

@@ -39,6 +39,7 @@ def test_e1_what_one_reader_reports_is_dealt_over_all_once_discovery_has_spoken(
     assert stage.pending == set()
 
 
+@pytest.mark.hosts_apart
 @pytest.mark.scenario("E2")
 def test_e2_a_retained_split_is_kept_where_it_was() -> None:
     """Its host goes on keeping the position of a removed cluster's split; nobody reads it; a return goes on there."""
@@ -65,6 +66,7 @@ def test_e3_four_splits_of_one_reader_become_two_and_two() -> None:
     assert stage.discovers().loads == [2, 2]
 
 
+@pytest.mark.hosts_apart
 @pytest.mark.scenario("E4")
 def test_e4_two_hosts_with_the_same_split_are_an_error() -> None:
     """The error names the split and both hosts."""
@@ -121,6 +123,7 @@ def test_e6_one_fails_after_the_other_has_returned() -> None:
     assert (stage.owners, stage.positions()) == (current, ELEVEN)
 
 
+@pytest.mark.hosts_apart
 @pytest.mark.scenario("E7", "X5")
 @pytest.mark.parametrize("failing", [0, 1])
 def test_e7_one_reader_fails_after_redistribution(failing: int) -> None:
@@ -149,6 +152,7 @@ def test_e8_reports_after_a_checkpoint_are_used() -> None:
     assert {stage.positions()[split] for split in mine} == {15_000}
 
 
+@pytest.mark.hosts_apart
 @pytest.mark.scenario("E10")
 def test_e10_a_partition_that_is_found_while_a_reader_is_awaited() -> None:
     """It is held until all are there, assigned once, and its owner's failures do not touch the others."""
@@ -167,6 +171,7 @@ def test_e10_a_partition_that_is_found_while_a_reader_is_awaited() -> None:
         assert stage.positions()[new] == 2500
 
 
+@pytest.mark.hosts_apart
 @pytest.mark.scenario("E11")
 def test_e11_a_retained_split_stays_with_the_reader_that_fails() -> None:
     """After its failure the same host, and no other, still keeps the position; nobody is assigned the split."""

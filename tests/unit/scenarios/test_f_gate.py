@@ -25,6 +25,7 @@ def test_f1_a_fresh_start_has_no_gate() -> None:
     assert len(stage.given(1)) == 2
 
 
+@pytest.mark.hosts_apart
 @pytest.mark.scenario("F2")
 def test_f2_a_restore_closes_the_gate_until_all_are_there() -> None:
     """Nothing is given before the last one registers; meanwhile the missing ones are named."""
@@ -41,6 +42,7 @@ def test_f2_a_restore_closes_the_gate_until_all_are_there() -> None:
     assert [len(stage.given(reader)) for reader in range(3)] == [2, 2, 2]
 
 
+@pytest.mark.hosts_apart
 @pytest.mark.scenario("F3")
 def test_f3_repeated_reports_do_not_open_the_gate() -> None:
     """A host that reports again and again is still one host."""
@@ -136,6 +138,7 @@ def test_x8_the_end_is_told_once_per_registration() -> None:
     assert sum(b > a for a, b in itertools.pairwise(of_reader(0))) <= 1
 
 
+@pytest.mark.hosts_apart
 def test_a_snapshot_inside_the_window_keeps_who_has_registered() -> None:
     """The operator that restarts waits for the same hosts as before, and asks nobody twice."""
     stage = waiting().registers(0)
@@ -146,6 +149,7 @@ def test_a_snapshot_inside_the_window_keeps_who_has_registered() -> None:
     assert stage.registers(1).registers(2).loads == [2, 2, 2]
 
 
+@pytest.mark.hosts_apart
 def test_a_partition_that_is_found_behind_a_closed_gate_waits() -> None:
     """It is known and pending, and assigned with everything else when the last host is there."""
     stage = waiting(2).registers(0).discovers().topic("new", 2).looks_again()

@@ -22,6 +22,7 @@ def check_each_once(stage: Stage) -> None:
     assert set(got) == {(split, offset) for split, end in stage.broker.ends.items() for offset in range(end)}
 
 
+@pytest.mark.hosts_apart
 def test_a_split_is_with_its_new_host_only_after_the_old_one_let_go() -> None:
     """Until the old host acknowledges, nobody but it has the split, whatever it still reads."""
     stage = Stage(readers=2).topic("t", 4).running()

@@ -26,6 +26,7 @@ def test_j1_nothing_can_be_asked_before_the_start_and_it_starts_once() -> None:
         coordinator.start(now=0.0)
 
 
+@pytest.mark.hosts_apart
 @pytest.mark.scenario("J2")
 def test_j2_splits_are_dealt_and_one_reader_registers() -> None:
     """Six splits on three readers: reader 0 gets 0 and 3, the other four wait for theirs."""
@@ -36,6 +37,7 @@ def test_j2_splits_are_dealt_and_one_reader_registers() -> None:
     assert stage.loads == [2, 2, 2]
 
 
+@pytest.mark.hosts_apart
 @pytest.mark.scenario("J3")
 def test_j3_checkpoint_and_restore() -> None:
     """The restored coordinator knows the same owners, and still waits for the readers that never came."""
@@ -49,6 +51,7 @@ def test_j3_checkpoint_and_restore() -> None:
     assert stage.given(1) | stage.given(2) == set()
 
 
+@pytest.mark.hosts_apart
 @pytest.mark.scenario("J5")
 def test_j5_a_failure_after_a_completed_checkpoint_reverts_nothing() -> None:
     """What reader 0 has acknowledged stays its own; nobody else's splits change."""
@@ -128,6 +131,7 @@ def test_j10_who_opts_in_starts_without_splits_and_reports_them() -> None:
     assert set(stage.read(0)) == set(held)
 
 
+@pytest.mark.hosts_apart
 def test_a_checkpoint_is_complete_when_the_slowest_host_has_it() -> None:
     """The enumerator hears of each epoch that all hold, also when the fastest is far ahead."""
     stage = Stage(readers=2).topic("t", 2).running()
@@ -150,6 +154,7 @@ def test_a_checkpoint_is_complete_when_the_slowest_host_has_it() -> None:
     assert heard == [first + 2, first + 4]
 
 
+@pytest.mark.hosts_apart
 def test_a_checkpoint_that_the_fastest_passed_is_still_told() -> None:
     """Host 1 reaches an epoch that host 0 has left behind: it is complete then, not at some later one."""
     stage = Stage(readers=2).topic("t", 2).running()

@@ -25,6 +25,7 @@ def test_a_topic_that_was_deleted_and_created_anew_is_read_from_its_beginning(ho
     assert stage.positions() == {S: 4}
 
 
+@pytest.mark.hosts_apart
 def test_a_split_that_moved_on_is_not_set_back_by_who_had_it_before() -> None:
     """Host 0 keeps an old position, owns the split again without having adopted it, and fails: the newer one counts."""
     stage = Stage(readers=2, source=kafka_source("c")).topic("t", 2, end=10).running()
@@ -79,6 +80,7 @@ def test_a_late_report_of_a_lost_host_is_no_sign_of_life_after_a_restart() -> No
     assert stage.owned(0) | stage.owned(1) == set(splits("t", 4))
 
 
+@pytest.mark.hosts_apart
 @pytest.mark.parametrize("had_seen_it", [True, False])
 def test_a_split_whose_holder_fails_before_it_let_go_moves_all_the_same(had_seen_it: bool) -> None:
     """The holder's restart ends the revocation, and the new owner goes on at the position that the holder reports."""
