@@ -14,6 +14,8 @@ _OLDER: Final = "Reads documents of older versions, which tests with golden docu
 _ENDS_ITSELF: Final = "Queries with `trigger(availableNow=True)` are tested with Spark, not explored."
 _RUNTIME: Final = "The loop of the reporter thread; the exploration decides when a report is written."
 
+_SILENT: Final = "Partitions whose leader does not answer: random lives of leaders test them, no broker is silent here."
+
 _LATER: Final = "The API server refuses a write, which is tried again; here a write is a step that may come late."
 
 _COORDINATOR: Final = "balanced_source.coordinator"
@@ -54,6 +56,7 @@ REASONS: Final[Mapping[str, str]] = {
     f"{_COORDINATOR}.registration:with_reported": "Sources without the opt-in of FLIP-537; none ships.",
     "balanced_source.host.alignment": _ALIGNMENT,
     "balanced_source.host.cutting": "Hot splits that are cut: which reader reads a range, never which range.",
+    "balanced_source.host.ends": _SILENT,
     "balanced_source.host.machine:ReaderHost.send_event": _EVENTS,
     "balanced_source.host.planning:_begin": _REFUSAL,
     f"{_RUNTIME_OF}._await_occasion": _RUNTIME,
@@ -66,8 +69,10 @@ REASONS: Final[Mapping[str, str]] = {
     f"{_RUNTIME_OF}._hand_over": _EVENTS,
     f"{_RUNTIME_OF}.send_event": _EVENTS,
     f"{_RUNTIME_OF}.check_problems": _PEOPLE,
-    f"{_RUNTIME_OF}.set_problem": _PEOPLE,
     f"{_RUNTIME_OF}.close": _MADE,
+    f"{_RUNTIME_OF}.problems": _PEOPLE,
+    f"{_RUNTIME_OF}._note_caught_up": _PEOPLE,
+    f"{_RUNTIME_OF}._compare_checkpoint": _PEOPLE,
     f"{_RUNTIME_OF}.first_assignment": _ENDS_ITSELF,
     f"{_RUNTIME_OF}.wait_until_assigned": _ENDS_ITSELF,
     "balanced_source_spark.host_runtime:_unassigned": _ENDS_ITSELF,
@@ -86,6 +91,8 @@ REASONS: Final[Mapping[str, str]] = {
     f"{_PLANNER}._commit_on": "Commits to a consumer group are for other tools; nothing reads them back.",
     f"{_PLANNER}._commit_to_group": "Commits to a consumer group are for other tools; nothing reads them back.",
     f"{_PLANNER}._group_commits": "Commits to a consumer group are for other tools; nothing reads them back.",
+    f"{_PLANNER}._looked": _SILENT,
+    "balanced_source_spark.planner:_unknown": _SILENT,
     f"{_PLANNER}._sample": "Sizes of records: they limit a micro-batch in bytes.",
     f"{_PLANNER}.prepareForTriggerAvailableNow": _ENDS_ITSELF,
     f"{_PLANNER}.latestOffset": _ENDS_ITSELF,
