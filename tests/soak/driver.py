@@ -13,8 +13,6 @@ import time
 from pathlib import Path
 from typing import Any, Final
 
-from pyspark.sql.streaming.datasource import ReadAllAvailable
-
 from balanced_source_spark.options import parse_options
 from balanced_source_spark.stream_reader import BalancedStreamReader
 from soak.worker import TaskFailedError, Workers
@@ -38,7 +36,7 @@ class Query:
 
     def trigger(self) -> int:
         """Run a micro-batch if there is one; returns the number of its rows."""
-        end = json.loads(json.dumps(self._reader.latestOffset(self._start, ReadAllAvailable())))
+        end = json.loads(json.dumps(self._reader.latestOffset(self._start, self._reader.getDefaultReadLimit())))
         self._reader.reportLatestOffset()
         if end == self._start:
             return 0

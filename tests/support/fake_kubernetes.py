@@ -44,7 +44,7 @@ INSTALLED: Final = (*BUILT_IN, BALANCED_SOURCE, KUBEFLOW_APPLICATION)
 WithStatus: Final = frozenset({BALANCED_SOURCE})
 """Kinds whose status is a subresource; that of Kubeflow's application is written by its own operator, here a test."""
 
-_NAME: Final = re.compile(r"[a-z0-9]([-.a-z0-9]*[a-z0-9])?")
+_DATA_KEY: Final = re.compile(r"[-._a-zA-Z0-9]+")
 
 COLLECTION_DELAY: Final = 0.1
 """Seconds until the garbage collector looks at an object that was written."""
@@ -131,8 +131,8 @@ class FakeKubernetes:
         """Create; a uid that is given stays (a real server makes one)."""
         self._check(kind)
         key = _key(kind, manifest)
-        if not _NAME.fullmatch(key[2]):
-            words = f'{kind.kind} "{key[2]}" is invalid: metadata.name: Invalid value: "{key[2]}"'
+        if bad := [member for member in manifest.get("data", {}) if not _DATA_KEY.fullmatch(member)]:
+            words = f'{kind.kind} "{key[2]}" is invalid: data[{bad[0]}]: Invalid value: "{bad[0]}"'
             raise RefusedError(f"{kind.plural} {key[2]}: {words}", status=422)
         if key in self.objects:
             raise ConflictError(f"{kind.plural} {key[2]} already exists")

@@ -214,8 +214,11 @@ async def test_a_status_for_what_is_gone_is_no_error(api: KubernetesApi, namespa
 
 
 async def test_a_refusal_has_the_status_and_the_words_of_the_server(api: KubernetesApi, namespace: str) -> None:
-    with pytest.raises(RefusedError, match=r'ConfigMap "UPPER" is invalid: metadata\.name: Invalid value') as raised:
-        await api.create(CONFIG_MAP, config_map(namespace, "UPPER"))
+    """The client checks names itself, so the server has to object to something else."""
+    refused = config_map(namespace) | {"data": {"bad/key": ""}}
+
+    with pytest.raises(RefusedError, match=r'ConfigMap "a" is invalid: data\[bad/key\]: Invalid value') as raised:
+        await api.create(CONFIG_MAP, refused)
 
     assert raised.value.status == 422
 

@@ -55,6 +55,9 @@ BASE_ASSIGNMENT = Assignment(
     settings={"kafka": {"clusters": {}}},
 )
 
+FIRST_OFFSET = replace(OFFSET, source="", terms={}, closings=0)
+"""What version 3 knew."""
+
 EXPECTED: dict[tuple[str, int, str], Any] = {
     ("assignment", 1, ""): replace(ASSIGNMENT, alignment=None),
     ("assignment", 2, ""): replace(ASSIGNMENT, alignment=None),
@@ -68,12 +71,14 @@ EXPECTED: dict[tuple[str, int, str], Any] = {
     ("report", 3, ""): replace(REPORT, problems=()),
     ("report", 4, ""): REPORT,
     ("report", 4, "-full"): FULL["report"],
-    ("stream-offset", 1, ""): replace(OFFSET, attributes={}, max_records_per_reader=None, source=""),
-    ("stream-offset", 2, ""): replace(OFFSET, max_records_per_reader=None, source=""),
-    ("stream-offset", 3, ""): replace(OFFSET, source=""),
-    ("stream-offset", 3, "-full"): replace(FULL["stream-offset"], source=""),
-    ("stream-offset", 4, ""): OFFSET,
-    ("stream-offset", 4, "-full"): FULL["stream-offset"],
+    ("stream-offset", 1, ""): replace(FIRST_OFFSET, attributes={}, max_records_per_reader=None),
+    ("stream-offset", 2, ""): replace(FIRST_OFFSET, max_records_per_reader=None),
+    ("stream-offset", 3, ""): FIRST_OFFSET,
+    ("stream-offset", 3, "-full"): replace(FIRST_OFFSET, closings=2),
+    ("stream-offset", 4, ""): replace(FIRST_OFFSET, source=OFFSET.source),
+    ("stream-offset", 4, "-full"): replace(FIRST_OFFSET, source=OFFSET.source, closings=2),
+    ("stream-offset", 5, ""): OFFSET,
+    ("stream-offset", 5, "-full"): FULL["stream-offset"],
     ("enumerator-state", 1, ""): first_state(),
     # Version 2 as builds before 0.1.0 wrote it: the same format, without loads.
     ("enumerator-state", 2, "-before-loads"): replace(

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from balanced_source.api import IDENTITY, SplitId
 from balanced_source.documents import stream_offset
@@ -14,12 +13,14 @@ from balanced_source.documents.assignment import Assignment
 from balanced_source.documents.report import HostReport
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.errors import ForeignCheckpointError
+from balanced_source.host.ends import SplitEnd
 from balanced_source_adapters.kafka_admin import KafkaAdmin
 from balanced_source_spark.checkpoints import check_owner, checkpoint_problem, splits_behind
 from balanced_source_spark.host_runtime import HostRuntime
 from balanced_source_spark.instance import Instance
 from balanced_source_spark.options import parse_options
 from balanced_source_spark.planner import StreamPlanner
+from balanced_source_spark.stream_reader import UNLIMITED
 from support.memory_channel import MemoryChannel
 from testbed.waiting import wait_until
 
@@ -131,7 +132,7 @@ def test_the_checkpoint_of_another_source_ends_the_query_before_anything_is_read
     later = stream_offset.to_json(replace(offset(600, 70), source="shop/orders"))
 
     for call in (
-        lambda query: query.latestOffset(foreign, ReadAllAvailable()),
+        lambda query: query.latestOffset(foreign, UNLIMITED),
         lambda query: query.partitions(foreign, later),
     ):
         query = planner("copy")
@@ -150,9 +151,9 @@ def test_the_user_may_go_on_from_the_checkpoint_of_another_source() -> None:
 def test_every_offset_that_a_query_writes_names_its_source(monkeypatch: pytest.MonkeyPatch) -> None:
     channel = MemoryChannel()
     monkeypatch.setattr("balanced_source_spark.planner.open_channel", lambda _: channel)
-    monkeypatch.setattr(KafkaAdmin, "ends", lambda *_: {ONE: 5})
+    monkeypatch.setattr(KafkaAdmin, "ends", lambda *_: {ONE: SplitEnd(end=5)})
     query = planner("shop")
-    query.latestOffset(query.initialOffset(), ReadAllAvailable())
+    query.latestOffset(query.initialOffset(), UNLIMITED)
     wait_until(lambda: channel.reports, 20, "registration", interval=0.005)
     settings = {"kafka": {"clusters": {"main": {"bootstrapServers": "localhost:1", "properties": {}, "secrets": []}}}}
     told = Assignment(
@@ -161,7 +162,7 @@ def test_every_offset_that_a_query_writes_names_its_source(monkeypatch: pytest.M
     channel.publish(told)
 
     def written() -> dict[str, Any]:
-        return query.latestOffset(query.initialOffset(), ReadAllAvailable())
+        return query.latestOffset(query.initialOffset(), UNLIMITED)
 
     wait_until(lambda: written().get("epoch"), 20, "an epoch", interval=0.005)
     assert written()["source"] == "shop/orders"
