@@ -88,6 +88,20 @@ def test_what_is_gone_is_said(capfd: pytest.CaptureFixture[str]) -> None:
     assert "topic t partition 0 from offset 2 to 4" in "".join(capfd.readouterr())
 
 
+def test_an_error_that_a_kept_consumer_still_holds_does_not_count() -> None:
+    """The failed attempt gives its consumer up; the next one reads what is there."""
+    log, errors = Log({}), [OffsetsLostError("of its former position")]
+
+    def once_lost(ranges: Sequence[SplitRange], settings: RangeReaderSettings) -> Iterator[pa.RecordBatch]:
+        if errors:
+            raise errors.pop()
+        yield from log.read(ranges, settings)
+
+    settings = RangeReaderSettings(cluster="c", config={}, columns=("value",))
+    batches = list(read_what_is_left(RANGES, settings, begins=log.begins, read=once_lost))
+    assert sorted(v for b in batches for v in b["value"].to_pylist()) == values(range(6), range(4))
+
+
 def test_a_loss_that_retention_does_not_explain_fails() -> None:
     def lost(*_: object) -> Iterator[pa.RecordBatch]:
         raise OffsetsLostError("gone")

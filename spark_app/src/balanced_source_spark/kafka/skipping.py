@@ -53,7 +53,7 @@ def read_what_is_left(
         DiscoveryError: the cluster does not say what there is.
     """
     columns = (*settings.columns, *(name for name in _PROGRESS if name not in settings.columns))
-    left = _left(ranges, begins)
+    left, tried = _left(ranges, begins), list[SplitRange]()
     while left:
         progress = _Progress(left)
         try:
@@ -63,8 +63,11 @@ def read_what_is_left(
         except OffsetsLostError:
             unread = progress.unread()
             left = _left(unread, begins)
-            if left == unread:
-                raise  # there is nothing new to skip
+            # Once more without anything new to skip: a consumer that was kept may still hold the error of its former
+            # position, such as that of a log that was cut. The next attempt has a new consumer.
+            if left == tried:
+                raise
+            tried = left
         else:
             return
 
