@@ -18,7 +18,8 @@ Group = Annotated[str, Field(min_length=1, max_length=249, pattern=LINE)]
 
 _Number = Annotated[str, Field(min_length=1, max_length=10, pattern=NUMBER)]
 _Millis = Annotated[int, Field(ge=0, le=253402300799999)]
-_Offset = Annotated[int, Field(ge=-2, le=2**63 - 1)]
+# The API server reads bounds as floating point numbers: 2^63 - 1 would become 2^63, and that the smallest integer.
+_Offset = Annotated[int, Field(ge=-2, le=2**53)]
 _Offsets = Annotated[dict[_Number, _Offset], Field(max_length=1000)]
 _Times = Annotated[dict[_Number, _Millis], Field(max_length=1000)]
 
