@@ -51,7 +51,7 @@ def test_streams_move_and_broken_metadata_changes_nothing() -> None:
         await story.adopted(parallelism=2, splits=8)
 
         write(story, "{")
-        await story.until(lambda: "no YAML" in str(story.status), "the trouble to be told")
+        await story.until(lambda: "not valid YAML" in str(story.status), "the trouble to be told")
         assert owned(story) == {("main", "orders")}
 
         ending = {**EAST, "stoppingOffsets": {"type": "Latest"}}
