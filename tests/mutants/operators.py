@@ -1,0 +1,159 @@
+"""Small changes of a syntax tree, each of which a test should notice."""
+
+import ast
+import copy
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+_COMPARISONS: Final[dict[type[ast.cmpop], type[ast.cmpop]]] = {
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+    ast.Lt: ast.LtE,
+    ast.LtE: ast.Lt,
+    ast.Gt: ast.GtE,
+    ast.GtE: ast.Gt,
+    ast.In: ast.NotIn,
+    ast.NotIn: ast.In,
+    ast.Is: ast.IsNot,
+    ast.IsNot: ast.Is,
+}
+
+_ARITHMETIC: Final[dict[type[ast.operator], type[ast.operator]]] = {
+    ast.Add: ast.Sub,
+    ast.Sub: ast.Add,
+    ast.Mult: ast.FloorDiv,
+    ast.Div: ast.Mult,
+    ast.FloorDiv: ast.Mult,
+    ast.Mod: ast.Add,
+    ast.BitOr: ast.BitAnd,
+    ast.BitAnd: ast.BitOr,
+}
+
+_NAMES: Final = {"min": "max", "max": "min", "any": "all", "all": "any", "sorted": "list"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mutation:
+    """One change.
+
+    Attributes:
+        line: in the file.
+        text: what is changed, for people.
+        tree: the whole module, changed.
+    """
+
+    line: int
+    text: str
+    tree: ast.Module
+
+
+Change = Callable[[ast.AST], ast.AST | None]
+"""Returns what takes the place of a copied node; None removes the statement."""
+
+
+def mutations(tree: ast.Module) -> Iterator[tuple[int, str, int, Change]]:
+    """Yield (line, text, index of the node in `ast.walk` order, change) for every change inside functions."""
+    inside = _inside_functions(tree)
+    for index, node in enumerate(ast.walk(tree)):
+        if id(node) in inside:
+            for text, change in _changes(node):
+                yield getattr(node, "lineno", 0), text, index, change
+
+
+def mutated(tree: ast.Module, index: int, change: Change) -> ast.Module:
+    """Return a copy of the module with one node changed."""
+    fresh = copy.deepcopy(tree)
+    target = next(node for at, node in enumerate(ast.walk(fresh)) if at == index)
+    _Exchange(target, change(target)).visit(fresh)
+    return ast.fix_missing_locations(fresh)
+
+
+def _inside_functions(tree: ast.Module) -> set[int]:
+    """Ids of the nodes in function bodies; not of docstrings, annotations, decorators and defaults."""
+    inside: set[int] = set()
+    for function in ast.walk(tree):
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+            for statement in function.body:
+                if not _is_docstring(statement):
+                    inside.update(id(node) for node in ast.walk(statement))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.AnnAssign):
+            inside.difference_update(id(part) for part in ast.walk(node.annotation))
+        if isinstance(node, ast.Assert | ast.Raise):  # asserts are for the type checker; texts of errors may change
+            inside.difference_update(id(part) for part in ast.walk(node) if part is not node)
+    return inside
+
+
+def _is_docstring(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+
+
+def _changes(node: ast.AST) -> Iterator[tuple[str, Change]]:
+    match node:
+        case ast.Compare(ops=[only]) if type(only) in _COMPARISONS:
+            yield _comparison(only)
+        case ast.BinOp(op=operator) if type(operator) in _ARITHMETIC:
+            yield _arithmetic(operator)
+        case ast.BoolOp(values=[first, *_]):
+            other = ast.Or() if isinstance(node.op, ast.And) else ast.And()
+            yield "and ↔ or", lambda n: _with(n, op=other)
+            yield "only the first operand", lambda n: getattr(n, "values")[0]  # noqa: B009 - typed as AST
+        case ast.UnaryOp(op=ast.Not()):
+            yield "without not", lambda n: getattr(n, "operand")  # noqa: B009
+        case ast.Constant(value=bool(value)):
+            yield f"{value} → {not value}", lambda n: _with(n, value=not value)
+        case ast.Constant(value=int(number)):
+            yield f"{number} → {number + 1}", lambda n: _with(n, value=number + 1)
+        case ast.Name(id=name) if name in _NAMES:
+            yield f"{name} → {_NAMES[name]}", lambda n: _with(n, id=_NAMES[name])
+        case ast.If() | ast.IfExp() | ast.While():
+            yield "condition negated", lambda n: _with(n, test=ast.UnaryOp(ast.Not(), getattr(n, "test")))  # noqa: B009
+        case ast.Return(value=ast.expr()) if not _is_none(node.value):
+            yield "return None", lambda n: _with(n, value=ast.Constant(None))
+        case ast.Expr(value=ast.Call() | ast.Await()) | ast.AugAssign():
+            yield "statement removed", lambda _: ast.Pass()
+        case ast.Break():
+            yield "break → continue", lambda _: ast.Continue()
+        case ast.Continue():
+            yield "continue → break", lambda _: ast.Break()
+        case ast.comprehension(ifs=[_, *_]):
+            yield "filter removed", lambda n: _with(n, ifs=[])
+        case ast.Raise(exc=ast.expr()):
+            yield "raise removed", lambda _: ast.Pass()
+        case _:
+            pass
+
+
+def _comparison(operator: ast.cmpop) -> tuple[str, Change]:
+    other = _COMPARISONS[type(operator)]
+    return f"{type(operator).__name__} → {other.__name__}", lambda n: _with(n, ops=[other()])
+
+
+def _arithmetic(operator: ast.operator) -> tuple[str, Change]:
+    other = _ARITHMETIC[type(operator)]
+    return f"{type(operator).__name__} → {other.__name__}", lambda n: _with(n, op=other())
+
+
+def _is_none(value: ast.expr | None) -> bool:
+    return isinstance(value, ast.Constant) and value.value is None
+
+
+def _with(node: ast.AST, **fields: object) -> ast.AST:
+    for name, value in fields.items():
+        setattr(node, name, value)
+    return node
+
+
+class _Exchange(ast.NodeTransformer):
+    """Puts one node in the place of another."""
+
+    def __init__(self, old: ast.AST, new: ast.AST | None) -> None:
+        self._old = old
+        self._new = new
+
+    def visit(self, node: ast.AST) -> ast.AST | None:
+        if node is self._old:
+            return self._new
+        visited: ast.AST | None = super().visit(node)
+        return visited
