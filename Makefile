@@ -53,8 +53,9 @@ proof: install ## Visit every state of the protocol on the real code, and find a
 	@PYTHONPATH=tests $(RUN) proof $(PROOF)
 
 CHAOS ?= 16
-chaos: testbed native ## Random fault schedules on real brokers, checked independently (CHAOS=N; ARGS="--seed 7")
-	@PYTHONPATH=tests $(RUN) chaos --light $(CHAOS) $(ARGS)
+FULL ?= 4
+chaos: testbed native ## Random fault schedules on real parts, checked independently (CHAOS=N FULL=N; ARGS="--seed 7")
+	@PYTHONPATH=tests $(RUN) chaos --light $(CHAOS) --full $(FULL) $(ARGS)
 
 .PHONY: chaos
 
@@ -117,3 +118,8 @@ soak: testbed native ## 50 sources with rescales for HOURS (2 by default; SMOKE=
 	@PYTHONPATH=tests:operator/src:spark_app/src $(RUN) soak --hours $(or $(HOURS),$(if $(SMOKE),0.05,2)) $(SOAK)
 
 .PHONY: soak
+
+mutants: install ## Break the code at random places and see whether a unit test notices (ARGS="--count 400 --seed 1")
+	@PYTHONPATH=tests $(RUN) mutants $(ARGS)
+
+.PHONY: mutants

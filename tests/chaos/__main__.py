@@ -7,7 +7,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 from rich.console import Console
@@ -21,6 +21,9 @@ from testbed.builds import Builder
 from testbed.progress import Progress
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+FULL_FAULTS: Final = 12
+"""Faults per schedule of the full engine."""
+
 console = Console(stderr=True, highlight=False, soft_wrap=True)
 
 
@@ -28,6 +31,8 @@ console = Console(stderr=True, highlight=False, soft_wrap=True)
 def main(
     *,
     light: Annotated[int, typer.Option(help="Schedules of the light engine.")] = 16,
+    full: Annotated[int, typer.Option(help="Schedules of the full engine.")] = 4,
+    sources: Annotated[int, typer.Option(help="Sources on the stack of the full engine.")] = 2,
     seed: Annotated[int, typer.Option(help="Of the first schedule; the others count up.")] = 1,
     faults: Annotated[int, typer.Option(help="Per schedule.")] = 18,
     nodes: Annotated[int, typer.Option(help="Brokers of the largest cluster.")] = 3,
@@ -41,6 +46,7 @@ def main(
     schedules = [draw(n, natives=native.is_available(), kinds=kinds, count=faults) for n in range(seed, seed + light)]
     with Brokers(run_dir / "brokers", Progress(console), NODES | {"main": nodes}) as brokers:
         outcomes = [*_run_light(schedules, brokers, run_dir, program)]
+        outcomes += _run_full(range(seed, seed + full), brokers, run_dir, program, sources=sources)
     is_ok = all(outcome.is_ok for outcome in outcomes)
     if is_ok and folder is None:
         shutil.rmtree(run_dir, ignore_errors=True)
@@ -57,6 +63,20 @@ def _run_light(schedules: list[Schedule], brokers: Brokers, run_dir: Path, progr
         outcome = run(schedule, brokers, run_dir / str(seed), program=program, tell=_teller())
         _tell(outcome, seed)
         yield outcome
+
+
+def _run_full(seeds: range, brokers: Brokers, run_dir: Path, program: Path, *, sources: int) -> Iterator[Outcome]:
+    if not seeds:
+        return
+    from chaos.full.run import run as run_full
+    from chaos.full.stack import PLANS, Stack
+
+    with Stack(run_dir / "full", brokers, Progress(console), PLANS[:sources]) as stack:
+        for number, seed in enumerate(seeds, start=1):
+            console.print(f"[full {number}/{len(seeds)}] seed {seed}", markup=False)
+            outcome = run_full(stack, seed, count=FULL_FAULTS, program=program, tell=_teller())
+            _tell(outcome, seed)
+            yield outcome
 
 
 def _teller() -> Callable[[str], None]:

@@ -95,7 +95,7 @@ def _changes(node: ast.AST) -> Iterator[tuple[str, Change]]:
             yield _comparison(only)
         case ast.BinOp(op=operator) if type(operator) in _ARITHMETIC:
             yield _arithmetic(operator)
-        case ast.BoolOp(values=[first, *_]):
+        case ast.BoolOp():
             other = ast.Or() if isinstance(node.op, ast.And) else ast.And()
             yield "and ↔ or", lambda n: _with(n, op=other)
             yield "only the first operand", lambda n: getattr(n, "values")[0]  # noqa: B009 - typed as AST

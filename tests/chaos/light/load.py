@@ -32,7 +32,7 @@ class Load:
         self._bootstrap = bootstrap
         self._topics = topics
         self._per_tick = max(1, round(rate * _TICK))
-        self._left = rate * _SECONDS
+        self._limit = self._left = rate * _SECONDS
         self._dice = random.Random(f"load-{cluster}-{seed}")
         self._lock = threading.RLock()
         self._stop = threading.Event()
@@ -67,8 +67,8 @@ class Load:
             self._plain.flush(_FLUSH)
 
     def resume(self) -> None:
-        """Produce again after `pause`."""
-        self._is_paused = False
+        """Produce again after `pause`, as much as at the start."""
+        self._is_paused, self._left = False, self._limit
 
     def stop(self) -> None:
         """End producing; nothing is on its way and no transaction is open afterwards."""
