@@ -62,6 +62,8 @@ class MutantPlugin:
         specs: the mutants.
         jobs: how many at once.
         told: gets each mutant with its verdict.
+        say: gets each line of progress.
+        verdicts: of the mutants tested so far, by their number.
     """
 
     specs: Sequence[MutantSpec]

@@ -33,7 +33,7 @@ CONFIDENCE: Final = 3.0
 """Standard errors by which the mean gain has to exceed the minimum gain."""
 
 CAUTIOUS: Final = 5.0
-"""The same during a short trial, and where a split would return to a reader that it left `REMEMBERED` ago or later."""
+"""The same during a short trial, and for moves that return a split to a reader it left within `REMEMBERED`."""
 
 LONG_TRIAL: Final = 2.0
 """Trials below this are short, in minimum intervals: a few bursts can look like anything."""

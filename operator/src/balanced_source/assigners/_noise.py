@@ -80,7 +80,7 @@ class NoiseHistory:
         """Return the standard error of a mean over `seconds`, or infinity if too little is known."""
         if self.blocks < MIN_BLOCKS:
             return math.inf
-        return max((self._error(scale, seconds) for scale in _SCALES), default=math.inf)
+        return max(self._error(scale, seconds) for scale in _SCALES)
 
     def _error(self, scale: int, seconds: float) -> float:
         squares = [(b - a) ** 2 / 2 for s in self.segments for a, b in pairwise(_means(s, scale))]
