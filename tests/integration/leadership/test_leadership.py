@@ -3,9 +3,10 @@
 import asyncio
 import threading
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import aiohttp
 import pytest
@@ -40,6 +41,11 @@ async def client_of(control_plane: ControlPlane) -> AsyncIterator[ApiClient]:
         yield client
 
 
+async def within(seconds: float, awaitable: Awaitable[Any]) -> None:
+    async with asyncio.timeout(seconds):
+        await awaitable
+
+
 class Replica:
     """Says when it serves, and serves until it is told to stop or to fail."""
 
@@ -70,20 +76,20 @@ class Replica:
 async def test_one_serves_and_its_successor_begins_at_once(control_plane: ControlPlane, namespace: str) -> None:
     async with client_of(control_plane) as client:
         first = Replica(client, namespace, "first")
-        await asyncio.wait_for(first.serving.wait(), 20)
+        await within(20, first.serving.wait())
         second = Replica(client, namespace, "second")
         with pytest.raises(TimeoutError):
-            await asyncio.wait_for(second.serving.wait(), 5)
+            await within(5, second.serving.wait())
         begun = time.monotonic()
         first.stop.set()
-        await asyncio.wait_for(first.task, 10)
-        await asyncio.wait_for(second.serving.wait(), 20)
+        await within(10, first.task)
+        await within(20, second.serving.wait())
         assert time.monotonic() - begun < 10, "it waited until the Lease had run out"
         lease = control_plane.get("lease", LEASE_NAME, namespace)
         assert lease is not None
         assert lease["spec"]["holderIdentity"] == "second"
         second.stop.set()
-        await asyncio.wait_for(second.task, 10)
+        await within(10, second.task)
 
 
 async def test_a_follower_is_healthy(control_plane: ControlPlane, namespace: str) -> None:
@@ -91,7 +97,7 @@ async def test_a_follower_is_healthy(control_plane: ControlPlane, namespace: str
     port = ports.take()
     async with client_of(control_plane) as client, aiohttp.ClientSession() as session:
         leader = Replica(client, namespace, "leader")
-        await asyncio.wait_for(leader.serving.wait(), 20)
+        await within(20, leader.serving.wait())
         follower = Replica(client, namespace, "follower", port)
         async with asyncio.timeout(10):
             while True:
@@ -103,7 +109,7 @@ async def test_a_follower_is_healthy(control_plane: ControlPlane, namespace: str
                     await asyncio.sleep(0.05)
         for replica in (follower, leader):
             replica.stop.set()
-            await asyncio.wait_for(replica.task, 10)
+            await within(10, replica.task)
         assert not follower.serving.is_set()
     ports.close()
 
@@ -111,21 +117,21 @@ async def test_a_follower_is_healthy(control_plane: ControlPlane, namespace: str
 async def test_a_leader_that_cannot_serve_ends(control_plane: ControlPlane, namespace: str) -> None:
     async with client_of(control_plane) as client:
         leader = Replica(client, namespace, "leader")
-        await asyncio.wait_for(leader.serving.wait(), 20)
+        await within(20, leader.serving.wait())
         leader.failure = RuntimeError("out of order")
         leader.stop.set()
         with pytest.raises(RuntimeError, match="out of order"):
-            await asyncio.wait_for(leader.task, 10)
+            await within(10, leader.task)
 
 
 async def test_a_short_outage_of_the_api_server_ends_nobody(control_plane: ControlPlane, namespace: str) -> None:
     async with client_of(control_plane) as client:
         leader = Replica(client, namespace, "leader")
-        await asyncio.wait_for(leader.serving.wait(), 20)
+        await within(20, leader.serving.wait())
         await asyncio.to_thread(control_plane.kill_apiserver)
         await asyncio.sleep(3)  # more than one renewal is due
         control_plane.start_apiserver()
         assert not leader.task.done()
         assert not leader.lost.is_set()
         leader.stop.set()
-        await asyncio.wait_for(leader.task, 20)
+        await within(20, leader.task)

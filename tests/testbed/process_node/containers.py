@@ -106,7 +106,8 @@ class Container:
         self.status.restarts += 1
         self._set_state(waiting("CrashLoopBackOff", f"back-off {seconds:g} s before the next start"))
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._stopping.wait(), seconds)
+            async with asyncio.timeout(seconds):
+                await self._stopping.wait()
 
     def _set_state(self, state: dict[str, Any]) -> None:
         self.status.state = state

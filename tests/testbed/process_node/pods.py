@@ -122,7 +122,8 @@ class Pod:
         _log.info("%s: stop with %g s of grace", self.facts.name, grace)
         await self._end_processes(grace)
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._reporter.flush(), _FLUSH_SECONDS)
+            async with asyncio.timeout(_FLUSH_SECONDS):
+                await self._reporter.flush()
         await self._delete_object()
         self._close()
 

@@ -1,5 +1,6 @@
 """The emergency stop: suspend, deletion and parallelism take effect whatever else is wrong."""
 
+import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -142,5 +143,22 @@ def test_a_source_with_an_invalid_spec_can_be_deleted() -> None:
 
         await story.until(lambda: story.children() == [], "nothing is left behind")
         await story.until(lambda: not any(o.supervisor.sources for o in story.operators), "the source's task ended")
+
+    check(play)
+
+
+@pytest.mark.parametrize("steps", range(8))
+def test_an_operator_that_is_stopped_while_it_hears_something_ends(steps: int) -> None:
+    """`asyncio.wait_for` lost the cancellation when both came in the same step of the loop."""
+
+    async def play(story: Story) -> None:
+        await story.begin()
+        await read(story)
+        operator = story.operators.pop()
+        story.patch(parallelism=3)
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        async with asyncio.timeout(60):
+            await operator.stop()
 
     check(play)

@@ -100,7 +100,8 @@ class SourceRuntime:
                     pause = backoff * random.uniform(0.5, 1.0)  # noqa: S311 - jitter
                     backoff, awaited = min(2 * backoff, BACKOFF_MAX), self._changed
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(awaited.wait(), pause)
+                    async with asyncio.timeout(pause):
+                        await awaited.wait()
             with contextlib.suppress(KubernetesError):
                 await self._children.delete_unbound()
         finally:
