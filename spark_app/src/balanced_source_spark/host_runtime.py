@@ -15,6 +15,7 @@ from typing import Any, Final, TypeAlias
 import structlog
 
 from balanced_source.api import Problem, ProblemBoard, ProblemKey, SourceEvent, fatal_problem
+from balanced_source.connectors.kafka import with_former
 from balanced_source.documents.alignment import SourceWatermark
 from balanced_source.documents.assignment import Assignment, NumberedEvent
 from balanced_source.documents.report import HostReport
@@ -35,7 +36,6 @@ from balanced_source_spark.checkpoints import checkpoint_problem, splits_behind
 from balanced_source_spark.claims import HEARTBEAT_INTERVAL, LOOK_EVERY, ClaimWatch
 from balanced_source_spark.executors import AdoptionGate
 from balanced_source_spark.instance import Instance
-from balanced_source_spark.kafka.clusters import with_former
 
 log = structlog.get_logger(__name__)
 

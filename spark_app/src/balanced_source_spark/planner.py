@@ -17,7 +17,7 @@ from pyspark.sql.datasource import InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit
 
 from balanced_source.api import MAX_WATERMARK, SplitId
-from balanced_source.connectors.kafka import OnDataLoss, ReadLimits
+from balanced_source.connectors.kafka import KafkaReaderSettings, OnDataLoss, SettingsCache
 from balanced_source.documents import stream_offset
 from balanced_source.documents.alignment import SourceWatermark
 from balanced_source.documents.stream_offset import StreamOffset
@@ -38,12 +38,10 @@ from balanced_source_spark.ends import Ends
 from balanced_source_spark.executors import AdoptionGate, Board
 from balanced_source_spark.group_alignment import GroupAlignment
 from balanced_source_spark.host_runtime import HostRuntime, Progress
-from balanced_source_spark.kafka.clusters import cluster_of
 from balanced_source_spark.kafka.data_loss import LossCounter, LossProblems
 from balanced_source_spark.kafka.group_commits import GroupCommits
 from balanced_source_spark.kafka.record_sizes import RecordSizes, sampled
 from balanced_source_spark.kafka.settings import consumer_config
-from balanced_source_spark.kafka.skipping import policy_of
 from balanced_source_spark.options import Options, client_id
 from balanced_source_spark.partition import ReaderPartition
 
@@ -73,6 +71,7 @@ class StreamPlanner:
         self._confirmed: dict[SplitId, tuple[Mark, int]] = {}
         self._told: dict[str, Any] = {}
         self._told_at = float("-inf")
+        self._parsed = SettingsCache()
 
     @cached_property
     def _runtime(self) -> HostRuntime:
@@ -207,7 +206,7 @@ class StreamPlanner:
         self._has_closed |= finish.closings > 0
         plans = plan(stream_offset.from_json(start), finish)
         settings = self._runtime.settings(timeout=self._options.start_timeout) if plans else {}
-        self._losses.note(plans, settings)
+        self._losses.note(plans, self._parsed.of(settings))
         self._runtime.planned(finish)
         self._gate.note(finish.parallelism)
         owned = Counter(finish.owners.values())
@@ -254,7 +253,7 @@ class StreamPlanner:
             return self._ended(base, seen, free)
         admitted = self._aligner.cap(held, free) if self._aligner is not None else free
         aligned = {s: max(p, admitted.get(s, 0)) for s, p in held.items()}
-        positions = self._admission.cap(held, aligned, self._limits(), may_wait=self._targets is None)
+        positions = self._admission.cap(held, aligned, self._settings().limits, may_wait=self._targets is None)
         return self._ended(base, seen, positions)
 
     def _ended(self, base: StreamOffset, seen: Look, positions: Mapping[SplitId, int]) -> StreamOffset:
@@ -262,7 +261,7 @@ class StreamPlanner:
             base,
             positions,
             terms=seen.terms,
-            cuts=seen.cuts if policy_of(self._settings()) is OnDataLoss.CONTINUE else {},
+            cuts=seen.cuts if self._settings().on_data_loss is OnDataLoss.CONTINUE else {},
             max_records_per_reader=self._options.max_records_per_reader,
         )
 
@@ -289,26 +288,26 @@ class StreamPlanner:
         return self._group.report(self._aligner.watermark)
 
     def _commit_to_group(self, delivered: StreamOffset) -> None:
-        assignment = self._runtime.newest_assignment(timeout=0.0)
-        if assignment is not None and assignment.settings.get("kafka", {}).get("commitGroup"):
+        if self._settings().commit_group:
             self._group_commits.note({s: p for s, p in delivered.positions.items() if p is not None})
 
     def _commit_on(self, name: str, offsets: Mapping[SplitId, int]) -> None:
-        settings = self._runtime.settings(timeout=0.0)
-        if group := settings["kafka"].get("commitGroup"):
-            self._admin.commit(cluster_of(settings, name), group, offsets)
+        settings = self._known()
+        if group := settings.commit_group:
+            self._admin.commit(settings.cluster(name), group, offsets)
 
-    def _limits(self) -> ReadLimits:
-        return ReadLimits.from_json(self._settings().get("kafka", {}).get("limits", {}))
-
-    def _settings(self) -> Mapping[str, Any]:
-        """Returns what the newest assignment says; nothing while there is none."""
+    def _settings(self) -> KafkaReaderSettings:
+        """Returns what the newest assignment says; the defaults while there is none."""
         assignment = self._runtime.newest_assignment(timeout=0.0)
-        return assignment.settings if assignment is not None else {}
+        return self._parsed.of(assignment.settings) if assignment is not None else KafkaReaderSettings()
+
+    def _known(self) -> KafkaReaderSettings:
+        """Returns what assignments said, with clusters that only former ones named."""
+        return self._parsed.of(self._runtime.settings(timeout=0.0))
 
     def _sample(self, split_id: SplitId, offset: int) -> float | None:
         name = str(split_id[0])
-        cluster = cluster_of(self._runtime.settings(timeout=0.0), name)
+        cluster = self._known().cluster(name)
         secrets = MountedSecrets(self._options.secrets_dir)
         return sampled(
             consumer_config(cluster, secrets, client_id=f"{client_id(self._options)}-sizes"), split_id, offset
@@ -318,13 +317,13 @@ class StreamPlanner:
         if self._runtime.newest_assignment(timeout=0.0) is None:
             return {}
         listed, held = list(split_ids), marks(self._base)
-        cluster = cluster_of(self._runtime.settings(timeout=0.0), scope)
+        cluster = self._known().cluster(scope)
         return self._admin.ends(cluster, listed, {s: held[s] for s in listed if s in held})
 
     def _ask_times(self, scope: str, millis: Mapping[SplitId, int]) -> Mapping[SplitId, RecordTime | None]:
         if self._runtime.newest_assignment(timeout=0.0) is None:
             return {}
-        return self._admin.records_from(cluster_of(self._runtime.settings(timeout=0.0), scope), millis)
+        return self._admin.records_from(self._known().cluster(scope), millis)
 
 
 def _unknown(split_ids: Collection[SplitId], timeout: float) -> DiscoveryError:

@@ -12,15 +12,14 @@ from pathlib import Path
 import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
 
-from balanced_source.connectors.kafka import KafkaCluster, OnDataLoss
+from balanced_source.connectors.kafka import KafkaCluster, KafkaReaderSettings, OnDataLoss
 from balanced_source.host import SplitRange
 from balanced_source_adapters.mounted_secrets import MountedSecrets
-from balanced_source_spark.kafka.clusters import cluster_of
 from balanced_source_spark.kafka.readers import read_ranges
 from balanced_source_spark.kafka.rotation import read_with_newest
 from balanced_source_spark.kafka.same_topics import SameTopics
 from balanced_source_spark.kafka.settings import STALL, RangeReaderSettings, consumer_config
-from balanced_source_spark.kafka.skipping import policy_of, read_what_is_left, task_admin
+from balanced_source_spark.kafka.skipping import read_what_is_left, task_admin
 from balanced_source_spark.partition import ReaderPartition
 
 
@@ -45,11 +44,12 @@ class TaskReader:
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """All records of the partition's ranges."""
         assert isinstance(partition, ReaderPartition)  # noqa: S101 - Spark passes what `partitions` returned
+        known = KafkaReaderSettings.of(partition.settings)
         for name in sorted({str(piece.split_id[0]) for piece in partition.ranges}):
-            cluster = cluster_of(partition.settings, name)
+            cluster = known.cluster(name)
             ranges = [piece for piece in partition.ranges if piece.split_id[0] == name]
             settings = partial(self._range_settings, cluster, partition)
-            read = partial(self._read_planned, cluster, policy_of(partition.settings))
+            read = partial(self._read_planned, cluster, known.on_data_loss)
             yield from read_with_newest(ranges, settings, read, patience=STALL if cluster.secrets else 0.0)
 
     def _read_planned(

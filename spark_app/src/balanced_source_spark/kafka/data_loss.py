@@ -1,7 +1,7 @@
 """``onDataLoss: Continue`` in the planning process: how much is skipped. Tasks skip it, see `skipping`."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Any, Protocol
+from typing import Protocol
 
 import structlog
 
@@ -9,6 +9,7 @@ from balanced_source.api import Problem, ProblemKey, SplitId
 from balanced_source.connectors.kafka import (
     Gap,
     KafkaCluster,
+    KafkaReaderSettings,
     OnDataLoss,
     SkipCounter,
     listed,
@@ -19,8 +20,6 @@ from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.errors import DiscoveryError
 from balanced_source.host import ReaderPlan
 from balanced_source.host.ends import Look
-from balanced_source_spark.kafka.clusters import cluster_of
-from balanced_source_spark.kafka.skipping import policy_of
 
 log = structlog.get_logger(__name__)
 
@@ -53,15 +52,15 @@ class LossCounter:
         """Count offsets that no micro-batch will ever have."""
         self._counter.total += offsets
 
-    def note(self, plans: Iterable[ReaderPlan], settings: Mapping[str, Any]) -> None:
+    def note(self, plans: Iterable[ReaderPlan], settings: KafkaReaderSettings) -> None:
         """A micro-batch is planned."""
-        if policy_of(settings) is OnDataLoss.FAIL:
+        if settings.on_data_loss is OnDataLoss.FAIL:
             return
         ranges = [piece for reader in plans for piece in reader.ranges]
         for name in sorted({str(piece.split_id[0]) for piece in ranges}):
             mine = {r.split_id: (int(r.start or 0), int(r.end or 0)) for r in ranges if r.split_id[0] == name}
             try:
-                skipped = self._counter.note(mine, self._begins(cluster_of(settings, name), list(mine)))
+                skipped = self._counter.note(mine, self._begins(settings.cluster(name), list(mine)))
             except DiscoveryError as error:
                 log.warning("cannot count skipped offsets now", cluster=name, error=str(error))
                 continue
@@ -88,14 +87,14 @@ class LossProblems:
         self._before: Mapping[SplitId, int] = {}
         self._reported: dict[tuple[str, str, str], OnDataLoss] = {}
 
-    def note(self, base: StreamOffset, seen: Look, settings: Mapping[str, Any]) -> None:
+    def note(self, base: StreamOffset, seen: Look, settings: KafkaReaderSettings) -> None:
         """Take note of what the ends say of the splits of `base`.
 
         Raises:
             FatalProblemError: records are gone, the policy is Fail, and there is no operator to report it.
         """
         gone = {**_by_topic("recreated", seen.recreated), **_by_topic("truncated", seen.cuts)}
-        policy = policy_of(settings)
+        policy = settings.on_data_loss
         for key in [k for k, told in self._reported.items() if told is OnDataLoss.FAIL and k not in gone]:
             self._problems.set_problem(key, None)  # with consent, it stays as the record of what is missing
             del self._reported[key]

@@ -9,12 +9,12 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
 from balanced_source.api import SplitId
-from balanced_source.connectors.kafka import Gap, OnDataLoss, listed
+from balanced_source.connectors.kafka import Gap, listed
 from balanced_source.host import SplitRange
 from balanced_source_adapters.mounted_secrets import MountedSecrets
 from balanced_source_spark.kafka.settings import OffsetsLostError, RangeReaderSettings
@@ -30,11 +30,6 @@ Begins = Callable[[Collection[SplitId]], Mapping[SplitId, int]]
 """First offset of each partition that exists. Raises DiscoveryError."""
 
 Read = Callable[[Sequence[SplitRange], RangeReaderSettings], Iterator[pa.RecordBatch]]
-
-
-def policy_of(settings: Mapping[str, Any]) -> OnDataLoss:
-    """Returns what the user wants where records are gone; FAIL unless the settings say otherwise."""
-    return OnDataLoss(settings.get("kafka", {}).get("onDataLoss", OnDataLoss.FAIL.value))
 
 
 def existing(ranges: Sequence[SplitRange], begins: Mapping[SplitId, int]) -> list[SplitRange]:

@@ -34,6 +34,7 @@ from balanced_source.connectors.kafka.properties import (
     is_secret,
 )
 from balanced_source.connectors.kafka.resolution import OffsetLookup, resolve_start, resolve_stop
+from balanced_source.connectors.kafka.settings import KafkaReaderSettings, SettingsCache, with_former
 from balanced_source.connectors.kafka.source import DiscoverKafka, InitializeKafka, KafkaSource
 from balanced_source.connectors.kafka.split import KafkaPartitionSplit
 from balanced_source.connectors.kafka.subscriber import KafkaSubscriber, PartitionSet, TopicList, TopicPattern
@@ -53,6 +54,7 @@ __all__ = [
     "InitializeKafka",
     "KafkaCluster",
     "KafkaPartitionSplit",
+    "KafkaReaderSettings",
     "KafkaSource",
     "KafkaSubscriber",
     "OffsetLookup",
@@ -63,6 +65,7 @@ __all__ = [
     "PerPartition",
     "PerTopic",
     "ReadLimits",
+    "SettingsCache",
     "SkipCounter",
     "TopicList",
     "TopicPattern",
@@ -78,4 +81,5 @@ __all__ = [
     "topic_recreated",
     "translated",
     "wish_of",
+    "with_former",
 ]

@@ -17,6 +17,7 @@ from balanced_source.connectors.kafka.cluster import KafkaCluster
 from balanced_source.connectors.kafka.data_loss import OnDataLoss
 from balanced_source.connectors.kafka.limits import ReadLimits
 from balanced_source.connectors.kafka.offsets import EARLIEST, OffsetsInitializer
+from balanced_source.connectors.kafka.settings import KIND, KafkaReaderSettings
 from balanced_source.connectors.kafka.split import KafkaPartitionSplit, split_of
 from balanced_source.connectors.kafka.subscriber import KafkaSubscriber
 from balanced_source.errors import ContractViolationError
@@ -124,14 +125,13 @@ class KafkaSource(DiscoveringSource[KafkaPartitionSplit], SupportsSplitReassignm
         return split_of(split_id, position, attributes)
 
     def reader_settings(self) -> Mapping[str, Any]:
-        kafka: dict[str, Any] = {
-            "clusters": {cluster.name: cluster.to_json() for cluster in (*self.clusters, *self.inactive)},
-            "limits": self.limits.to_json(),
-            "onDataLoss": self.on_data_loss.value,
-        }
-        if self.commit_group is not None:
-            kafka["commitGroup"] = self.commit_group
-        return {"kafka": kafka}
+        settings = KafkaReaderSettings(
+            clusters={cluster.name: cluster for cluster in (*self.clusters, *self.inactive)},
+            limits=self.limits,
+            on_data_loss=self.on_data_loss,
+            commit_group=self.commit_group,
+        )
+        return {KIND: settings.to_json()}
 
     def _subscriber(self, cluster: KafkaCluster) -> KafkaSubscriber:
         return cluster.subscriber or self.subscriber
