@@ -109,10 +109,16 @@ bench-enumerator: install ## Time, memory and bytes of 1 000 … 1 000 000 split
 
 .PHONY: bench-enumerator
 
-bench-read: native ## Reading beside Spark's own Kafka source and a bare loop (QUICK=1: a subset; FLINK=1: Flink too)
+bench-read: native ## Reading beside Spark's own Kafka source, default and tuned (QUICK=1: a subset; FLINK=1: Flink too)
 	@PYTHONPATH=tests:. $(RUN) benchmarks.bench_read $(if $(QUICK),--quick,) $(if $(FLINK),--flink,) $(ARGS)
 
-.PHONY: native test-native bench-read
+bench-read-all: native ## All cases and Flink; resumable: cases kept in KEEP (bench-read.kept) are not measured again
+	@PYTHONPATH=tests:. $(RUN) benchmarks.bench_read --all --flink --keep $(or $(KEEP),bench-read.kept) $(ARGS)
+
+bench-tune: native ## Search the best settings of Spark's own source and of Flink, one knob after the other
+	@PYTHONPATH=tests:. $(RUN) benchmarks.bench_tune --flink $(ARGS)
+
+.PHONY: native test-native bench-read bench-read-all bench-tune
 
 soak: testbed native ## 50 sources with rescales for HOURS (2 by default; SMOKE=1: three minutes): does anything grow?
 	@PYTHONPATH=tests:operator/src:spark_app/src $(RUN) soak --hours $(or $(HOURS),$(if $(SMOKE),0.05,2)) $(SOAK)

@@ -1,4 +1,4 @@
-"""Who reads: ours in both implementations, Spark's own Kafka source in two settings, and a loop that only counts."""
+"""Who reads: both of our readers, Spark's own Kafka source in three settings, and a loop that only counts."""
 
 import json
 import subprocess
@@ -19,11 +19,13 @@ class Contestant:
         name: in results.
         format: of the source.
         options: beside brokers and topic.
+        columns: what the query selects; everything when empty.
     """
 
     name: str
     format: str
     options: Mapping[str, str] = field(default_factory=dict)
+    columns: tuple[str, ...] = ()
 
     def settings(self, kafka: KafkaCluster, topic: str, *, readers: int) -> dict[str, str]:
         """All options; Spark's own source has no number of readers, it has a task per partition."""
@@ -34,8 +36,34 @@ class Contestant:
 OURS: Final = Contestant(name="ours", format="balanced", options={"reader": "native", "starttimeoutseconds": "60"})
 OURS_CUT: Final = Contestant(name="ours, cut", format="balanced", options={**OURS.options, "maxrecordsperreader": "1"})
 PYTHON: Final = Contestant(name="ours, pure Python", format="balanced", options={**OURS.options, "reader": "python"})
-SPARK: Final = Contestant(name="spark", format="kafka")
-SPARK_TUNED: Final = Contestant(name="spark, 10 ms", format="kafka", options={"kafka.fetch.max.wait.ms": "10"})
+OURS_VALUE: Final = Contestant(
+    name="ours, value only", format="balanced", options={**OURS.options, "columns": "value"}, columns=("value",)
+)
+
+
+def native(name: str, properties: Mapping[str, str], *, columns: tuple[str, ...] = ()) -> Contestant:
+    """Return Spark's own source with these properties of the Java consumer."""
+    options = {f"kafka.{key}": value for key, value in properties.items()}
+    return Contestant(name=name, format="kafka", options=options, columns=columns)
+
+
+TEN_MS: Final = {"fetch.max.wait.ms": "10"}
+"""The one setting that everybody finds: a fetch does not wait 500 ms for more."""
+
+TUNED: Final = {
+    **TEN_MS,
+    "max.poll.records": "10000",
+    "max.partition.fetch.bytes": str(16 << 20),
+    "fetch.max.bytes": str(64 << 20),
+    "receive.buffer.bytes": str(1 << 20),
+    "check.crcs": "false",  # librdkafka's default too
+}
+"""The Java consumer as `make bench-tune` left it for Spark's own source."""
+
+SPARK: Final = native("spark", {})
+SPARK_10_MS: Final = native("spark, 10 ms", TEN_MS)
+SPARK_TUNED: Final = native("spark, tuned", TUNED)
+SPARK_TUNED_VALUE: Final = native("spark, tuned, value only", TUNED, columns=("value",))
 
 BARE: Final = "bare loop"
 

@@ -1,11 +1,12 @@
 """Flink on the same topic: SQL from its Kafka source into a sink that drops all, on a cluster that is up already."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
+from benchmarks.reading.contestants import TEN_MS, TUNED
 from benchmarks.reading.cost import Cost
 from benchmarks.reading.session import SLOTS, Backlog
 from testbed.errors import TestbedError
@@ -15,7 +16,11 @@ from testbed.flink.sql import SqlSession
 from testbed.kafka import KafkaCluster
 from testbed.progress import Progress
 
-FLINK: Final = "flink"
+FLINK: Final = "flink, 10 ms"
+FLINK_TUNED: Final = "flink, tuned"
+
+PROPERTIES: Final[Mapping[str, Mapping[str, str]]] = {FLINK: TEN_MS, FLINK_TUNED: TUNED}
+"""Consumer properties of each Flink contestant, as `make bench-tune` left them."""
 
 SETTINGS: Final = {"pipeline.object-reuse": "true", "pipeline.name": "bench-read"}
 
@@ -44,7 +49,9 @@ def flink_cluster(folder: Path, progress: Progress, *, slots: int = SLOTS * 2) -
         yield cluster
 
 
-def read_backlog(flink: FlinkCluster, kafka: KafkaCluster, topic: str, *, readers: int) -> Backlog:
+def read_backlog(
+    flink: FlinkCluster, kafka: KafkaCluster, topic: str, *, readers: int, properties: Mapping[str, str]
+) -> Backlog:
     """From the first record to the last; rows are those that the reading tasks have counted.
 
     `whole` begins with the first statement and ends when the job is seen to have finished, as a query of Spark does;
@@ -52,7 +59,7 @@ def read_backlog(flink: FlinkCluster, kafka: KafkaCluster, topic: str, *, reader
     """
     with Cost(roots=flink.pids) as cost, SqlSession(flink.gateway, flink.jobs) as session:
         began = time.monotonic()
-        for statement in _tables(kafka.bootstrap, topic, readers):
+        for statement in _tables(kafka.bootstrap, topic, readers, properties):
             session.execute(statement)
         job = session.await_job(session.execute("INSERT INTO nothing SELECT * FROM backlog")["jobID"])
         whole = time.monotonic() - began
@@ -68,7 +75,7 @@ def read_backlog(flink: FlinkCluster, kafka: KafkaCluster, topic: str, *, reader
     )
 
 
-def _tables(bootstrap: str, topic: str, readers: int) -> list[str]:
+def _tables(bootstrap: str, topic: str, readers: int, properties: Mapping[str, str]) -> list[str]:
     kept = ", ".join(f"`{name}` {kind}" for name, kind in COLUMNS.items())
     read = ", ".join(
         f"`{name}` {kind}" + ("" if name in ("key", "value") else " METADATA VIRTUAL") for name, kind in COLUMNS.items()
@@ -77,7 +84,7 @@ def _tables(bootstrap: str, topic: str, readers: int) -> list[str]:
         "connector": "kafka",
         "topic": topic,
         "properties.bootstrap.servers": bootstrap,
-        "properties.fetch.max.wait.ms": "10",
+        **{f"properties.{key}": value for key, value in properties.items()},
         "scan.startup.mode": "earliest-offset",
         "scan.bounded.mode": "latest-offset",
         "key.format": "raw",

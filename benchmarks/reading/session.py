@@ -76,6 +76,7 @@ def read_backlog(
     with Cost(ignored=ignored) as cost, tempfile.TemporaryDirectory() as checkpoint:
         began = time.monotonic()
         rows = spark.readStream.format(contestant.format).options(**options).load()
+        rows = rows.select(*contestant.columns) if contestant.columns else rows
         query = (
             rows.writeStream.format("noop").option("checkpointLocation", checkpoint).trigger(availableNow=True).start()
         )
