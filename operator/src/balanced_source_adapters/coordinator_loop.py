@@ -7,7 +7,7 @@ import time
 import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, assert_never
 
 import structlog
 
@@ -20,6 +20,7 @@ from balanced_source.coordinator import (
     Effect,
     Event,
     ExecuteCall,
+    HostLost,
     ParallelismChanged,
     PersistState,
     PublishAssignment,
@@ -77,8 +78,10 @@ class _Wishes:
                 self._newest[ReportReceived, event.report.host] = event
             case SourceChanged() | ParallelismChanged() | RebalanceRequested():
                 self._newest[type(event)] = event
+            case HostLost() | CallCompleted():
+                pass  # hosts without an operator are never given up; a rebuilt coordinator asks again
             case _:
-                pass
+                assert_never(event)
 
     def source(self, default: Any) -> Any:
         """The source that the user asked for last."""

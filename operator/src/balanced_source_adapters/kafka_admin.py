@@ -18,6 +18,7 @@ from balanced_source.connectors.kafka import (
     InitializeKafka,
     KafkaCluster,
     KafkaPartitionSplit,
+    KafkaSplitId,
     resolve_start,
     resolve_stop,
 )
@@ -79,7 +80,7 @@ class KafkaAdmin:
             names = tuple(name for name in client.topic_names() if call.subscriber.subscribes(name, 0))
         topics = client.topics(names)
         selected = call.subscriber.select(call.scope, {n: t.partitions for n, t in topics.items()})
-        return replace(selected, identities={s: topics[str(s[1])].topic_id for s in selected.split_ids})
+        return replace(selected, identities={s: topics[KafkaSplitId.of(s).topic].topic_id for s in selected.split_ids})
 
     def initialize(self, call: InitializeKafka) -> tuple[KafkaPartitionSplit, ...]:
         """Resolve start and stop offsets.
@@ -88,8 +89,9 @@ class KafkaAdmin:
             DiscoveryError: the cluster did not answer, or refused.
         """
         client = self._client(call.cluster)
-        topics = client.topics(sorted({str(s[1]) for s in call.split_ids}))
-        existing = [s for s in call.split_ids if str(s[1]) in topics and int(s[2]) in topics[str(s[1])].partitions]
+        asked = [KafkaSplitId.of(s) for s in call.split_ids]
+        topics = client.topics(sorted({s.topic for s in asked}))
+        existing = [s for s in asked if s.topic in topics and s.partition in topics[s.topic].partitions]
         starts = resolve_start(call.starting_offsets, existing, client)
         stops = resolve_stop(call.stopping_offsets, existing, client) if call.stopping_offsets else starts
         if silent := sorted(set(existing) - (starts.keys() & stops.keys())):
@@ -97,14 +99,14 @@ class KafkaAdmin:
             raise unanswered(call.scope, silent)
         return tuple(
             KafkaPartitionSplit(
-                cluster=str(s[0]),
-                topic=str(s[1]),
-                partition=int(s[2]),
+                cluster=s.cluster,
+                topic=s.topic,
+                partition=s.partition,
                 offset=start,
                 stopping_offset=stops[s] if call.stopping_offsets is not None else None,
-                topic_id=topics[str(s[1])].topic_id,
+                topic_id=topics[s.topic].topic_id,
             )
-            for s, start in starts.items()
+            for s, start in ((KafkaSplitId.of(split_id), start) for split_id, start in starts.items())
         )
 
     def ends(

@@ -18,7 +18,7 @@ from confluent_kafka import (
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from balanced_source.api import SplitId
-from balanced_source.connectors.kafka import Anchor
+from balanced_source.connectors.kafka import Anchor, KafkaSplitId
 from balanced_source.errors import DiscoveryError, RefusedDiscoveryError, TransientDiscoveryError
 from balanced_source.host.alignment import RecordTime
 from balanced_source_adapters.kafka_config import without_secrets
@@ -226,7 +226,8 @@ class ClusterClient:
 
     def commit(self, group: str, offsets: Mapping[SplitId, int]) -> None:
         """Set the offsets of a group that has no members."""
-        listed = [TopicPartition(str(s[1]), int(s[2]), offset) for s, offset in sorted(offsets.items())]
+        ordered = ((KafkaSplitId.of(s), offset) for s, offset in sorted(offsets.items()))
+        listed = [TopicPartition(s.topic, s.partition, offset) for s, offset in ordered]
         request = [ConsumerGroupTopicPartitions(group, listed)]
         try:
             futures = self._admin.alter_consumer_group_offsets(request, request_timeout=REQUEST_TIMEOUT)

@@ -15,7 +15,9 @@ from typing import Any, Final
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from balanced_source.api import SplitId
+from balanced_source.connectors.kafka import KafkaSplitId
 from balanced_source.host.ends import Mark
+from balanced_source_adapters.kafka_offsets import partition_of
 
 TIMEOUT: Final = 1.5
 """Seconds until partitions that have not answered count as unknown: the other partitions wait for them."""
@@ -71,7 +73,7 @@ class _Check:
 
     def __init__(self, consumer: Consumer, marks: Mapping[SplitId, Mark]) -> None:
         self._consumer = consumer
-        self._marks = {(str(s[1]), int(s[2])): (s, mark) for s, mark in marks.items()}
+        self._marks = {KafkaSplitId.of(s)[1:]: (s, mark) for s, mark in marks.items()}
         self._found: dict[SplitId, int | None] = {}
 
     def run(self, deadline: float) -> dict[SplitId, int | None]:
@@ -100,9 +102,7 @@ class _Check:
             self._found[split_id] = min(mark.position, max(0, int(told.group(1))))
             return
         try:
-            _, high = self._consumer.get_watermark_offsets(
-                TopicPartition(str(split_id[1]), int(split_id[2])), timeout=TIMEOUT
-            )
+            _, high = self._consumer.get_watermark_offsets(partition_of(split_id), timeout=TIMEOUT)
         except KafkaException:
             return
         # Otherwise the first records are gone, by retention: their reader finds out.

@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, assert_never
 
 from balanced_source.api import CallFailure, Source
 from balanced_source.coordinator import (
@@ -21,6 +21,7 @@ from balanced_source.coordinator import (
     ParallelismChanged,
     PersistState,
     PublishAssignment,
+    ReportFact,
     ReportReceived,
     SourceCoordinator,
     state_codec,
@@ -174,5 +175,7 @@ class LocalRun(Generic[T]):
                     self._assignment = assignment_document.encode(effect.assignment, source=_UID)
                 case ExecuteCall():
                     heapq.heappush(self._calls, (self.clock() + effect.delay, next(self._order), effect))
-                case _:
+                case ReportFact():
                     pass  # facts are for people who watch
+                case _:
+                    assert_never(effect)

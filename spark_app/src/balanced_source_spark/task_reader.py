@@ -12,7 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
 
-from balanced_source.connectors.kafka import KafkaCluster, KafkaReaderSettings, OnDataLoss
+from balanced_source.connectors.kafka import KafkaCluster, KafkaReaderSettings, KafkaSplitId, OnDataLoss
 from balanced_source.host import SplitRange
 from balanced_source_adapters.mounted_secrets import MountedSecrets
 from balanced_source_spark.kafka.readers import read_ranges
@@ -45,9 +45,9 @@ class TaskReader:
         """All records of the partition's ranges."""
         assert isinstance(partition, ReaderPartition)  # noqa: S101 - Spark passes what `partitions` returned
         known = KafkaReaderSettings.of(partition.settings)
-        for name in sorted({str(piece.split_id[0]) for piece in partition.ranges}):
+        for name in sorted({KafkaSplitId.of(piece.split_id).cluster for piece in partition.ranges}):
             cluster = known.cluster(name)
-            ranges = [piece for piece in partition.ranges if piece.split_id[0] == name]
+            ranges = [piece for piece in partition.ranges if KafkaSplitId.of(piece.split_id).cluster == name]
             settings = partial(self._range_settings, cluster, partition)
             read = partial(self._read_planned, cluster, known.on_data_loss)
             yield from read_with_newest(ranges, settings, read, patience=STALL if cluster.secrets else 0.0)

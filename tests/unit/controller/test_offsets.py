@@ -19,6 +19,7 @@ from balanced_source.connectors.kafka import (
 )
 from balanced_source.errors import InvalidSpecError
 from balanced_source_operator.controller.translate import to_source
+from balanced_source_operator.spec.offsets import StartType, StopType
 from support.builders import make_spec, spec_json
 
 NO_RECORD = {"type": "Timestamp", "timestamp": 5, "reset": "None"}
@@ -109,3 +110,40 @@ def test_what_cannot_be_is_refused_with_its_path(offsets: dict[str, Any], field:
         source(startingOffsets=offsets)
 
     assert caught.value.field == f"spec.source.kafka.{field}"
+
+
+@pytest.mark.parametrize("kind", StartType)
+def test_every_type_of_start_is_a_start_of_its_own(kind: StartType) -> None:
+    """A type that nobody thought of must fail here, not become one of the others."""
+    others = {other: source(startingOffsets=_example(other)).starting_offsets for other in StartType if other != kind}
+
+    assert source(startingOffsets=_example(kind)).starting_offsets not in others.values()
+
+
+@pytest.mark.parametrize("kind", StopType)
+def test_every_type_of_stop_is_what_the_start_of_that_name_is(kind: StopType) -> None:
+    """But for the partitions that are not listed: they begin at the earliest offset, and end at the latest."""
+    example = {**_example(kind), **({"unlisted": "Earliest"} if kind is StopType.SPECIFIC else {})}
+
+    made = source(startingOffsets=example, stoppingOffsets=example)
+
+    assert made.starting_offsets == made.stopping_offsets
+
+
+@pytest.mark.parametrize(
+    ("unlisted", "want"), [("Earliest", EARLIEST), ("Latest", LATEST), ("Committed", FromCommit("g"))]
+)
+def test_every_choice_for_partitions_that_are_not_listed(unlisted: str, want: Any) -> None:
+    group = {"group": "g"} if unlisted == "Committed" else {}
+    made = source(startingOffsets={"type": "Specific", "offsets": {"t": {"0": 5}}, "unlisted": unlisted, **group})
+
+    assert made.starting_offsets == PerPartition(listed={("t", 0): AtOffset(5)}, default=want)
+
+
+def _example(kind: StartType | StopType) -> dict[str, Any]:
+    more: dict[str, dict[str, Any]] = {
+        "Committed": {"group": "g"},
+        "Timestamp": {"timestamp": 5},
+        "Specific": {"offsets": {"t": {"0": 5}}},
+    }
+    return {"type": kind.value, **more.get(kind.value, {})}

@@ -1,7 +1,7 @@
 """Validate: from ``startingOffsets`` and ``stoppingOffsets`` to initializers."""
 
 from collections.abc import Callable, Mapping
-from typing import Final
+from typing import Final, assert_never
 
 from balanced_source.connectors.kafka import (
     EARLIEST,
@@ -23,7 +23,18 @@ from balanced_source_operator.spec import offsets as spec
 MAX_PARTITION: Final = 2**31 - 1
 """Largest partition number of Kafka's protocol."""
 
-_ANCHORS: Final[Mapping[str, Anchor]] = {"Earliest": Anchor.EARLIEST, "Latest": Anchor.LATEST}
+
+def _anchor(reset: spec.Reset) -> Anchor | None:
+    """Return the end that a reset names; None refuses partitions without an answer."""
+    match reset:
+        case spec.Reset.EARLIEST:
+            return Anchor.EARLIEST
+        case spec.Reset.LATEST:
+            return Anchor.LATEST
+        case spec.Reset.NONE:
+            return None
+        case _:
+            assert_never(reset)
 
 
 def to_start(chosen: spec.StartingOffsets, *, field: str) -> OffsetsInitializer:
@@ -57,27 +68,29 @@ def to_stop(chosen: spec.StoppingOffsets | None, *, field: str) -> OffsetsInitia
 
 
 def _initializer(chosen: spec.StartChoice | spec.StopChoice, *, unlisted: Anchor, field: str) -> OffsetsInitializer:
-    match chosen.type.value:
-        case "Earliest":
+    match chosen.type:
+        case spec.StartType.EARLIEST:
             return EARLIEST
-        case "Latest":
+        case spec.StartType.LATEST | spec.StopType.LATEST:
             return LATEST
-        case "Committed":
+        case spec.StartType.COMMITTED | spec.StopType.COMMITTED:
             return _commit(chosen, field)
-        case "Timestamp":
+        case spec.StartType.TIMESTAMP | spec.StopType.TIMESTAMP:
             return _times(chosen, unlisted, field)
-        case _:
+        case spec.StartType.SPECIFIC | spec.StopType.SPECIFIC:
             return _offsets(chosen, unlisted, field)
+        case _:
+            assert_never(chosen.type)
 
 
 def _commit(chosen: spec.Choice, field: str) -> FromCommit:
     if chosen.group is None:
         raise InvalidSpecError("Committed needs a group", field=f"{field}.group")
-    return FromCommit(chosen.group, _ANCHORS.get((chosen.reset or spec.Reset.NONE).value))
+    return FromCommit(chosen.group, _anchor(chosen.reset or spec.Reset.NONE))
 
 
 def _times(chosen: spec.Choice, unlisted: Anchor, field: str) -> OffsetsInitializer:
-    reset = _ANCHORS.get((chosen.reset or spec.Reset.LATEST).value)
+    reset = _anchor(chosen.reset or spec.Reset.LATEST)
     general = FromAnchor(unlisted) if chosen.timestamp is None else FromTime(chosen.timestamp, reset)
     if chosen.timestamps is None:
         if chosen.timestamp is None:
@@ -90,9 +103,20 @@ def _times(chosen: spec.Choice, unlisted: Anchor, field: str) -> OffsetsInitiali
 def _offsets(chosen: spec.Choice, unlisted: Anchor, field: str) -> OffsetsInitializer:
     if chosen.offsets is None:
         raise InvalidSpecError("Specific needs offsets", field=f"{field}.offsets")
-    rest = chosen.unlisted or spec.Unlisted(unlisted.value)
-    default = _commit(chosen, field) if rest is spec.Unlisted.COMMITTED else FromAnchor(_ANCHORS[rest.value])
+    default = FromAnchor(unlisted) if chosen.unlisted is None else _unlisted(chosen, chosen.unlisted, field)
     return PerPartition(listed=_listed(chosen.offsets, wish_of, f"{field}.offsets"), default=default)
+
+
+def _unlisted(chosen: spec.Choice, rest: spec.Unlisted, field: str) -> OffsetsInitializer:
+    match rest:
+        case spec.Unlisted.EARLIEST:
+            return EARLIEST
+        case spec.Unlisted.LATEST:
+            return LATEST
+        case spec.Unlisted.COMMITTED:
+            return _commit(chosen, field)
+        case _:
+            assert_never(rest)
 
 
 def _listed(

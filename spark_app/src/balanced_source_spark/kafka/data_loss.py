@@ -10,6 +10,7 @@ from balanced_source.connectors.kafka import (
     Gap,
     KafkaCluster,
     KafkaReaderSettings,
+    KafkaSplitId,
     OnDataLoss,
     SkipCounter,
     listed,
@@ -57,8 +58,12 @@ class LossCounter:
         if settings.on_data_loss is OnDataLoss.FAIL:
             return
         ranges = [piece for reader in plans for piece in reader.ranges]
-        for name in sorted({str(piece.split_id[0]) for piece in ranges}):
-            mine = {r.split_id: (int(r.start or 0), int(r.end or 0)) for r in ranges if r.split_id[0] == name}
+        for name in sorted({KafkaSplitId.of(piece.split_id).cluster for piece in ranges}):
+            mine = {
+                r.split_id: (int(r.start or 0), int(r.end or 0))
+                for r in ranges
+                if KafkaSplitId.of(r.split_id).cluster == name
+            }
             try:
                 skipped = self._counter.note(mine, self._begins(settings.cluster(name), list(mine)))
             except DiscoveryError as error:
@@ -109,9 +114,9 @@ class LossProblems:
     def _gaps(self, base: StreamOffset, seen: Look, split_ids: list[SplitId]) -> list[Gap]:
         held = {s: base.positions[s] or 0 for s in split_ids}
         return [
-            Gap(partition=int(s[2]), start=seen.cuts[s], end=held[s])
+            Gap(partition=KafkaSplitId.of(s).partition, start=seen.cuts[s], end=held[s])
             if s in seen.cuts
-            else Gap(partition=int(s[2]), start=held[s], end=self._before.get(s))
+            else Gap(partition=KafkaSplitId.of(s).partition, start=held[s], end=self._before.get(s))
             for s in split_ids
         ]
 
@@ -127,5 +132,6 @@ class LossProblems:
 def _by_topic(kind: str, split_ids: Iterable[SplitId]) -> dict[tuple[str, str, str], list[SplitId]]:
     found: dict[tuple[str, str, str], list[SplitId]] = {}
     for split_id in sorted(split_ids):
-        found.setdefault((kind, str(split_id[0]), str(split_id[1])), []).append(split_id)
+        cluster, topic, _ = KafkaSplitId.of(split_id)
+        found.setdefault((kind, cluster, topic), []).append(split_id)
     return found

@@ -12,6 +12,7 @@ from typing import Final
 import structlog
 
 from balanced_source.api import SplitId
+from balanced_source.connectors.kafka import KafkaSplitId
 from balanced_source.errors import DiscoveryError
 
 INTERVAL: Final = 5.0
@@ -61,8 +62,8 @@ class GroupCommits:
         return {s: offset for s, offset in self._wanted.items() if self._done.get(s) != offset}
 
     def _commit(self, offsets: Mapping[SplitId, int]) -> None:
-        for name in sorted({str(s[0]) for s in offsets}):
-            mine = {s: offset for s, offset in offsets.items() if s[0] == name}
+        for name in sorted({KafkaSplitId.of(s).cluster for s in offsets}):
+            mine = {s: offset for s, offset in offsets.items() if KafkaSplitId.of(s).cluster == name}
             started = time.monotonic()
             try:
                 self._commit_to(name, mine)

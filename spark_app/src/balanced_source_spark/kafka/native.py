@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from balanced_source.connectors.kafka import KafkaSplitId
 from balanced_source.host import SplitRange
 from balanced_source_adapters.kafka_config import without_secrets
 from balanced_source_spark.kafka.pool import Pool
@@ -48,7 +49,7 @@ def is_available() -> bool:
 def read_ranges(ranges: Sequence[SplitRange], settings: RangeReaderSettings) -> Iterator[pa.RecordBatch]:
     """See `range_reader.read_ranges`."""
     module = importlib.import_module(MODULE)
-    wanted = [(str(r.split_id[1]), int(r.split_id[2]), int(r.start or 0), int(r.end or 0)) for r in ranges]
+    wanted = [(*KafkaSplitId.of(r.split_id)[1:], int(r.start or 0), int(r.end or 0)) for r in ranges]
     try:
         key = (*_key(settings), _renewals_of(settings.cluster, ranges))
         with _pool.borrowed(key, lambda: _open(module, settings), owner=settings.reader) as reader:
@@ -85,7 +86,7 @@ def _renewals_of(cluster: str, ranges: Sequence[SplitRange]) -> int:
     A consumer that is kept holds records beyond the ranges that it has read. They may be of the old topic, at offsets
     that the new one has, too.
     """
-    for topic, identity in {(str(r.split_id[1]), r.identity) for r in ranges if r.identity is not None}:
+    for topic, identity in {(KafkaSplitId.of(r.split_id).topic, r.identity) for r in ranges if r.identity is not None}:
         if _topics.setdefault((cluster, topic), identity) != identity:
             _topics[cluster, topic] = identity
             _renewals[cluster] += 1

@@ -12,6 +12,7 @@ from typing import Final
 import pyarrow as pa
 from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
+from balanced_source.connectors.kafka import KafkaSplitId
 from balanced_source.host import SplitRange
 from balanced_source_spark.kafka.chunk import Chunk, Run
 from balanced_source_spark.kafka.columns import collector_paused, record_batch
@@ -52,7 +53,7 @@ class _Reading:
         self._next: dict[_Key, int] = {}
         self._ends: dict[_Key, int] = {}
         for piece in ranges:
-            key = (str(piece.split_id[1]), int(piece.split_id[2]))
+            key = KafkaSplitId.of(piece.split_id)[1:]
             self._next[key] = int(piece.start or 0)
             self._ends[key] = int(piece.end or 0)
         topics = {topic for topic, _ in self._next}

@@ -9,6 +9,7 @@ import structlog
 from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
 
 from balanced_source.api import SplitId
+from balanced_source.connectors.kafka import KafkaSplitId
 from balanced_source.errors import BalancedSourceError
 
 FRESH: Final = 60.0
@@ -72,7 +73,7 @@ def sampled(config: Mapping[str, Any], split_id: SplitId, offset: int) -> float 
     """
     consumer = Consumer({**config, "queued.min.messages": SAMPLE})
     try:
-        consumer.assign([TopicPartition(str(split_id[1]), int(split_id[2]), offset)])
+        consumer.assign([TopicPartition(*KafkaSplitId.of(split_id)[1:], offset)])
         messages = [m for m in consumer.consume(SAMPLE, PATIENCE / 2) if m.error() is None]
     finally:
         consumer.close()
@@ -86,4 +87,5 @@ def size_of(message: Message) -> int:
 
 
 def _topic_of(split_id: SplitId) -> _Topic:
-    return str(split_id[0]), str(split_id[1])
+    cluster, topic, _ = KafkaSplitId.of(split_id)
+    return cluster, topic

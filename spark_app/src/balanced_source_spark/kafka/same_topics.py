@@ -13,7 +13,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from balanced_source.connectors.kafka import Gap, OnDataLoss, topic_recreated
+from balanced_source.connectors.kafka import Gap, KafkaSplitId, OnDataLoss, topic_recreated
 from balanced_source.errors import TransientDiscoveryError
 from balanced_source.host import SplitRange
 from balanced_source_spark.kafka.settings import STALL, OffsetsLostError, ReadStalledError
@@ -81,7 +81,7 @@ class SameTopics:
 
     def _known(self, ranges: Sequence[SplitRange]) -> Mapping[str, str]:
         """Ids of the topics of these ranges, as far as they exist."""
-        topics = {str(piece.split_id[1]) for piece in ranges if piece.identity is not None}
+        topics = {KafkaSplitId.of(piece.split_id).topic for piece in ranges if piece.identity is not None}
         began = time.monotonic()
         while topics:
             try:
@@ -96,9 +96,12 @@ class SameTopics:
         return {}
 
     def _said(self, ranges: Sequence[SplitRange], found: Mapping[str, str]) -> str:
-        by_topic = groupby(sorted(ranges, key=lambda r: r.split_id), key=lambda r: str(r.split_id[1]))
+        by_topic = groupby(sorted(ranges, key=lambda r: r.split_id), key=lambda r: KafkaSplitId.of(r.split_id).topic)
         gaps = {
-            topic: [Gap(partition=int(r.split_id[2]), start=int(r.start or 0), end=int(r.end or 0)) for r in pieces]
+            topic: [
+                Gap(partition=KafkaSplitId.of(r.split_id).partition, start=int(r.start or 0), end=int(r.end or 0))
+                for r in pieces
+            ]
             for topic, pieces in by_topic
         }
         return "; ".join(
@@ -109,4 +112,4 @@ class SameTopics:
 
 def _others(ranges: Sequence[SplitRange], found: Mapping[str, str]) -> list[SplitRange]:
     """The ranges whose topics do not exist any more."""
-    return [r for r in ranges if r.identity is not None and found.get(str(r.split_id[1])) != r.identity]
+    return [r for r in ranges if r.identity is not None and found.get(KafkaSplitId.of(r.split_id).topic) != r.identity]

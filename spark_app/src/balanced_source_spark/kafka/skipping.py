@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 
 from balanced_source.api import SplitId
-from balanced_source.connectors.kafka import Gap, listed
+from balanced_source.connectors.kafka import Gap, KafkaSplitId, listed
 from balanced_source.host import SplitRange
 from balanced_source_adapters.mounted_secrets import MountedSecrets
 from balanced_source_spark.kafka.settings import OffsetsLostError, RangeReaderSettings
@@ -76,11 +76,11 @@ def _left(ranges: Sequence[SplitRange], begins: Begins) -> list[SplitRange]:
 
 def _skipped(piece: SplitRange, begins: Mapping[SplitId, int]) -> Gap:
     """What is gone of a range: all of it with its partition."""
-    _, topic, partition = piece.split_id
+    _, topic, partition = KafkaSplitId.of(piece.split_id)
     end = int(piece.end or 0)
     return Gap(
-        topic=str(topic),
-        partition=int(partition),
+        topic=topic,
+        partition=partition,
         start=int(piece.start or 0),
         end=min(begins.get(piece.split_id, end), end),
     )
@@ -90,7 +90,7 @@ class _Progress:
     """How far ranges are read."""
 
     def __init__(self, ranges: Sequence[SplitRange]) -> None:
-        self._ranges = {(str(piece.split_id[1]), int(piece.split_id[2])): piece for piece in ranges}
+        self._ranges = {KafkaSplitId.of(piece.split_id)[1:]: piece for piece in ranges}
 
     def note(self, batch: pa.RecordBatch) -> None:
         """These rows are delivered."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from balanced_source.api import Problem, SplitId
+from balanced_source.connectors.kafka.split import KafkaSplitId
 
 LISTED: Final = 10
 """Partitions that a message names; it says how many more there are."""
@@ -59,7 +60,8 @@ class SkipCounter:
             gone = min(begins.get(split_id, start), end)
             known = max(start, self._upto.get(split_id, start))
             if gone > known:
-                fresh.append(Gap(topic=str(split_id[1]), partition=int(split_id[2]), start=known, end=gone))
+                place = KafkaSplitId.of(split_id)
+                fresh.append(Gap(topic=place.topic, partition=place.partition, start=known, end=gone))
                 self._upto[split_id] = gone
         self.total += sum(gap.size for gap in fresh)
         return fresh

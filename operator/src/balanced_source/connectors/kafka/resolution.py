@@ -1,10 +1,11 @@
 """From wishes to offsets, with as few questions as possible: pure but for the look-ups behind a port."""
 
 from collections.abc import Collection, Iterable, Mapping
-from typing import Final, Protocol
+from typing import Final, Protocol, assert_never
 
 from balanced_source.api import SplitId
 from balanced_source.connectors.kafka.offsets import Anchor, AtCommit, AtOffset, AtTime, OffsetsInitializer, Wish
+from balanced_source.connectors.kafka.split import KafkaSplitId
 from balanced_source.errors import RefusedDiscoveryError
 
 Offsets = Mapping[SplitId, int]
@@ -52,7 +53,8 @@ def resolve_stop(initializer: OffsetsInitializer, split_ids: Iterable[SplitId], 
 
 
 def _chains(initializer: OffsetsInitializer, split_ids: Iterable[SplitId]) -> Chains:
-    return {s: initializer.wishes(str(s[1]), int(s[2])) for s in split_ids}
+    ids = map(KafkaSplitId.of, split_ids)
+    return {s: initializer.wishes(s.topic, s.partition) for s in ids}
 
 
 def _resolve(chains: Chains, lookup: OffsetLookup, *, first: Offsets, last: Offsets, option: str) -> Offsets:
@@ -99,25 +101,33 @@ def _check_exact(wishes: Mapping[SplitId, Wish], first: Offsets, last: Offsets, 
             raise RefusedDiscoveryError(
                 f"{option}: {_named(split_id)} has offsets {first[split_id]} to {last[split_id]}, not {wish.offset}: "
                 "correct it, or use −2 for the earliest and −1 for the latest",
-                scope=str(split_id[0]),
+                scope=KafkaSplitId.of(split_id).cluster,
                 reason="OffsetOutOfRange",
             )
 
 
 def _unanswered(chains: Chains, option: str) -> RefusedDiscoveryError:
     names = sorted(chains)
-    last = chains[names[0]][-1]
-    what, reason = "offset", "NoOffset"
-    if isinstance(last, AtCommit):
-        what, reason = f"commit of group {last.group} that still exists", "NoCommittedOffset"
-    elif isinstance(last, AtTime):
-        what, reason = f"record at or after {last.millis} ms", "NoOffsetForTimestamp"
+    what, reason = _missing(chains[names[0]][-1])
     shown = ", ".join(map(_named, names[:_SHOWN])) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
     return RefusedDiscoveryError(
         f"{option}: no {what} for {shown}, and no reset: set {option}.reset to Earliest or Latest",
-        scope=str(names[0][0]),
+        scope=KafkaSplitId.of(names[0]).cluster,
         reason=reason,
     )
+
+
+def _missing(wish: Wish) -> tuple[str, str]:
+    """Return what a wish asked for in vain, and the reason of the problem."""
+    match wish:
+        case AtCommit(group):
+            return f"commit of group {group} that still exists", "NoCommittedOffset"
+        case AtTime(millis):
+            return f"record at or after {millis} ms", "NoOffsetForTimestamp"
+        case AtOffset() | Anchor():
+            return "offset", "NoOffset"
+        case _:
+            assert_never(wish)
 
 
 def _named(split_id: SplitId) -> str:

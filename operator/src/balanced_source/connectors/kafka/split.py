@@ -3,10 +3,40 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Self
+from typing import NamedTuple, Self
 
 from balanced_source.api import IDENTITY, STOP, BoundedSplit, Json, Position, SplitId
 from balanced_source.errors import ContractViolationError
+
+
+class KafkaSplitId(NamedTuple):
+    """Names the places of a Kafka split's id.
+
+    It is the plain tuple in all respects (equality, hash, order, JSON). Splits and documents hold plain ones, which
+    take a tenth of the time to make: there may be a million. Code that looks at a place makes it, by `of`; what asks
+    brokers for all splits several times a second, and the enumerator, look at places by number.
+
+    Attributes:
+        cluster: name of the cluster in the spec.
+        topic: name of the topic.
+        partition: number of the partition.
+    """
+
+    cluster: str
+    topic: str
+    partition: int
+
+    @classmethod
+    def of(cls, split_id: SplitId) -> Self:
+        """Return the id with names for its places.
+
+        Raises:
+            TypeError: it has not three places.
+        """
+        return cls._make(split_id)
+
+    def __str__(self) -> str:
+        return f"{self.cluster}/{self.topic}/{self.partition}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
