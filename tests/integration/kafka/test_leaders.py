@@ -4,10 +4,11 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
-from balanced_source.api import IDENTITY, SplitId
+from balanced_source.api import SplitId
 from balanced_source.connectors.kafka import DiscoverKafka, TopicList
 from balanced_source.connectors.kafka import KafkaCluster as Cluster
 from balanced_source.documents.stream_offset import StreamOffset
+from balanced_source.host.ends import Mark
 from balanced_source.host.observation import observe
 from balanced_source_adapters.kafka_admin import KafkaAdmin
 from balanced_source_spark.ends import Ends
@@ -28,8 +29,8 @@ class Looking:
         self._three = three
         self._cluster = Cluster(name="c", bootstrap_servers=three.bootstrap)
         self._admin = KafkaAdmin()
-        self._attributes: dict[SplitId, dict[str, str]] = {}
-        self.ends = Ends(lambda _, split_ids: self._admin.ends(self._cluster, split_ids, self._attributes))
+        self._marks: dict[SplitId, Mark] = {}
+        self.ends = Ends(lambda _, split_ids: self._admin.ends(self._cluster, split_ids, self._marks))
 
     def create(self, name: str, replicas: list[list[int]]) -> list[SplitId]:
         """Make a topic with one record in each partition, and look at it until all ends are known."""
@@ -38,7 +39,7 @@ class Looking:
             self._three.admin.produce(name, [b"x"], partition=partition)
         call = DiscoverKafka(scope="c", round=1, cluster=self._cluster, subscriber=TopicList((name,)))
         found = self._admin.discover(call).identities
-        self._attributes |= {s: {IDENTITY: topic_id} for s, topic_id in found.items()}
+        self._marks |= {s: Mark(position=0, identity=topic_id) for s, topic_id in found.items()}
         splits = sorted(found)
         wait_until(lambda: self.known(splits) == dict.fromkeys(splits, 1), 30, "the ends")
         return splits
@@ -46,7 +47,7 @@ class Looking:
     def known(self, splits: list[SplitId]) -> Mapping[SplitId, int]:
         """Ends that may be read to now."""
         answers = self.ends.get(splits)
-        return {s: answers[s] for s in splits if s in answers and s not in self.ends.silent}
+        return {s: answers[s].end for s in splits if s in answers and s not in self.ends.silent}
 
 
 @pytest.fixture

@@ -79,9 +79,12 @@ def test_a_quota_is_a_condition_and_a_warning_until_it_is_raised(world: World, c
 
     world.apply()
 
-    condition = world.wait_condition("Degraded", "True", "QuotaExceeded", timeout=60)
-    assert "exceeded quota: small" in condition["message"]
-    assert "Raise the ResourceQuota" in condition["message"]
+    def message() -> str:
+        return str(world.wait_condition("Degraded", "True", "QuotaExceeded", timeout=60)["message"])
+
+    # the API server counts objects of custom resources late: until then it says "status unknown"
+    world.wait(lambda: "exceeded quota: small" in message(), "the API server to count", timeout=120)
+    assert "Raise the ResourceQuota" in message()
     world.wait(lambda: warnings(world, "QuotaExceeded"), "a Warning event")
     world.kubectl("delete", "resourcequota", "small")
     world.wait(

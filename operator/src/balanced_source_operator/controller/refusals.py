@@ -9,7 +9,7 @@ from balanced_source_operator.kube.port import RefusedError
 
 _CAUSES: Final = (
     (
-        re.compile(r"exceeded quota|must specify (limits|requests)"),
+        re.compile(r"exceeded quota|status unknown for quota|must specify (limits|requests)"),
         Reason.QUOTA_EXCEEDED,
         "Raise the ResourceQuota of the namespace or delete objects that are not needed",
     ),
