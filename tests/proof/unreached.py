@@ -51,6 +51,7 @@ REASONS: Final[Mapping[str, str]] = {
     f"{_COORDINATOR}.mailbox": _EVENTS,
     f"{_COORDINATOR}.source_groups": _ALIGNMENT,
     f"{_COORDINATOR}.state_codec:_upgrade_1": _OLDER,
+    f"{_COORDINATOR}.state_codec:_upgrade_2": _OLDER,
     f"{_COORDINATOR}.state_codec:_upgrade_host_1": _OLDER,
     f"{_COORDINATOR}.recovery:_check_holders": "Two hosts that share a Spark checkpoint.",
     f"{_COORDINATOR}.registration:with_reported": "Sources without the opt-in of FLIP-537; none ships.",

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from balanced_source.api import Problem, SourceEvent, SplitId
+from balanced_source.assigners import AssignerIdentity, HashAssigner, PerScopeAssigner
 from balanced_source.connectors.discovery import DiscoveryState, Retained
 from balanced_source.connectors.kafka import KafkaPartitionSplit
 from balanced_source.coordinator import (
@@ -125,7 +126,7 @@ ENUMERATOR = DiscoveryState(
     preferred={T[5]: 1},
     discovered=frozenset({"c"}),
     rebalance_due=True,
-    assigner="RoundRobinAssigner()",
+    assigner=AssignerIdentity(name="LoadAware", parameters={"tolerance": 0.5}),
 )
 CHECKPOINT = Checkpoint(coordinator=STATE, enumerator=ENUMERATOR)
 SOURCE = kafka_source("c")
@@ -214,7 +215,9 @@ def _full_state() -> Checkpoint[Any, Any]:
         revoking={T[5]: Revocation(host="0", epoch=6, split=revoked)},
     )
     retained = {T[4]: Retained(split=replace(_split(4, 7, 100), topic_id="id-t"), until=1700003600.0)}
-    return Checkpoint(coordinator=state, enumerator=replace(ENUMERATOR, unassigned={T[5]: revoked}, retained=retained))
+    policy = PerScopeAssigner(HashAssigner()).identity
+    enumerator = replace(ENUMERATOR, unassigned={T[5]: revoked}, retained=retained, assigner=policy)
+    return Checkpoint(coordinator=state, enumerator=enumerator)
 
 
 FULL = {

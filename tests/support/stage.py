@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from balanced_source.api import AsyncCall, Boundedness, Position, RebalanceCause, SplitId
-from balanced_source.assigners import Placement, SplitAssigner
+from balanced_source.assigners import AssignerIdentity, Placement, SplitAssigner
 from balanced_source.connectors.discovery import Alarm, Discover
 from balanced_source.connectors.kafka import KafkaSource
 from balanced_source.coordinator import (
@@ -53,6 +53,10 @@ class FixedOwners(SplitAssigner):
     """Owners as the test wants them."""
 
     wanted: Mapping[SplitId, int]
+
+    @property
+    def identity(self) -> AssignerIdentity:
+        return AssignerIdentity(name="FixedOwners")
 
     def place(self, placement: Placement) -> dict[SplitId, int]:
         known = {*placement.owners, *placement.pending}

@@ -165,9 +165,7 @@ class LocalOperator:
         self._loop.put(RebalanceRequested(nonce=spec.rebalance_nonce))
 
     def _note_assigner(self, spec: BalancedSourceSpec) -> None:
-        warning = self._source.assigner.warning(spec.parallelism)
-        problem = None if warning is None else Problem(reason=Reason.HASH_COLLAPSES, message=warning)
-        self._problems.set(Reason.HASH_COLLAPSES, problem)
+        self._problems.set("assigner", self._source.assigner.warning(spec.parallelism))
 
     def _take_report(self, path: Path) -> None:
         try:

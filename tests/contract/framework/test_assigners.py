@@ -1,6 +1,6 @@
 """The product's owner policies."""
 
-from balanced_source.assigners import HashAssigner, LoadAwareAssigner, RoundRobinAssigner
+from balanced_source.assigners import HashAssigner, LoadAwareAssigner, PerScopeAssigner, RoundRobinAssigner
 from contract.suites.assigner import AssignerContract
 
 
@@ -14,3 +14,7 @@ class TestRoundRobin(AssignerContract):
 
 class TestLoadAware(AssignerContract):
     assigner = LoadAwareAssigner()
+
+
+class TestPerScope(AssignerContract):
+    assigner = PerScopeAssigner(LoadAwareAssigner())

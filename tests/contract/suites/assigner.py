@@ -1,12 +1,13 @@
 """What every `SplitAssigner` must do, whatever its policy."""
 
+import json
 import random
 from dataclasses import replace
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from balanced_source.assigners import Placement, SplitAssigner, place
+from balanced_source.assigners import AssignerIdentity, Placement, SplitAssigner, place
 
 
 @st.composite
@@ -77,6 +78,12 @@ class AssignerContract:
     def test_equal_settings_are_equal(self) -> None:
         assert self.assigner == replace(self.assigner)  # type: ignore[type-var] # assigners are dataclasses
         assert hash(self.assigner) == hash(replace(self.assigner))  # type: ignore[type-var] # the same
+
+    def test_its_identity_can_be_stored(self) -> None:
+        stored = json.loads(json.dumps(self.assigner.identity.to_json()))
+
+        assert AssignerIdentity.from_json(stored) == self.assigner.identity
+        assert self.assigner.identity.name
 
     def test_no_splits_is_no_answer(self) -> None:
         assert place(self.assigner, Placement(parallelism=3, may_move=True)) == {}

@@ -38,7 +38,10 @@ def test_it_collapses_at_multiples_of_31_and_says_so(parallelism: int) -> None:
     used = Counter(hash_owner(("c", topic, 0), parallelism) for topic in topics)
 
     assert len(used) <= 6, "negative hashes make the second half of these"
-    assert "collapses" in (ASSIGNER.warning(parallelism) or "")
+    warning = ASSIGNER.warning(parallelism)
+    assert warning is not None
+    assert warning.reason == "HashCollapses"
+    assert "collapses" in warning.message
 
 
 @pytest.mark.parametrize("parallelism", [1, 30, 32, 61, 63])

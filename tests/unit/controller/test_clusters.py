@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 import yaml
 
-from balanced_source.connectors.kafka import EARLIEST, LATEST, PerClusterAssigner, TopicList
+from balanced_source.assigners import PerScopeAssigner
+from balanced_source.connectors.kafka import EARLIEST, LATEST, TopicList
 from balanced_source.errors import InvalidSpecError
 from balanced_source_operator.controller.translate import check_ends, to_source
 from support.builders import make_spec
@@ -142,7 +143,7 @@ def test_the_end_of_a_cluster_is_fixed_wherever_it_is_written(
 def test_the_enumerator_mode_is_a_choice_of_two() -> None:
     """Unlike upstream's string it is checked by the API server; the values are in the error."""
     per_cluster = make_spec(source={"kafka": {**_kafka(), "enumeratorMode": "PerCluster"}})
-    assert isinstance(to_source(per_cluster).assigner, PerClusterAssigner)
+    assert isinstance(to_source(per_cluster).assigner, PerScopeAssigner)
 
     with pytest.raises(InvalidSpecError, match="'Global' or 'PerCluster'"):
         make_spec(source={"kafka": {**_kafka(), "enumeratorMode": "both"}})

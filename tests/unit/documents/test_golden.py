@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from balanced_source.coordinator import loads
+from balanced_source.assigners import AssignerIdentity
+from balanced_source.coordinator import Checkpoint, loads
 from balanced_source.documents.assignment import Assignment
 from support.golden import ASSIGNMENT, BASE, CHECKPOINT, FORMATS, FULL, NEXT, OFFSET, REPORT, STATE, T, _split
 from support.golden_files import DIGESTS, FOLDER, GoldenChangedError, digest, digests, golden, write_once
@@ -39,7 +40,15 @@ def first_state() -> Any:
         rebalance_nonce=0,
         settings="",
     )
-    return replace(CHECKPOINT, coordinator=state, enumerator=replace(CHECKPOINT.enumerator, assigner=""))
+    return replace(CHECKPOINT, coordinator=state, enumerator=replace(CHECKPOINT.enumerator, assigner=None))
+
+
+def second_state(state: Checkpoint[Any, Any], **changes: Any) -> Checkpoint[Any, Any]:
+    """What version 2 said: the policy by its class, which is known by its name now."""
+    policy = AssignerIdentity(name="RoundRobin")
+    return replace(
+        state, coordinator=replace(state.coordinator, **changes), enumerator=replace(state.enumerator, assigner=policy)
+    )
 
 
 BASE_ASSIGNMENT = Assignment(
@@ -81,11 +90,11 @@ EXPECTED: dict[tuple[str, int, str], Any] = {
     ("stream-offset", 5, "-full"): FULL["stream-offset"],
     ("enumerator-state", 1, ""): first_state(),
     # Version 2 as builds before 0.1.0 wrote it: the same format, without loads.
-    ("enumerator-state", 2, "-before-loads"): replace(
-        CHECKPOINT, coordinator=replace(STATE, loads=NOTHING_SEEN, rebalance_nonce=0)
-    ),
-    ("enumerator-state", 2, ""): CHECKPOINT,
-    ("enumerator-state", 2, "-full"): FULL["enumerator-state"],
+    ("enumerator-state", 2, "-before-loads"): second_state(CHECKPOINT, loads=NOTHING_SEEN, rebalance_nonce=0),
+    ("enumerator-state", 2, ""): second_state(CHECKPOINT),
+    ("enumerator-state", 2, "-full"): second_state(FULL["enumerator-state"]),
+    ("enumerator-state", 3, ""): CHECKPOINT,
+    ("enumerator-state", 3, "-full"): FULL["enumerator-state"],
 }
 """What each file says, whole: kind, version and file → value."""
 

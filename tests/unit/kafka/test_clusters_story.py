@@ -10,8 +10,8 @@ from itertools import permutations
 
 import pytest
 
-from balanced_source.assigners import HashAssigner, RoundRobinAssigner, SplitAssigner
-from balanced_source.connectors.kafka import KafkaSource, PerClusterAssigner
+from balanced_source.assigners import HashAssigner, PerScopeAssigner, RoundRobinAssigner, SplitAssigner
+from balanced_source.connectors.kafka import KafkaSource
 from support.owner_table import imbalance, rows
 from support.stage import Stage
 from support.world import kafka_source
@@ -99,10 +99,10 @@ def test_the_order_in_which_clusters_answer_changes_no_count(order: tuple[int, .
 @pytest.mark.parametrize("inner", [HashAssigner(), RoundRobinAssigner()])
 def test_the_per_cluster_mode_piles_up_on_the_same_readers(inner: SplitAssigner) -> None:
     """Every cluster is dealt alone, so partition p of each meets on one reader: three of seven stay idle."""
-    stage = stage_with(0, 1, 2, assigner=PerClusterAssigner(inner))
+    stage = stage_with(0, 1, 2, assigner=PerScopeAssigner(inner))
 
     assert sorted(stage.loads) == [0, 0, 0, 3, 3, 3, 3]
-    stage.source_changes(source(0, 1, 2, 3, assigner=PerClusterAssigner(inner))).discovers().adopts()
+    stage.source_changes(source(0, 1, 2, 3, assigner=PerScopeAssigner(inner))).discovers().adopts()
     assert stage.spread == 4
     per_reader = [{s[2] for s in stage.owned(reader)} for reader in range(7)]
     assert all(len(partitions) <= 1 for partitions in per_reader)
@@ -125,7 +125,7 @@ def test_the_story_in_the_per_cluster_mode() -> None:
 
     Upstream's printed example starts at reader 2; its own owner function, asked on a JVM, starts at reader 5.
     """
-    assigner = PerClusterAssigner(HashAssigner())
+    assigner = PerScopeAssigner(HashAssigner())
     stage = stage_with(0, 1, 2, assigner=assigner)
     assert look(stage) == (("0/2 1/2 2/2", "0/3 1/3 2/3", "", "", "", "0/0 1/0 2/0", "0/1 1/1 2/1"), 3)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import pytest
 
 from balanced_source.api import SplitId
-from balanced_source.assigners import HashAssigner, Placement, SplitAssigner
+from balanced_source.assigners import AssignerIdentity, HashAssigner, Placement, SplitAssigner
 from balanced_source.connectors.kafka import LATEST, DiscoverKafka, InitializeKafka
 from balanced_source.errors import ContractViolationError
 from support.stage import Stage, bounded_source, splits
@@ -154,6 +154,10 @@ class OneOwner(SplitAssigner):
     """Gives everything to one reader, whether it exists or not."""
 
     owner: int
+
+    @property
+    def identity(self) -> AssignerIdentity:
+        return AssignerIdentity(name="OneOwner", parameters={"owner": self.owner})
 
     def place(self, placement: Placement) -> Mapping[SplitId, int]:  # type: ignore[override]
         return dict.fromkeys(placement.pending, self.owner)

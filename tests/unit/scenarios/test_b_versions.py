@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from balanced_source.assigners import HashAssigner, LoadAwareAssigner, PerScopeAssigner, RoundRobinAssigner
 from balanced_source.connectors.discovery import DiscoveryState, Retained
 from balanced_source.coordinator import Checkpoint, CoordinatorState, HostPhase, HostState, state_codec
 from balanced_source.coordinator.view import assignment_of
@@ -191,6 +192,52 @@ def test_b9_an_operator_goes_on_from_the_oldest_state() -> None:
     assert stage.owners == before.owners
     assert stage.state.hosts["1"].report is not None
     assert json.loads(stage.store.state)["version"] == state_codec.KIND.version
+
+
+FORMER = {
+    "RoundRobinAssigner()": RoundRobinAssigner(),
+    "HashAssigner()": HashAssigner(),
+    "LoadAwareAssigner(tolerance=0.01, aversion=0.02)": LoadAwareAssigner(),
+    "PerClusterAssigner(inner=RoundRobinAssigner())": PerScopeAssigner(RoundRobinAssigner()),
+    "PerClusterAssigner(inner=HashAssigner())": PerScopeAssigner(HashAssigner()),
+    "PerClusterAssigner(inner=LoadAwareAssigner(tolerance=0.01, aversion=0.02))": PerScopeAssigner(LoadAwareAssigner()),
+}
+"""What release 0.1.0 stored of each policy that a user could choose."""
+
+
+def _as_0_1_0_wrote_it(text: str, assigner: str) -> str:
+    body = json.loads(text)["body"]
+    state = {**body["enumerator"]["state"], "assigner": assigner}
+    return resealed(text, version=2, body={**body, "enumerator": {"version": 2, "state": state}})
+
+
+@pytest.mark.parametrize("text", FORMER)
+def test_an_upgrade_from_0_1_0_moves_no_split(text: str) -> None:
+    """The policy was stored by its class; it is recognised as the one that the source still has."""
+    # Owners that no policy would choose: any rebalance would show.
+    stage = Stage(readers=3, source=kafka_source("c", assigner=FORMER[text])).topic("t", 6).topic("u", 6).running()
+    stage.moves(("c", "t", 0), (stage.owners["c", "t", 0] + 1) % 3).adopts()
+    before = stage.owners
+    assert stage.store.state is not None
+    stage.store.state = _as_0_1_0_wrote_it(stage.store.state, text)
+
+    stage.operator_starts(kafka_source("c", assigner=FORMER[text])).discovers().adopts().adopts()
+
+    assert stage.owners == before
+
+
+def test_another_policy_chosen_during_the_upgrade_takes_effect() -> None:
+    stage = Stage(readers=3, source=kafka_source("c", assigner=HashAssigner()))
+    for topic in "adgj":
+        stage.topic(topic, 1)
+    stage.running()
+    assert stage.spread == 4, "all of these hash to one reader"
+    assert stage.store.state is not None
+    stage.store.state = _as_0_1_0_wrote_it(stage.store.state, "HashAssigner()")
+
+    stage.operator_starts(kafka_source("c", assigner=RoundRobinAssigner())).discovers().adopts().adopts()
+
+    assert stage.spread <= 1
 
 
 @pytest.mark.scenario("B10")

@@ -204,7 +204,9 @@ def test_x9_hash_warns_where_it_collapses(n: int, used: int) -> None:
     question = Placement(parallelism=n, pending=first_partitions)
 
     assert len(set(assigners.place(HashAssigner(), question).values())) == used
-    assert "multiple of 31" in (HashAssigner().warning(n) or "")
+    warning = HashAssigner().warning(n)
+    assert warning is not None
+    assert "multiple of 31" in warning.message
     assert HashAssigner().warning(n - 1) is HashAssigner().warning(n + 1) is None
     assert loads(assigners.place(RoundRobinAssigner(), question), n) == loads(dealt({}, first_partitions, n), n)
 

@@ -9,7 +9,9 @@ from typing import Final
 from balanced_source.assigners._contract import Placement, SplitAssigner, place
 from balanced_source.assigners._drift import Drift, DriftWatch, imbalance, minimum_gain
 from balanced_source.assigners._hash import HashAssigner, hash_owner, java_string_hash
+from balanced_source.assigners._identity import AssignerIdentity, former_identity
 from balanced_source.assigners._load_aware import LoadAwareAssigner
+from balanced_source.assigners._per_scope import PerScopeAssigner
 from balanced_source.assigners._plan import Balance, Layout, Move, Plan, Wish, balance, plan
 from balanced_source.assigners._round_robin import RoundRobinAssigner
 
@@ -22,6 +24,7 @@ STRATEGIES: Final[dict[str, Callable[[], SplitAssigner]]] = {
 
 __all__ = [
     "STRATEGIES",
+    "AssignerIdentity",
     "Balance",
     "Drift",
     "DriftWatch",
@@ -29,12 +32,14 @@ __all__ = [
     "Layout",
     "LoadAwareAssigner",
     "Move",
+    "PerScopeAssigner",
     "Placement",
     "Plan",
     "RoundRobinAssigner",
     "SplitAssigner",
     "Wish",
     "balance",
+    "former_identity",
     "hash_owner",
     "imbalance",
     "java_string_hash",

@@ -5,7 +5,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-from balanced_source.api import SplitId
+from balanced_source.api import Problem, SplitId
+from balanced_source.assigners._identity import AssignerIdentity
 from balanced_source.errors import ContractViolationError
 
 
@@ -37,6 +38,11 @@ class SplitAssigner(ABC):
     (never the builtin ``hash``). Subclasses are frozen dataclasses: equal settings compare equal.
     """
 
+    @property
+    @abstractmethod
+    def identity(self) -> AssignerIdentity:
+        """What this policy is called where it is stored. Policies that may give other owners have other identities."""
+
     @abstractmethod
     def place(self, placement: Placement) -> dict[SplitId, int]:
         """Owners that change: one for every pending split, others only where `may_move` allows it.
@@ -49,8 +55,8 @@ class SplitAssigner(ABC):
         """Whether `Placement.weights` matters to this policy."""
         return False
 
-    def warning(self, parallelism: int) -> str | None:
-        """What a user should know about this policy at this parallelism, in a sentence; None if nothing."""
+    def warning(self, parallelism: int) -> Problem | None:
+        """Return what a user should know about this policy at this parallelism; None if nothing."""
         del parallelism
         return None
 

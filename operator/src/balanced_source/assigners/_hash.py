@@ -9,10 +9,14 @@ import functools
 from dataclasses import dataclass
 from typing import Final
 
-from balanced_source.api import SplitId
+from balanced_source.api import Problem, SplitId
 from balanced_source.assigners._contract import Placement, SplitAssigner
+from balanced_source.assigners._identity import AssignerIdentity
 
 _FACTOR: Final = 31
+
+COLLAPSES: Final = "HashCollapses"
+"""Reason of the problem that this policy has at multiples of 31."""
 
 
 @functools.lru_cache(maxsize=65536)
@@ -38,6 +42,10 @@ def hash_owner(split_id: SplitId, parallelism: int) -> int:
 class HashAssigner(SplitAssigner):
     """Owner by hash of the topic plus the partition: a pure function of (split, parallelism)."""
 
+    @property
+    def identity(self) -> AssignerIdentity:
+        return AssignerIdentity(name="Hash")
+
     def place(self, placement: Placement) -> dict[SplitId, int]:
         """Every split to its hash owner; owned ones only where they may move."""
         n = placement.parallelism
@@ -48,11 +56,12 @@ class HashAssigner(SplitAssigner):
                     changes[split_id] = wanted
         return changes
 
-    def warning(self, parallelism: int) -> str | None:
+    def warning(self, parallelism: int) -> Problem | None:
         """Multiples of 31 put nearly all topics on one reader."""
         if parallelism % _FACTOR:
             return None
-        return (
+        message = (
             f"strategy Hash collapses at parallelism {parallelism} (a multiple of 31): nearly every topic starts at "
             "one reader; use RoundRobin, or another parallelism"
         )
+        return Problem(reason=COLLAPSES, message=message)

@@ -11,6 +11,7 @@ from typing import Final
 
 from balanced_source.api import SplitId
 from balanced_source.assigners._contract import Placement, SplitAssigner
+from balanced_source.assigners._identity import AssignerIdentity, chosen
 from balanced_source.assigners._moves import Move, Refinement, Step, level, relabel
 from balanced_source.assigners._round_robin import deal
 from balanced_source.assigners._weights import WeightTable, fair_ceiling, lower_bound
@@ -49,6 +50,10 @@ class LoadAwareAssigner(SplitAssigner):
     @property
     def uses_weights(self) -> bool:
         return True
+
+    @property
+    def identity(self) -> AssignerIdentity:
+        return AssignerIdentity(name="LoadAware", parameters=chosen(self))
 
     def place(self, placement: Placement) -> dict[SplitId, int]:
         """Least loaded reader for each pending split; when splits may move, see the class."""

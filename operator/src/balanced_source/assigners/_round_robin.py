@@ -12,11 +12,16 @@ from dataclasses import dataclass
 
 from balanced_source.api import SplitId
 from balanced_source.assigners._contract import Placement, SplitAssigner
+from balanced_source.assigners._identity import AssignerIdentity
 
 
 @dataclass(frozen=True)
 class RoundRobinAssigner(SplitAssigner):
     """Deal splits, in order of their ids, to the reader with the fewest; ties go to the lowest subtask."""
+
+    @property
+    def identity(self) -> AssignerIdentity:
+        return AssignerIdentity(name="RoundRobin")
 
     def place(self, placement: Placement) -> dict[SplitId, int]:
         """Least loaded reader for each pending split; when splits may move, the fewest move that reach balance."""

@@ -4,14 +4,13 @@ from collections.abc import Iterable
 from typing import Final
 
 from balanced_source.api import RebalanceMode, RebalancePolicy
-from balanced_source.assigners import STRATEGIES, SplitAssigner
+from balanced_source.assigners import STRATEGIES, PerScopeAssigner, SplitAssigner
 from balanced_source.connectors.kafka import (
     KafkaCluster,
     KafkaSource,
     KafkaSubscriber,
     OnDataLoss,
     PartitionSet,
-    PerClusterAssigner,
     ReadLimits,
     TopicList,
     TopicPattern,
@@ -114,7 +113,7 @@ def secret_names(clusters: Iterable[KafkaCluster]) -> tuple[str, ...]:
 
 def _assigner(spec: BalancedSourceSpec) -> SplitAssigner:
     inner = STRATEGIES[spec.assignment.strategy.value]()
-    return PerClusterAssigner(inner) if spec.source.kafka.enumerator_mode is EnumeratorMode.PER_CLUSTER else inner
+    return PerScopeAssigner(inner) if spec.source.kafka.enumerator_mode is EnumeratorMode.PER_CLUSTER else inner
 
 
 def _limits(limits: Limits) -> ReadLimits:

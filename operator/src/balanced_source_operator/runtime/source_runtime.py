@@ -161,7 +161,7 @@ class SourceRuntime:
             self._take_urgent_fields()
             return
         self._problems.clear(Reason.INVALID_SPEC)
-        self._raise(Reason.HASH_COLLAPSES, source.assigner.warning(spec.parallelism))
+        self._problems.set("assigner", source.assigner.warning(spec.parallelism))
         self._desired = desired
 
     def _take_urgent_fields(self) -> None:

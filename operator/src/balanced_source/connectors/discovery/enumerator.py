@@ -218,9 +218,9 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
         known = {*self.context.current_assignments(), *self.state.unassigned}
         self._remove({s for s in known if not self.source.subscribes(s)}, "not subscribed any more")
         self._keep_scopes(frozenset(self.source.scopes()))
-        policy = repr(self.source.assigner)
+        policy = self.source.assigner.identity
         if policy != self.state.assigner:
-            is_other = self.state.assigner != ""
+            is_other = self.state.assigner is not None
             self.state = replace(self.state, assigner=policy, rebalance_due=self.state.rebalance_due or is_other)
 
     def _keep_scopes(self, scopes: frozenset[str]) -> None:

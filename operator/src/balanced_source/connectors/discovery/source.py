@@ -22,8 +22,8 @@ from balanced_source.errors import IncompatibleVersionError
 if TYPE_CHECKING:
     from balanced_source.connectors.discovery.enumerator import DiscoveringSplitEnumerator
 
-STATE_VERSION: Final = 2
-"""Version of `DiscoveryState` as JSON; 2 added the assigner."""
+STATE_VERSION: Final = 3
+"""Version of `DiscoveryState` as JSON; 2 added the assigner, 3 stores it by name instead of by its class."""
 
 
 class DiscoveringSource(Source[SplitT, DiscoveryState[SplitT]], Generic[SplitT]):
@@ -86,7 +86,7 @@ class DiscoveringSource(Source[SplitT, DiscoveryState[SplitT]], Generic[SplitT])
             "retainedUntil": columns.encode_map({s: entry.until for s, entry in state.retained.items()}),
             "discovered": sorted(state.discovered),
             "rebalanceDue": state.rebalance_due,
-            "assigner": state.assigner,
+            "assigner": state.assigner.to_json() if state.assigner is not None else None,
         }
 
     def decode_state(self, version: int, data: Any) -> DiscoveryState[SplitT]:
@@ -101,7 +101,7 @@ class DiscoveringSource(Source[SplitT, DiscoveryState[SplitT]], Generic[SplitT])
             retained={s: Retained(split=split, until=float(until[s])) for s, split in retained.items()},
             discovered=frozenset(data["discovered"]),
             rebalance_due=bool(data["rebalanceDue"]),
-            assigner=str(data["assigner"]) if version > 1 else "",
+            assigner=_decoded_assigner(version, data),
         )
 
     def create_enumerator(self, context: SplitEnumeratorContext[SplitT]) -> DiscoveringSplitEnumerator[SplitT]:
@@ -115,3 +115,11 @@ class DiscoveringSource(Source[SplitT, DiscoveryState[SplitT]], Generic[SplitT])
         from balanced_source.connectors.discovery.enumerator import DiscoveringSplitEnumerator
 
         return DiscoveringSplitEnumerator(context, self, state)
+
+
+def _decoded_assigner(version: int, data: Any) -> assigners.AssignerIdentity | None:
+    if version == 1 or not data["assigner"]:
+        return None
+    if version == 2:  # noqa: PLR2004 - numbers of versions are their names
+        return assigners.former_identity(str(data["assigner"]))
+    return assigners.AssignerIdentity.from_json(data["assigner"])

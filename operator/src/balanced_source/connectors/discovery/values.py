@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Generic, Self, TypeVar
 
 from balanced_source.api import AsyncCall, RebalanceCause, SourceSplit, SplitId
-from balanced_source.assigners import DriftWatch
+from balanced_source.assigners import AssignerIdentity, DriftWatch
 from balanced_source.errors import DiscoveryError
 
 SplitT = TypeVar("SplitT", bound=SourceSplit)
@@ -36,8 +36,8 @@ class DiscoveryState(Generic[SplitT]):
         discovered: scopes whose first discovery is complete, with all start positions resolved. Splits found later in
             such a scope are new, and start at their beginning whatever the start option says (FLINK-32019).
         rebalance_due: splits may move as soon as everything is known.
-        assigner: the policy that the owners were computed under, as text; empty when unknown. A restored enumerator
-            sees from it that the user chose another one while nobody was there.
+        assigner: the policy that the owners were computed under; None when unknown. A restored enumerator sees from it
+            that the user chose another one while nobody was there.
     """
 
     unassigned: Mapping[SplitId, SplitT] = field(default_factory=dict)
@@ -46,7 +46,7 @@ class DiscoveryState(Generic[SplitT]):
     preferred: Mapping[SplitId, int] = field(default_factory=dict)
     discovered: frozenset[str] = frozenset()
     rebalance_due: bool = False
-    assigner: str = ""
+    assigner: AssignerIdentity | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

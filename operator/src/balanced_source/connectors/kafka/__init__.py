@@ -26,7 +26,6 @@ from balanced_source.connectors.kafka.offsets import (
     PerTopic,
     wish_of,
 )
-from balanced_source.connectors.kafka.per_cluster import PerClusterAssigner
 from balanced_source.connectors.kafka.properties import (
     check_not_lending,
     check_properties,
@@ -62,7 +61,6 @@ __all__ = [
     "OffsetsInitializer",
     "OnDataLoss",
     "PartitionSet",
-    "PerClusterAssigner",
     "PerPartition",
     "PerTopic",
     "ReadLimits",

@@ -1,24 +1,29 @@
-"""Flink's ``per_cluster`` enumerator mode: every cluster deals its splits as if it were alone."""
+"""Flink's ``per_cluster`` enumerator mode, for any source: every scope deals its splits as if it were alone."""
 
 from dataclasses import dataclass, replace
 from itertools import groupby
 
-from balanced_source.api import SplitId
-from balanced_source.assigners import Placement, SplitAssigner
+from balanced_source.api import Problem, SplitId
+from balanced_source.assigners._contract import Placement, SplitAssigner
+from balanced_source.assigners._identity import AssignerIdentity
 
 
 @dataclass(frozen=True)
-class PerClusterAssigner(SplitAssigner):
-    """Asks `inner` once per cluster, with the splits of that cluster only.
+class PerScopeAssigner(SplitAssigner):
+    """Asks `inner` once per scope, with the splits of that scope only. The scope is the first place of a split's id.
 
-    Every cluster is balanced, all together are not: what is left over of each cluster meets on the same readers. With
-    `HashAssigner` inside, owners are those of Flink's default mode.
+    Every scope is balanced, all together are not: what is left over of each scope meets on the same readers. With
+    `HashAssigner` inside, and clusters as scopes, owners are those of Flink's default mode.
     """
 
     inner: SplitAssigner
 
+    @property
+    def identity(self) -> AssignerIdentity:
+        return AssignerIdentity(name="PerScope", parameters={"inner": self.inner.identity.to_json()})
+
     def place(self, placement: Placement) -> dict[SplitId, int]:
-        """What `inner` says for each cluster."""
+        """What `inner` says for each scope."""
         changes: dict[SplitId, int] = {}
         left = placement.max_moves
         for _, ids in groupby(sorted({*placement.owners, *placement.pending}), key=lambda split_id: split_id[0]):
@@ -33,7 +38,7 @@ class PerClusterAssigner(SplitAssigner):
     def uses_weights(self) -> bool:
         return self.inner.uses_weights
 
-    def warning(self, parallelism: int) -> str | None:
+    def warning(self, parallelism: int) -> Problem | None:
         return self.inner.warning(parallelism)
 
 
