@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from balanced_source.connectors.kafka import LATEST, OnDataLoss, ReadLimits
+from balanced_source.documents import stream_offset
 from balanced_source.documents.stream_offset import FINISHED
 from balanced_source.errors import FatalProblemError
 from balanced_source_spark.executors import Board
@@ -238,3 +239,41 @@ def test_a_query_that_is_triggered_once_reads_all_that_is_there(limit: int | Non
     query.close()
 
     assert query.records == all_of(query.broker)
+
+
+def test_the_first_micro_batch_without_an_operator_holds_the_splits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without them, nothing would tell the next query that a topic was recreated before the second micro-batch."""
+    broker, may_answer = Broker(), threading.Event()
+    broker.create("c", "t", range(2), end=0)
+    answer = broker.execute
+    monkeypatch.setattr(broker, "execute", lambda call: answer(call) if may_answer.wait(20) else None)
+    query = PlannedQuery(source=kafka_source("c"), broker=broker)
+    wait_until(lambda: (query.trigger(), query.channel.coordinator.state.epoch)[1], 20, "the registration")
+    for _ in range(3):
+        assert not query.trigger()
+    may_answer.set()
+
+    query.trigger_until(lambda: bool(query.offsets), "the first micro-batch")
+    query.close()
+
+    assert stream_offset.from_json(query.offsets[0]).positions.keys() == {("c", "t", 0), ("c", "t", 1)}
+
+
+@pytest.mark.parametrize("records", [0, 30], ids=["an empty micro-batch", "records"])
+@pytest.mark.parametrize("end", [10, 50], ids=["fewer records", "more records"])
+def test_a_topic_that_is_recreated_while_the_query_is_down_ends_the_next_one_in_words(end: int, records: int) -> None:
+    """The replay of an empty micro-batch has no topic to compare; the look at the ends has."""
+    broker = Broker()
+    broker.create("c", "t", range(2), end=records)
+    broker.topic_ids["c", "t"] = "first"
+    query = PlannedQuery(source=kafka_source("c", on_data_loss=OnDataLoss.FAIL), broker=broker)
+    query.trigger_until(lambda: bool(query.offsets) and query.records == all_of(broker), "the old topic")
+    read = query.records
+    recreate(query, end)
+    query.restart()
+
+    with pytest.raises(FatalProblemError, match="topic t was deleted and created again"):
+        query.trigger_until(lambda: query.records != read, "the new topic")
+    query.close()
+
+    assert query.records == read

@@ -1,11 +1,13 @@
 """No operator: the driver runs the coordinator itself, in a thread. Nothing is stored outside Spark's checkpoint."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from balanced_source.api import Problem, ProblemKey
 from balanced_source.connectors.kafka import KafkaSource
 from balanced_source.coordinator import ParallelismChanged, ReportReceived, SourceCoordinator
+from balanced_source.documents.assignment import Assignment
 from balanced_source.documents.report import HostReport
 from balanced_source.errors import RefusedDiscoveryError
 from balanced_source_adapters.coordinator_loop import CallExecutor, CoordinatorLoop
@@ -22,10 +24,27 @@ class EmbeddedChannel:
         self._coordinator: SourceCoordinator[Any, Any] = SourceCoordinator(source, parallelism=parallelism)
         self._execute = execute
         self._loop: CoordinatorLoop | None = None
+        self._has_splits = False
+
+    @property
+    def coordinator(self) -> SourceCoordinator[Any, Any]:
+        """What decides; for looking at."""
+        return self._loop.coordinator if self._loop is not None else self._coordinator
 
     def start(self, listener: AssignmentListener) -> None:
-        self._loop = CoordinatorLoop(self._coordinator, self._execute, publish=listener)
+        publish = partial(self._publish, listener)
+        self._loop = CoordinatorLoop(self._coordinator, self._execute, publish=publish)
         self._loop.start()
+
+    def _publish(self, listener: AssignmentListener, assignment: Assignment) -> None:
+        """Hold back epochs without splits until the first one that has some.
+
+        Spark's checkpoint is all that is stored. If its first micro-batch held no splits because no broker had answered
+        yet, the next query could not tell that a topic was recreated since.
+        """
+        self._has_splits |= bool(assignment.owners)
+        if self._has_splits:
+            listener(assignment)
 
     def claim(self, host: str) -> int:
         return 1
@@ -49,8 +68,7 @@ class EmbeddedChannel:
         """What the first discovery, or the look-up of start offsets, was refused for; or why nothing can be decided."""
         if self._loop is not None and (problem := self._loop.problem) is not None:
             return f"the coordinator failed: {problem!r}. Please report this as a bug"
-        coordinator = self._loop.coordinator if self._loop is not None else self._coordinator
-        blocked = coordinator.enumerator.blocked().values()
+        blocked = self.coordinator.enumerator.blocked().values()
         return "; ".join(str(problem) for problem in blocked if isinstance(problem, RefusedDiscoveryError)) or None
 
     def problems(self) -> Mapping[ProblemKey, Problem]:
