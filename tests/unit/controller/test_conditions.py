@@ -37,6 +37,7 @@ def facts(**changes: Any) -> Facts:
         "problems": (),
         "application": RUNNING,
         "waiting_for": (),
+        "is_silent": False,
         "is_overdue": False,
         "previous": {},
         **changes,
@@ -207,3 +208,10 @@ def test_the_worst_problem_heads_the_condition_and_the_others_are_counted() -> N
 
     assert conditions(status)["Degraded"] == ("True", "InvalidSpec")
     assert next(c.message for c in status.conditions if c.type == "Degraded") == "spec.x: wrong (and 1 more)"
+
+
+def test_the_lag_of_a_driver_that_has_fallen_silent_is_unknown() -> None:
+    status = status_of(facts(is_silent=True))
+
+    assert status.lag is None
+    assert (status.readers, status.splits, status.epoch) == (2, 5, 3), "what it has adopted stays in Spark's checkpoint"

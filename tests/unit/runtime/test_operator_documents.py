@@ -2,12 +2,15 @@
 
 import random
 from collections.abc import Callable, Coroutine
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from balanced_source.documents import assignment as assignment_document
+from balanced_source.documents import report as report_document
 from balanced_source.documents.storage import PLAIN_KEY, pack
+from balanced_source_operator.controller.liveness import ALIVE
 from balanced_source_operator.resources.kinds import BALANCED_SOURCE, CONFIG_MAP
 from support import virtual_time
 from support.cluster_story import NAMESPACE, Story
@@ -187,3 +190,19 @@ def test_a_namesake_begins_anew() -> None:
 def _says(story: Story, kind: str, reason: str) -> bool:
     conditions = story.status.get("conditions", [])
     return any(c["type"] == kind and c["reason"] == reason and c["status"] == "True" for c in conditions)
+
+
+def test_the_lag_of_a_driver_that_sends_no_heartbeats_any_more_is_not_shown() -> None:
+    async def play(story: Story) -> None:
+        await reading(story)
+        report = report_document.decode(story.documents["0"], source=UID)
+        last = replace(report, sequence=report.sequence + 1, lag=7)
+        reported_at = virtual_time.clock()
+        story.documents["0"] = report_document.encode(last, source=UID)
+        await story.until(lambda: story.status.get("lag") == 7, "the lag")
+
+        await story.until(lambda: story.status.get("lag") is None, "the lag to be unknown")
+        assert ALIVE <= virtual_time.clock() - reported_at <= ALIVE + 5
+        assert story.status["epoch"] == last.epoch
+
+    check(play)

@@ -14,6 +14,7 @@ from balanced_source.coordinator.phase import acknowledged_epoch, source_phase
 from balanced_source.lifecycles import SOURCE, SourcePhase
 from balanced_source_operator.controller.application import ApplicationState
 from balanced_source_operator.controller.facts import Facts
+from balanced_source_operator.controller.liveness import newest_report
 from balanced_source_operator.controller.problems import degradations_of, losses_of, missing_readers
 from balanced_source_operator.controller.reasons import Reason
 from balanced_source_operator.spec.status import ApplicationStatus, Balance, Condition, Status
@@ -69,7 +70,7 @@ def _numbers(facts: Facts) -> Status:
     state = facts.state
     if state is None:
         return _stored_numbers(facts.previous)
-    report = state.hosts[next(iter(state.hosts))].report
+    report = newest_report(state)
     return Status(
         epoch=state.epoch,
         acknowledged_epoch=acknowledged_epoch(state),
@@ -77,7 +78,7 @@ def _numbers(facts: Facts) -> Status:
         splits=len(state.owners) + facts.pending_splits,
         pending_splits=facts.pending_splits,
         balance=_balance(state),
-        lag=report.lag if report else None,
+        lag=report.lag if report and not facts.is_silent else None,
     )
 
 

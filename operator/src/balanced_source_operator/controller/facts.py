@@ -24,6 +24,7 @@ class Facts:
         problems: everything else that is wrong, as far as the operator has found it.
         application: what was decided about it.
         waiting_for: hosts that keep the recovery gate closed.
+        is_silent: whether the driver has not reported for so long that its lag is unknown.
         is_overdue: whether readers have been waited for longer than the gate's deadline.
         previous: the status as it is stored. Its numbers stay while the state is not known.
     """
@@ -38,5 +39,6 @@ class Facts:
     problems: Sequence[Problem]
     application: Decision
     waiting_for: Sequence[str]
+    is_silent: bool
     is_overdue: bool
     previous: Mapping[str, Any]

@@ -20,6 +20,7 @@ from balanced_source.errors import InvalidSpecError, StateConflictError
 from balanced_source_operator.controller.application import ApplicationState, Decision
 from balanced_source_operator.controller.conditions import WAITS_FOR_READERS, status_of
 from balanced_source_operator.controller.facts import Facts
+from balanced_source_operator.controller.liveness import Liveness, newest_report
 from balanced_source_operator.controller.problems import problems_of
 from balanced_source_operator.controller.reasons import Reason
 from balanced_source_operator.controller.translate import check_ends, to_source
@@ -70,6 +71,7 @@ class SourceRuntime:
         self._templates = TemplateCheck(environment.api, source)
         self._metadata = MetadataReader(environment.api, source.namespace)
         self._waiting = Deadline(environment.settings.gate_deadline)
+        self._liveness = Liveness()
         self._desired: Desired | None = None
         self._refreshed_at = -float("inf")
         self._decision = _NOTHING
@@ -123,7 +125,15 @@ class SourceRuntime:
         held_back = await self._write_status()
         metadata_due = self._metadata.pause(self._desired.spec if self._desired is not None else None)
         alignment_due = self._env.alignments.pause(self._identity)
-        pauses = (self._env.settings.resync, self._decision.look_again, held_back, metadata_due, alignment_due)
+        silence_due = self._liveness.pause(now=time.monotonic())
+        pauses = (
+            self._env.settings.resync,
+            self._decision.look_again,
+            held_back,
+            metadata_due,
+            alignment_due,
+            silence_due,
+        )
         return min(pause for pause in pauses if pause is not None)
 
     async def _act(self) -> None:
@@ -186,7 +196,9 @@ class SourceRuntime:
             await self._announcer.announce(problems_of(self._facts()))
 
     def _facts(self) -> Facts:
-        body, coordinator = self._observed.body, self._coordination.coordinator
+        body, coordinator, now = self._observed.body, self._coordination.coordinator, time.monotonic()
+        if coordinator is not None:
+            self._liveness = self._liveness.looked(newest_report(coordinator.state), now=now)
         enumerator = coordinator.enumerator if coordinator is not None else None
         return Facts(
             generation=int(body["metadata"].get("generation", 0)),
@@ -199,6 +211,7 @@ class SourceRuntime:
             problems=tuple(self._problems),
             application=self._decision,
             waiting_for=coordinator.waiting_for if coordinator is not None else (),
+            is_silent=self._liveness.is_silent(now=now),
             is_overdue=self._waiting.is_over(),
             previous=self._status.written or body.get("status", {}),
         )
