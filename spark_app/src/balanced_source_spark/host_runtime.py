@@ -45,6 +45,9 @@ REPORT_INTERVAL: Final = 2.0
 SIGNS_OF_LIFE: Final = 3
 """Reports within the idle timeout of a source in an alignment group, at least: who says nothing is not waited for."""
 
+CLOSE_TIMEOUT: Final = 5.0
+"""Seconds that `close` waits for the last report. Without it, the next query waits as after a killed driver."""
+
 _RETRY_FIRST: Final = 0.2
 _RETRY_MAX: Final = 5.0
 
@@ -114,7 +117,8 @@ class HostRuntime:
         self._is_urgent = False
         self._is_closed = False
         channel.start(self._on_assignment)
-        threading.Thread(target=self._keep_reporting, name="bsrc-reporter", daemon=True).start()
+        self._reporter = threading.Thread(target=self._keep_reporting, name="bsrc-reporter", daemon=True)
+        self._reporter.start()
 
     # --- called by Spark's planning thread ----------------------------------------------------------------------
 
@@ -285,10 +289,11 @@ class HostRuntime:
             raise FatalProblemError(problem.message, reason=problem.reason)
 
     def close(self) -> None:
-        """Write what is left to say, then stop."""
+        """Give up the claim on the source in a last report, so that the next query begins at once, then stop."""
         with self._lock:
             self._is_closed = True
             self._lock.notify_all()
+        self._reporter.join(CLOSE_TIMEOUT)
         self._channel.close()
 
     # --- called by the channel's thread -------------------------------------------------------------------------
@@ -338,6 +343,18 @@ class HostRuntime:
             if (said := self._report_now(sequence + 1)) is not None:
                 written, last = said, self._clock()
             sequence += 1
+        self._give_up_claim(sequence + 1)
+
+    def _give_up_claim(self, sequence: int) -> None:
+        """Write a report without an instance. Done by this thread, so that no other report of ours comes after it."""
+        with self._lock:
+            host, progress, problems = self._host, replace(self._progress, lag=None), tuple(self._problems)
+        if host is None or self._failure is not None:
+            return  # nothing was claimed, or the source is another query's
+        try:
+            self._send(host, sequence, progress, problems, instance="")
+        except (ChannelError, FencedError) as error:
+            log.warning("cannot give up the claim: the next query waits until it expires", error=str(error))
 
     def _report_now(self, sequence: int) -> _Said | None:
         """Write one report; returns what it says of progress, or None if it was not written."""
@@ -439,10 +456,18 @@ class HostRuntime:
             return False
         return True
 
-    def _send(self, host: ReaderHost, sequence: int, progress: Progress, problems: tuple[Problem, ...]) -> None:
+    def _send(
+        self,
+        host: ReaderHost,
+        sequence: int,
+        progress: Progress,
+        problems: tuple[Problem, ...],
+        *,
+        instance: str | None = None,
+    ) -> None:
         report = host.report(
             sequence=sequence,
-            instance=str(self._instance),
+            instance=str(self._instance) if instance is None else instance,
             heartbeat=self._clock(),
             location=self._location,
             lag=progress.lag,

@@ -12,6 +12,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 
+from balanced_source_spark.ending import end_in_order
 from balanced_source_spark.options import Options, client_id
 from balanced_source_spark.task_reader import TaskReader
 
@@ -47,6 +48,7 @@ class BalancedStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _planner(self) -> "StreamPlanner":
         from balanced_source_spark.planner import StreamPlanner
 
+        end_in_order()
         return StreamPlanner(self._options)
 
     def initialOffset(self) -> dict[str, Any]:

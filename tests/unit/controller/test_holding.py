@@ -24,10 +24,16 @@ class Scene:
         self.applications = [application("RUNNING")]
         self.decision = RESTART
 
-    def look(self, seconds: float, *, reports: bool, has_driver: bool = False) -> Decision:
+    def look(
+        self,
+        seconds: float,
+        *,
+        reports: bool,
+        has_driver: bool = False,
+        instance: str = "3f2a9c1b pod=notebook uid=u machine=m pid=17",
+    ) -> Decision:
         self.now += seconds
         self.sequence += reports
-        instance = "3f2a9c1b pod=notebook uid=u machine=m pid=17"
         report = HostReport(incarnation=4, instance=instance, sequence=self.sequence, location="laptop")
         self.holding = self.holding.looked(report, has_driver=has_driver, now=self.now)
         self.holding, decision = self.holding.apply(RESTART, self.applications, report)
@@ -70,6 +76,14 @@ def test_it_is_not_started_until_the_other_query_has_fallen_silent() -> None:
     assert scene.look(ALIVE - 1, reports=False).reason == Reason.SOURCE_IN_USE
 
     assert scene.look(1, reports=False) == RESTART
+
+
+def test_it_is_started_at_once_when_the_other_query_gives_up_its_claim() -> None:
+    scene = Scene()
+    held(scene)
+    assert scene.look(5, reports=True).reason == Reason.SOURCE_IN_USE
+
+    assert scene.look(1, reports=True, instance="") == RESTART
 
 
 def test_a_late_report_of_our_own_driver_holds_nothing_back() -> None:

@@ -17,9 +17,10 @@ from balanced_source.documents.report import HostReport
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.errors import FencedError, SourceInUseError
 from balanced_source_spark import claims
+from balanced_source_spark.channels.errors import ChannelError
 from balanced_source_spark.channels.folder import FolderChannel
 from balanced_source_spark.claims import HEARTBEAT_INTERVAL, PATIENCE, SILENCE, ClaimWatch
-from balanced_source_spark.host_runtime import HostRuntime
+from balanced_source_spark.host_runtime import HostRuntime, Progress
 from balanced_source_spark.instance import POD_NAME, POD_UID, Instance
 from support.memory_channel import MemoryChannel
 from testbed.waiting import wait_until
@@ -232,3 +233,59 @@ def test_the_second_query_on_one_folder_ends_with_an_error_and_the_first_reads_o
     first.check_owner()
     first.close()
     second.close()
+
+
+def test_a_query_that_ends_gives_up_its_claim(channel: MemoryChannel) -> None:
+    """Its last report keeps the positions; its lag is unknown from then on."""
+    runtime = HostRuntime(channel)
+    runtime.committed(StreamOffset(epoch=3, positions={("c", "t", 0): 7}, owners={("c", "t", 0): 0}))
+    wait_until(lambda: channel.reports, 20, "registration", interval=0.005)
+    runtime.note_progress(Progress(lag=5, metrics={"skippedOffsets": 2}))
+    runtime.close()
+
+    first, *_, last = channel.reports
+    assert first.instance
+    assert not last.instance
+    assert last.sequence > max(report.sequence for report in channel.reports[:-1])
+    assert (last.positions, last.lag, last.metrics) == ({("c", "t", 0): 7}, None, {"skippedOffsets": 2})
+
+
+def test_the_next_query_begins_at_once_where_nothing_else_tells_that_the_former_one_has_ended(tmp_path: Path) -> None:
+    first = HostRuntime(FolderChannel(tmp_path, source="local"), instance=ELSEWHERE)
+    first.committed(StreamOffset())
+    report = FolderChannel(tmp_path, source="local")
+    wait_until(lambda: report.former("0"), 20, "registration of the first", interval=0.005)
+    watch = ClaimWatch(report, host="0", instance=ME)
+    assert not watch.may_claim()
+
+    first.close()
+
+    assert watch.may_claim()
+
+
+def test_a_query_that_never_registered_has_nothing_to_give_up(channel: MemoryChannel) -> None:
+    HostRuntime(channel).close()
+    assert not channel.reports
+
+
+def test_a_query_that_was_fenced_does_not_touch_the_claim_of_the_other_one(
+    channel: MemoryChannel, runtime: HostRuntime
+) -> None:
+    channel.publish(assignment(2))
+    with pytest.raises(FencedError):
+        runtime.base()
+    runtime.close()
+
+    assert all(report.instance for report in channel.reports)
+
+
+def test_a_claim_that_cannot_be_given_up_keeps_nothing_from_ending(
+    channel: MemoryChannel, runtime: HostRuntime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_: HostReport) -> None:
+        raise ChannelError("the API server does not answer")
+
+    monkeypatch.setattr(channel, "write", refuse)
+    runtime.close()
+
+    assert channel.listener is None, "the channel is closed too"

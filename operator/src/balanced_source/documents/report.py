@@ -17,7 +17,8 @@ class HostReport:
     Attributes:
         host: which of the source's hosts; "0" when there is one.
         incarnation: number of this driver attempt; taken once, one more than any seen before.
-        instance: random id of the attempt, to tell two that took the same number at once.
+        instance: random id of the attempt, to tell two that took the same number at once. Empty in the last report of a
+            driver that ended in order: it has given up its claim.
         lineage: newest that the host has seen in an assignment; from then on it adopts nothing of an older one.
         sequence: grows with each report of this incarnation; older ones are ignored.
         epoch: epoch that the host's stream offset holds, durably. Before the first adoption of this incarnation it is

@@ -12,14 +12,12 @@ from typing import Final
 from balanced_source.api import Problem
 from balanced_source.documents.report import HostReport
 from balanced_source_operator.controller.application import ApplicationState, Decision
+from balanced_source_operator.controller.liveness import ALIVE
 from balanced_source_operator.controller.reasons import Reason
 from balanced_source_operator.kube.port import Manifest
 
 SETTLED: Final = 15.0
 """Seconds after our last driver was seen: reports that arrive later are not its own."""
-
-ALIVE: Final = 30.0
-"""Seconds after a report in which its writer counts as alive: three heartbeats."""
 
 _RESUBMITTED: Final = frozenset({"FAILING", "PENDING_RERUN"})
 _FAILED: Final = frozenset({*_RESUBMITTED, "FAILED"})
@@ -53,6 +51,8 @@ class Holding:
         seen = (report.incarnation, report.instance, report.sequence) if report is not None else None
         if has_driver or self.alone_since is None:
             return Holding(alone_since=now, seen=seen)
+        if report is not None and not report.instance:  # whoever it was has given up the claim
+            return replace(self, seen=seen, reported_at=None, is_held=False)
         is_others = seen is not None and seen != self.seen and now - self.alone_since >= SETTLED
         reported_at = now if is_others else self.reported_at
         is_alive = reported_at is not None and now - reported_at < ALIVE

@@ -5,8 +5,11 @@ from balanced_source_spark.instance import Instance
 
 
 def is_fenced_by(report: HostReport, stored: HostReport) -> bool:
-    """Return whether `stored` was written by another driver that has taken over, or that took the same number first."""
-    is_twin = stored.incarnation == report.incarnation and stored.instance != report.instance
+    """Return whether `stored` was written by another driver that has taken over, or that took the same number first.
+
+    A report without an instance gives up the claim that its incarnation stands for, so it is never a twin's.
+    """
+    is_twin = stored.incarnation == report.incarnation and report.instance not in ("", stored.instance)
     return stored.incarnation > report.incarnation or is_twin
 
 
