@@ -74,11 +74,12 @@ demo: install ## The product at work on real parts, with a proof at the end (KEE
 demo-multicluster: install ## Four brokers, clusters that come and go: owners in global and in per-cluster mode, step by step
 	@PYTHONPATH=tests $(RUN) demo.multicluster
 
-generate: install ## Write what is generated from the code: the CRD, the chart's copy of it, the index of scenarios
+generate: install ## Write what is generated from the code: the CRD, the chart's copy of it, the index of scenarios, references
 	@.venv/bin/balanced-source crd > crds/balancedsource.io_balancedsources.yaml
 	@cp crds/balancedsource.io_balancedsources.yaml charts/balanced-source/files/
 	@PYTHONPATH=tests $(RUN) support.scenario_index > docs/scenarios.md
 	@PYTHONPATH=tests $(RUN) support.kafka_reference > docs/kafka.md
+	@PYTHONPATH=tests $(RUN) support.conditions_reference > docs/reference/conditions.md
 	@PYTHONPATH=tests $(RUN) support.golden
 	@PYTHONPATH=tests $(RUN) proof.page
 

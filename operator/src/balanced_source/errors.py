@@ -23,6 +23,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
+from balanced_source.reasons import Reason
+
 
 class BalancedSourceError(Exception):
     """Root of everything that this project raises on purpose."""
@@ -87,7 +89,7 @@ class DiscoveryError(BalancedSourceError):
         message: str,
         *,
         scope: str = "",
-        reason: str = "DiscoveryFailed",
+        reason: str = Reason.DISCOVERY_FAILED,
         answers: Mapping[Any, Any] = MappingProxyType({}),
     ) -> None:
         super().__init__(message)

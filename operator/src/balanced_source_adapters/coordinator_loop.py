@@ -11,7 +11,7 @@ from typing import Any, Final, assert_never
 
 import structlog
 
-from balanced_source.api import INTERNAL_ERROR, AsyncCall, CallFailure, Problem, ProblemKey, discovery_problem
+from balanced_source.api import AsyncCall, CallFailure, Problem, ProblemKey, discovery_problem
 from balanced_source.connectors.discovery import Alarm
 from balanced_source.connectors.kafka import DiscoverKafka, InitializeKafka
 from balanced_source.coordinator import (
@@ -32,6 +32,7 @@ from balanced_source.coordinator import (
 )
 from balanced_source.documents.assignment import Assignment
 from balanced_source.errors import ContractViolationError, RefusedDiscoveryError, StateConflictError
+from balanced_source.reasons import Reason
 from balanced_source_adapters.kafka_admin import KafkaAdmin
 
 _IDLE: Final = 60.0
@@ -287,4 +288,4 @@ class CoordinatorLoop:
 
 def _internal_error(error: Exception) -> Problem:
     message = f"The coordinator failed: {error!r}. It is rebuilt and retries automatically; please report this as a bug"
-    return Problem(reason=INTERNAL_ERROR, message=message)
+    return Problem(reason=Reason.INTERNAL_ERROR, message=message)

@@ -25,6 +25,7 @@ from balanced_source.connectors.kafka import (
 from balanced_source.errors import DiscoveryError, InvalidSpecError, RefusedDiscoveryError
 from balanced_source.host.alignment import RecordTime
 from balanced_source.host.ends import Mark, SplitEnd, needs_check
+from balanced_source.reasons import Reason
 from balanced_source_adapters.kafka_client import ClusterClient, Tail, unanswered
 from balanced_source_adapters.kafka_config import NoSecrets, SecretReader, client_config
 from balanced_source_adapters.kafka_log_check import find_cuts
@@ -241,9 +242,9 @@ class KafkaAdmin:
         try:
             return client_config(cluster, self._secrets, client_id=f"{self._client_id}-admin")
         except LookupError as error:
-            raise RefusedDiscoveryError(str(error), scope=cluster.name, reason="SecretNotFound") from error
+            raise RefusedDiscoveryError(str(error), scope=cluster.name, reason=Reason.SECRET_NOT_FOUND) from error
         except InvalidSpecError as error:
-            raise RefusedDiscoveryError(str(error), scope=cluster.name, reason="InvalidProperties") from error
+            raise RefusedDiscoveryError(str(error), scope=cluster.name, reason=Reason.INVALID_PROPERTIES) from error
 
 
 def _is_former(mark: Mark, answer: SplitEnd) -> bool:

@@ -21,6 +21,7 @@ from balanced_source.api import SplitId
 from balanced_source.connectors.kafka import Anchor, KafkaSplitId
 from balanced_source.errors import DiscoveryError, RefusedDiscoveryError, TransientDiscoveryError
 from balanced_source.host.alignment import RecordTime
+from balanced_source.reasons import Reason
 from balanced_source_adapters.kafka_config import without_secrets
 from balanced_source_adapters.kafka_offsets import NOT_THERE, Listed, OffsetRequests, Wanted, partition_of
 from balanced_source_adapters.kafka_statistics import INTERVAL_MS, BrokerStatistics, parse
@@ -32,13 +33,13 @@ DESCRIBE_TIMEOUT: Final = 3.0
 """Seconds for a description of topics by the broker that was named as controller, before another one is looked for."""
 
 _REFUSALS: Final[Mapping[int, tuple[str, str]]] = {
-    KafkaError._AUTHENTICATION: ("AuthenticationFailed", "check the credentials in propertiesFrom"),
-    KafkaError.SASL_AUTHENTICATION_FAILED: ("AuthenticationFailed", "check the credentials in propertiesFrom"),
-    KafkaError._SSL: ("TlsFailed", "check security.protocol and the certificates"),
-    KafkaError._INVALID_ARG: ("InvalidProperties", "check properties of the cluster"),
-    KafkaError.TOPIC_AUTHORIZATION_FAILED: ("NotAuthorized", "the user needs Describe and Read on the topics"),
-    KafkaError.CLUSTER_AUTHORIZATION_FAILED: ("NotAuthorized", "the user needs Describe on the cluster"),
-    KafkaError.GROUP_AUTHORIZATION_FAILED: ("NotAuthorized", "the user needs Describe and Read on the group"),
+    KafkaError._AUTHENTICATION: (Reason.AUTHENTICATION_FAILED, "check the credentials in propertiesFrom"),
+    KafkaError.SASL_AUTHENTICATION_FAILED: (Reason.AUTHENTICATION_FAILED, "check the credentials in propertiesFrom"),
+    KafkaError._SSL: (Reason.TLS_FAILED, "check security.protocol and the certificates"),
+    KafkaError._INVALID_ARG: (Reason.INVALID_PROPERTIES, "check properties of the cluster"),
+    KafkaError.TOPIC_AUTHORIZATION_FAILED: (Reason.NOT_AUTHORIZED, "the user needs Describe and Read on the topics"),
+    KafkaError.CLUSTER_AUTHORIZATION_FAILED: (Reason.NOT_AUTHORIZED, "the user needs Describe on the cluster"),
+    KafkaError.GROUP_AUTHORIZATION_FAILED: (Reason.NOT_AUTHORIZED, "the user needs Describe and Read on the group"),
 }
 """Errors that somebody has to mend: code → reason of the condition, and what to do."""
 
@@ -283,7 +284,7 @@ class ClusterClient:
         return TransientDiscoveryError(
             f"cluster {self._cluster} does not answer ({why}): check bootstrapServers and the network; trying again",
             scope=self._cluster,
-            reason="ClusterUnreachable",
+            reason=Reason.CLUSTER_UNREACHABLE,
         )
 
     def _refusal(
@@ -313,7 +314,7 @@ def unanswered(
         f"cluster {cluster}: {len(split_ids)} partitions, e.g. {first}, have no leader that answers{because}: check "
         "that all brokers are up; trying again",
         scope=cluster,
-        reason="NoLeader",
+        reason=Reason.NO_LEADER,
         answers=answers,
     )
 

@@ -27,6 +27,7 @@ from balanced_source.documents import assignment as assignment_document
 from balanced_source.documents import report as report_document
 from balanced_source.documents.assignment import Assignment
 from balanced_source.errors import InvalidSpecError, StateError
+from balanced_source.reasons import Reason
 from balanced_source_adapters.coordinator_loop import CoordinatorLoop, kafka_executor
 from balanced_source_adapters.folder import (
     FolderStore,
@@ -40,7 +41,6 @@ from balanced_source_adapters.folder import (
 from balanced_source_adapters.kafka_admin import KafkaAdmin
 from balanced_source_adapters.mounted_secrets import MountedSecrets
 from balanced_source_adapters.problem_log import log_problem
-from balanced_source_operator.controller.reasons import Reason
 from balanced_source_operator.controller.translate import check_ends, to_source
 from balanced_source_operator.controller.urgent import with_urgent_fields
 from balanced_source_operator.spec import BalancedSourceSpec, parse_spec, yaml_text

@@ -8,6 +8,7 @@ from balanced_source.api import Problem, SplitId, is_other
 from balanced_source.documents.report import HostReport
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.errors import ForeignCheckpointError
+from balanced_source.reasons import Reason
 
 KEY = ("checkpoint",)
 """Key of the problem."""
@@ -18,9 +19,9 @@ def checkpoint_problem(offset: StreamOffset, former: HostReport | None) -> Probl
     if former is None or not former.positions:
         return None
     if not (offset.epoch or offset.positions or offset.retained):
-        return Problem(reason="CheckpointLost", message=_lost(former))
+        return Problem(reason=Reason.CHECKPOINT_LOST, message=_lost(former))
     behind = splits_behind(offset, former)
-    return Problem(reason="CheckpointOlder", message=_older(behind, offset, former)) if behind else None
+    return Problem(reason=Reason.CHECKPOINT_OLDER, message=_older(behind, offset, former)) if behind else None
 
 
 def check_owner(offset: StreamOffset, *, owner: str, accepted: str = "") -> None:

@@ -3,9 +3,9 @@
 from typing import Any
 
 from balanced_source.documents.report import HostReport
+from balanced_source.reasons import Reason
 from balanced_source_operator.controller.application import ApplicationState, Decision
 from balanced_source_operator.controller.holding import ALIVE, SETTLED, Holding
-from balanced_source_operator.controller.reasons import Reason
 
 RESTART = Decision(state=ApplicationState.PENDING, name="orders-2", create="orders-2")
 

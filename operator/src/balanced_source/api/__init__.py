@@ -15,8 +15,6 @@ from balanced_source.api.enumerator import (
 from balanced_source.api.events import SPLIT_REQUEST, SourceEvent
 from balanced_source.api.output import MAX_WATERMARK, MIN_WATERMARK, ReaderOutput, SourceOutput, WatermarkOutput
 from balanced_source.api.problems import (
-    DATA_LOSS_REASONS,
-    INTERNAL_ERROR,
     Problem,
     ProblemBoard,
     ProblemChange,
@@ -39,9 +37,7 @@ from balanced_source.api.split_reader import (
 from balanced_source.api.splits import IDENTITY, STOP, BoundedSplit, Json, Position, SourceSplit, SplitId, is_other
 
 __all__ = [
-    "DATA_LOSS_REASONS",
     "IDENTITY",
-    "INTERNAL_ERROR",
     "MAX_WATERMARK",
     "MIN_WATERMARK",
     "SPLIT_REQUEST",

@@ -6,15 +6,10 @@ and a query without an operator logs it and, if it is fatal, raises it.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from balanced_source.errors import DiscoveryError
-
-INTERNAL_ERROR: Final = "InternalError"
-"""Reason of problems that are errors of this software."""
-
-DATA_LOSS_REASONS: Final = frozenset({"LogTruncated", "OffsetsSkipped", "RecordsExpired", "TopicRecreated"})
-"""Reasons of problems about records that are gone. Reading went on without them unless the problem is fatal."""
+from balanced_source.reasons import Reason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,7 +116,7 @@ def discovery_problem(error: Exception, *, scope: str, is_fatal: bool = False) -
         scope: the part of the source that failed, such as a cluster.
         is_fatal: see `Problem`.
     """
-    reason = error.reason if isinstance(error, DiscoveryError) else "DiscoveryFailed"
+    reason = error.reason if isinstance(error, DiscoveryError) else Reason.DISCOVERY_FAILED
     return Problem(reason=reason, message=str(error), scope=scope, is_fatal=is_fatal)
 
 

@@ -12,11 +12,9 @@ from typing import Final
 from balanced_source.api import Problem, SplitId
 from balanced_source.assigners._contract import Placement, SplitAssigner
 from balanced_source.assigners._identity import AssignerIdentity
+from balanced_source.reasons import Reason
 
 _FACTOR: Final = 31
-
-COLLAPSES: Final = "HashCollapses"
-"""Reason of the problem that this policy has at multiples of 31."""
 
 
 @functools.lru_cache(maxsize=65536)
@@ -64,4 +62,4 @@ class HashAssigner(SplitAssigner):
             f"strategy Hash collapses at parallelism {parallelism} (a multiple of 31): nearly every topic starts at "
             "one reader; use RoundRobin, or another parallelism"
         )
-        return Problem(reason=COLLAPSES, message=message)
+        return Problem(reason=Reason.HASH_COLLAPSES, message=message)

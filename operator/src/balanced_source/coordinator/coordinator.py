@@ -47,6 +47,7 @@ from balanced_source.documents.assignment import Assignment
 from balanced_source.documents.report import HostReport
 from balanced_source.errors import ContractViolationError
 from balanced_source.lifecycles import HOST, HostEvent, HostPhase
+from balanced_source.reasons import Reason
 
 
 class SourceCoordinator(Generic[SplitT, StateT]):
@@ -225,7 +226,7 @@ class SourceCoordinator(Generic[SplitT, StateT]):
 
     def _report_outdated(self) -> None:
         text = "the stored enumerator state is an older copy: readers report again what they hold, and reading goes on"
-        self._context.report("StateOutdated", text, warning=True)
+        self._context.report(Reason.STATE_OUTDATED, text, warning=True)
 
     def _register(self, report: HostReport) -> None:
         """A new incarnation: nobody of the old one is served any more, and the report waits behind the gate."""

@@ -12,8 +12,8 @@ from datetime import datetime
 from typing import Any, Final
 
 from balanced_source.api import Problem
+from balanced_source.reasons import Reason
 from balanced_source_operator.controller.diagnosis import cause, diagnose
-from balanced_source_operator.controller.reasons import Reason
 from balanced_source_operator.kube.port import Manifest
 from balanced_source_operator.resources.kinds import FAILURES_ANNOTATION, HASH_ANNOTATION, SECRETS_ANNOTATION
 
@@ -159,7 +159,7 @@ def decide(
             state=ApplicationState.STOPPING,
             name=_name(surplus[0]),
             delete=tuple(surplus),
-            reason="ReplacingApplication",
+            reason=Reason.REPLACING_APPLICATION,
             message=f"{_why(surplus[0], wanted)}: {_name(surplus[0])} is stopped, then started anew",
         )
     if keep is not None:
@@ -193,7 +193,7 @@ def stop(applications: Sequence[Manifest], pods: Sequence[Manifest]) -> Decision
     return Decision(
         state=ApplicationState.PAUSED if is_gone else ApplicationState.STOPPING,
         delete=tuple(current),
-        reason="Suspended",
+        reason=Reason.SUSPENDED,
         message="suspended: set spec.suspend to false to go on where it stopped",
     )
 
@@ -206,13 +206,13 @@ def _start(
         waiting_for = _name(leaving[0]) if leaving else drivers[0]["metadata"]["name"]
         return Decision(
             state=ApplicationState.STOPPING,
-            reason="WaitingForOldApplication",
+            reason=Reason.WAITING_FOR_OLD_APPLICATION,
             message=f"{waiting_for} must be gone before the application starts: two drivers would write twice",
         )
     if not wanted.may_start:
         return Decision(
             state=ApplicationState.NONE,
-            reason="Discovering",
+            reason=Reason.DISCOVERING,
             message="the application starts when the first splits are assigned",
         )
     number = 1 + max((_number(a, wanted.base) for a in applications), default=0)
@@ -221,7 +221,7 @@ def _start(
         state=ApplicationState.PENDING,
         name=name,
         create=name,
-        reason="StartingApplication",
+        reason=Reason.STARTING_APPLICATION,
         message=f"SparkApplication {name} is being started",
     )
 
@@ -314,7 +314,7 @@ def _passing(
     return Decision(
         state=state,
         name=name,
-        reason="StartingApplication" if state is ApplicationState.PENDING else "ApplicationStopping",
+        reason=Reason.STARTING_APPLICATION if state is ApplicationState.PENDING else Reason.APPLICATION_STOPPING,
         message=f"SparkApplication {name} is {word}",
         look_again=max(1.0, left),
     )

@@ -12,11 +12,11 @@ from balanced_source.api import Problem
 from balanced_source.coordinator import CoordinatorState
 from balanced_source.coordinator.phase import acknowledged_epoch, source_phase
 from balanced_source.lifecycles import SOURCE, SourcePhase
+from balanced_source.reasons import Reason
 from balanced_source_operator.controller.application import ApplicationState
 from balanced_source_operator.controller.facts import Facts
 from balanced_source_operator.controller.liveness import newest_report
 from balanced_source_operator.controller.problems import degradations_of, losses_of, missing_readers
-from balanced_source_operator.controller.reasons import Reason
 from balanced_source_operator.spec.status import ApplicationStatus, Balance, Condition, Status
 
 READY: Final = "Ready"

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from balanced_source.api import Problem
-from balanced_source_operator.controller.reasons import Reason
+from balanced_source.reasons import Reason
 from balanced_source_operator.kube.port import Manifest
 
 SCHEDULING_PATIENCE: Final = 30.0

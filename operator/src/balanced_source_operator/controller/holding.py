@@ -11,9 +11,9 @@ from typing import Final
 
 from balanced_source.api import Problem
 from balanced_source.documents.report import HostReport
+from balanced_source.reasons import Reason
 from balanced_source_operator.controller.application import ApplicationState, Decision
 from balanced_source_operator.controller.liveness import ALIVE
-from balanced_source_operator.controller.reasons import Reason
 from balanced_source_operator.kube.port import Manifest
 
 SETTLED: Final = 15.0

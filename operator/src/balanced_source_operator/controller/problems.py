@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping
 
-from balanced_source.api import DATA_LOSS_REASONS, Problem, discovery_problem
+from balanced_source.api import Problem, discovery_problem
 from balanced_source.coordinator.phase import source_phase
 from balanced_source.errors import RefusedDiscoveryError
 from balanced_source.lifecycles import SourcePhase
+from balanced_source.reasons import DATA_LOSS_REASONS, Reason, severity
 from balanced_source_operator.controller.facts import Facts
-from balanced_source_operator.controller.reasons import Reason, severity
 
 
 def problems_of(facts: Facts) -> list[Problem]:

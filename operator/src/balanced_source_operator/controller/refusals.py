@@ -4,7 +4,7 @@ import re
 from typing import Final
 
 from balanced_source.api import Problem
-from balanced_source_operator.controller.reasons import Reason
+from balanced_source.reasons import Reason
 from balanced_source_operator.kube.port import RefusedError
 
 _CAUSES: Final = (

@@ -8,6 +8,7 @@ from balanced_source.api import AsyncCall, CallFailure
 from balanced_source.connectors.kafka import DiscoverKafka, InitializeKafka
 from balanced_source.coordinator import CallCompleted, ExecuteCall
 from balanced_source.errors import RefusedDiscoveryError
+from balanced_source.reasons import Reason
 from balanced_source_adapters.coordinator_loop import kafka_executor
 from balanced_source_adapters.kafka_admin import KafkaAdmin
 from balanced_source_operator.kube.port import KubernetesApi, KubernetesError
@@ -67,5 +68,5 @@ class CallRunner:
             await self._secrets.load(names)
         except KubernetesError as error:
             raise RefusedDiscoveryError(
-                f"cluster {scope}: cannot read its Secrets: {error}", scope=scope, reason="SecretNotReadable"
+                f"cluster {scope}: cannot read its Secrets: {error}", scope=scope, reason=Reason.SECRET_NOT_READABLE
             ) from error

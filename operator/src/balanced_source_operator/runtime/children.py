@@ -5,6 +5,7 @@ from typing import Any
 
 from balanced_source.api import Boundedness, Problem, ProblemBoard
 from balanced_source.coordinator import SourceCoordinator
+from balanced_source.reasons import Reason
 from balanced_source_operator.controller.application import (
     ApplicationState,
     Deadlines,
@@ -17,7 +18,6 @@ from balanced_source_operator.controller.application import (
     stop,
 )
 from balanced_source_operator.controller.holding import Holding
-from balanced_source_operator.controller.reasons import Reason
 from balanced_source_operator.kube.port import ConflictError, Manifest
 from balanced_source_operator.resources.access import role, role_binding
 from balanced_source_operator.resources.documents import config_map
@@ -146,7 +146,7 @@ class Children:
             self._observed.note(CONFIG_MAP, "MODIFIED", made)
             if not self._identity.is_bound(report):
                 message = f"ConfigMap {name} had lost its owner reference: restored"
-                await self._events.post("OwnerReferenceRestored", message, warning=True)
+                await self._events.post(Reason.OWNER_REFERENCE_RESTORED, message, warning=True)
         unbound = [a for a in self._observed.all(KUBEFLOW_APPLICATION) if not self._identity.is_bound(a)]
         self._problems.set(Reason.OWNER_REFERENCE_MISSING, unbound_problem(unbound[0]) if unbound else None)
 
@@ -224,7 +224,7 @@ class Children:
         )
         # One that exists was made by the operator before this one, and has not been seen yet.
         if await self._adopt_or_create(KUBEFLOW_APPLICATION, manifest):
-            await self._events.post("ApplicationCreated", f"SparkApplication {name} was created")
+            await self._events.post(Reason.APPLICATION_CREATED, f"SparkApplication {name} was created")
 
 
 def _may_end(desired: Desired) -> bool:

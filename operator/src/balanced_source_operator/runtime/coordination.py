@@ -30,7 +30,7 @@ from balanced_source.documents.alignment import GroupWatermark
 from balanced_source.documents.assignment import Assignment
 from balanced_source.documents.parts import Content
 from balanced_source.errors import CorruptDocumentError, StateConflictError, StateError
-from balanced_source_operator.controller.reasons import Reason
+from balanced_source.reasons import Reason
 from balanced_source_operator.kube.port import Manifest
 from balanced_source_operator.resources.identity import Identity
 from balanced_source_operator.resources.kinds import CONFIG_MAP
@@ -241,7 +241,7 @@ class Coordination:
         for document in (self._state, self._assignment):
             if document.is_unmarked(self._seen) and await document.mark():
                 message = f"ConfigMap {document.name} had lost its owner reference: restored"
-                await self._events.post("OwnerReferenceRestored", message, warning=True)
+                await self._events.post(Reason.OWNER_REFERENCE_RESTORED, message, warning=True)
         if self._state.is_foreign(self._seen):
             await self._restore_state()
         if self._assignment.is_foreign(self._seen):
@@ -255,7 +255,7 @@ class Coordination:
         if content is not None and await self._assignment.is_still_foreign():
             await self._assignment.put(content)
             message = f"ConfigMap {name} was changed or deleted by hand: restored"
-            await self._events.post("AssignmentRestored", message, warning=True)
+            await self._events.post(Reason.ASSIGNMENT_RESTORED, message, warning=True)
 
     async def _restore_state(self) -> None:
         """Another operator's state is a conflict; anything else is overwritten with what we know."""
@@ -267,7 +267,7 @@ class Coordination:
         if mine is not None:
             await self._state.put(mine)
             message = f"ConfigMap {name} was changed or deleted by hand: restored"
-            await self._events.post("StateRestored", message, warning=True)
+            await self._events.post(Reason.STATE_RESTORED, message, warning=True)
 
     async def _is_valid_state(self) -> bool:
         try:

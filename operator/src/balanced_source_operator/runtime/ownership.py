@@ -3,7 +3,7 @@
 from typing import TypeVar
 
 from balanced_source.api import Problem
-from balanced_source_operator.controller.reasons import Reason
+from balanced_source.reasons import Reason
 from balanced_source_operator.kube.port import KubernetesError, Manifest
 from balanced_source_operator.resources.identity import Identity
 from balanced_source_operator.resources.kinds import FORMER_UID_ANNOTATION, UID_LABEL, Kind

@@ -17,12 +17,12 @@ import structlog
 
 from balanced_source.api import Problem, ProblemBoard
 from balanced_source.errors import InvalidSpecError, StateConflictError
+from balanced_source.reasons import Reason
 from balanced_source_operator.controller.application import ApplicationState, Decision
 from balanced_source_operator.controller.conditions import WAITS_FOR_READERS, status_of
 from balanced_source_operator.controller.facts import Facts
 from balanced_source_operator.controller.liveness import Liveness, newest_report
 from balanced_source_operator.controller.problems import problems_of
-from balanced_source_operator.controller.reasons import Reason
 from balanced_source_operator.controller.translate import check_ends, to_source
 from balanced_source_operator.controller.urgent import is_suspended, with_urgent_fields
 from balanced_source_operator.kube.port import KubernetesError, RefusedError

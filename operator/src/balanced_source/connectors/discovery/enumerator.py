@@ -32,6 +32,7 @@ from balanced_source.connectors.discovery.values import (
 )
 from balanced_source.errors import RefusedDiscoveryError
 from balanced_source.lifecycles import SPLIT, SplitEvent, SplitPhase
+from balanced_source.reasons import Reason
 
 CONFIRMATIONS: Final = 2
 """Successive discoveries that must miss a split before it counts as removed."""
@@ -141,7 +142,7 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
             self.context.forget_splits(splits)
         names = sorted(splits)
         text = f"{len(names)} splits of reader {subtask_id} are not subscribed: {_some(names)}"
-        self.context.report("SplitsDropped", text)
+        self.context.report(Reason.SPLITS_DROPPED, text)
 
     def rebalance(self, cause: RebalanceCause) -> None:
         if self.source.rebalance_policy.allows(cause):
@@ -171,7 +172,7 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
 
     def _follow_drift(self, drift: assigners.Drift) -> None:
         self.context.report(
-            "LoadsDrifted",
+            Reason.LOADS_DRIFTED,
             f"Imbalance {drift.before:.2f} (busiest reader vs. ideal). "
             f"Moving {len(drift.moves)} splits reduces it to {drift.after:.2f}.",
         )
@@ -264,7 +265,9 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
         if over:
             self.state = replace(self.state, retained={s: e for s, e in self.state.retained.items() if s not in over})
             self.context.forget_splits(over)
-            self.context.report("RetentionEnded", f"positions of {len(over)} removed splits dropped: {_some(over)}")
+            self.context.report(
+                Reason.RETENTION_ENDED, f"positions of {len(over)} removed splits dropped: {_some(over)}"
+            )
             self._keep_scopes(frozenset(self.source.scopes()))
         if self.state.retained:
             self._set_retention_alarm()
@@ -304,7 +307,7 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
             f"{len(replaced)} splits were deleted and created anew, and are not read: {_some(sorted(replaced))}. What "
             "was not read of the former ones is lost: set onDataLoss to Continue to read the new ones",
             scope=scope,
-            reason="SplitsRecreated",
+            reason=Reason.SPLITS_RECREATED,
         )
         self.life = replace(self.life, problems={**self.life.problems, scope: problem})
         held = {*self.context.current_assignments(), *self.state.unassigned}
@@ -342,7 +345,7 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
         if returning:
             rest = {s: e for s, e in state.retained.items() if s not in returning}
             self.state = replace(state, retained=rest, unassigned={**state.unassigned, **returning})
-            self.context.report("SplitsReturned", f"{len(returning)} splits go on: {_some(sorted(returning))}")
+            self.context.report(Reason.SPLITS_RETURNED, f"{len(returning)} splits go on: {_some(sorted(returning))}")
         if fresh := tuple(sorted(moved - returning.keys() - leaving)):
             self._look_up(scope, fresh)
         self._mark_discovered(scope)
@@ -449,7 +452,7 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
             finished=self.state.finished - gone,
             retained={**{s: e for s, e in self.state.retained.items() if s not in gone}, **retained},
         )
-        self.context.report("SplitsRemoved", f"{len(gone)} splits {why}: {_some(sorted(gone))}")
+        self.context.report(Reason.SPLITS_REMOVED, f"{len(gone)} splits {why}: {_some(sorted(gone))}")
         if retained:
             self._set_retention_alarm()
 

@@ -7,6 +7,7 @@ from typing import Final
 
 from balanced_source.api import Problem, SplitId
 from balanced_source.connectors.kafka.split import KafkaSplitId
+from balanced_source.reasons import Reason
 
 LISTED: Final = 10
 """Partitions that a message names; it says how many more there are."""
@@ -88,7 +89,8 @@ def topic_recreated(cluster: str, topic: str, gaps: list[Gap], policy: OnDataLos
             )
         case OnDataLoss.CONTINUE:
             advice = "The new topic is read from its start (onDataLoss: Continue)"
-    return Problem(reason="TopicRecreated", message=what + advice, scope=cluster, is_fatal=policy is OnDataLoss.FAIL)
+    is_fatal = policy is OnDataLoss.FAIL
+    return Problem(reason=Reason.TOPIC_RECREATED, message=what + advice, scope=cluster, is_fatal=is_fatal)
 
 
 def log_truncated(cluster: str, topic: str, gaps: list[Gap], policy: OnDataLoss) -> Problem:
@@ -105,4 +107,5 @@ def log_truncated(cluster: str, topic: str, gaps: list[Gap], policy: OnDataLoss)
             )
         case OnDataLoss.CONTINUE:
             advice = "What is there now is read from the first of these offsets (onDataLoss: Continue)"
-    return Problem(reason="LogTruncated", message=what + advice, scope=cluster, is_fatal=policy is OnDataLoss.FAIL)
+    is_fatal = policy is OnDataLoss.FAIL
+    return Problem(reason=Reason.LOG_TRUNCATED, message=what + advice, scope=cluster, is_fatal=is_fatal)

@@ -7,6 +7,7 @@ from balanced_source.api import SplitId
 from balanced_source.connectors.kafka.offsets import Anchor, AtCommit, AtOffset, AtTime, OffsetsInitializer, Wish
 from balanced_source.connectors.kafka.split import KafkaSplitId
 from balanced_source.errors import RefusedDiscoveryError
+from balanced_source.reasons import Reason
 
 Offsets = Mapping[SplitId, int]
 Chains = Mapping[SplitId, tuple[Wish, ...]]
@@ -102,7 +103,7 @@ def _check_exact(wishes: Mapping[SplitId, Wish], first: Offsets, last: Offsets, 
                 f"{option}: {_named(split_id)} has offsets {first[split_id]} to {last[split_id]}, not {wish.offset}: "
                 "correct it, or use −2 for the earliest and −1 for the latest",
                 scope=KafkaSplitId.of(split_id).cluster,
-                reason="OffsetOutOfRange",
+                reason=Reason.OFFSET_OUT_OF_RANGE,
             )
 
 
@@ -121,11 +122,11 @@ def _missing(wish: Wish) -> tuple[str, str]:
     """Return what a wish asked for in vain, and the reason of the problem."""
     match wish:
         case AtCommit(group):
-            return f"commit of group {group} that still exists", "NoCommittedOffset"
+            return f"commit of group {group} that still exists", Reason.NO_COMMITTED_OFFSET
         case AtTime(millis):
-            return f"record at or after {millis} ms", "NoOffsetForTimestamp"
+            return f"record at or after {millis} ms", Reason.NO_OFFSET_FOR_TIMESTAMP
         case AtOffset() | Anchor():
-            return "offset", "NoOffset"
+            return "offset", Reason.NO_OFFSET
         case _:
             assert_never(wish)
 

@@ -12,6 +12,7 @@ from balanced_source.connectors.kafka.cluster import KafkaCluster
 from balanced_source.connectors.kafka.data_loss import OnDataLoss
 from balanced_source.connectors.kafka.limits import ReadLimits
 from balanced_source.errors import RefusedDiscoveryError
+from balanced_source.reasons import Reason
 
 KIND: Final = "kafka"
 """Key of these settings among those of an assignment."""
@@ -70,7 +71,7 @@ class KafkaReaderSettings:
                 f"cluster {name} was taken out of the source while a micro-batch with its records was not finished: "
                 "put it back into clusters with active: false, and leave it there until that micro-batch is done",
                 scope=name,
-                reason="ClusterRemoved",
+                reason=Reason.CLUSTER_REMOVED,
             )
         return found
 

@@ -9,6 +9,7 @@ from typing import Final
 from balanced_source.connectors.discovery import Discovered
 from balanced_source.connectors.kafka.pattern import compiled
 from balanced_source.errors import RefusedDiscoveryError
+from balanced_source.reasons import Reason
 
 INTERNAL_TOPICS: Final = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
 """Never matched by a pattern."""
@@ -86,7 +87,7 @@ class TopicPattern(KafkaSubscriber):
                 f"no topic on cluster {cluster} matches topicPattern {self.pattern!r} (the whole name must match)"
                 f"{self._excluded()}: create a topic or change the pattern; looking again",
                 scope=cluster,
-                reason="NoTopicMatches",
+                reason=Reason.NO_TOPIC_MATCHES,
             )
         return Discovered(split_ids=found, problem=problem)
 
@@ -124,5 +125,5 @@ def _missing(cluster: str, what: str, names: list[str]) -> RefusedDiscoveryError
         f"{what} {shown} does not exist on cluster {cluster}: create it or correct spec.source.kafka.subscription; "
         "looking again",
         scope=cluster,
-        reason="UnknownTopic",
+        reason=Reason.UNKNOWN_TOPIC,
     )

@@ -1,0 +1,405 @@
+"""Reasons of conditions, events and log lines: stable words for programs, alerts and runbooks.
+
+Each has its cause and its remedy here, and `docs/reference/conditions.md` is made from them. A connector from elsewhere
+may add words of its own: a reason is text wherever it is stored.
+"""
+
+import enum
+from typing import Final, Self
+
+
+class ReasonKind(enum.Enum):
+    """What a reason is about. The value is the heading on the page of reasons."""
+
+    OPERATION = "Problems of the operator and the application"
+    SOURCE = "Problems of the source"
+    LOSS = "Records that are gone"
+    STATE = "States"
+    EVENT = "Events"
+
+
+class Reason(enum.StrEnum):
+    """All reasons of this project.
+
+    The order of those of kind OPERATION is their severity: the worst problem heads the condition Degraded. Problems of
+    the source rank with DISCOVERY_FAILED.
+
+    Attributes:
+        kind: what it is about.
+        cause: what happened, as a sentence.
+        remedy: what to do, as a sentence; empty where there is nothing to do.
+    """
+
+    _value_: str
+    kind: ReasonKind
+    cause: str
+    remedy: str
+
+    def __new__(cls, word: str, kind: ReasonKind, cause: str, remedy: str = "") -> Self:
+        """Make a member: the word, and what the page says of it."""
+        member = str.__new__(cls, word)
+        member._value_ = word
+        member.kind, member.cause, member.remedy = kind, cause, remedy
+        return member
+
+    INTERNAL_ERROR = (
+        "InternalError",
+        ReasonKind.OPERATION,
+        "The operator, or the enumerator in a driver, failed and started over from the stored state.",
+        "Report the message and the log.",
+    )
+    STATE_CORRUPT = (
+        "StateCorrupt",
+        ReasonKind.OPERATION,
+        "The stored state cannot be read. The running query is untouched.",
+        "Restore the ConfigMap, or delete it: the state is then rebuilt from what the readers report.",
+    )
+    INVALID_SPEC = (
+        "InvalidSpec",
+        ReasonKind.OPERATION,
+        "The spec is invalid. The last valid one stays in effect, but for `suspend` and `parallelism`.",
+        "Correct the field that the message names.",
+    )
+    PERMISSION_MISSING = (
+        "PermissionMissing",
+        ReasonKind.OPERATION,
+        "The operator's service account lacks a right.",
+        "Install the roles of the Helm chart.",
+    )
+    QUOTA_EXCEEDED = (
+        "QuotaExceeded",
+        ReasonKind.OPERATION,
+        "A ResourceQuota or LimitRange refused an object.",
+        "Raise the quota, or delete objects that are not needed.",
+    )
+    ADMISSION_DENIED = (
+        "AdmissionDenied",
+        ReasonKind.OPERATION,
+        "An admission policy or webhook refused an object.",
+        "Change the BalancedSource or the policy.",
+    )
+    OBJECT_INVALID = (
+        "ObjectInvalid",
+        ReasonKind.OPERATION,
+        "The API server found an object invalid.",
+        "Correct the field that the message names.",
+    )
+    API_SERVER_REFUSED = (
+        "ApiServerRefused",
+        ReasonKind.OPERATION,
+        "The API server refused for another cause, or had an error that lasted 10 seconds.",
+        "Check the cause that the message names.",
+    )
+    FOREIGN_OBJECT = (
+        "ForeignObject",
+        ReasonKind.OPERATION,
+        "An object has a name that the operator needs and belongs to somebody else.",
+        "Delete or rename the object. After a restore, see [Backup and restore](../operations.md#backup-and-restore).",
+    )
+    STATE_CONFLICT = (
+        "StateConflict",
+        ReasonKind.OPERATION,
+        "Two operators serve the same source. As an event: the operator lost one race, and read the state again.",
+        "Enable leader election.",
+    )
+    SPARK_OPERATOR_MISSING = (
+        "SparkOperatorMissing",
+        ReasonKind.OPERATION,
+        "The SparkApplication CRD is missing.",
+        "Install Kubeflow's Spark operator.",
+    )
+    SERVICE_ACCOUNT_MISSING = (
+        "ServiceAccountMissing",
+        ReasonKind.OPERATION,
+        "The service account of the driver does not exist in the namespace.",
+        "Create it, with what Spark needs to run executors.",
+    )
+    DRIVER_CANNOT_START = (
+        "DriverCannotStart",
+        ReasonKind.OPERATION,
+        "A container of the driver pod waits for something that does not come, such as its image.",
+        "See the message: image, pull Secret or pod template.",
+    )
+    DRIVER_UNSCHEDULABLE = (
+        "DriverUnschedulable",
+        ReasonKind.OPERATION,
+        "No node has taken the driver pod for 30 seconds.",
+        "Add nodes, or ask for less.",
+    )
+    SUBMISSION_FAILED = (
+        "SubmissionFailed",
+        ReasonKind.OPERATION,
+        "The Spark operator could not submit the application, and tries again.",
+        "Correct `spec.application`.",
+    )
+    RESTART_LIMIT_REACHED = (
+        "RestartLimitReached",
+        ReasonKind.OPERATION,
+        "The application failed `spec.restart.maxFailures` times in a row, and stays with its log.",
+        "Delete the application, or raise the limit.",
+    )
+    APPLICATION_ENDED = (
+        "ApplicationEnded",
+        ReasonKind.OPERATION,
+        "The application completed although its source is unbounded.",
+        "Let the program wait for the query.",
+    )
+    APPLICATION_UNKNOWN = (
+        "ApplicationUnknown",
+        ReasonKind.OPERATION,
+        "The Spark operator has lost the driver.",
+        "Check the driver's node.",
+    )
+    APPLICATION_RESTARTING = (
+        "ApplicationRestarting",
+        ReasonKind.OPERATION,
+        "The driver failed, and the Spark operator restarts it. The message has the cause, such as OOMKilled.",
+        "See the driver's log.",
+    )
+    SOURCE_IN_USE = (
+        "SourceInUse",
+        ReasonKind.OPERATION,
+        "The application failed because another query reads the source. It is not started meanwhile.",
+        "Stop the other query, or give it [a source of its own](../protocol.md#one-query-per-source).",
+    )
+    APPLICATION_FAILED = (
+        "ApplicationFailed",
+        ReasonKind.OPERATION,
+        "The application failed. It is kept with its log for a while and then started again.",
+        "See the driver's log.",
+    )
+    APPLICATION_STUCK = (
+        "ApplicationStuck",
+        ReasonKind.OPERATION,
+        "Nothing happened for 5 minutes. The application is created again.",
+        "Check the Spark operator.",
+    )
+    READERS_MISSING = (
+        "ReadersMissing",
+        ReasonKind.OPERATION,
+        "Readers have not registered in time. Nothing is assigned to them until they do.",
+        "See the log of the driver's pod.",
+    )
+    DISCOVERY_FAILED = (
+        "DiscoveryFailed",
+        ReasonKind.OPERATION,
+        "A part of the source did not tell which splits there are.",
+        "See the message. The operator retries automatically, at least once a minute.",
+    )
+    OWNER_REFERENCE_MISSING = (
+        "OwnerReferenceMissing",
+        ReasonKind.OPERATION,
+        "A SparkApplication would outlive its source.",
+        "Restore its owner reference, or delete it.",
+    )
+    APPLICATION_STATE_WRONG = (
+        "ApplicationStateWrong",
+        ReasonKind.OPERATION,
+        "The SparkApplication says FAILED, but its driver pod lives. The operator leaves it alone.",
+    )
+    HASH_COLLAPSES = (
+        "HashCollapses",
+        ReasonKind.OPERATION,
+        "`parallelism` is a multiple of 31, where the strategy Hash puts nearly all topics on one reader.",
+        "Use RoundRobin, or another parallelism.",
+    )
+
+    AUTHENTICATION_FAILED = (
+        "AuthenticationFailed",
+        ReasonKind.SOURCE,
+        "A broker refused the credentials.",
+        "Check the Secret that `propertiesFrom` names. A rotated Secret is picked up automatically.",
+    )
+    TLS_FAILED = (
+        "TlsFailed",
+        ReasonKind.SOURCE,
+        "The TLS handshake with a broker failed.",
+        "Check `security.protocol` and the certificates.",
+    )
+    INVALID_PROPERTIES = (
+        "InvalidProperties",
+        ReasonKind.SOURCE,
+        "The client library refused a property of a cluster.",
+        "Correct `properties`, or the Secret that `propertiesFrom` names.",
+    )
+    NOT_AUTHORIZED = (
+        "NotAuthorized",
+        ReasonKind.SOURCE,
+        "The user may not do what is needed.",
+        "Grant Describe and Read on the topics and the group, and Describe on the cluster.",
+    )
+    CLUSTER_UNREACHABLE = (
+        "ClusterUnreachable",
+        ReasonKind.SOURCE,
+        "A cluster does not answer. Other clusters are read meanwhile.",
+        "Check `bootstrapServers`, the network and the brokers.",
+    )
+    NO_LEADER = (
+        "NoLeader",
+        ReasonKind.SOURCE,
+        "Partitions have no leader that answers. Other partitions are read meanwhile.",
+        "Check the brokers that the message names.",
+    )
+    SECRET_NOT_READABLE = (
+        "SecretNotReadable",
+        ReasonKind.SOURCE,
+        "The operator cannot read a Secret of a cluster.",
+        "Create the Secret in the namespace of the source, or correct its name.",
+    )
+    SECRET_NOT_FOUND = (
+        "SecretNotFound",
+        ReasonKind.SOURCE,
+        "A folder with the files of a Secret is missing where the query or local mode runs.",
+        "Mount the Secret, or correct its name.",
+    )
+    UNKNOWN_TOPIC = (
+        "UnknownTopic",
+        ReasonKind.SOURCE,
+        "A topic or partition of the subscription does not exist.",
+        "Create it, or correct the subscription.",
+    )
+    NO_TOPIC_MATCHES = (
+        "NoTopicMatches",
+        ReasonKind.SOURCE,
+        "No topic of a cluster matches the pattern. The whole name must match.",
+        "Create a topic, or correct the pattern.",
+    )
+    OFFSET_OUT_OF_RANGE = (
+        "OffsetOutOfRange",
+        ReasonKind.SOURCE,
+        "A start offset does not exist in its partition.",
+        "Correct `startingOffsets`; -2 is the earliest offset and -1 the latest.",
+    )
+    NO_COMMITTED_OFFSET = (
+        "NoCommittedOffset",
+        ReasonKind.SOURCE,
+        "A consumer group has no commit that still exists for a partition, and there is no `reset`.",
+        "Set `reset` to Earliest or Latest.",
+    )
+    NO_OFFSET_FOR_TIMESTAMP = (
+        "NoOffsetForTimestamp",
+        ReasonKind.SOURCE,
+        "A partition has no record at or after the timestamp, and there is no `reset`.",
+        "Set `reset` to Earliest or Latest.",
+    )
+    NO_OFFSET = (
+        "NoOffset",
+        ReasonKind.SOURCE,
+        "A partition has no offset for the start or the end that was asked for.",
+        "Set `reset` to Earliest or Latest.",
+    )
+    SPLITS_RECREATED = (
+        "SplitsRecreated",
+        ReasonKind.SOURCE,
+        "Splits were deleted and created again, and are not read: unread records of the old ones are gone.",
+        "Set `onDataLoss: Continue` to read the new ones.",
+    )
+    CLUSTER_REMOVED = (
+        "ClusterRemoved",
+        ReasonKind.SOURCE,
+        "A cluster was taken out of the source while a micro-batch with its records was not finished.",
+        "Put it back with `active: false`, until that micro-batch is done.",
+    )
+    CHECKPOINT_LOST = (
+        "CheckpointLost",
+        ReasonKind.SOURCE,
+        "The Spark checkpoint is empty although the source was read before.",
+        "See [Spark checkpoints](../checkpoints.md).",
+    )
+    CHECKPOINT_OLDER = (
+        "CheckpointOlder",
+        ReasonKind.SOURCE,
+        "The Spark checkpoint is an older copy: records are delivered again.",
+        "See [Spark checkpoints](../checkpoints.md).",
+    )
+
+    TOPIC_RECREATED = (
+        "TopicRecreated",
+        ReasonKind.LOSS,
+        "A topic was deleted, or deleted and created again, while it was read. Unread records are gone.",
+        "Under `onDataLoss: Fail` its partitions are not read: set `Continue` to read the new topic from its start.",
+    )
+    LOG_TRUNCATED = (
+        "LogTruncated",
+        ReasonKind.LOSS,
+        "The log of a topic was cut before offsets that were read, by an unclean election or a restored disk.",
+        "Under `onDataLoss: Fail` its partitions are not read: set `Continue` to read what is there now.",
+    )
+    OFFSETS_SKIPPED = (
+        "OffsetsSkipped",
+        ReasonKind.LOSS,
+        "Offsets were deleted before they were read, and skipped, as `onDataLoss: Continue` asks for.",
+        "Raise the retention of the topic, or read faster.",
+    )
+
+    AS_EXPECTED = ("AsExpected", ReasonKind.STATE, "Nothing is wrong.")
+    STABLE = ("Stable", ReasonKind.STATE, "Nothing is under way.")
+    READING = ("Reading", ReasonKind.STATE, "The readers read what was assigned to them.")
+    FINISHED = ("Finished", ReasonKind.STATE, "A bounded source has been read to its end.")
+    SUSPENDED = ("Suspended", ReasonKind.STATE, "`spec.suspend` is set.", "Remove it to go on.")
+    NOT_READING = ("NotReading", ReasonKind.STATE, "No reader has adopted an assignment yet.")
+    DISCOVERING = ("Discovering", ReasonKind.STATE, "The first discovery has not finished.")
+    RECOVERING = ("Recovering", ReasonKind.STATE, "Readers of a host have to register before anything is assigned.")
+    WAITING_FOR_READERS = ("WaitingForReaders", ReasonKind.STATE, "The application runs; its readers register soon.")
+    ADOPTING = ("Adopting", ReasonKind.STATE, "A new epoch is published; the next micro-batch takes it.")
+    STARTING_APPLICATION = ("StartingApplication", ReasonKind.STATE, "The application is being started.")
+    APPLICATION_STOPPING = ("ApplicationStopping", ReasonKind.STATE, "The application is being stopped.")
+    REPLACING_APPLICATION = (
+        "ReplacingApplication",
+        ReasonKind.STATE,
+        "Settings of the application changed: it is stopped, and started with the new ones.",
+    )
+    WAITING_FOR_OLD_APPLICATION = (
+        "WaitingForOldApplication",
+        ReasonKind.STATE,
+        "Pods of the former application still exist; no second driver starts before they are gone.",
+    )
+
+    APPLICATION_CREATED = ("ApplicationCreated", ReasonKind.EVENT, "A SparkApplication was created.")
+    SPLITS_REMOVED = (
+        "SplitsRemoved",
+        ReasonKind.EVENT,
+        "Splits left the assignment: they are not subscribed any more, or do not exist any more.",
+    )
+    SPLITS_RETURNED = ("SplitsReturned", ReasonKind.EVENT, "Removed splits are back, and go on where they stood.")
+    SPLITS_DROPPED = ("SplitsDropped", ReasonKind.EVENT, "A lost reader had splits that are not subscribed any more.")
+    RETENTION_ENDED = ("RetentionEnded", ReasonKind.EVENT, "The retained positions of removed splits were dropped.")
+    LOADS_DRIFTED = ("LoadsDrifted", ReasonKind.EVENT, "Loads have changed lastingly, and splits move to follow them.")
+    STATE_OUTDATED = (
+        "StateOutdated",
+        ReasonKind.EVENT,
+        "The stored state is older than what is published or reported. Readers are asked where they stand.",
+        "Nothing, unless nobody restored the state: then look for who did.",
+    )
+    STATE_RESTORED = (
+        "StateRestored",
+        ReasonKind.EVENT,
+        "Somebody changed or deleted the stored state; it was written again.",
+        "Look for who did.",
+    )
+    ASSIGNMENT_RESTORED = (
+        "AssignmentRestored",
+        ReasonKind.EVENT,
+        "Somebody changed or deleted the published assignment; it was written again.",
+        "Look for who did.",
+    )
+    OWNER_REFERENCE_RESTORED = (
+        "OwnerReferenceRestored",
+        ReasonKind.EVENT,
+        "Somebody removed the owner reference or the label of an object; it was written again.",
+        "Look for who did.",
+    )
+
+
+_SEVERITY: Final = {
+    reason.value: number for number, reason in enumerate(r for r in Reason if r.kind is ReasonKind.OPERATION)
+}
+_OF_OTHERS: Final = _SEVERITY[Reason.DISCOVERY_FAILED.value]
+
+DATA_LOSS_REASONS: Final = frozenset(reason.value for reason in Reason if reason.kind is ReasonKind.LOSS)
+"""Reasons of problems about records that are gone. Reading went on without them unless the problem is fatal."""
+
+
+def severity(reason: str) -> int:
+    """Return the rank of a problem's reason; the worst has the lowest. Unknown ones rank with failed discovery."""
+    return _SEVERITY.get(reason, _OF_OTHERS)

@@ -1,0 +1,85 @@
+"""Every reason of a condition or event is in one list, with its cause and remedy, and on the page made from it."""
+
+import ast
+import json
+import pickle
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from balanced_source.reasons import DATA_LOSS_REASONS, Reason, ReasonKind, severity
+from support.conditions_reference import page
+
+ROOT = Path(__file__).parents[3]
+SOURCES = [file for folder in ("operator/src", "spark_app/src") for file in sorted((ROOT / folder).rglob("*.py"))]
+CALLS = {"report", "post"}
+"""Methods whose first argument is a reason."""
+OTHERS = {"reasons.py", "kube", "leadership.py", "executors.py"}
+"""Places where a reason is defined, is that of Kubernetes, or where another thing is posted."""
+
+
+def _loose(file: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if not isinstance(node, ast.Call):
+            continue
+        first = node.args[:1] if isinstance(node.func, ast.Attribute) and node.func.attr in CALLS else []
+        named = [keyword.value for keyword in node.keywords if keyword.arg == "reason"]
+        for value in (*first, *named):
+            leaves = (value.body, value.orelse) if isinstance(value, ast.IfExp) else (value,)
+            yield from (f"{file}:{leaf.lineno}" for leaf in leaves if _is_text(leaf))
+
+
+def _is_text(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value != ""
+
+
+def test_no_reason_is_a_loose_string() -> None:
+    files = [file for file in SOURCES if not OTHERS.intersection(file.parts)]
+
+    assert [place for file in files for place in _loose(file)] == []
+
+
+def test_every_reason_is_given_by_somebody() -> None:
+    text = "\n".join(file.read_text(encoding="utf-8") for file in SOURCES if file.name != "reasons.py")
+
+    assert [reason.name for reason in Reason if f"Reason.{reason.name}" not in text] == []
+
+
+@pytest.mark.parametrize("reason", Reason)
+def test_every_reason_says_what_happened_and_every_problem_what_to_do(reason: Reason) -> None:
+    assert reason.cause.endswith("."), "a sentence"
+    assert not reason.remedy or reason.remedy.endswith(".")
+    is_problem = reason.kind in (ReasonKind.OPERATION, ReasonKind.SOURCE, ReasonKind.LOSS)
+    assert reason.remedy or not is_problem or reason is Reason.APPLICATION_STATE_WRONG
+
+
+def test_a_reason_is_its_word_wherever_it_goes() -> None:
+    """Documents, statuses and logs hold text, and drivers of other releases read it."""
+    assert json.dumps(Reason.LOG_TRUNCATED) == '"LogTruncated"'
+    assert f"{Reason.LOG_TRUNCATED}" == Reason.LOG_TRUNCATED == "LogTruncated"
+    assert Reason("LogTruncated") is Reason.LOG_TRUNCATED
+    assert pickle.loads(pickle.dumps(Reason.LOG_TRUNCATED)) is Reason.LOG_TRUNCATED  # noqa: S301 - our own bytes
+
+
+def test_the_worst_comes_first_and_what_the_source_says_ranks_with_failed_discovery() -> None:
+    ordered = ["InternalError", "StateCorrupt", "DiscoveryFailed", "HashCollapses"]
+
+    assert sorted(ordered, key=severity) == ordered
+    assert severity("UnknownTopic") == severity("SomethingOfAPlugIn") == severity("DiscoveryFailed")
+
+
+def test_losses_are_known_as_such() -> None:
+    assert {"LogTruncated", "OffsetsSkipped", "TopicRecreated"} == DATA_LOSS_REASONS
+
+
+def test_the_page_is_generated() -> None:
+    """`make generate` writes it."""
+    assert (ROOT / "docs/reference/conditions.md").read_text(encoding="utf-8") == page()
+
+
+def test_links_of_the_page_lead_somewhere() -> None:
+    folder = ROOT / "docs/reference"
+    targets = [part.split(")")[0].split("#")[0] for part in page().split("](")[1:]]
+
+    assert [target for target in targets if not (folder / target).resolve().exists()] == []
