@@ -25,6 +25,7 @@ from balanced_source.reasons import Reason
 from balanced_source_adapters.kafka_config import without_secrets
 from balanced_source_adapters.kafka_offsets import NOT_THERE, Listed, OffsetRequests, Wanted, partition_of
 from balanced_source_adapters.kafka_statistics import INTERVAL_MS, BrokerStatistics, parse
+from balanced_source_adapters.topic_ids import take_topic_id
 
 REQUEST_TIMEOUT: Final = 10.0
 """Seconds for one request, all of librdkafka's retries included."""
@@ -170,7 +171,7 @@ class ClusterClient:
         for name, future in futures.items():
             try:
                 described = future.result()
-                found[name] = Topic(frozenset(p.id for p in described.partitions), str(described.topic_id))
+                found[name] = Topic(frozenset(p.id for p in described.partitions), take_topic_id(described))
             except KafkaException as error:
                 if error.args[0].code() not in NOT_THERE:
                     raise self._translated(error) from error

@@ -1,5 +1,6 @@
 """What a cluster answers about offsets: the same contract for the fake of the unit tests and for a real broker."""
 
+import gc
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -247,3 +248,21 @@ def test_brokers_tell_their_statistics(cluster: KafkaCluster, topic: str) -> Non
 
     wait_until(told, 30, "statistics with a connected broker", ignoring=(TransientDiscoveryError,))
     assert list(admin.statistics()) == ["c"]
+
+
+def test_looks_at_offsets_leave_no_topic_ids_behind(
+    admin: KafkaAdmin, cluster: KafkaCluster, kafka: testbed_kafka.KafkaCluster, topic: str
+) -> None:
+    """The client library leaks a reference to each id."""
+    kafka.admin.produce(topic, [b"x"], partition=0)
+    split: SplitId = ("c", topic, 0)
+
+    def ids_in_memory() -> int:
+        gc.collect()
+        return sum(type(each).__name__ == "Uuid" for each in gc.get_objects())
+
+    admin.ends(cluster, [split])
+    before = ids_in_memory()
+    for _ in range(5):
+        admin.ends(cluster, [split])
+    assert ids_in_memory() <= before
