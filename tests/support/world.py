@@ -129,6 +129,8 @@ class Operator:
     coordinator: SourceCoordinator[Any, Any] = field(init=False)
     calls: list[ExecuteCall] = field(default_factory=list)
     facts: list[str] = field(default_factory=list)
+    messages: list[str] = field(default_factory=list)
+    """The texts of `facts`."""
     published: list[Assignment] = field(default_factory=list)
 
     def start(self) -> None:
@@ -192,6 +194,7 @@ class Operator:
                     self.calls.append(effect)
                 case _:
                     self.facts.append(effect.reason)
+                    self.messages.append(effect.message)
 
 
 @dataclass

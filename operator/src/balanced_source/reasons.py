@@ -361,6 +361,12 @@ class Reason(enum.StrEnum):
         ReasonKind.EVENT,
         "Splits left the assignment: they are not subscribed any more, or do not exist any more.",
     )
+    RECORDS_GONE = (
+        "RecordsGone",
+        ReasonKind.EVENT,
+        "A topic was deleted. The message names its partitions, and from which offsets on nothing was read.",
+        "If records were lost, produce them again. Under `onDataLoss: Fail` set `Continue` to read a recreated topic.",
+    )
     SPLITS_RETURNED = ("SplitsReturned", ReasonKind.EVENT, "Removed splits are back, and go on where they stood.")
     SPLITS_DROPPED = ("SplitsDropped", ReasonKind.EVENT, "A lost reader had splits that are not subscribed any more.")
     RETENTION_ENDED = ("RetentionEnded", ReasonKind.EVENT, "The retained positions of removed splits were dropped.")

@@ -1,5 +1,6 @@
 """Topics that are deleted, and created anew under the same name: another thing, never read with old offsets."""
 
+import dataclasses
 from typing import Any
 
 import pytest
@@ -93,6 +94,54 @@ def test_a_deleted_topic_whose_positions_are_kept_does_not_lend_them_to_a_new_on
 
     assert {stage.positions()[s] for s in T} == {4}
     assert {s for s, _ in stage.drivers["0"].delivered} == set(T)
+
+
+UNREAD = (
+    "topic t (id first) was deleted{}. Records that were not read, if any, are gone: partition 0 from offset 10 on; "
+    "partition 1 from"
+)
+
+
+@pytest.mark.parametrize("policy", OnDataLoss)
+def test_unread_records_of_a_recreated_topic_are_named_also_those_that_no_micro_batch_has_planned(
+    policy: OnDataLoss,
+) -> None:
+    """The driver knows only of the ends that it has asked for: what came after them was lost without a word."""
+    stage = stage_with(policy)
+    create_anew(stage)
+    stage.looks_again()
+
+    told = [*stage.operator.messages, *map(str, stage.operator.coordinator.enumerator.problems().values())]
+    assert [text for text in told if UNREAD.format(" and created again") in text]
+
+
+def test_unread_records_of_a_deleted_topic_are_named() -> None:
+    stage = stage_with(OnDataLoss.CONTINUE)
+    stage.topic_deleted("t").looks_again(2)
+
+    assert [text for text in stage.operator.messages if UNREAD.format("") in text]
+
+
+def test_unread_records_of_a_topic_that_is_recreated_while_its_position_is_retained_are_named() -> None:
+    """Its cluster is inactive meanwhile."""
+    stage = stage_with(OnDataLoss.CONTINUE)
+    active, inactive = stage.operator.source.clusters, ()
+    stage.source_changes(dataclasses.replace(stage.operator.source, clusters=(), inactive=active)).adopts()
+    stage.topic_deleted("t").topic("t", 2, end=4)
+    stage.broker.topic_ids["c", "t"] = "second"
+
+    stage.source_changes(dataclasses.replace(stage.operator.source, clusters=active, inactive=inactive)).discovers()
+
+    assert [text for text in stage.operator.messages if UNREAD.format(" and created again") in text]
+
+
+def test_a_cluster_that_is_taken_out_loses_nothing() -> None:
+    stage = stage_with(OnDataLoss.CONTINUE)
+    stage.source_changes(
+        dataclasses.replace(stage.operator.source, clusters=(), inactive=stage.operator.source.clusters)
+    ).adopts()
+
+    assert not [text for text in stage.operator.messages if "gone" in text]
 
 
 def test_a_topic_that_was_only_invisible_goes_on() -> None:

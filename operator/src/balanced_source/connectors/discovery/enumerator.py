@@ -300,12 +300,14 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
         replaced = {s for s, identity in result.identities.items() if self._is_former(s, identity)}
         if not replaced:
             return result.split_ids
+        unread = ". ".join(self._unread(replaced, exists=True))
         if self.source.may_lose:
+            self._report_gone(replaced, exists=True)
             self._remove(replaced, "created anew, and read from their beginning as soon as readers let go", forget=True)
             return result.split_ids
         problem = RefusedDiscoveryError(
             f"{len(replaced)} splits were deleted and created anew, and are not read: {_some(sorted(replaced))}. What "
-            "was not read of the former ones is lost: set onDataLoss to Continue to read the new ones",
+            f"was not read of the former ones is lost: set onDataLoss to Continue to read the new ones. {unread}",
             scope=scope,
             reason=Reason.SPLITS_RECREATED,
         )
@@ -330,6 +332,7 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
         counts = {s: self.life.missing.get(s, 0) + 1 for s in absent}
         removed = {s for s, count in counts.items() if count >= CONFIRMATIONS}
         self.life = replace(self.life, missing={**others, **{s: n for s, n in counts.items() if s not in removed}})
+        self._report_gone(removed, exists=False)
         self._remove(removed, "not listed any more")
         return len(removed) < len(absent)
 
@@ -456,6 +459,18 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
         if retained:
             self._set_retention_alarm()
 
+    def _unread(self, deleted: Collection[SplitId], *, exists: bool) -> list[str]:
+        """Say what may be missing of deleted splits. Drivers know only of the ends that they have asked for."""
+        owned, state = self.context.current_assignments(), self.state
+        known = {s: state.retained[s].split for s in deleted if s in state.retained}
+        known |= {s: state.unassigned[s] for s in deleted if s in state.unassigned}
+        known |= {s: self.context.assigned_split(s) for s in deleted if s in owned}
+        return self.source.unread([x for s, x in known.items() if s not in state.finished], exists=exists)
+
+    def _report_gone(self, deleted: Collection[SplitId], *, exists: bool) -> None:
+        for text in self._unread(deleted, exists=exists):
+            self.context.report(Reason.RECORDS_GONE, text, warning=True)
+
     def _retained_until(self) -> float:
         """Deadline of positions that are retained from now on."""
         return self.context.now() + self.source.retention
@@ -482,5 +497,4 @@ def _is_read(split: Any) -> bool:
 
 
 def _some(split_ids: Sequence[SplitId], limit: int = 3) -> str:
-    shown = ", ".join("/".join(map(str, split_id)) for split_id in split_ids[:limit])
-    return shown + (", …" if len(split_ids) > limit else "")
+    return ", ".join(["/".join(map(str, s)) for s in split_ids[:limit]] + ["…"] * (len(split_ids) > limit))

@@ -69,6 +69,15 @@ class DiscoveringSource(Source[SplitT, DiscoveryState[SplitT]], Generic[SplitT])
         `is_first` tells the first discovery of the scope, when the user's start option applies.
         """
 
+    def unread(self, splits: Collection[SplitT], *, exists: bool) -> list[str]:
+        """Return sentences that say what may be missing of splits that were deleted.
+
+        Args:
+            splits: at the positions that were reported last.
+            exists: whether there is something else under their ids now.
+        """
+        return []
+
     @property
     def wants_loads(self) -> bool:
         return self.assigner.uses_weights or self.rebalance_policy.mode is RebalanceMode.DRIFT

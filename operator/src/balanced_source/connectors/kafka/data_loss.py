@@ -93,6 +93,16 @@ def topic_recreated(cluster: str, topic: str, gaps: list[Gap], policy: OnDataLos
     return Problem(reason=Reason.TOPIC_RECREATED, message=what + advice, scope=cluster, is_fatal=is_fatal)
 
 
+def topic_unread(cluster: str, topic: str, topic_id: str | None, gaps: list[Gap], *, exists: bool) -> str:
+    """Returns what may be missing of a topic that was deleted, and created again if it `exists`.
+
+    The ends of its partitions are unknown: records may have come after the last look at them.
+    """
+    event = "was deleted and created again" if exists else "was deleted"
+    named = f"{topic} (id {topic_id})" if topic_id else topic
+    return f"cluster {cluster}: topic {named} {event}. Records that were not read, if any, are gone: {listed(gaps)}"
+
+
 def log_truncated(cluster: str, topic: str, gaps: list[Gap], policy: OnDataLoss) -> Problem:
     """Returns the problem of partitions whose logs were cut before the offsets that were read."""
     what = (

@@ -14,7 +14,7 @@ from balanced_source.api import (
 from balanced_source.assigners import RoundRobinAssigner, SplitAssigner
 from balanced_source.connectors.discovery import Discover, DiscoveringSource, Initialize
 from balanced_source.connectors.kafka.cluster import KafkaCluster
-from balanced_source.connectors.kafka.data_loss import OnDataLoss
+from balanced_source.connectors.kafka.data_loss import LISTED, Gap, OnDataLoss, topic_unread
 from balanced_source.connectors.kafka.limits import ReadLimits
 from balanced_source.connectors.kafka.offsets import EARLIEST, OffsetsInitializer
 from balanced_source.connectors.kafka.settings import KIND, KafkaReaderSettings
@@ -120,6 +120,15 @@ class KafkaSource(DiscoveringSource[KafkaPartitionSplit], SupportsSplitReassignm
             starting_offsets=(cluster.starting_offsets or self.starting_offsets) if is_first else EARLIEST,
             stopping_offsets=cluster.stopping_offsets or self.stopping_offsets,
         )
+
+    def unread(self, splits: Collection[KafkaPartitionSplit], *, exists: bool) -> list[str]:
+        gaps: dict[tuple[str, str, str | None], list[Gap]] = {}
+        for split in sorted(splits, key=lambda split: split.split_id):
+            gap = Gap(partition=split.partition, start=split.offset)
+            gaps.setdefault((split.cluster, split.topic, split.topic_id), []).append(gap)
+        texts = [topic_unread(*place, found, exists=exists) for place, found in gaps.items()]
+        more = [f"{len(texts) - LISTED} more topics were deleted with records that may not have been read"]
+        return texts[:LISTED] + (more if len(texts) > LISTED else [])
 
     def create_split(self, split_id: SplitId, position: Position, attributes: Mapping[str, Any]) -> KafkaPartitionSplit:
         return split_of(split_id, position, attributes)
