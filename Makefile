@@ -55,7 +55,7 @@ proof: install ## Visit every state of the protocol on the real code, and find a
 CHAOS ?= 16
 FULL ?= 4
 chaos: testbed native ## Random fault schedules on real parts, checked independently (CHAOS=N FULL=N; ARGS="--seed 7")
-	@PYTHONPATH=tests $(RUN) chaos --light $(CHAOS) --full $(FULL) $(ARGS)
+	@$(QUICK_JVM) PYTHONPATH=tests $(RUN) chaos --light $(CHAOS) --full $(FULL) $(ARGS)
 
 .PHONY: chaos
 

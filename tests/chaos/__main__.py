@@ -6,6 +6,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -14,8 +15,9 @@ from rich.console import Console
 
 from balanced_source_spark.kafka import native
 from chaos.light.brokers import NODES, Brokers
-from chaos.light.faults import KINDS
+from chaos.light.losses import KINDS, RARE
 from chaos.light.run import Outcome, run
+from chaos.light.zygote import Zygote
 from chaos.world import Schedule, draw
 from testbed.builds import Builder
 from testbed.progress import Progress
@@ -36,17 +38,21 @@ def main(
     seed: Annotated[int, typer.Option(help="Of the first schedule; the others count up.")] = 1,
     faults: Annotated[int, typer.Option(help="Per schedule.")] = 18,
     nodes: Annotated[int, typer.Option(help="Brokers of the largest cluster.")] = 3,
+    lanes: Annotated[int, typer.Option(help="Schedules of the light engine at once.")] = 4,
     only: Annotated[str, typer.Option(help="Kinds of faults, separated by commas; all by default.")] = "",
     folder: Annotated[Path | None, typer.Option(help="Keeps everything here; a temporary folder by default.")] = None,
 ) -> None:
     """Run schedules; exit code 1 when anything was lost, duplicated or stuck."""
     run_dir = folder or Path(tempfile.mkdtemp(prefix="balanced-source-chaos-"))
     program = Builder(progress=Progress(console)).ensure("linearisable")["linearisable"]
-    kinds = tuple(only.split(",")) if only else KINDS
-    schedules = [draw(n, natives=native.is_available(), kinds=kinds, count=faults) for n in range(seed, seed + light)]
+    schedules = [_draw(number, only, faults) for number in range(seed, seed + light)]
     with Brokers(run_dir / "brokers", Progress(console), NODES | {"main": nodes}) as brokers:
-        outcomes = [*_run_light(schedules, brokers, run_dir, program)]
-        outcomes += _run_full(range(seed, seed + full), brokers, run_dir, program, sources=sources)
+        # both at once: while one waits for a JVM the other one has the machine, and their faults overlap
+        with ThreadPoolExecutor(1, thread_name_prefix="light") as side:
+            lights = side.submit(_run_light, schedules, brokers, run_dir, program, lanes=lanes)
+            fulls = [*_run_full(range(seed, seed + full), brokers, run_dir, program, sources=sources)]
+            outcomes = [*lights.result(), *fulls]
+        console.print(f"disturbances of brokers: {dict(brokers.counts)}", markup=False)
     is_ok = all(outcome.is_ok for outcome in outcomes)
     if is_ok and folder is None:
         shutil.rmtree(run_dir, ignore_errors=True)
@@ -56,13 +62,31 @@ def main(
     raise typer.Exit(0 if is_ok else 1)
 
 
-def _run_light(schedules: list[Schedule], brokers: Brokers, run_dir: Path, program: Path) -> Iterator[Outcome]:
-    for number, schedule in enumerate(schedules, start=1):
+def _draw(seed: int, only: str, count: int) -> Schedule:
+    natives = native.is_available()
+    if only:
+        return draw(seed, natives=natives, kinds=tuple(only.split(",")), count=count)
+    return draw(seed, natives=natives, kinds=KINDS, count=count, rare=RARE)
+
+
+def _run_light(
+    schedules: list[Schedule], brokers: Brokers, run_dir: Path, program: Path, *, lanes: int
+) -> list[Outcome]:
+    """Run schedules, several at once: faults of brokers are faults of all of them."""
+
+    def one(schedule: Schedule) -> Outcome:
         seed = schedule.world.seed
-        console.print(f"[light {number}/{len(schedules)}] seed {seed}: {schedule.world}", markup=False)
-        outcome = run(schedule, brokers, run_dir / str(seed), program=program, tell=_teller())
-        _tell(outcome, seed)
-        yield outcome
+        console.print(f"[light {seed}] {schedule.world}", markup=False)
+        outcome = run(
+            schedule, brokers, run_dir / str(seed), zygote=zygote, program=program, tell=_teller(f"light {seed}")
+        )
+        _tell(outcome, seed, "light")
+        return outcome
+
+    if not schedules:
+        return []
+    with Zygote() as zygote, ThreadPoolExecutor(lanes, thread_name_prefix="lane") as pool:
+        return list(pool.map(one, schedules))
 
 
 def _run_full(seeds: range, brokers: Brokers, run_dir: Path, program: Path, *, sources: int) -> Iterator[Outcome]:
@@ -72,32 +96,31 @@ def _run_full(seeds: range, brokers: Brokers, run_dir: Path, program: Path, *, s
     from chaos.full.stack import PLANS, Stack
 
     with Stack(run_dir / "full", brokers, Progress(console), PLANS[:sources]) as stack:
-        for number, seed in enumerate(seeds, start=1):
-            console.print(f"[full {number}/{len(seeds)}] seed {seed}", markup=False)
-            outcome = run_full(stack, seed, count=FULL_FAULTS, program=program, tell=_teller())
-            _tell(outcome, seed)
+        for seed in seeds:
+            outcome = run_full(stack, seed, count=FULL_FAULTS, program=program, tell=_teller(f"full {seed}"))
+            _tell(outcome, seed, "full")
             yield outcome
 
 
-def _teller() -> Callable[[str], None]:
+def _teller(name: str) -> Callable[[str], None]:
     began = time.monotonic()
-    return lambda text: console.print(f"  {time.monotonic() - began:5.1f} s  {text}", markup=False)
+    return lambda text: console.print(f"[{name}] {time.monotonic() - began:5.1f} s  {text}", markup=False)
 
 
-def _tell(outcome: Outcome, seed: int) -> None:
+def _tell(outcome: Outcome, seed: int, engine: str) -> None:
     words = "OK" if outcome.is_ok else "FAILED"
     numbers = {k: v for k, v in outcome.verdict.items() if isinstance(v, int) and k != "is_ok"}
-    console.print(f"  {words} seed {seed} in {outcome.seconds:.0f} s: {json.dumps(numbers)}", markup=False)
-    for line in (*outcome.failures, *outcome.user_actions):
-        console.print(f"    {line[:300]}", markup=False)
-    for line in outcome.verdict["examples"]:
-        console.print(f"    {line}", style="red", markup=False)
+    lines = [f"{words} in {outcome.seconds:.0f} s: {json.dumps(numbers)}"]
+    lines += [f"  {line[:300]}" for line in (*outcome.failures, *outcome.user_actions)]
+    lines += [f"  {line}" for line in outcome.verdict["examples"]]
     if problem := outcome.verdict["epochs"]:
-        console.print(f"    {problem}", style="red", markup=False)
+        lines.append(f"  {problem}")
     if outcome.given_up is not None:
-        console.print(f"    given up, the testbed failed: {outcome.given_up}", style="red", markup=False)
+        lines.append(f"  given up, the testbed failed: {outcome.given_up}")
     if outcome.is_stuck:
-        console.print("    stuck: not everything arrived", style="red")
+        lines.append("  stuck: not everything arrived")
+    text = "\n".join(f"[{engine} {seed}] {line}" for line in lines)
+    console.print(text, style=None if outcome.is_ok else "red", markup=False)
 
 
 def _summary(outcomes: list[Outcome], *, is_ok: bool) -> str:

@@ -8,6 +8,8 @@ from typing import Final
 CLUSTERS: Final = ("main", "east", "west")
 """Names; `main` has three brokers, the others one each."""
 
+_RARE: Final = 0.2
+
 STRATEGIES: Final = ("RoundRobin", "Hash", "LoadAware")
 
 
@@ -47,7 +49,7 @@ class World:
     workers: int = 2
     drop_share: float = 0.05
     prefill: int = 500
-    rate: int = 150
+    rate: int = 100
 
     @property
     def clusters(self) -> tuple[str, ...]:
@@ -104,7 +106,7 @@ class Schedule:
     faults: tuple[Fault, ...]
 
 
-def draw(seed: int, *, natives: bool, kinds: tuple[str, ...], count: int = 18) -> Schedule:
+def draw(seed: int, *, natives: bool, kinds: tuple[str, ...], count: int = 18, rare: str | None = None) -> Schedule:
     """Draw a schedule.
 
     Args:
@@ -112,19 +114,23 @@ def draw(seed: int, *, natives: bool, kinds: tuple[str, ...], count: int = 18) -
         natives: whether the native reader is installed.
         kinds: of faults, repeated by weight.
         count: how many faults.
+        rare: kind of fault that one of five schedules has once.
     """
     dice = random.Random(f"world-{seed}")
     world = _world(seed, dice, natives=natives)
-    faults = tuple(
-        Fault(
-            kind=dice.choice(kinds),
-            number=dice.randrange(2**30),
-            after=round(dice.uniform(0.1, 1.5), 2),
-            lasts=round(dice.uniform(0.3, 5), 2),
-        )
-        for _ in range(count)
+    drawn = [dice.choice(kinds) for _ in range(count)]
+    if rare is not None and dice.random() < _RARE:
+        drawn[dice.randrange(count)] = rare
+    return Schedule(world=world, faults=tuple(_fault(kind, dice) for kind in drawn))
+
+
+def _fault(kind: str, dice: random.Random) -> Fault:
+    return Fault(
+        kind=kind,
+        number=dice.randrange(2**30),
+        after=round(dice.uniform(0.1, 1.5), 2),
+        lasts=round(dice.uniform(0.3, 5), 2),
     )
-    return Schedule(world=world, faults=faults)
 
 
 def _world(seed: int, dice: random.Random, *, natives: bool) -> World:

@@ -87,7 +87,7 @@ def judge(evidence: Evidence) -> Verdict:
     expected = {record for record in evidence.ever if _is_expected(record, evidence.bounds)}
     missing = {record for record in expected if _row(record) not in delivered}
     gone = missing - evidence.final
-    excused = {r for r in gone if any(n.excuses(r.topic, r.partition, r.offset) for n in evidence.notices)}
+    excused = {r for r in gone if any(n.excuses(r.topic, r.topic_id, r.partition, r.offset) for n in evidence.notices)}
     lost = missing - excused
     known = {_row(record) for record in expected}
     unexpected = [row for row in delivered if row not in known]

@@ -1,7 +1,8 @@
 """What the product has said about records that are gone: a partition, and a range of offsets.
 
 A notice counts when one line names the topic, and then a partition with a range: ``partition 3 from offset 120 to 169``
-(both are gone) or ``partition 3 from offset 120 on``. Further partitions may follow in the same line.
+(both are gone) or ``partition 3 from offset 120 on``. Further partitions may follow in the same line, up to the next
+topic.
 """
 
 import re
@@ -10,6 +11,8 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 _RANGE: Final = re.compile(r"partition (\d+) from offset (\d+) (?:to (\d+)|on)")
+_TOPIC: Final = re.compile(r"\btopic \S+ (?:\(id [^)]+\) )?(?:was|partition)\b")
+"""Where something is said of another topic."""
 _FOREVER: Final = 2**63 - 1
 
 
@@ -20,10 +23,12 @@ class Notice(NamedTuple):
     partition: int
     first: int
     end: int
+    topic_id: str | None = None
 
-    def excuses(self, topic: str, partition: int, offset: int) -> bool:
-        """Return whether a record lies in it."""
-        return (topic, partition) == (self.topic, self.partition) and self.first <= offset < self.end
+    def excuses(self, topic: str, topic_id: str, partition: int, offset: int) -> bool:
+        """Return whether a record lies in it; a notice without an id may mean any topic of the name."""
+        is_here = (topic, partition) == (self.topic, self.partition) and self.topic_id in (None, topic_id)
+        return is_here and self.first <= offset < self.end
 
 
 def notices(logs: Path, partitions: Iterable[tuple[str, int]]) -> list[Notice]:
@@ -34,7 +39,9 @@ def notices(logs: Path, partitions: Iterable[tuple[str, int]]) -> list[Notice]:
 
 
 def _in_line(line: str, topic: str, partition: int) -> Iterator[Notice]:
-    named = re.search(rf"(?<![\w.-]){re.escape(topic)}(?![\w-])", line)
-    for found in _RANGE.finditer(line, named.end()) if named else ():
-        if int(found[1]) == partition:
-            yield Notice(topic, partition, int(found[2]), int(found[3]) + 1 if found[3] else _FOREVER)
+    for named in re.finditer(rf"(?<![\w.-]){re.escape(topic)}(?![\w-])(?: \(id ([^)]+)\))?", line):
+        other = _TOPIC.search(line, named.end())
+        for found in _RANGE.finditer(line, named.end(), other.start() if other else len(line)):
+            if int(found[1]) == partition:
+                end = int(found[3]) + 1 if found[3] else _FOREVER
+                yield Notice(topic, partition, int(found[2]), end, named[1])

@@ -35,12 +35,12 @@ def events(checkpoint: Path) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     before: dict[Split, Any] = {}
     for entry in _numbered(checkpoint / "offsets"):
-        offset = json.loads(entry.read_text().splitlines()[2])
-        positions = _table(offset["positions"])
+        offset = _offset(entry)
+        after = _table(offset["positions"])
         starts, attributes = _table(offset["starts"]), _table(offset["attributes"])
         ranges = [
             [*split, attributes.get(split, {}).get(_STOP_ID), starts.get(split, before.get(split)), end]
-            for split, end in positions.items()
+            for split, end in after.items()
         ]
         number, common = int(entry.name), {"batch": int(entry.name), "pid": 0}
         at = entry.stat().st_mtime
@@ -48,8 +48,21 @@ def events(checkpoint: Path) -> list[dict[str, Any]]:
         commit = checkpoint / "commits" / str(number)
         if commit.exists():
             found.append({**common, "event": "committed", "at": max(at, commit.stat().st_mtime)})
-        before = positions
+        before = after
     return found
+
+
+def positions(checkpoint: Path, batch: int) -> dict[Split, tuple[str | None, int]] | None:
+    """Return how far a committed micro-batch reads: split → topic id and next offset. None if it is not committed."""
+    if not (checkpoint / "commits" / str(batch)).exists():
+        return None
+    offset = _offset(checkpoint / "offsets" / str(batch))
+    attributes = _table(offset["attributes"])
+    return {s: (attributes.get(s, {}).get(_STOP_ID), end) for s, end in _table(offset["positions"]).items()}
+
+
+def _offset(entry: Path) -> Any:
+    return json.loads(entry.read_text().splitlines()[2])
 
 
 def _numbered(folder: Path) -> list[Path]:

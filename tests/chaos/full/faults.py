@@ -12,14 +12,14 @@ import psutil
 from chaos.checker import broker_log
 from chaos.full.source import DOCUMENTS, Source
 from chaos.full.stack import Stack
+from chaos.light.brokers import Undo
+from chaos.light.losses import elect
 from chaos.network import Mode
 from chaos.world import STRATEGIES
 from testbed.errors import TestbedError
 from testbed.waiting import wait_until
 
 _DRAINED: Final = 60.0
-
-Undo = Callable[[], None]
 Act = Callable[[Stack, random.Random], Undo | None]
 
 
@@ -73,29 +73,20 @@ def freeze_executor(stack: Stack, dice: random.Random) -> Undo:
 def kill_broker(stack: Stack, dice: random.Random) -> Undo | None:
     """A broker dies and comes back; leaders change."""
     name = dice.choice(stack.kafka)
-    if stack.brokers.is_disturbed(name):
-        return None
-    stack.brokers.kill(name, dice.choice(stack.brokers.nodes(name)))
-    return lambda: stack.brokers.restart(name)
+    return stack.brokers.kill(name, dice.choice(stack.brokers.nodes(name)), stack.tend)
 
 
 def freeze_broker(stack: Stack, dice: random.Random) -> Undo | None:
     """A broker stands still: its connections stay open and nobody answers."""
     name = dice.choice(stack.kafka)
-    if stack.brokers.is_disturbed(name):
-        return None
-    stack.brokers.freeze(name, dice.choice(stack.brokers.nodes(name)))
-    return lambda: stack.brokers.thaw(name)
+    return stack.brokers.freeze(name, dice.choice(stack.brokers.nodes(name)), stack.tend)
 
 
 def disturb_network(stack: Stack, dice: random.Random) -> Undo | None:
     """The way to a broker is a black hole, slow, or resets every connection."""
     name = dice.choice(stack.kafka)
-    if stack.brokers.is_disturbed(name):
-        return None
     mode = dice.choice((Mode.HOLE, Mode.RESET, Mode.SLOW))
-    stack.brokers.cut(name, dice.choice(stack.brokers.nodes(name)), mode)
-    return lambda: stack.brokers.mend(name)
+    return stack.brokers.cut(name, dice.choice(stack.brokers.nodes(name)), mode, stack.tend)
 
 
 def lose_api(stack: Stack, dice: random.Random) -> Undo | None:
@@ -125,50 +116,63 @@ def lose_document(stack: Stack, dice: random.Random) -> None:
 
 def reassign(stack: Stack, dice: random.Random) -> None:
     """Replicas move to other brokers; the leader's epoch grows, also where the leader stays."""
-    topics = dice.choice(stack.sources).loads["main"].topics
-    if stack.brokers.is_disturbed("main") or not topics or len(stack.brokers.nodes("main")) < 3:
+    topics = dice.choice(stack.streams).loads["main"].topics
+    if not topics or len(stack.brokers.nodes("main")) < 3:
         return
     topic = dice.choice(sorted(topics))
-    stack.brokers["main"].reassign(topic, {p: dice.sample((1, 2, 3), dice.randint(2, 3)) for p in range(topics[topic])})
+    orders = {p: dice.sample((1, 2, 3), dice.randint(2, 3)) for p in range(topics[topic])}
+    with stack.brokers.exclusive("main", stack.tend) as is_free:
+        if is_free:  # it takes all nodes
+            stack.brokers["main"].reassign(topic, orders)
 
 
 def grow_topic(stack: Stack, dice: random.Random) -> None:
     """A topic gets a partition."""
-    source = dice.choice(stack.sources)
+    source = dice.choice(stack.streams)
     name = dice.choice(sorted(source.loads))
-    if stack.brokers.is_disturbed(name) or not source.loads[name].topics:
+    if not source.loads[name].topics:
         return
     topic, count = dice.choice(sorted(source.loads[name].topics.items()))
-    stack.brokers[name].admin.add_partitions(topic, count + 1)
+    with stack.steady(name):
+        stack.brokers[name].admin.add_partitions(topic, count + 1)
     source.loads[name].set_partitions(topic, count + 1)
 
 
 def recreate_topic(stack: Stack, dice: random.Random) -> None:
     """A topic is deleted after everything was delivered, and created again."""
-    source = stack.sources[-1]
-    if source.plan.on_data_loss == "Fail":
-        return
+    source = dice.choice(stack.streams)
     name = dice.choice(sorted(source.loads))
     load = source.loads[name]
-    if stack.brokers.is_disturbed(name) or not load.topics:
+    if source.plan.on_data_loss == "Fail" or not load.topics:
         return
     topic = dice.choice(sorted(load.topics))
     count = load.topics[topic]
     with load.without(topic):
         try:
-            wait_until(lambda: _is_drained(stack, source, name, topic), _DRAINED, "a topic to be drained")
-            source.dumps += 1
-            file = source.folder / "dumps" / f"{source.dumps:03}.csv"
-            broker_log.dump(file, name, stack.brokers[name].bootstrap, [topic])
-            stack.brokers[name].admin.delete_topic(topic)
-            stack.brokers[name].admin.create_topic(topic, partitions=count)
+            wait_until(lambda: _is_drained(stack, source, name, topic), _DRAINED, "a topic to be drained", interval=1)
+            with stack.steady(name):
+                source.dump(name, topic)
+                stack.brokers[name].admin.delete_topic(topic)
+                stack.brokers[name].admin.create_topic(topic, partitions=count)
         finally:
             load.set_partitions(topic, count)
 
 
+def elect_uncleanly(stack: Stack, dice: random.Random) -> None:
+    """A replica that has missed records becomes the leader: the log is truncated, and grows again."""
+    source = dice.choice([source for source in stack.streams if source.plan.on_data_loss == "Continue"])
+    load = source.loads["main"]
+    if not load.topics or len(stack.brokers.nodes("main")) < 3:
+        return
+    topic = dice.choice(sorted(load.topics))
+    with stack.brokers.exclusive("main", stack.tend) as is_free:
+        if is_free:
+            elect(stack.brokers, load, topic, dice, tend=stack.tend, dump=lambda: source.dump("main", topic))
+
+
 def remove_cluster(stack: Stack, dice: random.Random) -> Undo | None:
     """A cluster is taken out of a source, and put back later."""
-    source = dice.choice(stack.sources)
+    source = dice.choice(stack.streams)
     if stack.is_api_down:
         return None
     cluster: dict[str, Any] = dice.choice(source.kafka["clusters"])
@@ -219,8 +223,11 @@ def _content(copy: dict[str, Any]) -> dict[str, Any]:
 
 
 def _is_drained(stack: Stack, source: Source, name: str, topic: str) -> bool:
-    committed, ends = source.committed(), stack.brokers[name].admin.offsets(topic)
-    ids = broker_log.topic_ids(stack.brokers[name].bootstrap, [topic])
+    stack.tend()
+    committed = source.committed()
+    with stack.steady(name):
+        ends = stack.brokers[name].admin.offsets(topic)
+        ids = broker_log.topic_ids(stack.brokers[name].bootstrap, [topic])
     reached = {p: committed.get((name, topic, p), (None, -1)) for p in ends}
     return all(reached[p][0] == ids.get(topic) and reached[p][1] >= end for p, (_, end) in ends.items())
 
@@ -274,6 +281,7 @@ FAULTS: Final[dict[str, Act]] = {
         reassign,
         grow_topic,
         recreate_topic,
+        elect_uncleanly,
         remove_cluster,
         rescale,
         change_strategy,

@@ -7,17 +7,23 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
+from confluent_kafka import KafkaException
+
 from chaos.checker import broker_log
 from chaos.children import judge
-from chaos.full.faults import EXPECTED, FAULTS, KINDS, Undo
+from chaos.full.faults import EXPECTED, FAULTS, KINDS
 from chaos.full.source import Source
 from chaos.full.stack import Stack
-from chaos.light.run import Outcome
-from testbed.errors import DeadlineError
+from chaos.light.brokers import Undo
+from chaos.light.run import NOTHING, Outcome
+from testbed.errors import DeadlineError, TestbedError
 from testbed.waiting import wait_until
 
-PATIENCE: Final = 180.0
-"""Seconds without any progress after which a schedule is stuck: a driver needs a minute to come back."""
+PATIENCE: Final = 600.0
+"""Seconds without any progress after which a schedule is stuck: on a busy machine a driver needs minutes to start."""
+
+_BATCH_EVERY: Final = 3
+"""Every third schedule starts a source that ends."""
 
 Tell = Callable[[str], None]
 
@@ -33,38 +39,47 @@ def run(stack: Stack, seed: int, *, count: int, program: Path, tell: Tell) -> Ou
         tell: gets a line per fault.
     """
     began = time.monotonic()
-    stack.resume_load()
-    _disturb(stack, random.Random(f"full-{seed}"), count, tell)
-    tell("heal and read the rest")
-    stack.heal()
-    stuck = _wait_for_the_end(stack)
-    verdicts = [_check(stack, source, program) for source in stack.sources]
-    verdict = _joined(verdicts)
-    stack.counted, verdict["records"] = verdict["records"], verdict["records"] - stack.counted
+    verdict, stuck, given_up = dict(NOTHING), [], None
+    try:
+        stack.resume_load()
+        if seed % _BATCH_EVERY == 0:
+            stack.start_batch(seed)
+        _disturb(stack, random.Random(f"full-{seed}"), count, tell)
+        tell("heal and read the rest")
+        stack.heal()
+        stuck = _wait_for_the_end(stack)
+        verdict = _joined([_check(stack, source, program) for source in stack.sources])
+        stack.counted, verdict["records"] = verdict["streamed"], verdict["records"] - stack.counted
+        if not stuck:
+            stack.end_batch()
+    except (TestbedError, KafkaException) as error:
+        given_up = f"{type(error).__name__}: {error}"
     return Outcome(
         verdict=verdict,
         is_stuck=bool(stuck),
         seconds=time.monotonic() - began,
         failures=tuple(stuck),
         user_actions=(),
+        given_up=given_up,
     )
 
 
 def _disturb(stack: Stack, dice: random.Random, count: int, tell: Tell) -> None:
-    undos: list[tuple[float, Undo]] = []
+    stack.tell = tell
     for _ in range(count):
         kind, number = dice.choice(KINDS), dice.randrange(2**30)
         pause, lasts = dice.uniform(1, 8), dice.uniform(2, 15)
-        _pass(time.monotonic() + pause, undos, tell)
+        _pass(stack, time.monotonic() + pause)
         tell(kind)
         try:
             undo = _act(stack, kind, number)
         except EXPECTED as error:
-            tell(f"  skipped: {str(error)[:200]}")
+            tell(f"skipped: {str(error)[:200]}")
             continue
         if undo is not None:
-            undos.append((time.monotonic() + lasts, undo))
-    _pass(max((at for at, _ in undos), default=0.0), undos, tell)
+            stack.undos.append((time.monotonic() + lasts, undo))
+    while stack.undos:
+        _pass(stack, max(at for at, _ in stack.undos))
 
 
 def _act(stack: Stack, kind: str, number: int) -> Undo | None:
@@ -74,24 +89,17 @@ def _act(stack: Stack, kind: str, number: int) -> Undo | None:
     return FAULTS[kind](stack, random.Random(number))
 
 
-def _pass(due: float, undos: list[tuple[float, Undo]], tell: Tell) -> None:
+def _pass(stack: Stack, due: float) -> None:
     while True:
-        now = time.monotonic()
-        for at, undo in [entry for entry in undos if entry[0] <= now]:
-            undos.remove((at, undo))
-            try:
-                undo()
-            except EXPECTED as error:  # such as an edit while the API server is down: once more, later
-                tell(f"  undo later: {str(error)[:200]}")
-                undos.append((now + 2, undo))
-        if now >= due:
+        stack.tend()
+        if time.monotonic() >= due:
             return
         time.sleep(0.1)
 
 
 def _wait_for_the_end(stack: Stack) -> list[str]:
     """Wait until all sources have delivered everything; returns the ones that are stuck."""
-    ends = {source.name: _ends(stack, source) for source in stack.sources}
+    ends = {source.name: stack.ends(source) for source in stack.sources}
     while True:
         before = [source.committed() for source in stack.sources]
 
@@ -113,7 +121,7 @@ def _behind(stack: Stack, ends: dict[str, dict[Any, Any]]) -> list[str]:
         committed = source.committed()
         if not all(
             committed.get(s, ("", -1))[0] == i and committed[s][1] >= to for s, (i, to) in ends[source.name].items()
-        ):
+        ) or (source.plan.is_bounded and not source.is_finished):
             found.append(source.name)
     return found
 
@@ -123,27 +131,19 @@ def _status(stack: Stack, name: str) -> Any:
     return source.status.get("conditions", [])
 
 
-def _ends(stack: Stack, source: Source) -> dict[Any, Any]:
-    found = {}
-    for name, load in source.loads.items():
-        ids = broker_log.topic_ids(stack.brokers[name].bootstrap, load.topics)
-        for topic in load.topics:
-            for partition, (_, end) in stack.brokers[name].admin.offsets(topic).items():
-                found[name, topic, partition] = ids[topic], end
-    return found
-
-
 def _check(stack: Stack, source: Source, program: Path) -> dict[str, Any]:
     final = source.folder / "dumps" / "final.csv"
     final.unlink(missing_ok=True)
-    for name, load in source.loads.items():
-        broker_log.dump(final, name, stack.brokers[name].bootstrap, load.topics)
+    with stack.steady(*source.loads):
+        for name, load in source.loads.items():
+            broker_log.dump(final, name, stack.brokers[name].bootstrap, load.topics)
     source.write_logs(stack.operator_log())
-    return judge(source.folder, program)
+    found = judge(source.folder, program)
+    return {**found, "streamed": 0 if source.plan.is_bounded else found["records"]}
 
 
 def _joined(verdicts: list[dict[str, Any]]) -> dict[str, Any]:
-    names = ("records", "lost", "duplicated", "unexpected", "disordered", "replayed", "excused")
+    names = ("records", "streamed", "lost", "duplicated", "unexpected", "disordered", "replayed", "excused")
     return {
         **{name: sum(verdict[name] for verdict in verdicts) for name in names},
         "examples": [example for verdict in verdicts for example in verdict["examples"]],

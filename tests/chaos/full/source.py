@@ -7,13 +7,19 @@ from typing import Any, Final
 
 import yaml
 
-from chaos.checker import spark_files
+from chaos.checker import broker_log, spark_files
 from chaos.light.load import Load
 from testbed.cluster import ProcessCluster
-from testbed.versions import CHECKOUT
+from testbed.images import spark_image_name
+from testbed.versions import CHECKOUT, SPARK
 
 DOCUMENTS: Final = ("enumerator", "assignment", "readers")
+PYTHON_IMAGE: Final = spark_image_name(SPARK[0])
+NATIVE_IMAGE: Final = f"{PYTHON_IMAGE}-native"
+"""The same with the native reader, which the option `reader: auto` takes when it is there."""
 _RETAINED: Final = "1000000"
+_QUICK_JVM: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-BytecodeVerificationRemote"
+"""Most of a schedule is JVMs that start: they gain nothing from a second compiler."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +33,8 @@ class Plan:
         limits: of a micro-batch.
         slots: cores of an executor.
         on_data_loss: `Fail` or `Continue`.
+        image: with the native reader, or without.
+        is_bounded: whether it ends at the offsets of its start.
     """
 
     name: str
@@ -35,6 +43,8 @@ class Plan:
     limits: Mapping[str, int] = field(default_factory=dict)
     slots: int = 6
     on_data_loss: str = "Continue"
+    image: str = PYTHON_IMAGE
+    is_bounded: bool = False
 
     @property
     def pattern(self) -> str:
@@ -55,6 +65,7 @@ class Source:
         self.plan = plan
         self.name = plan.name
         self._cluster = cluster
+        self._bootstraps = bootstraps
         self.folder = cluster.run_dir / "data" / plan.name
         self.folder.mkdir(parents=True)
         self.kafka = _kafka(plan, bootstraps)
@@ -67,6 +78,32 @@ class Source:
         self.loads: dict[str, Load] = {}
         self.copies: list[dict[str, Any]] = []
         self.dumps = 0
+        self._reached: dict[tuple[str, str, int], tuple[str | None, int]] = {}
+        self._next = 0
+        """Number of the first micro-batch that is not in it."""
+
+    def produce(self, *, rate: int, prefill: int) -> None:
+        """Create the topics and produce to them; a bounded source has all its records from the start."""
+        for name, topics in self.plan.topics.items():
+            load = Load(name, self._bootstraps[name], dict(topics), rate=rate, seed=0)
+            load.fill(prefill)
+            self.loads[name] = load
+            if not self.plan.is_bounded:
+                load.start()
+
+    def write_bounds(self, ends: Mapping[tuple[str, str, int], tuple[str, int]]) -> None:
+        """Write down for the checker what is expected: everything, or what there is at the start."""
+        bounds = {f"{c}/{t}/{p}": [i, 0, end] for (c, t, p), (i, end) in ends.items()} if self.plan.is_bounded else {}
+        (self.folder / "bounds.json").write_text(json.dumps(bounds))
+
+    def delete(self) -> None:
+        """Delete the resource."""
+        self._cluster.control_plane.kubectl("delete", "bsrc", self.name, "--wait=false", "--ignore-not-found")
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether the resource says that everything was read."""
+        return any(condition.get("reason") == "Finished" for condition in self.status.get("conditions", []))
 
     def apply(self) -> None:
         """Apply the resource as it is to be now."""
@@ -102,13 +139,16 @@ class Source:
 
     def committed(self) -> dict[tuple[str, str, int], tuple[str | None, int]]:
         """Return how far the newest committed micro-batch is: split → topic id and next offset."""
-        found = spark_files.events(self.folder / "checkpoint")
-        done = {event["batch"] for event in found if event["event"] == "committed"}
-        reached: dict[tuple[str, str, int], tuple[str | None, int]] = {}
-        for event in found:
-            if event["event"] == "logged" and event["batch"] in done:
-                reached.update({(c, t, p): (i, to) for c, t, p, i, _, to in event["ranges"]})
-        return reached
+        while (found := spark_files.positions(self.folder / "checkpoint", self._next)) is not None:
+            self._reached.update(found)
+            self._next += 1
+        return dict(self._reached)
+
+    def dump(self, cluster: str, topic: str) -> None:
+        """Keep for the checker what the log holds now."""
+        self.dumps += 1
+        file = self.folder / "dumps" / f"{self.dumps:03}.csv"
+        broker_log.dump(file, cluster, self._bootstraps[cluster], [topic])
 
     def keep_copy(self) -> None:
         """Copy the documents, to restore older ones later."""
@@ -128,11 +168,16 @@ class Source:
 
     def _set_application(self, application: dict[str, Any]) -> None:
         data = self._cluster.run_dir / "data"
+        application["image"] = self.plan.image
         application["pipeline"]["sink"]["options"]["path"] = f"/data/{self.name}/sink"
+        application["pipeline"]["trigger"]["processingTime"] = "2s"
         application["pipeline"]["checkpointLocation"] = f"/data/{self.name}/checkpoint"
         application["sparkConf"] = {
             "spark.sql.streaming.minBatchesToRetain": _RETAINED,
             "spark.sql.streaming.fileSink.log.compactInterval": _RETAINED,
+            "spark.driver.extraJavaOptions": _QUICK_JVM,
+            "spark.executor.extraJavaOptions": _QUICK_JVM,
+            "spark.ui.enabled": "false",
         }
         for role in ("driver", "executor"):
             application[role]["memory"] = "640m"
@@ -142,11 +187,13 @@ class Source:
 
 def _kafka(plan: Plan, bootstraps: Mapping[str, str]) -> dict[str, Any]:
     limits = {"limits": dict(plan.limits)} if plan.limits else {}
+    ends = {"stoppingOffsets": {"type": "Latest"}} if plan.is_bounded else {}
     return {
         "clusters": [{"name": name, "bootstrapServers": bootstraps[name]} for name in plan.topics],
         "subscription": {"topicPattern": plan.pattern},
-        "discovery": {"interval": "2s"},
+        "discovery": {"interval": "0" if plan.is_bounded else "2s"},
         "startingOffsets": {"type": "Earliest"},
         "onDataLoss": plan.on_data_loss,
         **limits,
+        **ends,
     }

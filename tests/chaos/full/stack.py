@@ -1,33 +1,61 @@
 """The stack of the full engine: started once, disturbed for a long time."""
 
 import contextlib
+import dataclasses
+import os
+import random
+import time
+from collections.abc import Callable
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Final, Self
 
-from chaos.full.source import Plan, Source
-from chaos.light.brokers import Brokers
-from chaos.light.load import Load
+from balanced_source_spark.kafka import native
+from chaos.checker import broker_log
+from chaos.full.source import NATIVE_IMAGE, PYTHON_IMAGE, Plan, Source
+from chaos.light.brokers import Brokers, Undo
 from support.story.operator_process import OperatorProcess
+from testbed.cache import Cache
 from testbed.cluster import ProcessCluster
+from testbed.errors import MissingPrerequisiteError, TestbedError
+from testbed.images import spark_image
+from testbed.process_node.images import ProcessImage
 from testbed.progress import Progress
-from testbed.versions import CHECKOUT
+from testbed.venvs import ensure_venv
+from testbed.versions import CHECKOUT, SPARK
 from testbed.waiting import wait_until
 
 PLANS: Final = (
-    Plan(name="orders", topics={"main": {"orders-a": 4, "orders-b": 2}}, on_data_loss="Fail"),
+    Plan(name="orders", topics={"main": {"orders-a": 4, "orders-b": 2}}, on_data_loss="Fail", image=NATIVE_IMAGE),
     Plan(
         name="payments",
-        topics={"main": {"payments-a": 3}, "east": {"payments-a": 2}},
+        topics={"main": {"payments-a": 3}, "east": {"payments-a": 2}, "west": {"payments-b": 1}},
         strategy="LoadAware",
         limits={"maxOffsetsPerTrigger": 200},
         slots=3,
     ),
+    Plan(
+        name="refunds",
+        topics={"main": {"refunds-a": 3}},
+        strategy="Hash",
+        limits={"maxOffsetsPerSplit": 100},
+        image=NATIVE_IMAGE,
+    ),
 )
+"""Of the sources that are there all the time."""
+
+_SMALL_WATCH_CACHE: Final = "--watch-cache-sizes=configmaps#10"
+"""After a restart: a watch from an older revision is refused soon."""
 
 _FAST: Final = {"RESYNC_SECONDS": "5", "SAVE_INTERVAL_SECONDS": "1"}
-_START: Final = 420.0
+_START: Final = 1500.0
 _RATE: Final = 60
+_PREFILL: Final = 200
+_BATCH: Final = 1500
+"""Records per cluster of a source that ends."""
+_SEVERAL: Final = 0.3
+"""Share of such sources that read all clusters."""
 
 
 class Stack:
@@ -47,10 +75,15 @@ class Stack:
         self.kafka = sorted({name for plan in plans for name in plan.topics})
         """Names of the Kafka clusters that are read."""
         self._exit = contextlib.ExitStack()
-        self.cluster = ProcessCluster(run_dir, crds=[CHECKOUT / "crds"], keep_logs=True, progress=progress)
+        self.cluster = ProcessCluster(
+            run_dir, crds=[CHECKOUT / "crds"], extra_images=_native_image(), keep_logs=True, progress=progress
+        )
         self.sources: list[Source] = []
         self.is_api_down = False
         self.is_operator_up = True
+        self.undos: list[tuple[float, Undo]] = []
+        """Of faults that last, and when they are due."""
+        self.tell: Callable[[str], None] = lambda _: None
         self.counted = 0
         """Records that earlier schedules have counted already."""
 
@@ -96,8 +129,23 @@ class Stack:
     def restart_api(self) -> None:
         """Start the API server again after it was killed."""
         if self.is_api_down:
-            self.cluster.control_plane.start_apiserver()
+            self.cluster.control_plane.start_apiserver(_SMALL_WATCH_CACHE)
             self.is_api_down = False
+
+    def tend(self) -> None:
+        """Undo what has lasted long enough; called while anything is waited for."""
+        now = time.monotonic()
+        for entry in [entry for entry in self.undos if entry[0] <= now]:
+            self.undos.remove(entry)
+            try:
+                entry[1]()
+            except TestbedError as error:  # such as an edit while the API server is down: once more, later
+                self.tell(f"undo later: {str(error)[:200]}")
+                self.undos.append((now + 2, entry[1]))
+
+    def steady(self, *names: str) -> contextlib.AbstractContextManager[None]:
+        """Wait until no node of some clusters is disturbed, and keep it so."""
+        return self.brokers.steady(*names, tend=self.tend)
 
     def heal(self) -> None:
         """Undo everything, and produce no more until `resume_load`."""
@@ -114,16 +162,51 @@ class Stack:
             for load in source.loads.values():
                 load.resume()
 
+    @property
+    def streams(self) -> list[Source]:
+        """Sources without an end."""
+        return [source for source in self.sources if not source.plan.is_bounded]
+
+    def ends(self, source: Source) -> dict[tuple[str, str, int], tuple[str, int]]:
+        """Return how far the logs of a source's topics are: split → topic id and next offset."""
+        found = {}
+        with self.steady(*source.loads):
+            for name, load in source.loads.items():
+                ids = broker_log.topic_ids(self.brokers[name].bootstrap, load.topics)
+                for topic in load.topics:
+                    for partition, (_, end) in self.brokers[name].admin.offsets(topic).items():
+                        found[name, topic, partition] = ids[topic], end
+        return found
+
+    def start_batch(self, seed: int) -> None:
+        """Start a source that ends, for one schedule."""
+        dice = random.Random(f"batch-{seed}")
+        clusters = self.kafka if dice.random() < _SEVERAL else ["main"]
+        plan = Plan(
+            name=f"batch{seed}",
+            topics={name: {f"batch{seed}-a": dice.randint(1, 4)} for name in clusters},
+            limits=dice.choice(({}, {"maxOffsetsPerTrigger": 100})),
+            image=dice.choice((PYTHON_IMAGE, NATIVE_IMAGE)),
+            is_bounded=True,
+        )
+        self.sources.append(self._started(plan))
+
+    def end_batch(self) -> None:
+        """Delete sources that end, with their topics."""
+        for source in [source for source in self.sources if source.plan.is_bounded]:
+            source.delete()
+            self.sources.remove(source)
+            with self.steady(*source.loads):
+                for name, topics in source.plan.topics.items():
+                    self.brokers[name].admin.delete_topic(*topics)
+
     def _started(self, plan: Plan) -> Source:
-        bootstraps = {name: self.brokers[name].bootstrap for name in plan.topics}
-        source = Source(plan, self.cluster, bootstraps)
-        for name, topics in plan.topics.items():
-            self.brokers[name].admin.create_topics(topics)
-            load = Load(name, bootstraps[name], dict(topics), rate=_RATE, seed=0)
-            load.fill(200)
-            source.loads[name] = load
-            load.start()
-        (source.folder / "bounds.json").write_text("{}")
+        source = Source(plan, self.cluster, {name: self.brokers[name].bootstrap for name in plan.topics})
+        with self.steady(*plan.topics):
+            for name, topics in plan.topics.items():
+                self.brokers[name].admin.create_topics(topics)
+            source.produce(rate=_RATE, prefill=_BATCH if plan.is_bounded else _PREFILL)
+        source.write_bounds(self.ends(source))
         source.apply()
         return source
 
@@ -131,3 +214,14 @@ class Stack:
 def _has_begun(source: Source) -> bool:
     splits = sum(count for topics in source.plan.topics.values() for count in topics.values())
     return len(source.committed()) >= splits
+
+
+def _native_image() -> dict[str, ProcessImage]:
+    found = find_spec(native.MODULE)
+    if found is None or found.origin is None:
+        raise MissingPrerequisiteError(f"{native.MODULE} is missing. Run `make native`.")
+    cache = Cache()
+    made = spark_image(ensure_venv(SPARK[0], cache), cache)
+    site = Path(found.origin).parent.parent
+    path = os.pathsep.join((made.env["PYTHONPATH"], str(site)))
+    return {NATIVE_IMAGE: dataclasses.replace(made, env={**made.env, "PYTHONPATH": path})}

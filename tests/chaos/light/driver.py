@@ -1,4 +1,4 @@
-"""``python -m chaos.light.driver FOLDER``: one run of a query, in the order of Spark's MicroBatchExecution.
+"""One run of a query, in the order of Spark's MicroBatchExecution; a process of its own, see `zygote`.
 
 Reads `driver.json` in its folder: options of the source, workers, seed, share of dropped tasks. When `crash.json` names
 a step, the process kills itself there, so that nothing is cleaned up. Ends with 0 when the query ended by itself or was
@@ -31,7 +31,10 @@ STEPS: Final = ("started", "latest", "logged", "planned", "first task", "tasks",
 FAILED: Final = 3
 """Exit code of a query that failed."""
 
-TRIGGER: Final = 0.05
+TRIGGER: Final = 0.15
+"""Seconds between two micro-batches; several schedules share the machine."""
+
+IDLE: Final = 0.4
 """Seconds between two looks at an idle source."""
 
 
@@ -41,29 +44,30 @@ class Query:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         settings: dict[str, Any] = json.loads((folder / "driver.json").read_text())
+        drops = random_drops(f"{settings['seed']}-{os.getpid()}", settings["drop_share"])
+        self._pool = TaskPool(settings["workers"], drops)
         options = parse_options({**settings["options"], "columns": ",".join(COLUMNS)})
         self._reader = BalancedStreamReader(options)
         self._pickled = _pickled(self._reader)
-        drops = random_drops(f"{settings['seed']}-{os.getpid()}", settings["drop_share"])
-        self._pool = TaskPool(settings["workers"], drops)
         self._offsets, self._commits = (BatchLog(folder / "checkpoint" / name) for name in ("offsets", "commits"))
-        self._is_finished = False
+        self.is_finished = False
         self.stopping = threading.Event()
 
     def run(self) -> None:
         """Run until the source is finished, or somebody asks to stop."""
         self._at("started")
         number, start = self._recover()
-        while not (self.stopping.is_set() or self._is_finished):
+        while not (self.stopping.is_set() or self.is_finished):
             end = _through_json(self._reader.latestOffset(start, self._reader.getDefaultReadLimit()))
             self._reader.reportLatestOffset()
             self._at("latest")
             if _text(end) == _text(start):
-                self.stopping.wait(TRIGGER)
+                self.stopping.wait(IDLE)
                 continue
             self._offsets.add(number, _text(end))
             self._batch(number, start, end)
             number, start = number + 1, end
+            self.stopping.wait(TRIGGER)
 
     def close(self) -> None:
         """Close the reader and the workers."""
@@ -93,7 +97,7 @@ class Query:
         self._at("written")
         self._commits.add(number, "{}")
         self._note("committed", number, {"rows": rows})
-        self._is_finished = bool(end.get(FINISHED))  # its progress ends the query, also that of a replay
+        self.is_finished = bool(end.get(FINISHED))  # its progress ends the query, also that of a replay
         self._at("committed")
 
     def _note(self, event: str, number: int, more: dict[str, Any]) -> None:
@@ -136,9 +140,9 @@ def _text(offset: dict[str, Any]) -> str:
     return json.dumps(offset)
 
 
-def main(folder: Path) -> int:
-    """Run the query; returns the exit code."""
-    query = Query(folder)
+def main() -> None:
+    """Run the query of the folder `sys.argv[1]`; ends the process."""
+    query = Query(Path(sys.argv[1]))
     signal.signal(signal.SIGTERM, lambda *_: query.stopping.set())
     try:
         query.run()
@@ -147,10 +151,6 @@ def main(folder: Path) -> int:
         sys.stderr.flush()
         os._exit(FAILED)
     query.close()
-    sys.stderr.write(json.dumps({"event": "query ended"}) + "\n")
+    sys.stderr.write(json.dumps({"event": "query ended", "is_finished": query.is_finished}) + "\n")
     sys.stderr.flush()
     os._exit(0)  # a thread of a client must not hold up the end
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]))

@@ -5,6 +5,7 @@ import json
 import random
 import shutil
 import signal
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +15,7 @@ import psutil
 
 from balanced_source_adapters.folder import assignment_path, report_path, state_path
 from chaos.checker import broker_log
-from chaos.light.brokers import Brokers
+from chaos.light.brokers import Brokers, Undo
 from chaos.light.driver import STEPS
 from chaos.light.load import Load
 from chaos.light.stage import Stage
@@ -24,8 +25,6 @@ from testbed.errors import DeadlineError, TestbedError
 from testbed.waiting import wait_until
 
 _DRAINED: Final = 20.0
-
-Undo = Callable[[], None]
 
 
 @dataclass
@@ -38,6 +37,7 @@ class Scene:
         loads: per cluster.
         copies: of documents, taken before each fault.
         dumps: how many logs were dumped before their records were destroyed.
+        undos: of faults that last, and when they are due.
     """
 
     stage: Stage
@@ -45,6 +45,24 @@ class Scene:
     loads: dict[str, Load]
     copies: list[Path] = field(default_factory=list)
     dumps: int = 0
+    undos: list[tuple[float, Undo]] = field(default_factory=list)
+
+    def tend(self) -> None:
+        """Undo what has lasted long enough, and start what should run; called while anything is waited for."""
+        now = time.monotonic()
+        for entry in [entry for entry in self.undos if entry[0] <= now]:
+            self.undos.remove(entry)
+            entry[1]()
+        self.stage.tend()
+
+    def end_faults(self) -> None:
+        """Undo all faults."""
+        while self.undos:
+            self.undos.pop()[1]()
+
+    def steady(self, *clusters: str) -> contextlib.AbstractContextManager[None]:
+        """Wait until no node of some clusters is disturbed, and keep it so."""
+        return self.brokers.steady(*clusters, tend=self.tend)
 
     def keep_copy(self) -> None:
         """Copy the documents, to restore older ones later."""
@@ -62,12 +80,19 @@ class Scene:
 
     def is_drained(self, cluster: str, topic: str) -> bool:
         """Return whether everything in a topic is delivered and committed; processes are tended meanwhile."""
-        self.stage.tend()
+        self.tend()
         committed, name = self.stage.committed(), self.stage.world.name_of(cluster)
-        ids = broker_log.topic_ids(self.brokers[cluster].bootstrap, [topic])
-        ends = self.brokers[cluster].admin.offsets(topic)
+        with self.steady(cluster):
+            ids = broker_log.topic_ids(self.brokers[cluster].bootstrap, [topic])
+            ends = self.brokers[cluster].admin.offsets(topic)
         reached = {p: committed.get((name, topic, p), (None, -1)) for p in ends}
         return all(reached[p][0] == ids.get(topic) and reached[p][1] >= end for p, (_, end) in ends.items())
+
+    def begun(self, cluster: str, topic: str) -> dict[int, int]:
+        """Return how far each partition of a topic is delivered and committed, if anything was."""
+        ids = broker_log.topic_ids(self.brokers[cluster].bootstrap, [topic])
+        split = (self.stage.world.name_of(cluster), topic)
+        return {s[2]: to for s, (i, to) in self.stage.committed().items() if s[:2] == split and i == ids.get(topic)}
 
 
 Act = Callable[[Scene, random.Random], Undo | None]
@@ -76,8 +101,8 @@ Act = Callable[[Scene, random.Random], Undo | None]
 def kill_worker(scene: Scene, dice: random.Random) -> None:
     """A reader task's process dies, in the middle of a task or between two."""
     with contextlib.suppress(psutil.NoSuchProcess):
-        if (pid := scene.stage.pid("driver")) and (children := psutil.Process(pid).children()):
-            dice.choice(children).kill()
+        if (pid := scene.stage.pid("driver")) and (workers := _workers(psutil.Process(pid))):
+            dice.choice(workers).kill()
 
 
 def kill_driver(scene: Scene, dice: random.Random) -> None:
@@ -87,7 +112,9 @@ def kill_driver(scene: Scene, dice: random.Random) -> None:
 
 def crash_driver(scene: Scene, dice: random.Random) -> None:
     """The driver dies between two steps of a micro-batch."""
-    (scene.stage.folder / "crash.json").write_text(json.dumps(dice.choice(STEPS)))
+    partial = scene.stage.folder / ".crash.json"
+    partial.write_text(json.dumps(dice.choice(STEPS)))
+    partial.replace(scene.stage.folder / "crash.json")
 
 
 def freeze_driver(scene: Scene, dice: random.Random) -> Undo:
@@ -128,70 +155,64 @@ def freeze_operator(scene: Scene, dice: random.Random) -> Undo:
 def kill_broker(scene: Scene, dice: random.Random) -> Undo | None:
     """A broker dies and comes back; leaders change."""
     name = dice.choice(scene.stage.world.clusters)
-    if scene.brokers.is_disturbed(name):
-        return None
-    scene.brokers.kill(name, dice.choice(scene.brokers.nodes(name)))
-    return lambda: scene.brokers.restart(name)
+    return scene.brokers.kill(name, dice.choice(scene.brokers.nodes(name)), scene.tend)
 
 
 def freeze_broker(scene: Scene, dice: random.Random) -> Undo | None:
     """A broker stands still: its connections stay open and nobody answers."""
     name = dice.choice(scene.stage.world.clusters)
-    if scene.brokers.is_disturbed(name):
-        return None
-    scene.brokers.freeze(name, dice.choice(scene.brokers.nodes(name)))
-    return lambda: scene.brokers.thaw(name)
+    return scene.brokers.freeze(name, dice.choice(scene.brokers.nodes(name)), scene.tend)
 
 
 def disturb_network(scene: Scene, dice: random.Random) -> Undo | None:
     """The way to a broker is a black hole, slow, or resets every connection."""
     name = dice.choice(scene.stage.world.clusters)
-    if scene.brokers.is_disturbed(name):
-        return None
     mode = dice.choice((Mode.HOLE, Mode.RESET, Mode.SLOW))
-    scene.brokers.cut(name, dice.choice(scene.brokers.nodes(name)), mode)
-    return lambda: scene.brokers.mend(name)
+    return scene.brokers.cut(name, dice.choice(scene.brokers.nodes(name)), mode, scene.tend)
 
 
 def reassign(scene: Scene, dice: random.Random) -> None:
     """Replicas move to other brokers; the leader's epoch grows, also where the leader stays."""
     topics = scene.loads["main"].topics
-    if scene.brokers.is_disturbed("main") or not topics or len(scene.brokers.nodes("main")) < 3:
+    if not topics or len(scene.brokers.nodes("main")) < 3:
         return
     topic = dice.choice(sorted(topics))
     orders = {p: dice.sample((1, 2, 3), dice.randint(2, 3)) for p in range(topics[topic])}
-    with contextlib.suppress(TestbedError):  # another reassignment is in progress
-        scene.brokers["main"].reassign(topic, orders)
+    with scene.brokers.exclusive("main", scene.tend) as is_free, contextlib.suppress(TestbedError):
+        if is_free:  # it takes all nodes
+            scene.brokers["main"].reassign(topic, orders)
 
 
 def grow_topic(scene: Scene, dice: random.Random) -> None:
     """A topic gets more partitions."""
     name = dice.choice(scene.stage.world.clusters)
-    if scene.stage.world.is_bounded or scene.brokers.is_disturbed(name) or not scene.loads[name].topics:
+    if scene.stage.world.is_bounded or not scene.loads[name].topics:
         return
     topic, count = dice.choice(sorted(scene.loads[name].topics.items()))
     total = count + dice.randint(1, 2)
-    scene.brokers[name].admin.add_partitions(topic, total)
+    with scene.steady(name):
+        scene.brokers[name].admin.add_partitions(topic, total)
     scene.loads[name].set_partitions(topic, total)
 
 
 def recreate_topic(scene: Scene, dice: random.Random) -> None:
     """A topic is deleted after everything was delivered, and created again with other partitions."""
     name = dice.choice(scene.stage.world.clusters)
-    if scene.stage.world.is_bounded or scene.brokers.is_disturbed(name) or not scene.loads[name].topics:
+    if scene.stage.world.is_bounded or not scene.loads[name].topics:
         return
     topic, load, admin = dice.choice(sorted(scene.loads[name].topics)), scene.loads[name], scene.brokers[name].admin
     before = load.topics[topic]
     with load.without(topic):
         try:
-            wait_until(lambda: scene.is_drained(name, topic), _DRAINED, "a topic to be drained")
+            wait_until(lambda: scene.is_drained(name, topic), _DRAINED, "a topic to be drained", interval=0.5)
         except DeadlineError:
             load.set_partitions(topic, before)
             return
-        scene.dump(name, topic)
-        admin.delete_topic(topic)
         count = dice.randint(1, 4)
-        admin.create_topic(topic, partitions=count)
+        with scene.steady(name):
+            scene.dump(name, topic)
+            admin.delete_topic(topic)
+            admin.create_topic(topic, partitions=count)
     load.set_partitions(topic, count)
     if scene.stage.kafka["onDataLoss"] == "Fail":
         scene.stage.accept_data_loss(f"topic {topic} was recreated")
@@ -200,15 +221,14 @@ def recreate_topic(scene: Scene, dice: random.Random) -> None:
 def delete_records(scene: Scene, dice: random.Random) -> None:
     """Retention deletes records that were delivered."""
     name = dice.choice(scene.stage.world.clusters)
-    if scene.brokers.is_disturbed(name) or not scene.loads[name].topics:
+    if not scene.loads[name].topics:
         return
     topic = dice.choice(sorted(scene.loads[name].topics))
-    ids = broker_log.topic_ids(scene.brokers[name].bootstrap, [topic])
-    split = (scene.stage.world.name_of(name), topic)
-    done = {s[2]: to for s, (i, to) in scene.stage.committed().items() if s[:2] == split and i == ids[topic]}
-    scene.dump(name, topic)  # after that look: what is deleted is in the dump
-    if done:
-        scene.brokers[name].admin.delete_records(topic, done)
+    with scene.steady(name):
+        done = scene.begun(name, topic)
+        scene.dump(name, topic)  # after that look: what is deleted is in the dump
+        if done:
+            scene.brokers[name].admin.delete_records(topic, done)
 
 
 def remove_cluster(scene: Scene, dice: random.Random) -> Undo | None:
@@ -266,6 +286,12 @@ def _restore(scene: Scene, file: Path, dice: random.Random) -> None:
         partial = file.with_name(".restored")
         shutil.copy(dice.choice(older), partial)
         partial.replace(file)
+
+
+def _workers(driver: psutil.Process) -> list[psutil.Process]:
+    """Return the processes that run tasks: they are children of the process that forks them."""
+    daemons = driver.children()
+    return [process for process in driver.children(recursive=True) if process not in daemons]
 
 
 FAULTS: Final[dict[str, Act]] = {

@@ -1,10 +1,12 @@
-"""Tasks and answers between a driver and its worker processes, as frames of four bytes of length and a pickle."""
+"""Tasks and answers between processes of a schedule, as frames of four bytes of length and a pickle."""
 
+import contextlib
 import pickle
+import socket
 import struct
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import Any, Final
 
 from chaos.light.sink import write_rows
 
@@ -36,27 +38,54 @@ class Answer:
     error: str | None = None
 
 
-def send(stream: IO[bytes], value: Any) -> None:
-    """Write a frame."""
-    body = pickle.dumps(value)
-    stream.write(_HEAD.pack(len(body)) + body)
-    stream.flush()
+class Channel:
+    """One end of a stream socket that carries frames.
 
-
-def receive(stream: IO[bytes]) -> Any:
-    """Read a frame.
-
-    Raises:
-        EOFError: the other side is gone.
+    Args:
+        connection: closed by `close`.
     """
-    head = stream.read(_HEAD.size)
-    if len(head) < _HEAD.size:
-        raise EOFError("the other side is gone")
-    (length,) = _HEAD.unpack(head)
-    body = stream.read(length)
-    if len(body) < length:
-        raise EOFError("the other side is gone")
-    return pickle.loads(body)  # noqa: S301 - our own child or parent
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._socket: Final = connection
+        self._in, self._out = connection.makefile("rb"), connection.makefile("wb")
+
+    def send(self, value: Any) -> None:
+        """Write a frame.
+
+        Raises:
+            EOFError: the other side is gone.
+        """
+        body = pickle.dumps(value)
+        try:
+            self._out.write(_HEAD.pack(len(body)) + body)
+            self._out.flush()
+        except OSError as error:
+            raise EOFError("the other side is gone") from error
+
+    def receive(self) -> Any:
+        """Read a frame.
+
+        Raises:
+            EOFError: the other side is gone.
+        """
+        (length,) = _HEAD.unpack(self._read(_HEAD.size))
+        return pickle.loads(self._read(length))  # noqa: S301 - our own child or parent
+
+    def close(self) -> None:
+        """Close the socket."""
+        self._socket.close()
+        for stream in (self._in, self._out):
+            with contextlib.suppress(OSError):  # what was not sent is lost with the other side
+                stream.close()
+
+    def _read(self, length: int) -> bytes:
+        try:
+            found = self._in.read(length)
+        except OSError as error:
+            raise EOFError("the other side is gone") from error
+        if len(found) < length:
+            raise EOFError("the other side is gone")
+        return found
 
 
 def run(task: Task) -> Answer:

@@ -37,7 +37,8 @@ class Load:
         self._lock = threading.RLock()
         self._stop = threading.Event()
         self._is_paused = False
-        self._plain: Any = Producer(self._settings())
+        # not idempotent: such a producer may end for good when leaders change; repeated records are further records
+        self._plain: Any = Producer({**self._settings(), "enable.idempotence": False})
         self._transactional: Any = None
         self._thread = threading.Thread(target=self._run, name=f"load-{cluster}", daemon=True)
 

@@ -1,9 +1,13 @@
 """Faults that destroy records before they are read. The product must name each of them."""
 
+import contextlib
 import random
 from typing import Final
 
+from chaos.light import faults
+from chaos.light.brokers import Brokers, Undo
 from chaos.light.faults import Act, Scene
+from chaos.light.load import Load
 from testbed.errors import DeadlineError
 from testbed.waiting import wait_until
 
@@ -14,11 +18,11 @@ def delete_unread_topic(scene: Scene, dice: random.Random) -> None:
     """A topic is deleted while records in it are unread, and created again."""
     name = dice.choice(scene.stage.world.clusters)
     load = scene.loads[name]
-    if scene.stage.world.is_bounded or scene.brokers.is_disturbed(name) or not load.topics:
+    if scene.stage.world.is_bounded or not load.topics:
         return
     topic, count = dice.choice(sorted(load.topics)), dice.randint(1, 4)
     admin = scene.brokers[name].admin
-    with load.without(topic):
+    with load.without(topic), scene.steady(name):
         scene.dump(name, topic)
         admin.delete_topic(topic)
         admin.create_topic(topic, partitions=count)
@@ -26,47 +30,70 @@ def delete_unread_topic(scene: Scene, dice: random.Random) -> None:
 
 
 def expire_unread(scene: Scene, dice: random.Random) -> None:
-    """Retention deletes records that nobody has read."""
+    """Retention deletes records that nobody has read, of partitions that the query has begun to read.
+
+    The product cannot know what was deleted before it ever saw a partition.
+    """
     name = dice.choice(scene.stage.world.clusters)
     load = scene.loads[name]
-    if scene.brokers.is_disturbed(name) or not load.topics:
+    if not load.topics:
         return
     topic = dice.choice(sorted(load.topics))
-    admin = scene.brokers[name].admin
-    with load.without(topic):
+    with load.without(topic), scene.steady(name):
         scene.dump(name, topic)
-        admin.delete_records(topic, {p: end for p, (_, end) in admin.offsets(topic).items()})
-    load.set_partitions(topic, len(admin.offsets(topic)))
+        ends = {p: end for p, (_, end) in scene.brokers[name].admin.offsets(topic).items()}
+        if begun := {p: end for p, end in ends.items() if p in scene.begun(name, topic)}:
+            scene.brokers[name].admin.delete_records(topic, begun)
+    load.set_partitions(topic, len(ends))
 
 
 def elect_uncleanly(scene: Scene, dice: random.Random) -> None:
     """A replica that has missed records becomes the leader: the log is truncated, and grows again."""
-    brokers, load = scene.brokers, scene.loads["main"]
-    if scene.stage.world.is_embedded or brokers.is_disturbed("main") or len(brokers.nodes("main")) < 3:
+    load = scene.loads["main"]
+    if scene.stage.world.is_embedded or not load.topics or len(scene.brokers.nodes("main")) < 3:
         return
-    if not load.topics:
-        return
-    topic, (leader, follower) = dice.choice(sorted(load.topics)), dice.sample((1, 2, 3), 2)
-    admin, kafka = brokers["main"].admin, brokers["main"]
-    partitions = range(load.topics[topic])
+    topic = dice.choice(sorted(load.topics))
+    with scene.brokers.exclusive("main", scene.tend) as is_free, contextlib.suppress(DeadlineError):
+        if is_free:
+            elect(scene.brokers, load, topic, dice, tend=scene.tend, dump=lambda: scene.dump("main", topic))
+
+
+def elect(brokers: Brokers, load: Load, topic: str, dice: random.Random, *, tend: Undo, dump: Undo) -> None:
+    """Let a replica of the cluster `main` lead a topic that has missed its newest records.
+
+    Args:
+        brokers: the cluster must be disturbed by nobody else.
+        load: of the cluster.
+        topic: whose log is truncated.
+        dice: chooses the nodes.
+        tend: what a schedule does while it waits.
+        dump: keeps what the log holds before it is truncated.
+
+    Raises:
+        DeadlineError: a step took too long; nodes may be down.
+    """
+    leader, follower = dice.sample((1, 2, 3), 2)
+    kafka, admin = brokers["main"], brokers["main"].admin
     admin.set_config(topic, {"unclean.leader.election.enable": "true", "min.insync.replicas": "1"})
-    kafka.reassign(topic, dict.fromkeys(partitions, (leader, follower)))
-    try:
-        wait_until(lambda: admin.in_sync(topic) == {leader, follower}, _ELECTION, "both replicas to be in sync")
-        admin.prefer_leaders(topic)
-        kafka.kill(follower)
-        wait_until(lambda: admin.in_sync(topic) == {leader}, _ELECTION, "the follower to be out of sync")
-        load.burst(topic, 40)
-        scene.stage.tend()
-        scene.dump("main", topic)
-        kafka.kill(leader)
-    except DeadlineError:
-        kafka.start_missing()
-        return
-    kafka.start_node(follower)
+    kafka.reassign(topic, dict.fromkeys(range(load.topics[topic]), (leader, follower)))
+    wait_until(lambda: admin.in_sync(topic) == {leader, follower}, _ELECTION, "both replicas to be in sync")
+    admin.prefer_leaders(topic)
+    kafka.kill(follower)
+    wait_until(lambda: admin.in_sync(topic) == {leader}, _ELECTION, "the follower to be out of sync")
+    load.burst(topic, 40)
+    tend()
+    dump()
+    kafka.kill(leader)
+    brokers.start_node("main", follower)
     wait_until(lambda: admin.leaders(topic) == {follower}, _ELECTION, "the unclean leader")
-    kafka.start_node(leader)
+    brokers.start_node("main", leader)
 
 
 LOSSES: Final[dict[str, Act]] = {act.__name__: act for act in (delete_unread_topic, expire_unread, elect_uncleanly)}
 """By name."""
+
+RARE: Final = "elect_uncleanly"
+"""Takes as long as all other faults of a schedule together: a part of the schedules has one."""
+
+KINDS: Final = (*faults.KINDS, *(name for name in LOSSES if name != RARE))
+"""What schedules draw from, with weights."""

@@ -8,18 +8,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from confluent_kafka import KafkaException
+
 from chaos.checker import broker_log
 from chaos.children import judge
 from chaos.light.brokers import Brokers
-from chaos.light.faults import FAULTS, Scene, Undo
+from chaos.light.faults import FAULTS, Scene
 from chaos.light.load import Load
 from chaos.light.losses import LOSSES
 from chaos.light.stage import Stage
-from chaos.world import Fault, Schedule, World
+from chaos.light.zygote import Zygote
+from chaos.world import Fault, Schedule
 from testbed.errors import DeadlineError, TestbedError
 from testbed.waiting import wait_until
 
-_BEGIN: Final = 90.0
+_BEGIN: Final = 180.0
 PATIENCE: Final = 60.0
 """Seconds without any progress after which a schedule is stuck."""
 
@@ -60,31 +63,27 @@ class Outcome:
         return not self.is_stuck and self.given_up is None and bool(self.verdict["is_ok"])
 
 
-def run(schedule: Schedule, brokers: Brokers, folder: Path, *, program: Path, tell: Tell) -> Outcome:
+def run(schedule: Schedule, brokers: Brokers, folder: Path, *, zygote: Zygote, program: Path, tell: Tell) -> Outcome:
     """Run a schedule and check it.
 
     Args:
         schedule: what happens.
         brokers: that it may use.
         folder: gets everything.
+        zygote: starts processes.
         program: see `checker.epochs`.
         tell: gets a line per fault.
     """
     began = time.monotonic()
-    scene = _scene(schedule.world, brokers, folder)
-    is_stuck, given_up = False, None
+    scene = Scene(stage=Stage(schedule.world, brokers, folder, zygote), brokers=brokers, loads={})
+    verdict, is_stuck, given_up = NOTHING, False, None
     try:
-        is_stuck = not _begin(scene)
-        if not is_stuck:
-            _disturb(scene, schedule.faults, tell)
-            _heal(scene)
-            is_stuck = not _wait_for_the_end(scene, tell)
-    except TestbedError as error:
-        given_up = str(error)
+        is_stuck = not _play(scene, schedule, tell)
+        verdict = _check(scene, program)
+    except (TestbedError, KafkaException) as error:
+        given_up = f"{type(error).__name__}: {error}"
     finally:
-        _heal(scene)
-        scene.stage.close()
-    verdict = _check(scene, program) if given_up is None else NOTHING
+        _close(scene)
     return Outcome(
         given_up=given_up,
         verdict=verdict,
@@ -95,32 +94,49 @@ def run(schedule: Schedule, brokers: Brokers, folder: Path, *, program: Path, te
     )
 
 
-def _heal(scene: Scene) -> None:
-    scene.brokers.heal()
+def _play(scene: Scene, schedule: Schedule, tell: Tell) -> bool:
+    """Let everything happen; returns whether everything arrived."""
+    _produce(scene)
+    if not _begin(scene):
+        return False
+    _disturb(scene, schedule.faults, tell)
+    _stop_loads(scene)
+    has_ended = _wait_for_the_end(scene, tell)
+    scene.stage.close()
+    return has_ended
+
+
+def _close(scene: Scene) -> None:
+    scene.end_faults()
+    _stop_loads(scene)
+    scene.stage.close()
+
+
+def _stop_loads(scene: Scene) -> None:
     for load in scene.loads.values():
         load.stop()
 
 
-def _scene(world: World, brokers: Brokers, folder: Path) -> Scene:
-    folder.mkdir(parents=True, exist_ok=True)
-    loads = {}
-    for name, topics in world.topics.items():
-        brokers[name].admin.create_topics(topics)
-        loads[name] = Load(name, brokers[name].bootstrap, dict(topics), rate=world.rate, seed=world.seed)
-        loads[name].fill(world.prefill)
-    return Scene(stage=Stage(world, brokers, folder), brokers=brokers, loads=loads)
+def _produce(scene: Scene) -> None:
+    world, brokers = scene.stage.world, scene.brokers
+    with brokers.steady(*world.clusters):
+        for name, topics in world.topics.items():
+            brokers[name].admin.create_topics(topics)
+            load = Load(name, brokers[name].bootstrap, dict(topics), rate=world.rate, seed=world.seed)
+            load.fill(world.prefill)
+            scene.loads[name] = load
+        _write_bounds(scene)
 
 
 def _begin(scene: Scene) -> bool:
     """Start everything, and produce once it is certain where the source begins and ends; returns whether it began."""
     world, stage = scene.stage.world, scene.stage
-    _write_bounds(scene)
     splits = {
         (world.name_of(c), t, p) for c, topics in world.topics.items() for t, n in topics.items() for p in range(n)
     }
 
     def has_begun() -> bool:
-        stage.tend()
+        scene.tend()
         if not world.is_embedded:
             found = stage.assignment()
             return found is not None and splits <= found.owners.keys()
@@ -148,32 +164,20 @@ def _write_bounds(scene: Scene) -> None:
 
 
 def _disturb(scene: Scene, faults: tuple[Fault, ...], tell: Tell) -> None:
-    undos: list[tuple[float, Undo]] = []
     due = time.monotonic()
     for fault in faults:
         due = max(due + fault.after, time.monotonic())
-        _pass_until(scene, due, undos)
+        while time.monotonic() < due:
+            scene.tend()
+            time.sleep(0.05)
         if scene.stage.is_finished:
             break
         tell(fault.kind)
         scene.keep_copy()
         undo = (FAULTS | LOSSES)[fault.kind](scene, random.Random(fault.number))
         if undo is not None:
-            undos.append((time.monotonic() + fault.lasts, undo))
-    for _, undo in undos:
-        undo()
-
-
-def _pass_until(scene: Scene, due: float, undos: list[tuple[float, Undo]]) -> None:
-    while True:
-        now = time.monotonic()
-        for at, undo in [entry for entry in undos if entry[0] <= now]:
-            undos.remove((at, undo))
-            undo()
-        scene.stage.tend()
-        if now >= due:
-            return
-        time.sleep(0.05)
+            scene.undos.append((time.monotonic() + fault.lasts, undo))
+    scene.end_faults()
 
 
 def _wait_for_the_end(scene: Scene, tell: Tell) -> bool:
@@ -182,19 +186,27 @@ def _wait_for_the_end(scene: Scene, tell: Tell) -> bool:
     scene.stage.wants_driver, scene.stage.wants_operator = True, not scene.stage.world.is_embedded
     (scene.stage.folder / "crash.json").unlink(missing_ok=True)
     ends = {} if scene.stage.world.is_bounded else _ends(scene)
-    while True:
-        before = scene.stage.committed()
+    while not _is_done(scene, ends):
+        if not _moves(scene):
+            # perhaps other schedules disturb the brokers: they must not while it has its last chance
+            with scene.steady(*scene.loads):
+                if not _moves(scene) and not _is_done(scene, ends):
+                    return False
+    return True
 
-        def moved(before: Any = before) -> bool:
-            scene.stage.tend()
-            return scene.stage.committed() != before or _is_done(scene, ends)
 
-        try:
-            wait_until(moved, PATIENCE, "progress", interval=0.3)
-        except DeadlineError:
-            return False
-        if _is_done(scene, ends):
-            return True
+def _moves(scene: Scene) -> bool:
+    """Wait for progress; returns whether there was any."""
+    before = scene.stage.committed()
+
+    def has_moved() -> bool:
+        scene.tend()
+        return scene.stage.committed() != before or scene.stage.is_finished
+
+    try:
+        return wait_until(has_moved, PATIENCE, "progress", interval=0.3)
+    except DeadlineError:
+        return False
 
 
 def _is_done(scene: Scene, ends: dict[tuple[str, str, int], tuple[str, int]]) -> bool:
@@ -205,21 +217,23 @@ def _is_done(scene: Scene, ends: dict[tuple[str, str, int], tuple[str, int]]) ->
 
 
 def _ends(scene: Scene) -> dict[tuple[str, str, int], tuple[str, int]]:
-    found = {}
-    for name, load in scene.loads.items():
-        ids = broker_log.topic_ids(scene.brokers[name].bootstrap, load.topics)
-        for topic in load.topics:
-            for partition, (_, end) in scene.brokers[name].admin.offsets(topic).items():
-                found[scene.stage.world.name_of(name), topic, partition] = ids[topic], end
-    return found
+    with scene.steady(*scene.loads):
+        return {split: end for name in scene.loads for split, end in _ends_of(scene, name).items()}
+
+
+def _ends_of(scene: Scene, name: str) -> dict[tuple[str, str, int], tuple[str, int]]:
+    topics, cluster = scene.loads[name].topics, scene.brokers[name]
+    ids, named = broker_log.topic_ids(cluster.bootstrap, topics), scene.stage.world.name_of(name)
+    return {(named, t, p): (ids[t], end) for t in topics for p, (_, end) in cluster.admin.offsets(t).items()}
 
 
 def _check(scene: Scene, program: Path) -> dict[str, Any]:
     """Dump what the logs hold, and let a process of its own decide."""
     folder = scene.stage.folder
-    for name, load in scene.loads.items():
-        named = scene.stage.world.name_of(name)
-        broker_log.dump(folder / "dumps" / "final.csv", named, scene.brokers[name].bootstrap, load.topics)
-    for name, load in scene.loads.items():
-        scene.brokers[name].admin.delete_topic(*load.topics)
+    with scene.steady(*scene.loads):
+        for name, load in scene.loads.items():
+            named = scene.stage.world.name_of(name)
+            broker_log.dump(folder / "dumps" / "final.csv", named, scene.brokers[name].bootstrap, load.topics)
+        for name, load in scene.loads.items():
+            scene.brokers[name].admin.delete_topic(*load.topics)
     return judge(folder, program)

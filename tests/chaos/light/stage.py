@@ -8,7 +8,6 @@ Continue.
 import contextlib
 import json
 import signal
-import sys
 import time
 from pathlib import Path
 from typing import Any, Final
@@ -19,8 +18,8 @@ from balanced_source.documents import assignment as assignment_document
 from balanced_source.documents.assignment import Assignment
 from balanced_source.errors import StateError
 from balanced_source_adapters.folder import assignment_path, read_text, state_path
-from chaos.children import environment
 from chaos.light.brokers import Brokers
+from chaos.light.zygote import Request, Zygote
 from chaos.world import World
 from support.builders import spec_json
 from testbed.processes import Child, Supervisor
@@ -28,7 +27,7 @@ from testbed.processes import Child, Supervisor
 _AGAIN: Final = 0.5
 """Seconds between two starts of a process that ends by itself."""
 
-_OPERATOR: Final = "from balanced_source_operator.cli import app; app()"
+_ENTRIES: Final = {"operator": "balanced_source_operator.cli:app", "driver": "chaos.light.driver:main"}
 
 
 class Stage:
@@ -38,9 +37,11 @@ class Stage:
         world: what is read.
         brokers: by cluster.
         folder: of this schedule.
+        zygote: starts the processes.
     """
 
-    def __init__(self, world: World, brokers: Brokers, folder: Path) -> None:
+    def __init__(self, world: World, brokers: Brokers, folder: Path, zygote: Zygote) -> None:
+        self._zygote = zygote
         self.world = world
         self.folder = folder
         self.documents = folder / "documents"
@@ -89,14 +90,13 @@ class Stage:
         """Start what should run and does not."""
         if self.wants_operator and not self.is_running("operator") and self._is_due("operator"):
             self._check_operator()
-            command = [sys.executable, "-c", _OPERATOR, "local", "-f", str(self.folder / "source.yaml")]
-            command += ["--dir", str(self.documents)]
-            self._operator = self._supervisor.start("operator", command, env=environment())
+            self._operator = self._start(
+                "operator", "local", "-f", str(self.folder / "source.yaml"), "--dir", str(self.documents)
+            )
         if self.wants_driver and not self.is_finished and not self.is_running("driver") and self._is_due("driver"):
             self._check_driver()
             if not self.is_finished:
-                command = [sys.executable, "-m", "chaos.light.driver", str(self.folder)]
-                self._driver = self._supervisor.start("driver", command, env=environment())
+                self._driver = self._start("driver", str(self.folder))
 
     def is_running(self, name: str) -> bool:
         """Return whether `driver` or `operator` runs."""
@@ -168,14 +168,21 @@ class Stage:
 
     # --- inside -----------------------------------------------------------------------------------------------------
 
+    def _start(self, name: str, *arguments: str) -> Child:
+        log = self._supervisor.logs / f"{name}.log"
+        request = Request(entry=_ENTRIES[name], arguments=arguments, log=log)
+        return self._supervisor.take_over(self._zygote.start(name, request))
+
     def _check_driver(self) -> None:
-        """Look why it ended."""
+        """Look why it ended, once: its last line stays the last one until the next run says something."""
+        if self._driver is None:
+            return
         last = self._last_line("driver")
         if last.get("event") == "query failed":
             self.failures.append(last["error"])
             if _is_loss(last["error"]) and self.kafka["onDataLoss"] == "Fail":
                 self.accept_data_loss(last["error"])
-        self.is_finished |= last.get("event") == "query ended" and self.world.is_bounded and self.wants_driver
+        self.is_finished |= bool(last.get("is_finished"))
         self._forget("driver")
 
     def _check_operator(self) -> None:

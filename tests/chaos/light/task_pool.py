@@ -1,8 +1,6 @@
 """Runs the tasks of a micro-batch in worker processes, with Spark's four attempts per task."""
 
-import contextlib
 import random
-import subprocess
 import sys
 import threading
 from collections.abc import Callable, Sequence
@@ -10,7 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from queue import SimpleQueue
 
-from chaos.light.frames import Answer, Task, receive, send
+from chaos.light.frames import Answer, Task
+from chaos.light.task_worker import Daemon, Worker
 
 ATTEMPTS = 4
 """As spark.task.maxFailures."""
@@ -23,6 +22,8 @@ class TaskFailedError(Exception):
 class TaskPool:
     """Workers that are reused from task to task, and replaced when they die.
 
+    Make it before the first thread of the process: workers are forked.
+
     Args:
         workers: how many run at once.
         drops: decides for each first attempt after how many rows it is dropped, see `write_rows`.
@@ -30,10 +31,11 @@ class TaskPool:
 
     def __init__(self, workers: int, drops: Callable[[], int | None]) -> None:
         self._drops = drops
-        self._idle: SimpleQueue[_Worker] = SimpleQueue()
+        self._daemon = Daemon()
+        self._idle: SimpleQueue[Worker] = SimpleQueue()
         self._threads = ThreadPoolExecutor(workers)
         for _ in range(workers):
-            self._idle.put(_Worker())
+            self._idle.put(self._daemon.worker())
 
     def run(self, reader: bytes, partitions: Sequence[bytes], folder: Path, *, on_done: Callable[[], None]) -> int:
         """Run a task per partition; returns the number of rows.
@@ -80,36 +82,13 @@ class TaskPool:
     def _one_attempt(self, task: Task) -> Answer:
         worker = self._idle.get()
         try:
-            answer = worker.run(task)
-        except (EOFError, BrokenPipeError):
+            answer: Answer = worker.run(task)
+        except EOFError:
             worker.end()
-            worker = _Worker()
+            worker = self._daemon.worker()
             answer = Answer(error="the worker process died")
         self._idle.put(worker)
         return answer
-
-
-class _Worker:
-    def __init__(self) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "chaos.light.task_worker"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-        )
-
-    def run(self, task: Task) -> Answer:
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        send(self._process.stdin, task)
-        answer = receive(self._process.stdout)
-        assert isinstance(answer, Answer)
-        return answer
-
-    def end(self) -> None:
-        for stream in (self._process.stdin, self._process.stdout):
-            if stream is not None:
-                with contextlib.suppress(OSError):
-                    stream.close()
-        self._process.kill()
-        self._process.wait()
 
 
 def random_drops(seed: str, share: float) -> Callable[[], int | None]:

@@ -1,25 +1,87 @@
-"""``python -m chaos.light.task_worker``: a worker process as Spark has one per core.
+"""Worker processes that run tasks, forked from a process without threads as `pyspark.daemon` does.
 
-It takes tasks from standard input, answers on standard output, and ends with its parent.
+A worker takes tasks from a socket, answers there, and ends with the driver, whose end of the socket closes.
 """
 
+import contextlib
 import os
-import sys
+import signal
+import socket
+from typing import Any
 
-from chaos.light.frames import receive, run, send
+from chaos.light.frames import Channel, run
 
 
-def main() -> None:
-    """Serve tasks. Prints of readers must not get into the frames."""
-    out = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)
+class Daemon:
+    """Forks workers on request. Make it before the first thread of the process."""
+
+    def __init__(self) -> None:
+        self._socket, its = socket.socketpair()
+        if os.fork() == 0:
+            self._socket.close()
+            _serve(its)
+        its.close()
+
+    def worker(self) -> "Worker":
+        """Start a worker."""
+        ours, its = socket.socketpair()
+        socket.send_fds(self._socket, [b"w"], [its.fileno()])
+        its.close()
+        return Worker(ours)
+
+
+class Worker:
+    """The driver's side of a worker process.
+
+    Args:
+        connection: to the process; its first frame is its process id.
+    """
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._channel = Channel(connection)
+        self._handle: int | None = None
+        with contextlib.suppress(EOFError, ProcessLookupError):  # it is dead already: the first task finds out
+            self._handle = os.pidfd_open(int(self._channel.receive()))
+
+    def run(self, task: Any) -> Any:
+        """Run a task.
+
+        Raises:
+            EOFError: the process died.
+        """
+        self._channel.send(task)
+        return self._channel.receive()
+
+    def end(self) -> None:
+        """End the process wherever it is."""
+        self._channel.close()
+        if self._handle is not None:
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self._handle, signal.SIGKILL)
+            os.close(self._handle)
+            self._handle = None
+
+
+def _serve(control: socket.socket) -> None:
+    """Fork a worker per message; never returns."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     while True:
-        try:
-            task = receive(sys.stdin.buffer)
-        except EOFError:
-            return
-        send(out, run(task))
+        message, handles, *_ = socket.recv_fds(control, 1, 1)
+        if not message:
+            os._exit(0)
+        if os.fork() == 0:
+            control.close()
+            _work(socket.socket(fileno=handles[0]))
+        os.close(handles[0])
 
 
-if __name__ == "__main__":
-    main()
+def _work(connection: socket.socket) -> None:
+    """Serve tasks until the driver is gone; never returns."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    channel = Channel(connection)
+    with contextlib.suppress(EOFError):
+        channel.send(os.getpid())
+        while True:
+            channel.send(run(channel.receive()))
+    os._exit(0)

@@ -7,6 +7,7 @@ import pytest
 
 from chaos.light.brokers import Brokers
 from chaos.light.run import run
+from chaos.light.zygote import Zygote
 from chaos.world import Fault, Schedule, World
 from testbed.builds import Builder
 from testbed.progress import QUIET
@@ -22,8 +23,9 @@ def test_every_record_arrives_once_through_crashes_and_rescales(tmp_path: Path) 
     faults = tuple(Fault(kind=kind, number=number, after=0.7, lasts=1) for number, kind in enumerate(KINDS))
     program = Builder().ensure("linearisable")["linearisable"]
 
-    with Brokers(tmp_path / "brokers", QUIET, nodes={"main": 1}) as brokers:
-        outcome = run(Schedule(world=world, faults=faults), brokers, tmp_path / "run", program=program, tell=print)
+    schedule = Schedule(world=world, faults=faults)
+    with Brokers(tmp_path / "brokers", QUIET, nodes={"main": 1}) as brokers, Zygote() as zygote:
+        outcome = run(schedule, brokers, tmp_path / "run", zygote=zygote, program=program, tell=print)
 
     assert outcome.is_ok, (outcome, (tmp_path / "run" / "logs" / "driver.log").read_text()[-3000:])
     assert outcome.verdict["records"] > world.prefill

@@ -1,6 +1,5 @@
 """A Kafka cluster as processes of a supervisor."""
 
-import json
 import signal
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -11,7 +10,7 @@ from testbed.cache import Cache
 from testbed.commands import run
 from testbed.jars import ensure_jars
 from testbed.java import java
-from testbed.kafka import config
+from testbed.kafka import config, reassignment
 from testbed.kafka.admin import KafkaAdmin
 from testbed.kafka.security import KafkaSecurity, Listener, Mechanism
 from testbed.ports import LOOPBACK, PortPool, answers
@@ -167,11 +166,8 @@ class KafkaCluster(Started):
 
     def reassign(self, topic: str, replicas: Mapping[int, Sequence[int]]) -> None:
         """Move partitions to other brokers and wait until they are there; a leader that stays gets a newer epoch."""
-        moves = [{"topic": topic, "partition": number, "replicas": list(to)} for number, to in replicas.items()]
-        plan = self._folder / f"reassign-{topic}.json"
-        plan.write_text(json.dumps({"version": 1, "partitions": moves}))
-        command = self._jvm("org.apache.kafka.tools.reassign.ReassignPartitionsCommand", *_QUICK_JVM)
-        run([*command, "--bootstrap-server", self.bootstrap, "--reassignment-json-file", str(plan), "--execute"])
+        node = next(node for node, child in self._children.items() if child.alive())
+        reassignment.ask((self._host, self._ports[node].listeners[Listener.PLAINTEXT]), topic, replicas)
         wanted = {number: sorted(to) for number, to in replicas.items()}
 
         def has_moved() -> bool:

@@ -2,7 +2,8 @@
 
 import pytest
 
-from chaos.light.faults import FAULTS, KINDS
+from chaos.light.faults import FAULTS
+from chaos.light.losses import KINDS, LOSSES, RARE
 from chaos.world import draw
 
 pytestmark = pytest.mark.unit
@@ -16,10 +17,10 @@ def test_a_seed_can_be_replayed() -> None:
 
 
 def test_a_few_dozen_seeds_reach_every_world_and_every_fault() -> None:
-    drawn = [draw(seed, natives=True, kinds=KINDS) for seed in range(150)]
+    drawn = [draw(seed, natives=True, kinds=KINDS, rare=RARE) for seed in range(150)]
     worlds = [schedule.world for schedule in drawn]
 
-    assert {fault.kind for schedule in drawn for fault in schedule.faults} == set(FAULTS)
+    assert {fault.kind for schedule in drawn for fault in schedule.faults} == {*FAULTS, *LOSSES}
     assert {len(world.clusters) for world in worlds} == {1, 3}
     assert {world.reader for world in worlds} == {"native", "python"}
     assert {world.on_data_loss for world in worlds} == {"Fail", "Continue"}
