@@ -85,6 +85,8 @@ def source_options(pipeline: Mapping[str, Any], environment: Mapping[str, str]) 
     }
     if columns := pipeline.get("columns"):
         options["columns"] = ",".join(columns)
+    if owner := pipeline.get("acceptCheckpointOf"):
+        options["acceptCheckpointOf"] = owner
     if surplus := pipeline.get("maxRecordsPerReader"):
         options["maxRecordsPerReader"] = str(surplus)
     if patience := pipeline.get("executorPatience"):

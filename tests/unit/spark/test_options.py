@@ -103,6 +103,7 @@ def test_the_application_passes_on_how_to_read() -> None:
         columns=["value", "timestamp"],
         max_records_per_reader=1000,
         executor_patience="2m",
+        accept_checkpoint_of="shop/orders-old",
         alignment=Alignment(max_drift="5m", group="g"),
     )
 
@@ -111,6 +112,7 @@ def test_the_application_passes_on_how_to_read() -> None:
 
     assert (options.columns, options.max_records_per_reader) == (("value", "timestamp"), 1000)
     assert options.executor_patience == 120
+    assert options.accept_checkpoint_of == "shop/orders-old"
     assert options.alignment is not None
     assert (options.alignment.max_drift, options.alignment.idle_timeout) == (300_000, 30.0)
     assert options.alignment.group == "g"

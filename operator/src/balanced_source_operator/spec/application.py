@@ -5,6 +5,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field
 
+from balanced_source import names
 from balanced_source_operator.spec.base import (
     LINE,
     PROPERTY,
@@ -28,6 +29,9 @@ PROGRAM: Final = r"^[A-Za-z0-9/.][^\x00-\x20\x7f]*$"
 """Never begins with `-`: the Spark operator puts it into the command line of spark-submit."""
 
 CONF_KEY: Final = r"^spark[.][A-Za-z0-9][A-Za-z0-9._/$-]*$"
+
+CHECKPOINT_OWNER: Final = f"{names.LABEL[:-1]}/{names.OBJECT[1:]}"
+"""Namespace and name of a source, as its stream offsets name it."""
 
 ColumnName = Literal["key", "value", "topic", "partition", "offset", "timestamp", "timestampType", "headers", "cluster"]
 """A column of the rows."""
@@ -136,6 +140,10 @@ class Pipeline(Model):
 
     checkpoint_location: Annotated[str, Field(min_length=1, max_length=4096, pattern=LINE)]
     """Folder or URL of Spark's checkpoint. It holds the positions: keep it as long as the source."""
+
+    accept_checkpoint_of: Annotated[str, Field(pattern=CHECKPOINT_OWNER, max_length=317)] | None = None
+    """Namespace and name of another source, such as shop/orders-old, whose Spark checkpoint this source continues from,
+    for example after a rename. Absent: the query ends with an error when its checkpoint belongs to another source."""
 
     include_headers: bool = False
     """Whether rows have a column `headers`."""
