@@ -51,8 +51,8 @@ class Reason(enum.StrEnum):
     STATE_CORRUPT = (
         "StateCorrupt",
         ReasonKind.OPERATION,
-        "The stored state cannot be read. The running query is untouched.",
-        "Restore the ConfigMap, or delete it: the state is then rebuilt from what the readers report.",
+        "The enumerator state in the ConfigMap cannot be read. The running query is not affected.",
+        "Restore the ConfigMap from a backup, or delete it to rebuild the state from the driver's report.",
     )
     INVALID_SPEC = (
         "InvalidSpec",
@@ -303,13 +303,13 @@ class Reason(enum.StrEnum):
     CHECKPOINT_LOST = (
         "CheckpointLost",
         ReasonKind.SOURCE,
-        "The Spark checkpoint is empty although the source was read before.",
+        "The Spark checkpoint is empty although the source was read before. Some sinks skip new records after that.",
         "See [Spark checkpoints](../checkpoints.md).",
     )
     CHECKPOINT_OLDER = (
         "CheckpointOlder",
         ReasonKind.SOURCE,
-        "The Spark checkpoint is an older copy: records are delivered again.",
+        "The Spark checkpoint is an older copy. Records are delivered again, and some sinks skip new ones.",
         "See [Spark checkpoints](../checkpoints.md).",
     )
 
@@ -402,8 +402,15 @@ _SEVERITY: Final = {
 }
 _OF_OTHERS: Final = _SEVERITY[Reason.DISCOVERY_FAILED.value]
 
-DATA_LOSS_REASONS: Final = frozenset(reason.value for reason in Reason if reason.kind is ReasonKind.LOSS)
-"""Reasons of problems about records that are gone. Reading went on without them unless the problem is fatal."""
+CHECKPOINT_REASONS: Final = frozenset({Reason.CHECKPOINT_LOST.value, Reason.CHECKPOINT_OLDER.value})
+"""Reasons of problems about Spark checkpoints that were lost or are older copies.
+
+Records are delivered again in micro-batches with other numbers, and a sink that recognises micro-batches by their
+number may skip new records.
+"""
+
+DATA_LOSS_REASONS: Final = CHECKPOINT_REASONS | {r.value for r in Reason if r.kind is ReasonKind.LOSS}
+"""Reasons of problems after which the sink lacks records, or may lack some. Reading goes on unless one is fatal."""
 
 
 def severity(reason: str) -> int:

@@ -278,7 +278,8 @@ class StreamPlanner:
         if self._metrics is not None:
             self._metrics.note(seen, aligned_to=aligned.get("alignedTo"))
             self._metrics.note_brokers(self._admin.statistics())
-        lost = {"skippedOffsets": self._losses.total} if self._losses.total else {}
+        counts = {"skippedOffsets": self._losses.total, "uncountedOffsets": self._losses.uncounted}
+        lost = {name: count for name, count in counts.items() if count}
         metrics = {"skew": seen.skew, **aligned, **lost}
         self._runtime.note_progress(Progress(lag=seen.lag, metrics=metrics, alignment=self._said()))
 

@@ -70,7 +70,8 @@ def test_the_worst_comes_first_and_what_the_source_says_ranks_with_failed_discov
 
 
 def test_losses_are_known_as_such() -> None:
-    assert {"LogTruncated", "OffsetsSkipped", "TopicRecreated"} == DATA_LOSS_REASONS
+    gone = {"LogTruncated", "OffsetsSkipped", "TopicRecreated"}
+    assert {*gone, "CheckpointLost", "CheckpointOlder"} == DATA_LOSS_REASONS
 
 
 def test_the_page_is_generated() -> None:

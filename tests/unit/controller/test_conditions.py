@@ -11,6 +11,7 @@ from balanced_source.errors import RefusedDiscoveryError
 from balanced_source_operator.controller.application import ApplicationState, Decision
 from balanced_source_operator.controller.conditions import status_of
 from balanced_source_operator.controller.facts import Facts
+from balanced_source_operator.controller.problems import losses_of, problems_of
 from balanced_source_operator.spec import Status
 from support.builders import make_report
 
@@ -215,3 +216,25 @@ def test_the_lag_of_a_driver_that_has_fallen_silent_is_unknown() -> None:
 
     assert status.lag is None
     assert (status.readers, status.splits, status.epoch) == (2, 5, 3), "what it has adopted stays in Spark's checkpoint"
+
+
+@pytest.mark.parametrize("reason", ["CheckpointLost", "CheckpointOlder"])
+def test_a_checkpoint_that_is_not_what_it_was_degrades_and_may_have_lost_records(reason: str) -> None:
+    """A sink that recognises micro-batches by their number may skip new records; said once as an event."""
+    known = facts(state=reporting(Problem(reason=reason, message="the Spark checkpoint is empty")))
+
+    assert conditions(status_of(known))["Degraded"] == ("True", reason)
+    assert conditions(status_of(known))["DataLoss"] == ("True", reason)
+    assert [problem.reason for problem in problems_of(known)] == [reason]
+
+
+def test_skipped_offsets_that_nobody_could_count_are_not_shown_as_none() -> None:
+    report = make_report(epoch=3, parallelism=2, metrics={"skippedOffsets": 12, "uncountedOffsets": 30})
+    host = HostState(incarnation=1, phase=HostPhase.ACTIVE, report=report, addressed_epoch=2)
+
+    (loss,) = losses_of(facts(state=state(hosts={"0": host})))
+
+    assert loss.message == (
+        "12 offsets were deleted before they were read, and skipped (onDataLoss: Continue). Whether 30 more were "
+        "skipped is unknown until their brokers answer"
+    )

@@ -91,6 +91,9 @@ def test_state_that_cannot_be_trusted_stops_the_next_operator_and_not_the_query(
         edit(story, "enumerator", '{"kind": "EnumeratorState"')
         story.start_operator()
         await story.until(lambda: _says(story, "Degraded", "StateCorrupt"), "a condition says so")
+        message = next(c["message"] for c in story.status["conditions"] if c["type"] == "Degraded")
+        assert message.startswith("The enumerator state in ConfigMap orders-enumerator cannot be read: ")
+        assert "or delete it to rebuild the state from the driver's report" in message
         owners = dict(story.owners)
         story.broker.ends = dict.fromkeys(story.broker.ends, 9)
         story.driver.batch()

@@ -6,13 +6,13 @@ from balanced_source.api import Problem, discovery_problem
 from balanced_source.coordinator.phase import source_phase
 from balanced_source.errors import RefusedDiscoveryError
 from balanced_source.lifecycles import SourcePhase
-from balanced_source.reasons import DATA_LOSS_REASONS, Reason, severity
+from balanced_source.reasons import CHECKPOINT_REASONS, DATA_LOSS_REASONS, Reason, severity
 from balanced_source_operator.controller.facts import Facts
 
 
 def problems_of(facts: Facts) -> list[Problem]:
     """Return all problems, the worst first."""
-    return [*degradations_of(facts), *losses_of(facts)]
+    return list(dict.fromkeys([*degradations_of(facts), *losses_of(facts)]))
 
 
 def degradations_of(facts: Facts) -> list[Problem]:
@@ -20,7 +20,7 @@ def degradations_of(facts: Facts) -> list[Problem]:
     found = [
         *facts.problems,
         *discovery_problems(facts.discovery),
-        *(problem for problem in _reported(facts) if not _is_past_loss(problem)),
+        *(problem for problem in _reported(facts) if not _is_past(problem)),
     ]
     missing = missing_readers(facts)
     if facts.is_overdue and missing is not None:
@@ -32,13 +32,17 @@ def degradations_of(facts: Facts) -> list[Problem]:
 
 
 def losses_of(facts: Facts) -> list[Problem]:
-    """Return the problems about records that are gone, without which reading went on."""
-    lost = [problem for problem in _reported(facts) if _is_past_loss(problem)]
+    """Return the problems after which the sink lacks records, or may lack some, while reading goes on."""
+    lost = [problem for problem in _reported(facts) if problem.reason in DATA_LOSS_REASONS and not problem.is_fatal]
     reports = [host.report for host in facts.state.hosts.values()] if facts.state else []
-    skipped = sum(int(report.metrics.get("skippedOffsets", 0)) for report in reports if report is not None)
+    skipped, uncounted = (
+        sum(int(report.metrics.get(name, 0)) for report in reports if report is not None)
+        for name in ("skippedOffsets", "uncountedOffsets")
+    )
     if skipped:
         message = f"{skipped} offsets were deleted before they were read, and skipped (onDataLoss: Continue)"
-        lost.append(Problem(reason=Reason.OFFSETS_SKIPPED, message=message))
+        more = f". Whether {uncounted} more were skipped is unknown until their brokers answer" if uncounted else ""
+        lost.append(Problem(reason=Reason.OFFSETS_SKIPPED, message=message + more))
     return lost
 
 
@@ -50,9 +54,10 @@ def discovery_problems(errors: Mapping[str, Exception]) -> list[Problem]:
     ]
 
 
-def _is_past_loss(problem: Problem) -> bool:
-    """Whether records are gone and reading went on without them."""
-    return problem.reason in DATA_LOSS_REASONS and not problem.is_fatal
+def _is_past(problem: Problem) -> bool:
+    """Whether a loss is over, so that it degrades nothing any more. A checkpoint degrades until it has caught up."""
+    is_loss = problem.reason in DATA_LOSS_REASONS and not problem.is_fatal
+    return is_loss and problem.reason not in CHECKPOINT_REASONS
 
 
 def _reported(facts: Facts) -> list[Problem]:

@@ -110,8 +110,9 @@ class Coordination:
             restored = await self._restored(stored, desired) if stored else None
         except StateError as error:
             message = (
-                f"ConfigMap {self._state.name}: {error}. The running query is untouched. Restore it, or delete it: the "
-                "state is then made anew from what the readers report"
+                f"The enumerator state in ConfigMap {self._state.name} cannot be read: {error}. The running query is "
+                "not affected. Restore the ConfigMap from a backup, or delete it to rebuild the state from the "
+                "driver's report"
             )
             self._problems.raise_(Reason.STATE_CORRUPT, Problem(reason=Reason.STATE_CORRUPT, message=message))
             return None

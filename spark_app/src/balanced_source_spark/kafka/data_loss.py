@@ -37,17 +37,30 @@ Begins = Callable[[KafkaCluster, Collection[SplitId]], Mapping[SplitId, int]]
 """First offset of each partition that exists. Raises DiscoveryError."""
 
 
+_Ranges = dict[SplitId, tuple[int, int]]
+
+
 class LossCounter:
-    """Counts what is skipped, in the planning process. Never in the way of planning: what cannot be asked is 0."""
+    """Counts what is skipped, in the planning process. Never in the way of planning.
+
+    Ranges of partitions that do not answer are kept, and counted as soon as the partitions answer. The count is then an
+    upper bound: records that were deleted after they had been read count as skipped.
+    """
 
     def __init__(self, begins: Begins) -> None:
         self._begins = begins
         self._counter = SkipCounter()
+        self._uncounted: _Ranges = {}
 
     @property
     def total(self) -> int:
-        """Offsets skipped since this process started."""
+        """Offsets skipped since this process started, as far as that is known."""
         return self._counter.total
+
+    @property
+    def uncounted(self) -> int:
+        """Offsets that were planned and of which nobody knows whether they were skipped."""
+        return sum(end - start for start, end in self._uncounted.values())
 
     def add(self, offsets: int) -> None:
         """Count offsets that no micro-batch will ever have."""
@@ -57,25 +70,35 @@ class LossCounter:
         """A micro-batch is planned."""
         if settings.on_data_loss is OnDataLoss.FAIL:
             return
-        ranges = [piece for reader in plans for piece in reader.ranges]
-        for name in sorted({KafkaSplitId.of(piece.split_id).cluster for piece in ranges}):
-            mine = {
-                r.split_id: (int(r.start or 0), int(r.end or 0))
-                for r in ranges
-                if KafkaSplitId.of(r.split_id).cluster == name
-            }
-            try:
-                skipped = self._counter.note(mine, self._begins(settings.cluster(name), list(mine)))
-            except DiscoveryError as error:
-                log.warning("cannot count skipped offsets now", cluster=name, error=str(error))
-                continue
-            if skipped:
-                log.warning(
-                    "records were deleted before they were read, and are skipped",
-                    cluster=name,
-                    offsets=sum(gap.size for gap in skipped),
-                    gaps=listed(skipped),
-                )
+        ranges: _Ranges = {}
+        for piece in (piece for reader in plans for piece in reader.ranges):
+            _add(ranges, piece.split_id, int(piece.start or 0), int(piece.end or 0))
+        for name in sorted({KafkaSplitId.of(split_id).cluster for split_id in ranges}):
+            mine = {s: r for s, r in ranges.items() if KafkaSplitId.of(s).cluster == name}
+            self._count(settings.cluster(name), mine)
+
+    def _count(self, cluster: KafkaCluster, planned: _Ranges) -> None:
+        """Count what is skipped of one cluster, with what could not be counted before."""
+        for split_id, (start, end) in self._uncounted.items():
+            if KafkaSplitId.of(split_id).cluster == cluster.name:
+                _add(planned, split_id, start, end)
+        try:
+            begins, silent = self._begins(cluster, list(planned)), frozenset[SplitId]()
+        except DiscoveryError as error:
+            log.warning("cannot count skipped offsets now", cluster=cluster.name, error=str(error))
+            begins = error.answers
+            silent = frozenset(planned.keys() - begins.keys())
+        self._uncounted = {
+            **{s: r for s, r in self._uncounted.items() if s not in planned},
+            **{s: planned[s] for s in silent},
+        }
+        if skipped := self._counter.note({s: r for s, r in planned.items() if s not in silent}, begins):
+            log.warning(
+                "records were deleted before they were read, and are skipped",
+                cluster=cluster.name,
+                offsets=sum(gap.size for gap in skipped),
+                gaps=listed(skipped),
+            )
 
 
 class LossProblems:
@@ -127,6 +150,12 @@ class LossProblems:
         self._reported[key] = policy
         if policy is OnDataLoss.CONTINUE and kind == "recreated":
             self._losses.add(sum(gap.size for gap in gaps))
+
+
+def _add(ranges: _Ranges, split_id: SplitId, start: int, end: int) -> None:
+    """Widen the range of a split so that it contains another one."""
+    first, last = ranges.get(split_id, (start, end))
+    ranges[split_id] = min(first, start), max(last, end)
 
 
 def _by_topic(kind: str, split_ids: Iterable[SplitId]) -> dict[tuple[str, str, str], list[SplitId]]:

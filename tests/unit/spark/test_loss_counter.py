@@ -1,0 +1,67 @@
+"""Offsets that retention took first are counted, also when the broker could not be asked at once."""
+
+from collections.abc import Collection, Mapping
+
+from balanced_source.api import SplitId
+from balanced_source.connectors.kafka import KafkaCluster, KafkaReaderSettings, OnDataLoss
+from balanced_source.errors import DiscoveryError
+from balanced_source.host import ReaderPlan, SplitRange
+from balanced_source_spark.kafka.data_loss import LossCounter
+
+ONE, TWO = ("c", "t", 0), ("c", "t", 1)
+SETTINGS = KafkaReaderSettings(
+    clusters={"c": KafkaCluster(name="c", bootstrap_servers="b:9092")}, on_data_loss=OnDataLoss.CONTINUE
+)
+
+
+class Cluster:
+    """Answers for the partitions that are not silent."""
+
+    def __init__(self) -> None:
+        self.begins: dict[SplitId, int] = {ONE: 0, TWO: 0}
+        self.silent: set[SplitId] = set()
+        self.losses = LossCounter(self.ask)
+
+    def ask(self, _: KafkaCluster, split_ids: Collection[SplitId]) -> Mapping[SplitId, int]:
+        answers = {s: self.begins[s] for s in split_ids if s not in self.silent}
+        if self.silent.intersection(split_ids):
+            raise DiscoveryError("no answer", scope="c", answers=answers)
+        return answers
+
+    def plan(self, *ranges: tuple[SplitId, int, int]) -> tuple[int, int]:
+        """Plan a micro-batch; returns what is counted, and what is not known."""
+        pieces = tuple(SplitRange(split_id=s, start=start, end=end, identity=None) for s, start, end in ranges)
+        self.losses.note([ReaderPlan(subtask_id=0, ranges=pieces)], SETTINGS)
+        return self.losses.total, self.losses.uncounted
+
+
+def test_what_is_gone_is_counted_once() -> None:
+    cluster = Cluster()
+    cluster.begins[ONE] = 4
+
+    assert cluster.plan((ONE, 0, 10), (TWO, 0, 5)) == (4, 0)
+    assert cluster.plan((ONE, 0, 10), (TWO, 0, 5)) == (4, 0)
+
+
+def test_a_range_that_is_cut_into_pieces_is_counted_as_a_whole() -> None:
+    cluster = Cluster()
+    cluster.begins[ONE] = 7
+
+    assert cluster.plan((ONE, 0, 5), (ONE, 5, 10)) == (7, 0)
+
+
+def test_what_cannot_be_asked_is_unknown_until_it_can() -> None:
+    cluster = Cluster()
+    cluster.silent, cluster.begins[ONE] = {ONE}, 4
+    assert cluster.plan((ONE, 0, 10)) == (0, 10)
+    assert cluster.plan((ONE, 10, 15)) == (0, 15)
+    cluster.silent.clear()
+
+    assert cluster.plan((TWO, 0, 5)) == (4, 0), "the next micro-batch on the cluster asks again"
+
+
+def test_partitions_that_answer_are_counted_beside_one_that_does_not() -> None:
+    cluster = Cluster()
+    cluster.silent, cluster.begins[TWO] = {ONE}, 2
+
+    assert cluster.plan((ONE, 0, 10), (TWO, 0, 5)) == (2, 10)
