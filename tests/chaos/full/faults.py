@@ -160,9 +160,12 @@ def recreate_topic(stack: Stack, dice: random.Random) -> None:
 
 def elect_uncleanly(stack: Stack, dice: random.Random) -> None:
     """A replica that has missed records becomes the leader: the log is truncated, and grows again."""
-    source = dice.choice([source for source in stack.streams if source.plan.on_data_loss == "Continue"])
+    accepting = [source for source in stack.streams if source.plan.on_data_loss == "Continue"]
+    if not accepting or len(stack.brokers.nodes("main")) < 3:
+        return
+    source = dice.choice(accepting)
     load = source.loads["main"]
-    if not load.topics or len(stack.brokers.nodes("main")) < 3:
+    if not load.topics:
         return
     topic = dice.choice(sorted(load.topics))
     with stack.brokers.exclusive("main", stack.tend) as is_free:

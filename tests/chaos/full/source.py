@@ -18,7 +18,7 @@ PYTHON_IMAGE: Final = spark_image_name(SPARK[0])
 NATIVE_IMAGE: Final = f"{PYTHON_IMAGE}-native"
 """The same with the native reader, which the option `reader: auto` takes when it is there."""
 _RETAINED: Final = "1000000"
-_QUICK_JVM: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-BytecodeVerificationRemote"
+_QUICK_JVM: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """Most of a schedule is JVMs that start: they gain nothing from a second compiler."""
 
 

@@ -15,17 +15,24 @@ _ELECTION: Final = 40.0
 
 
 def delete_unread_topic(scene: Scene, dice: random.Random) -> None:
-    """A topic is deleted while records in it are unread, and created again."""
+    """A topic is deleted while records in it are unread, and created again.
+
+    Not before the query has begun to read all its partitions: nobody can name what the product never saw.
+    """
     name = dice.choice(scene.stage.world.clusters)
     load = scene.loads[name]
     if scene.stage.world.is_bounded or not load.topics:
         return
     topic, count = dice.choice(sorted(load.topics)), dice.randint(1, 4)
     admin = scene.brokers[name].admin
+    before = load.topics[topic]
     with load.without(topic), scene.steady(name):
-        scene.dump(name, topic)
-        admin.delete_topic(topic)
-        admin.create_topic(topic, partitions=count)
+        if len(scene.begun(name, topic)) < before:
+            count = before
+        else:
+            scene.dump(name, topic)
+            admin.delete_topic(topic)
+            admin.create_topic(topic, partitions=count)
     load.set_partitions(topic, count)
 
 
