@@ -1,8 +1,12 @@
 """What is explored: small closures in every test run, large ones and random lives in `make proof`."""
 
+from dataclasses import replace
 from typing import Final
 
 from proof.values import Budget, Setting
+
+_TWO: Final = (("c", "d"), ("c",))
+_RETENTION: Final = 1e9
 
 LARGE: Final = (
     Setting(
@@ -23,7 +27,7 @@ LARGE: Final = (
     Setting(name="two hosts, crash", hosts=("0", "1"), parallelism=2, records=1, budget=Budget(crashes=1)),
     Setting(name="two hosts, rescale", hosts=("0", "1"), parallelisms=(1, 2), records=1, budget=Budget(rescales=1)),
     Setting(name="growth", records=1, parallelisms=(1, 2), budget=Budget(rescales=1, crashes=1, growths=1)),
-    Setting(name="blind, then back", records=1, budget=Budget(blind=2, crashes=1), retention=1e9),
+    Setting(name="blind, then back", records=1, budget=Budget(blind=2, crashes=1), retention=_RETENTION),
     Setting(name="zombie and old news", records=1, splits=1, budget=Budget(zombies=1, rescales=1, old_news=1)),
     Setting(name="lost checkpoint", parallelisms=(1, 2), budget=Budget(rescales=2, wipes=1)),
     Setting(name="growth and crash", budget=Budget(growths=1, crashes=1), records=1),
@@ -34,6 +38,13 @@ LARGE: Final = (
     Setting(name="executors are awaited", has_executors=True, records=1, budget=Budget(rescales=1, crashes=1)),
     Setting(name="rescale and crash", budget=Budget(rescales=1, crashes=1), records=1, parallelisms=(1, 2)),
     Setting(name="drivers first", budget=Budget(crashes=1), records=1, are_drivers_early=True),
+    Setting(
+        name="a cluster goes and returns",
+        budget=Budget(edits=2),
+        records=1,
+        variants=_TWO,
+        retention=_RETENTION,
+    ),
     Setting(name="lost state", budget=Budget(amnesia=1, crashes=1), parallelism=2),
 )
 """Largest first: they run side by side."""
@@ -54,73 +65,75 @@ SMALL: Final = (
 )
 """Together a few seconds."""
 
-_TWO: Final = (("c", "d"), ("c",))
-_RETENTION: Final = 1e9
+_LIFE: Final = Setting(name="", splits=3, records=2, retention=_RETENTION)
+_HOSTS: Final = ("0", "1")
 
 LIVES: Final = (
-    Setting(
+    replace(
+        _LIFE,
         name="one host",
         splits=4,
         records=3,
-        retention=_RETENTION,
         has_executors=True,
         budget=Budget(rescales=4, crashes=5, zombies=1, growths=1, shrinks=1, blind=2, faults=3, old_news=3),
     ),
-    Setting(
+    replace(
+        _LIFE,
         name="two hosts",
-        splits=3,
-        hosts=("0", "1"),
-        records=2,
-        retention=_RETENTION,
+        hosts=_HOSTS,
         budget=Budget(rescales=4, crashes=5, growths=1, blind=2, faults=3, old_news=3),
     ),
-    Setting(
+    replace(
+        _LIFE,
         name="clusters that come and go",
         splits=4,
-        records=2,
-        retention=_RETENTION,
         variants=_TWO,
         budget=Budget(rescales=2, crashes=3, growths=1, edits=4, faults=2),
     ),
-    Setting(
+    replace(
+        _LIFE,
         name="two operators",
-        splits=3,
-        records=2,
-        retention=_RETENTION,
         variants=_TWO,
         budget=Budget(rescales=4, crashes=2, growths=1, edits=1, old_news=3, rivals=3),
     ),
-    Setting(
-        name="restored state",
-        splits=4,
-        records=2,
-        retention=_RETENTION,
-        budget=Budget(rescales=4, crashes=3, growths=1, restores=2),
-    ),
-    Setting(
+    replace(_LIFE, name="restored state", splits=4, budget=Budget(rescales=4, crashes=3, growths=1, restores=2)),
+    replace(
+        _LIFE,
         name="clusters and lost state",
         splits=2,
-        records=2,
-        retention=_RETENTION,
         variants=_TWO,
         budget=Budget(crashes=1, edits=2, amnesia=1),
     ),
-    Setting(
+    replace(
+        _LIFE,
+        name="two hosts and lost state, only what is new",
+        hosts=_HOSTS,
+        begins_latest=True,
+        budget=Budget(rescales=4, crashes=5, growths=1, amnesia=1, faults=1, old_news=3),
+    ),
+    replace(
+        _LIFE,
         name="bounded",
         splits=4,
-        records=2,
         is_bounded=True,
         is_periodic=False,
         has_executors=True,
-        retention=_RETENTION,
         budget=Budget(rescales=3, crashes=5, faults=2, old_news=2, zombies=1),
     ),
-    Setting(
-        name="recreated topics",
-        splits=3,
-        records=2,
-        retention=_RETENTION,
-        budget=Budget(rescales=3, crashes=3, growths=1, recreations=2),
+    replace(_LIFE, name="recreated topics", budget=Budget(rescales=3, crashes=3, growths=1, recreations=2)),
+    replace(
+        _LIFE,
+        name="recreated topics, read anew",
+        splits=4,
+        may_lose=True,
+        budget=Budget(rescales=4, crashes=4, growths=1, recreations=2, blind=2, faults=2, old_news=2),
+    ),
+    replace(
+        _LIFE,
+        name="two hosts and recreated topics, read anew",
+        hosts=_HOSTS,
+        may_lose=True,
+        budget=Budget(rescales=4, crashes=4, growths=1, recreations=2),
     ),
 )
 """What random lives are about; larger than what can be visited whole."""

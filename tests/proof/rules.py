@@ -133,7 +133,7 @@ def _may_hold(state: CoordinatorState[Any], name: str) -> bool:
 
 
 def _check_moves(before: Operator, event: Event, after: Operator) -> None:
-    old, new = _claims(before), after.coordinator.state
+    old, new = {**_claims(before), **_first_words(before, after)}, after.coordinator.state
     was_due = before.enumerator.state.rebalance_due
     is_due = after.enumerator.state.rebalance_due
     may_move = was_due or isinstance(event, ParallelismChanged) or _has_recovered(before, after)
@@ -154,6 +154,17 @@ def _check_moves(before: Operator, event: Event, after: Operator) -> None:
 def _claims(operator: Operator) -> Owners:
     """Who has each split, or had it last and gets it back if possible."""
     return {**operator.enumerator.state.preferred, **operator.coordinator.state.owners}
+
+
+def _first_words(before: Operator, after: Operator) -> Owners:
+    """What hosts hold that nobody knew: owners that were decided without them (the state was lost) are a guess."""
+    new = after.coordinator.state
+    words = [
+        host.report.owners
+        for name, host in new.hosts.items()
+        if host.report is not None and host.known_from and not before.coordinator.state.hosts[name].known_from
+    ]
+    return {s: o for owners in words for s, o in owners.items() if o < new.parallelism}
 
 
 def _check_growth(before: Operator, after: Operator) -> None:

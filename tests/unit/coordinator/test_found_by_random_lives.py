@@ -162,3 +162,38 @@ def test_what_an_idle_host_holds_counts_when_the_state_is_lost_and_found_anew() 
     assert {s: stage.positions()[s] for s in held} == dict.fromkeys(held, 13)
     delivered = stage.drivers["0"].delivered.keys()
     assert {o for s, o in delivered if s in held} == set(range(10, 13))
+
+
+@pytest.mark.parametrize("hosts", [1, 2])
+def test_a_host_that_registers_does_not_bring_a_former_topic_back(hosts: int) -> None:
+    """The host fails before it lets go of a recreated topic. What it reports of that topic moves no other split."""
+    stage = Stage(readers=2, hosts=hosts, source=source(EARLIEST)).topic("t", 2, end=10).topic("u", 3, end=10)
+    stage.broker.topic_ids["c", "t"] = "first"
+    stage.running().adopts()
+    before = {s: o for s, o in stage.owners.items() if s not in T}
+    recreate(stage, end=4)
+    stage.looks_again()
+    assert stage.state.revoking.keys() == set(T)
+
+    for host in range(hosts):
+        stage.fails(host)
+    stage.all_register()
+    assert stage.owners == before
+
+    stage.looks_again().adopts().adopts()
+    assert {s: stage.positions()[s] for s in T} == dict.fromkeys(T, 4)
+
+
+@pytest.mark.parametrize("hosts", [1, 2])
+def test_splits_stay_with_their_readers_when_the_state_is_lost(hosts: int) -> None:
+    """The rebuilt state assigns splits before it hears of the hosts. That is a guess, and what hosts hold beats it."""
+    stage = Stage(readers=3, hosts=hosts).topic("t", 4, end=10).running().rescales(2).adopts().adopts()
+    before = stage.owners
+    stage.state_lost()
+    stage.operator.parallelism = 2
+
+    stage.operator_starts().discovers()
+    assert stage.owners != before, "the guess is another one, or this shows nothing"
+    stage.adopts().discovers().adopts()
+
+    assert stage.owners == before

@@ -87,6 +87,8 @@ def recover(state: CoordinatorState[SplitT], source: Source[SplitT, StateT]) -> 
     known = _reported_ids(reports)
     # A host that starts anew holds nothing until it is assigned something: its revocations are done.
     state, released = let_go(state, reports)
+    if len(reports) == len(state.hosts):
+        state = _with_first_words(state, reports)
     state = _apply_positions(state, source, reports, known)
     back = _uncovered(state, reports)
     gone = {split.split_id for splits in back.values() for split in splits}
@@ -126,6 +128,18 @@ def _furthest(reports: Mapping[str, HostReport], split: SplitT, *, is_guess: boo
     if position is None or not is_guess:
         position = newest(position, split.position)
     return position
+
+
+def _with_first_words(state: CoordinatorState[SplitT], reports: Mapping[str, HostReport]) -> CoordinatorState[SplitT]:
+    """Returns the state with splits at the readers that hold them, where their host was not known when they were given.
+
+    Which reader of the host that was is a guess (the state was lost), and splits would move without need.
+    """
+    held: dict[SplitId, int] = {}
+    for name, report in reports.items():
+        mine = state.subtasks_of(name) if not state.hosts[name].known_from else ()
+        held |= {s: o for s, o in report.owners.items() if o in mine and state.owners.get(s) in mine}
+    return replace(state, owners={**state.owners, **held}) if held else state
 
 
 def _apply_positions(

@@ -7,7 +7,6 @@ from typing import Any, Final, Generic, Self
 from balanced_source import assigners
 from balanced_source.api import (
     IDENTITY,
-    BoundedSplit,
     CallFailure,
     RebalanceCause,
     RebalanceMode,
@@ -29,6 +28,8 @@ from balanced_source.connectors.discovery.values import (
     Life,
     Retained,
     SplitT,
+    is_read,
+    some,
 )
 from balanced_source.errors import RefusedDiscoveryError
 from balanced_source.lifecycles import SPLIT, SplitEvent, SplitPhase
@@ -64,8 +65,7 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
         self._agree_with_source()
         for scope in self.source.scopes():
             self._ask(scope, delay=0.0)
-        if self.state.retained:
-            self._set_retention_alarm()
+        self._set_retention_alarm()
 
     def snapshot_state(self) -> DiscoveryState[SplitT]:
         return self.state
@@ -96,13 +96,20 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
     def add_readers(self, subtask_ids: Sequence[int]) -> None:
         registered = self.context.registered_readers()
         readers = [registered[subtask_id] for subtask_id in subtask_ids]
+        waiting, listed = self.state.unassigned.keys(), self.life.in_flight | self.life.doubtful
         self._void_look_ups(scopes_held(readers, self.source))
         owned, until = self.context.current_assignments(), self._retained_until()
         self.state, unwanted = take_reported(self.state, readers, owned, self.source, until=until)
         self.context.forget_splits(unwanted)
-        if self.state.retained:
-            self._set_retention_alarm()
+        self._confirm((self.state.unassigned.keys() - waiting) & listed)
+        self._set_retention_alarm()
         self._assign()
+
+    def _confirm(self, reported: Collection[SplitId]) -> None:
+        """Look again before reported splits are assigned: what was listed under their ids may be others by now."""
+        self.life = replace(self.life, unconfirmed=self.life.unconfirmed.union(reported))
+        for scope in sorted({self.source.scope_of(s) for s in reported}):
+            self._ask(scope, delay=0.0)
 
     def handle_history(self, guessed: Collection[SplitId]) -> None:
         """Readers know better: what they hold counts, and what is newer than that begins at its beginning."""
@@ -128,7 +135,7 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
             self.state,
             unassigned={**self.state.unassigned, **wanted},
             preferred={**self.state.preferred, **dict.fromkeys(wanted, subtask_id)},
-            finished=self.state.finished.difference(s.split_id for s in splits if not _is_read(s)),
+            finished=self.state.finished.difference(s.split_id for s in splits if not is_read(s)),
         )
 
     def _dismiss(self, splits: Mapping[SplitId, SplitT], subtask_id: int) -> None:
@@ -141,7 +148,7 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
         else:
             self.context.forget_splits(splits)
         names = sorted(splits)
-        text = f"{len(names)} splits of reader {subtask_id} are not subscribed: {_some(names)}"
+        text = f"{len(names)} splits of reader {subtask_id} are not subscribed: {some(names)}"
         self.context.report(Reason.SPLITS_DROPPED, text)
 
     def rebalance(self, cause: RebalanceCause) -> None:
@@ -238,6 +245,7 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
         scope = call.scope
         if self.life.rounds.get(scope) != call.round or scope not in self.source.scopes():
             return
+        self.life = self.life.confirmed(scope, self.source.scope_of)
         if isinstance(result, CallFailure):
             self._scope_failed(scope, result.error)
         else:
@@ -266,11 +274,10 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
             self.state = replace(self.state, retained={s: e for s, e in self.state.retained.items() if s not in over})
             self.context.forget_splits(over)
             self.context.report(
-                Reason.RETENTION_ENDED, f"positions of {len(over)} removed splits dropped: {_some(over)}"
+                Reason.RETENTION_ENDED, f"positions of {len(over)} removed splits dropped: {some(over)}"
             )
             self._keep_scopes(frozenset(self.source.scopes()))
-        if self.state.retained:
-            self._set_retention_alarm()
+        self._set_retention_alarm()
 
     def _ask(self, scope: str, *, delay: float) -> None:
         number = self.life.rounds.get(scope, 0) + 1
@@ -303,10 +310,11 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
         unread = ". ".join(self._unread(replaced, exists=True))
         if self.source.may_lose:
             self._report_gone(replaced, exists=True)
+            self.life = replace(self.life, doubtful=self.life.doubtful | replaced)
             self._remove(replaced, "created anew, and read from their beginning as soon as readers let go", forget=True)
             return result.split_ids
         problem = RefusedDiscoveryError(
-            f"{len(replaced)} splits were deleted and created anew, and are not read: {_some(sorted(replaced))}. What "
+            f"{len(replaced)} splits were deleted and created anew, and are not read: {some(sorted(replaced))}. What "
             f"was not read of the former ones is lost: set onDataLoss to Continue to read the new ones. {unread}",
             scope=scope,
             reason=Reason.SPLITS_RECREATED,
@@ -343,12 +351,11 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
             moved = frozenset(s for s in moved if s not in ids) if ids else moved
         returning = {s: state.retained[s].split for s in moved & state.retained.keys()}
         leaving = {s for s in moved - returning.keys() if self.context.is_revoking(s)}
-        others = self.life.incomplete - {scope}
-        self.life = replace(self.life, incomplete=others | {scope} if leaving else others)
+        self.life = self.life.awaits(scope, leaving)
         if returning:
             rest = {s: e for s, e in state.retained.items() if s not in returning}
             self.state = replace(state, retained=rest, unassigned={**state.unassigned, **returning})
-            self.context.report(Reason.SPLITS_RETURNED, f"{len(returning)} splits go on: {_some(sorted(returning))}")
+            self.context.report(Reason.SPLITS_RETURNED, f"{len(returning)} splits go on: {some(sorted(returning))}")
         if fresh := tuple(sorted(moved - returning.keys() - leaving)):
             self._look_up(scope, fresh)
         self._mark_discovered(scope)
@@ -381,7 +388,7 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
 
     def _assign(self) -> None:
         """Give owners to all that may have one, then tell readers if that was all."""
-        may_move = self.state.rebalance_due and self.life.answered.issuperset(self.source.scopes())
+        may_move = self.state.rebalance_due and self.life.is_sure(self.source.scopes())
         pending = [s for s in self.state.unassigned if self._is_confirmed(s)]
         if pending or may_move:
             self._place(pending, may_move=may_move)
@@ -390,8 +397,8 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
                 self.context.signal_no_more_splits(subtask)
 
     def _is_confirmed(self, split_id: SplitId) -> bool:
-        """Nothing is assigned before its scope was asked in this process, nor while it seems to be gone."""
-        return split_id not in self.life.missing and self.source.scope_of(split_id) in self.life.answered
+        """Nothing is assigned before its scope was asked in this process, nor while it seems to be gone or replaced."""
+        return not self.life.doubts(split_id) and self.source.scope_of(split_id) in self.life.answered
 
     def _place(self, pending: Collection[SplitId], *, may_move: bool) -> None:
         state, n = self.state, self.context.current_parallelism()
@@ -455,7 +462,7 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
             finished=self.state.finished - gone,
             retained={**{s: e for s, e in self.state.retained.items() if s not in gone}, **retained},
         )
-        self.context.report(Reason.SPLITS_REMOVED, f"{len(gone)} splits {why}: {_some(sorted(gone))}")
+        self.context.report(Reason.SPLITS_REMOVED, f"{len(gone)} splits {why}: {some(sorted(gone))}")
         if retained:
             self._set_retention_alarm()
 
@@ -476,6 +483,8 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
         return self.context.now() + self.source.retention
 
     def _set_retention_alarm(self) -> None:
+        if not self.state.retained:
+            return
         first = min(entry.until for entry in self.state.retained.values())
         delay = max(0.0, first - self.context.now())
         self.context.call_async(Alarm(), self.handle_alarm, initial_delay=delay)
@@ -489,12 +498,3 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
             and life.answered.issuperset(self.source.scopes())
             and not (life.in_flight or life.missing or life.failures or state.unassigned.keys() - state.finished)
         )
-
-
-def _is_read(split: Any) -> bool:
-    """Returns whether a split has been read to its end: also without an owner it is finished."""
-    return isinstance(split, BoundedSplit) and split.is_finished
-
-
-def _some(split_ids: Sequence[SplitId], limit: int = 3) -> str:
-    return ", ".join(["/".join(map(str, s)) for s in split_ids[:limit]] + ["…"] * (len(split_ids) > limit))

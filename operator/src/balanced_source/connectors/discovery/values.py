@@ -1,10 +1,10 @@
 """What an enumerator that discovers its splits asks, gets, and remembers."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Generic, Self, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
-from balanced_source.api import AsyncCall, RebalanceCause, SourceSplit, SplitId
+from balanced_source.api import AsyncCall, BoundedSplit, RebalanceCause, SourceSplit, SplitId
 from balanced_source.assigners import AssignerIdentity, DriftWatch
 from balanced_source.errors import DiscoveryError
 
@@ -59,6 +59,8 @@ class Life:
         in_flight: the splits of these look-ups.
         incomplete: scopes with a listed split that has no start position and is not looked up now: its look-up failed,
             or a reader has to let go of it first. Their first discovery is not complete.
+        doubtful: splits that were listed while a reader held a former split of the same id.
+        unconfirmed: splits known from reports alone that a listing contradicts: they wait for another discovery.
         missing: split → successive discoveries that did not list it.
         failures: scope → successive failures.
         problems: scope → what keeps it from being read.
@@ -71,6 +73,8 @@ class Life:
     look_ups: tuple["Initialize", ...] = ()
     in_flight: frozenset[SplitId] = frozenset()
     incomplete: frozenset[str] = frozenset()
+    doubtful: frozenset[SplitId] = frozenset()
+    unconfirmed: frozenset[SplitId] = frozenset()
     missing: Mapping[SplitId, int] = field(default_factory=dict)
     failures: Mapping[str, int] = field(default_factory=dict)
     problems: Mapping[str, Exception] = field(default_factory=dict)
@@ -114,6 +118,24 @@ class Life:
         """The answers to what is looked up in these scopes do not count any more."""
         return self._with_look_ups(call for call in self.look_ups if call.scope not in scopes)
 
+    def awaits(self, scope: str, leaving: Collection[SplitId]) -> Self:
+        """Splits of the scope were listed that readers have to let go of first; none if `leaving` is empty."""
+        others = self.incomplete - {scope}
+        incomplete = others | {scope} if leaving else others
+        return replace(self, incomplete=incomplete, doubtful=self.doubtful.union(leaving))
+
+    def confirmed(self, scope: str, scope_of: Callable[[SplitId], str]) -> Self:
+        """Another discovery has answered for splits that waited for it."""
+        return replace(self, unconfirmed=frozenset(s for s in self.unconfirmed if scope_of(s) != scope))
+
+    def doubts(self, split_id: SplitId) -> bool:
+        """Whether a split seems to be gone, or may be another one by now."""
+        return split_id in self.missing or split_id in self.unconfirmed
+
+    def is_sure(self, scopes: Collection[str]) -> bool:
+        """Whether all scopes have answered, and nothing waits for another answer."""
+        return self.answered.issuperset(scopes) and not self.unconfirmed
+
     def is_settled(self, scope: str) -> bool:
         """Whether all splits of the scope that were listed have a start position."""
         return scope not in self.incomplete and all(call.scope != scope for call in self.look_ups)
@@ -124,6 +146,8 @@ class Life:
         return replace(
             kept,
             incomplete=self.incomplete & scopes,
+            doubtful=frozenset(s for s in self.doubtful if scope_of(s) in scopes),
+            unconfirmed=frozenset(s for s in self.unconfirmed if scope_of(s) in scopes),
             missing={s: n for s, n in self.missing.items() if scope_of(s) in scopes},
             answered=self.answered & scopes,
             failures={s: n for s, n in self.failures.items() if s in scopes},
@@ -169,3 +193,13 @@ class Discovered:
     split_ids: frozenset[SplitId]
     identities: Mapping[SplitId, str] = field(default_factory=dict)
     problem: DiscoveryError | None = None
+
+
+def is_read(split: Any) -> bool:
+    """Returns whether a split has been read to its end: also without an owner it is finished."""
+    return isinstance(split, BoundedSplit) and split.is_finished
+
+
+def some(split_ids: Sequence[SplitId], limit: int = 3) -> str:
+    """Returns the first `limit` ids for people, with a mark if there are more."""
+    return ", ".join(["/".join(map(str, s)) for s in split_ids[:limit]] + ["…"] * (len(split_ids) > limit))
