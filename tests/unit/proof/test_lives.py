@@ -9,7 +9,7 @@ from proof.values import Setting
 
 pytestmark = pytest.mark.unit
 
-EACH = 20
+EACH = 10
 
 
 @pytest.mark.parametrize("setting", LIVES, ids=lambda setting: setting.name)
