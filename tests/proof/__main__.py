@@ -27,6 +27,9 @@ CLOSURES: Final = (*LARGE, *SMALL)
 MUTANT_LIMIT: Final = 200_000
 """States after which a mutant counts as survivor."""
 
+CLOSURE_LIMIT: Final = 1_000_000
+"""States after which a closure is cut: it has then visited everything up to some depth, and says so."""
+
 CHUNK: Final = 50
 """Lives that one process lives in a row."""
 
@@ -47,7 +50,7 @@ app = typer.Typer(add_completion=False)
 
 def explore(number: int, told: "Queue[Report | None]") -> Report:
     """One closure; it runs in a process of its own."""
-    return Explorer(CLOSURES[number], told.put).run()
+    return Explorer(CLOSURES[number], told.put, limit=CLOSURE_LIMIT).run()
 
 
 def hunt(number: int) -> Report:
@@ -181,6 +184,7 @@ def _row(kind: str, report: Report, name: str) -> None:
         "states": report.states,
         "transitions": report.transitions,
         "depth": report.depth,
+        "is_cut": report.is_cut,
         "turns": report.turns,
         "ends": report.ends,
         "seconds": round(report.seconds, 1),

@@ -30,6 +30,7 @@ class Report:
         ends: states in which nothing can happen without a disturbance.
         turns: distinct turns of the operator that were computed.
         seconds: processor time that it took.
+        is_cut: whether the search ended at its limit; then all states closer than `depth` were looked at.
         problem: the rule that was broken first; None if all hold.
         trace: what happened until then, shortest.
         kinds: the disturbances among it.
@@ -43,6 +44,7 @@ class Report:
     ends: int = 0
     turns: int = 0
     seconds: float = 0.0
+    is_cut: bool = False
     problem: str | None = None
     trace: list[Label] = field(default_factory=list)
     kinds: list[str] = field(default_factory=list)
@@ -73,6 +75,7 @@ class Explorer:
         self._by = array("l")
         self._edges = array("l")  # free steps, grouped by the state that they start from
         self._first_edge = array("l", [0])
+        self._began = 0.0
 
     def run(self) -> Report:
         """Visit everything, or stop at the first broken rule."""
@@ -80,22 +83,20 @@ class Explorer:
             return self._run()
 
     def _run(self) -> Report:
-        began = time.process_time()
+        self._began = time.process_time()
         self._visit(self.model.first(), -1, (("nothing runs",), ""))
         self._search()
-        if self.report.problem is None and not self._is_cut:
+        if self.report.problem is None and not self.report.is_cut:
             self._check_runs_end()
-        self.report.seconds = time.process_time() - began
         self._tell()
         return self.report
 
-    @property
-    def _is_cut(self) -> bool:
-        return self._limit is not None and len(self._worlds) >= self._limit
-
     def _search(self) -> None:
         number, level_ends = 0, 1
-        while number < len(self._worlds) and self.report.problem is None and not self._is_cut:
+        while number < len(self._worlds) and self.report.problem is None:
+            if self._limit is not None and len(self._worlds) >= self._limit:
+                self.report.is_cut = True
+                return
             if number == level_ends:
                 self.report.depth, level_ends = self.report.depth + 1, len(self._worlds)
             self._expand(number)
@@ -160,6 +161,7 @@ class Explorer:
 
     def _tell(self, number: int = 0) -> None:
         self.report.states = len(self._worlds)
+        self.report.seconds = time.process_time() - self._began
         self.report.frontier = len(self._worlds) - number if number else 0
         self.report.turns = self.model.operators.computed
         self._progress(self.report)

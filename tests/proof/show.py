@@ -73,7 +73,13 @@ class Show:
         ):
             table.add_column(column, justify="left" if column in ("closure", "what may happen") else "right")
         for r in reports:
-            counts = f"{r.states:,}", f"{r.transitions:,}", str(r.depth), f"{r.turns:,}", f"{r.seconds:.0f}"
+            counts = (
+                f"{r.states:,}",
+                f"{r.transitions:,}",
+                f"{'cut at ' if r.is_cut else ''}{r.depth}",
+                f"{r.turns:,}",
+                f"{r.seconds:.0f}",
+            )
             table.add_row(r.setting.name, budget_of(r.setting.budget), size_of(r.setting), *counts)
         self.console.print(table)
 
