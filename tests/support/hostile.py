@@ -106,6 +106,7 @@ FULL: Final[dict[str, Any]] = {
             "columns": ["value"],
             "executorPatience": "30s",
             "alignment": {"maxDrift": "1m", "idleTimeout": "30s", "group": "g"},
+            "acceptCheckpointOf": "jobs/orders",
         },
         "driver": {"memory": "1g"},
         "executor": {"memory": "1g"},

@@ -24,6 +24,7 @@ from support.builders import identity
 from support.hostile import FROM_CONFIG_MAP, FULL, HOSTILE, KEY, Path, dotted, model_strings, replaced, strings
 
 DATA = {
+    "application.pipeline.acceptCheckpointOf": "namespace and name, compared with the ones in the offset log",
     "source.kafka.clusters.properties": "a value of librdkafka, which never reads it as a path of the operator",
     "source.kafka.clusters.startingOffsets.group": "sent to brokers in Kafka's protocol",
     "source.kafka.startingOffsets.group": "sent to brokers in Kafka's protocol",
