@@ -61,6 +61,7 @@ class Broker:
     begins: dict[SplitId, int] = field(default_factory=dict)
     down: set[str] = field(default_factory=set)
     topic_ids: dict[tuple[str, str], str] = field(default_factory=dict)
+    refused: set[SplitId] = field(default_factory=set)
     is_bounded: bool = False
 
     def create(self, cluster: str, topic: str, partitions: Iterable[int], *, begin: int = 0, end: int = 0) -> None:
@@ -83,9 +84,10 @@ class Broker:
             listed = frozenset(
                 s for s in self.ends if s[0] == call.scope and call.subscriber.subscribes(str(s[1]), int(s[2]))
             )
+            listed = frozenset(s for s in listed if s[:2] not in self.refused)
             topics = {s: (str(s[0]), str(s[1])) for s in listed}
             identities = {s: self.topic_ids[topic] for s, topic in topics.items() if topic in self.topic_ids}
-            return Discovered(split_ids=listed, identities=identities)
+            return Discovered(split_ids=listed, identities=identities, refused=frozenset(self.refused))
         assert isinstance(call, InitializeKafka)
         table = self.begins if call.starting_offsets == EARLIEST else self.ends
         return [

@@ -26,7 +26,7 @@ from balanced_source.errors import DiscoveryError, InvalidSpecError, RefusedDisc
 from balanced_source.host.alignment import RecordTime
 from balanced_source.host.ends import Mark, SplitEnd, needs_check
 from balanced_source.reasons import Reason
-from balanced_source_adapters.kafka_client import ClusterClient, Tail, unanswered
+from balanced_source_adapters.kafka_client import ClusterClient, Tail, Topic, TopicsRefusedError, unanswered
 from balanced_source_adapters.kafka_config import NoSecrets, SecretReader, client_config
 from balanced_source_adapters.kafka_log_check import find_cuts
 from balanced_source_adapters.kafka_statistics import BrokerStatistics
@@ -79,9 +79,17 @@ class KafkaAdmin:
         names = call.subscriber.topics
         if names is None:
             names = tuple(name for name in client.topic_names() if call.subscriber.subscribes(name, 0))
-        topics = client.topics(names)
-        selected = call.subscriber.select(call.scope, {n: t.partitions for n, t in topics.items()})
-        return replace(selected, identities={s: topics[KafkaSplitId.of(s).topic].topic_id for s in selected.split_ids})
+        topics, refusal = _described(client, names, must_be_readable=True)
+        if refusal is not None and not topics:
+            raise refusal
+        refused = refusal.refused if refusal is not None else frozenset[str]()
+        selected = call.subscriber.select(call.scope, {n: t.partitions for n, t in topics.items()}, refused)
+        return replace(
+            selected,
+            identities={s: topics[KafkaSplitId.of(s).topic].topic_id for s in selected.split_ids},
+            problem=_both(refusal, selected.problem),
+            refused=frozenset((call.scope, name) for name in refused),
+        )
 
     def initialize(self, call: InitializeKafka) -> tuple[KafkaPartitionSplit, ...]:
         """Resolve start and stop offsets.
@@ -135,7 +143,8 @@ class KafkaAdmin:
             if not error.answers:
                 raise
             tails, failure = error.answers, error
-        ids = client.topic_ids({str(s[1]) for s in tails})
+        topics, refusal = _described(client, {KafkaSplitId.of(s).topic for s in tails})
+        ids, failure = {name: topic.topic_id for name, topic in topics.items()}, refusal or failure
         ends = {
             s: SplitEnd(end=tail.offset, identity=ids[str(s[1])], term=tail.leader_epoch)
             for s, tail in tails.items()
@@ -249,3 +258,20 @@ class KafkaAdmin:
 
 def _is_former(mark: Mark, answer: SplitEnd) -> bool:
     return mark.term is not None and answer.term is not None and answer.term < mark.term
+
+
+def _described(
+    client: ClusterClient, names: Collection[str], *, must_be_readable: bool = False
+) -> tuple[Mapping[str, Topic], TopicsRefusedError | None]:
+    """Return the topics that exist and may be described, and why others may not."""
+    try:
+        return client.topics(names, must_be_readable=must_be_readable), None
+    except TopicsRefusedError as error:
+        return error.found, error
+
+
+def _both(refusal: DiscoveryError | None, problem: DiscoveryError | None) -> DiscoveryError | None:
+    """Return one problem that says what both say, with the reason of the first."""
+    if refusal is None or problem is None:
+        return refusal or problem
+    return RefusedDiscoveryError(f"{refusal}; {problem}", scope=refusal.scope, reason=refusal.reason)

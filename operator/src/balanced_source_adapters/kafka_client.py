@@ -15,7 +15,7 @@ from confluent_kafka import (
     TopicCollection,
     TopicPartition,
 )
-from confluent_kafka.admin import AdminClient, OffsetSpec
+from confluent_kafka.admin import AclOperation, AdminClient, OffsetSpec
 
 from balanced_source.api import SplitId
 from balanced_source.connectors.kafka import Anchor, KafkaSplitId
@@ -44,6 +44,9 @@ _REFUSALS: Final[Mapping[int, tuple[str, str]]] = {
 }
 """Errors that somebody has to mend: code → reason of the condition, and what to do."""
 
+
+_SHOWN: Final = 5
+"""Topics that a message names."""
 
 _UNREACHABLE: Final = frozenset({KafkaError._TRANSPORT, KafkaError._TIMED_OUT, KafkaError._ALL_BROKERS_DOWN})
 """Errors of a cluster that says nothing at all."""
@@ -80,6 +83,20 @@ class Topic:
 
     partitions: frozenset[int]
     topic_id: str
+
+
+class TopicsRefusedError(RefusedDiscoveryError):
+    """The cluster refuses some topics and describes the others.
+
+    Attributes:
+        found: the topics that were described.
+        refused: names of the topics that were refused.
+    """
+
+    def __init__(self, message: str, *, scope: str, found: Mapping[str, Topic], refused: frozenset[str]) -> None:
+        super().__init__(message, scope=scope, reason=Reason.NOT_AUTHORIZED)
+        self.found = found
+        self.refused = refused
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,34 +168,53 @@ class ClusterClient:
             raise self._translated(error) from error
         return [name for name, topic in listed.items() if topic.error is None]
 
-    def topics(self, names: Collection[str]) -> dict[str, Topic]:
+    def topics(self, names: Collection[str], *, must_be_readable: bool = False) -> dict[str, Topic]:
         """The topics that exist.
 
         They are described by the controller alone, and for some seconds brokers name one that has just died. The client
         would believe them for ever: it has to ask who the controller is.
+
+        Args:
+            names: of topics.
+            must_be_readable: whether topics count as refused that the user may describe and not read.
+
+        Raises:
+            TopicsRefusedError: some topics are refused; it has the others.
         """
         if not names:
             return {}
         try:
-            return self._described(names, DESCRIBE_TIMEOUT)
+            return self._described(names, DESCRIBE_TIMEOUT, must_be_readable=must_be_readable)
         except TransientDiscoveryError:
             self._refresh(None)
-            return self._described(names, REQUEST_TIMEOUT)
+            return self._described(names, REQUEST_TIMEOUT, must_be_readable=must_be_readable)
 
-    def _described(self, names: Collection[str], timeout: float) -> dict[str, Topic]:
+    def _described(self, names: Collection[str], timeout: float, *, must_be_readable: bool) -> dict[str, Topic]:
         found: dict[str, Topic] = {}
-        futures = self._admin.describe_topics(TopicCollection(list(names)), request_timeout=timeout)
+        refused: dict[str, KafkaError] = {}
+        futures = self._admin.describe_topics(
+            TopicCollection(list(names)), request_timeout=timeout, include_authorized_operations=must_be_readable
+        )
         for name, future in futures.items():
             try:
                 described = future.result()
-                found[name] = Topic(frozenset(p.id for p in described.partitions), take_topic_id(described))
+                if must_be_readable and not _is_readable(described):
+                    refused[name] = KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED)
+                else:
+                    found[name] = Topic(frozenset(p.id for p in described.partitions), take_topic_id(described))
             except KafkaException as error:
-                if error.args[0].code() not in NOT_THERE:
+                code = error.args[0].code()
+                if code == KafkaError.TOPIC_AUTHORIZATION_FAILED:
+                    refused[name] = error.args[0]
+                elif code not in NOT_THERE:
                     raise self._translated(error) from error
+        if refused:
+            message = self._refused_topics(refused, next(iter(refused.values())))
+            raise TopicsRefusedError(message, scope=self._cluster, found=found, refused=frozenset(refused))
         return found
 
     def topic_ids(self, names: Collection[str]) -> dict[str, str]:
-        """Ids of the topics that exist, as they are now."""
+        """Ids of the topics that exist, as they are now; errors as of `topics`."""
         return {name: topic.topic_id for name, topic in self.topics(names).items()}
 
     # --- offsets ------------------------------------------------------------------------------------------------
@@ -264,6 +300,10 @@ class ClusterClient:
         """The error for partitions without an answer; it has the answers of the others."""
         error = next((e for e in listed.errors.values() if e.code() in _REFUSALS), next(iter(listed.errors.values())))
         answers = {s: answer.offset for s, answer in listed.answers.items()}
+        if error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
+            refused = {KafkaSplitId.of(s).topic for s, e in listed.errors.items() if e.code() == error.code()}
+            message = self._refused_topics(refused, error)
+            return RefusedDiscoveryError(message, scope=self._cluster, reason=Reason.NOT_AUTHORIZED, answers=answers)
         if not answers and error.code() in _UNREACHABLE:
             return self._translated(KafkaException(error))
         return self._refusal(error, answers) or unanswered(
@@ -297,8 +337,22 @@ class ClusterClient:
         message = f"cluster {self._cluster}: {self._said(error)}: {advice}"
         return RefusedDiscoveryError(message, scope=self._cluster, reason=reason, answers=answers)
 
+    def _refused_topics(self, topics: Collection[str], error: KafkaError) -> str:
+        names = sorted(topics)
+        shown = ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
+        return (
+            f"cluster {self._cluster} refuses topic {shown} ({self._said(error)}): grant the user Describe and Read on "
+            "it, or take it out of the subscription. Other topics are read meanwhile"
+        )
+
     def _said(self, error: KafkaError) -> str:
         return without_secrets(error.str(), self._config)
+
+
+def _is_readable(described: Any) -> bool:
+    """Whether the user may read a topic; brokers that do not tell leave it to the tasks to find out."""
+    allowed = getattr(described, "authorized_operations", None)
+    return not allowed or AclOperation.READ in allowed or AclOperation.ALL in allowed
 
 
 def unanswered(

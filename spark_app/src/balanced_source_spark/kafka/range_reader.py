@@ -125,7 +125,7 @@ class _Reading:
         elif code in _UNKNOWN and key[0] not in self._refreshed:
             self._refresh(key[0])
         elif error.fatal() or code in _HOPELESS or code in _UNKNOWN:
-            raise ReadRefusedError(f"cluster {self._settings.cluster}: {error.str()}")
+            raise ReadRefusedError(f"cluster {self._settings.cluster}, topic {key[0]}: {error.str()}")
         else:
             self._last_error = error
 

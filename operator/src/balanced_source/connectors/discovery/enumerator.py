@@ -289,9 +289,9 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
         self._ask(scope, delay=min(2.0 ** (self.life.failures[scope] - 1), MAX_BACKOFF))
 
     def _scope_listed(self, scope: str, result: Discovered) -> None:
-        self.life = self.life.listed(scope, result.problem)
+        self.life = self.life.listed(scope, result)
         listed = self._without_replaced(scope, result)
-        unsure = self._find_removed(scope, listed)
+        unsure = self._find_removed(scope, listed, result)
         self._find_new(scope, listed)
         self._ask_again(scope, unsure=unsure, has_problem=result.problem is not None)
 
@@ -332,10 +332,10 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
         split = self.state.unassigned.get(split_id) or (retained.split if retained is not None else None)
         return split is not None and is_other(split.attributes(), told)
 
-    def _find_removed(self, scope: str, listed: frozenset[SplitId]) -> bool:
+    def _find_removed(self, scope: str, listed: frozenset[SplitId], result: Discovered) -> bool:
         """Count known splits that are not listed; True if some are missing but not yet confirmed as removed."""
-        known = (self.context.current_assignments(), self.state.unassigned)
-        absent = {s for ids in known for s in ids if s not in listed and self.source.scope_of(s) == scope}
+        known = {*self.context.current_assignments(), *self.state.unassigned}
+        absent = result.without_refused({s for s in known - listed if self.source.scope_of(s) == scope})
         others = {s: n for s, n in self.life.missing.items() if self.source.scope_of(s) != scope}
         counts = {s: self.life.missing.get(s, 0) + 1 for s in absent}
         removed = {s for s, count in counts.items() if count >= CONFIRMATIONS}
@@ -496,5 +496,5 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
             self.source.discovers_once
             and state.discovered.issuperset(self.source.scopes())
             and life.answered.issuperset(self.source.scopes())
-            and not (life.in_flight or life.missing or life.failures or state.unassigned.keys() - state.finished)
+            and not (life.is_unsettled or state.unassigned.keys() - state.finished)
         )

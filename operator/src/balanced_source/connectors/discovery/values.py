@@ -62,6 +62,7 @@ class Life:
         doubtful: splits that were listed while a reader held a former split of the same id.
         unconfirmed: splits known from reports alone that a listing contradicts: they wait for another discovery.
         missing: split → successive discoveries that did not list it.
+        refusing: scopes that did not tell about all of their splits when they were asked last.
         failures: scope → successive failures.
         problems: scope → what keeps it from being read.
         rounds: scope → number of its newest discovery; answers of older ones are ignored.
@@ -76,6 +77,7 @@ class Life:
     doubtful: frozenset[SplitId] = frozenset()
     unconfirmed: frozenset[SplitId] = frozenset()
     missing: Mapping[SplitId, int] = field(default_factory=dict)
+    refusing: frozenset[str] = frozenset()
     failures: Mapping[str, int] = field(default_factory=dict)
     problems: Mapping[str, Exception] = field(default_factory=dict)
     rounds: Mapping[str, int] = field(default_factory=dict)
@@ -92,13 +94,15 @@ class Life:
             answered=self.answered | {scope},
         )
 
-    def listed(self, scope: str, problem: Exception | None) -> Self:
+    def listed(self, scope: str, result: "Discovered") -> Self:
         """A scope answered, perhaps with something that people should know."""
+        problem = result.problem
         problems = {s: p for s, p in self.problems.items() if s != scope}
         return replace(
             self,
             failures={s: n for s, n in self.failures.items() if s != scope},
             problems=problems if problem is None else {**problems, scope: problem},
+            refusing=self.refusing - {scope} | ({scope} if result.refused else set()),
             answered=self.answered | {scope},
         )
 
@@ -136,6 +140,11 @@ class Life:
         """Whether all scopes have answered, and nothing waits for another answer."""
         return self.answered.issuperset(scopes) and not self.unconfirmed
 
+    @property
+    def is_unsettled(self) -> bool:
+        """Whether something is looked up, or is not known to exist or to be gone."""
+        return bool(self.in_flight or self.missing or self.failures or self.refusing)
+
     def is_settled(self, scope: str) -> bool:
         """Whether all splits of the scope that were listed have a start position."""
         return scope not in self.incomplete and all(call.scope != scope for call in self.look_ups)
@@ -150,6 +159,7 @@ class Life:
             unconfirmed=frozenset(s for s in self.unconfirmed if scope_of(s) in scopes),
             missing={s: n for s, n in self.missing.items() if scope_of(s) in scopes},
             answered=self.answered & scopes,
+            refusing=self.refusing & scopes,
             failures={s: n for s, n in self.failures.items() if s in scopes},
             problems={s: p for s, p in self.problems.items() if s in scopes},
         )
@@ -188,11 +198,18 @@ class Discovered:
         split_ids: all splits of the scope that are subscribed and exist.
         identities: what tells listed splits from former ones of the same ids, see `balanced_source.api.IDENTITY`.
         problem: what the user should know although the discovery succeeded, e.g. a topic that does not exist.
+        refused: beginnings of the ids of splits about which the scope does not tell anything. Those that are known stay
+            as they are.
     """
 
     split_ids: frozenset[SplitId]
     identities: Mapping[SplitId, str] = field(default_factory=dict)
     problem: DiscoveryError | None = None
+    refused: frozenset[SplitId] = frozenset()
+
+    def without_refused(self, split_ids: set[SplitId]) -> set[SplitId]:
+        """Return those of these splits of which the scope tells whether they exist."""
+        return {s for s in split_ids if all(s[: len(head)] != head for head in self.refused)}
 
 
 def is_read(split: Any) -> bool:

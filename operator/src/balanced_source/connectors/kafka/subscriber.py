@@ -1,7 +1,7 @@
 """Which partitions are read: FLIP-27's ``KafkaSubscriber``, decided purely over what a cluster lists."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
@@ -40,8 +40,16 @@ class KafkaSubscriber(ABC):
         """Whether the user wants this partition, should it exist."""
 
     @abstractmethod
-    def select(self, cluster: str, partitions: Mapping[str, frozenset[int]]) -> Discovered:
-        """Splits of the cluster, given the partitions of each existing topic."""
+    def select(
+        self, cluster: str, partitions: Mapping[str, frozenset[int]], refused: Collection[str] = ()
+    ) -> Discovered:
+        """Splits of the cluster, given the partitions of each existing topic.
+
+        Args:
+            cluster: its name.
+            partitions: of the topics that exist, as far as the cluster tells.
+            refused: topics of which the cluster tells nothing; they are not reported as missing.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +65,10 @@ class TopicList(KafkaSubscriber):
     def subscribes(self, topic: str, partition: int) -> bool:
         return topic in self.names
 
-    def select(self, cluster: str, partitions: Mapping[str, frozenset[int]]) -> Discovered:
-        missing = sorted(set(self.names) - partitions.keys())
+    def select(
+        self, cluster: str, partitions: Mapping[str, frozenset[int]], refused: Collection[str] = ()
+    ) -> Discovered:
+        missing = sorted(set(self.names).difference(partitions, refused))
         return Discovered(
             split_ids=frozenset((cluster, t, p) for t in self.names if t in partitions for p in partitions[t]),
             problem=_missing(cluster, "topic", missing),
@@ -79,10 +89,12 @@ class TopicPattern(KafkaSubscriber):
     def subscribes(self, topic: str, partition: int) -> bool:
         return _is_chosen(topic, self.pattern, self.exclude)
 
-    def select(self, cluster: str, partitions: Mapping[str, frozenset[int]]) -> Discovered:
+    def select(
+        self, cluster: str, partitions: Mapping[str, frozenset[int]], refused: Collection[str] = ()
+    ) -> Discovered:
         found = frozenset((cluster, t, p) for t, ps in partitions.items() for p in ps if self.subscribes(t, p))
         problem = None
-        if not found:
+        if not found and not refused:
             problem = RefusedDiscoveryError(
                 f"no topic on cluster {cluster} matches topicPattern {self.pattern!r} (the whole name must match)"
                 f"{self._excluded()}: create a topic or change the pattern; looking again",
@@ -108,9 +120,11 @@ class PartitionSet(KafkaSubscriber):
     def subscribes(self, topic: str, partition: int) -> bool:
         return (topic, partition) in self.partitions
 
-    def select(self, cluster: str, partitions: Mapping[str, frozenset[int]]) -> Discovered:
+    def select(
+        self, cluster: str, partitions: Mapping[str, frozenset[int]], refused: Collection[str] = ()
+    ) -> Discovered:
         existing = {(t, p) for t, p in self.partitions if p in partitions.get(t, ())}
-        missing = [f"{t}/{p}" for t, p in sorted(self.partitions - existing)]
+        missing = [f"{t}/{p}" for t, p in sorted(self.partitions - existing) if t not in refused]
         return Discovered(
             split_ids=frozenset((cluster, t, p) for t, p in existing),
             problem=_missing(cluster, "partition", missing),
