@@ -1,12 +1,14 @@
 """A network that can be disturbed without privileges: a relay in front of each broker, which advertises its port.
 
 A relay forwards bytes between clients and its broker, unless it is told to be a black hole (connections stay open,
-nothing passes), to reset (every connection ends by RST) or to be slow.
+nothing passes), to reset (every connection ends by RST), to be slow, or to look as if packets were lost: TCP repeats
+them, so that some of what is sent arrives late.
 """
 
 import asyncio
 import contextlib
 import enum
+import random
 import socket
 import struct
 import threading
@@ -19,6 +21,11 @@ _CHUNK: Final = 65536
 _DELAY: Final = 0.15
 """Seconds that a slow relay holds up each chunk."""
 
+_LOST: Final = 0.1
+"""Share of chunks that look lost."""
+_REPEATED: Final = (0.2, 0.6, 1.4)
+"""Seconds until TCP has repeated a packet once, twice and three times."""
+
 _RESET: Final = struct.pack("ii", 1, 0)
 """SO_LINGER with a time of 0: closing sends RST."""
 
@@ -30,6 +37,7 @@ class Mode(enum.Enum):
     HOLE = "hole"
     RESET = "reset"
     SLOW = "slow"
+    LOSSY = "lossy"
 
 
 class Relay:
@@ -92,11 +100,19 @@ class Relay:
             for end in (writer, far_writer):
                 end.close()
 
+    def _delay(self) -> float:
+        match self._mode:
+            case Mode.SLOW:
+                return _DELAY
+            case Mode.LOSSY if random.random() < _LOST:
+                return random.choice(_REPEATED)
+            case _:
+                return 0.0
+
     async def _pump(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while data := await reader.read(_CHUNK):
             await self._passes.wait()
-            if self._mode is Mode.SLOW:
-                await asyncio.sleep(_DELAY)
+            await asyncio.sleep(self._delay())
             writer.write(data)
             await writer.drain()
         raise EOFError("the other side has closed")

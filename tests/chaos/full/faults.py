@@ -83,9 +83,9 @@ def freeze_broker(stack: Stack, dice: random.Random) -> Undo | None:
 
 
 def disturb_network(stack: Stack, dice: random.Random) -> Undo | None:
-    """The way to a broker is a black hole, slow, or resets every connection."""
+    """The way to a broker is a black hole, slow, lossy, or resets every connection."""
     name = dice.choice(stack.kafka)
-    mode = dice.choice((Mode.HOLE, Mode.RESET, Mode.SLOW))
+    mode = dice.choice((Mode.HOLE, Mode.RESET, Mode.SLOW, Mode.LOSSY))
     return stack.brokers.cut(name, dice.choice(stack.brokers.nodes(name)), mode, stack.tend)
 
 

@@ -104,6 +104,7 @@ def _wait_for_the_end(stack: Stack) -> list[str]:
         before = [source.committed() for source in stack.sources]
 
         def moved(before: Any = before) -> bool:
+            stack.tend()
             now = [source.committed() for source in stack.sources]
             return now != before or not _behind(stack, ends)
 

@@ -18,7 +18,7 @@ from chaos.light.brokers import Brokers, Undo
 from support.story.operator_process import OperatorProcess
 from testbed.cache import Cache
 from testbed.cluster import ProcessCluster
-from testbed.errors import MissingPrerequisiteError, TestbedError
+from testbed.errors import DeadlineError, MissingPrerequisiteError, TestbedError
 from testbed.images import spark_image
 from testbed.process_node.images import ProcessImage
 from testbed.progress import Progress
@@ -50,6 +50,8 @@ _SMALL_WATCH_CACHE: Final = "--watch-cache-sizes=configmaps#10"
 
 _FAST: Final = {"RESYNC_SECONDS": "5", "SAVE_INTERVAL_SECONDS": "1"}
 _START: Final = 1500.0
+_PART: Final = 240.0
+"""Seconds that a part may take to start again."""
 _RATE: Final = 60
 _PREFILL: Final = 200
 _BATCH: Final = 1500
@@ -104,7 +106,7 @@ class Stack:
     def _start(self, parts: contextlib.ExitStack) -> None:
         parts.enter_context(self.cluster)
         self.operator = OperatorProcess(
-            self.cluster.control_plane, spark_conf=self.cluster.driver_spark_conf, settings=_FAST
+            self.cluster.control_plane, spark_conf=self.cluster.driver_spark_conf, settings=_FAST, start_timeout=_PART
         )
         parts.callback(self.operator.stop)
         self.operator.start()
@@ -129,11 +131,17 @@ class Stack:
     def restart_api(self) -> None:
         """Start the API server again after it was killed."""
         if self.is_api_down:
-            self.cluster.control_plane.start_apiserver(_SMALL_WATCH_CACHE)
+            try:
+                self.cluster.control_plane.start_apiserver(_SMALL_WATCH_CACHE)
+            except DeadlineError:
+                wait_until(self.cluster.control_plane.ready, _PART, "the API server to be ready", interval=1)
             self.is_api_down = False
 
     def tend(self) -> None:
-        """Undo what has lasted long enough; called while anything is waited for."""
+        """Undo what has lasted long enough, and start what has ended by itself; called while anything is waited for."""
+        if self.is_operator_up and not self.is_api_down and not self.operator.is_running:
+            self.tell("the operator has ended, as without its lease: start it again, as a Deployment does")
+            self.operator.start()
         now = time.monotonic()
         for entry in [entry for entry in self.undos if entry[0] <= now]:
             self.undos.remove(entry)

@@ -8,6 +8,7 @@ import signal
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -105,6 +106,21 @@ def kill_worker(scene: Scene, dice: random.Random) -> None:
             dice.choice(workers).kill()
 
 
+def freeze_worker(scene: Scene, dice: random.Random) -> Undo | None:
+    """A reader task's process stands still for a while."""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        if (pid := scene.stage.pid("driver")) and (workers := _workers(psutil.Process(pid))):
+            worker = dice.choice(workers)
+            worker.suspend()
+            return partial(_resume, worker)
+    return None
+
+
+def _resume(process: psutil.Process) -> None:
+    with contextlib.suppress(psutil.NoSuchProcess):  # it was killed meanwhile
+        process.resume()
+
+
 def kill_driver(scene: Scene, dice: random.Random) -> None:
     """The driver dies wherever it is."""
     scene.stage.kill("driver")
@@ -112,9 +128,9 @@ def kill_driver(scene: Scene, dice: random.Random) -> None:
 
 def crash_driver(scene: Scene, dice: random.Random) -> None:
     """The driver dies between two steps of a micro-batch."""
-    partial = scene.stage.folder / ".crash.json"
-    partial.write_text(json.dumps(dice.choice(STEPS)))
-    partial.replace(scene.stage.folder / "crash.json")
+    unfinished = scene.stage.folder / ".crash.json"
+    unfinished.write_text(json.dumps(dice.choice(STEPS)))
+    unfinished.replace(scene.stage.folder / "crash.json")
 
 
 def freeze_driver(scene: Scene, dice: random.Random) -> Undo:
@@ -165,9 +181,9 @@ def freeze_broker(scene: Scene, dice: random.Random) -> Undo | None:
 
 
 def disturb_network(scene: Scene, dice: random.Random) -> Undo | None:
-    """The way to a broker is a black hole, slow, or resets every connection."""
+    """The way to a broker is a black hole, slow, lossy, or resets every connection."""
     name = dice.choice(scene.stage.world.clusters)
-    mode = dice.choice((Mode.HOLE, Mode.RESET, Mode.SLOW))
+    mode = dice.choice((Mode.HOLE, Mode.RESET, Mode.SLOW, Mode.LOSSY))
     return scene.brokers.cut(name, dice.choice(scene.brokers.nodes(name)), mode, scene.tend)
 
 
@@ -283,9 +299,9 @@ def _edit(scene: Scene, file: Path, dice: random.Random) -> None:
 def _restore(scene: Scene, file: Path, dice: random.Random) -> None:
     older = [copy / file.name for copy in scene.copies if (copy / file.name).exists()]
     if older:
-        partial = file.with_name(".restored")
-        shutil.copy(dice.choice(older), partial)
-        partial.replace(file)
+        copied = file.with_name(".restored")
+        shutil.copy(dice.choice(older), copied)
+        copied.replace(file)
 
 
 def _workers(driver: psutil.Process) -> list[psutil.Process]:
@@ -298,6 +314,7 @@ FAULTS: Final[dict[str, Act]] = {
     act.__name__: act
     for act in (
         kill_worker,
+        freeze_worker,
         kill_driver,
         crash_driver,
         freeze_driver,

@@ -76,3 +76,16 @@ def test_a_reset_ends_open_and_new_connections(server: int, network: Network) ->
         socket.create_connection(("127.0.0.1", port), timeout=10) as client,
     ):
         client.recv(100)
+
+
+def test_what_looks_lost_arrives_late_and_in_order(server: int, network: Network) -> None:
+    port = network.relay(server)
+    network.set_mode(port, Mode.LOSSY)
+    with socket.create_connection(("127.0.0.1", port), timeout=30) as client:
+        for number in range(20):
+            client.sendall(bytes((number,)))
+        received = b""
+        while len(received) < 20:
+            received += client.recv(100)
+
+    assert received == bytes(range(20))

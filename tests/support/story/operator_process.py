@@ -23,6 +23,7 @@ class OperatorProcess:
         detach: whether it outlives this process.
         name: of its processes, unique within the control plane.
         settings: further ``BALANCED_SOURCE_…`` variables, without that prefix.
+        start_timeout: seconds that it may take to serve.
     """
 
     def __init__(
@@ -34,7 +35,9 @@ class OperatorProcess:
         detach: bool = False,
         settings: Mapping[str, str] | None = None,
         name: str = "operator",
+        start_timeout: float = 60.0,
     ) -> None:
+        self._start_timeout = start_timeout
         self._control_plane = control_plane
         self._variables = {
             "SPARK_CONF": json.dumps(dict(spark_conf or {})),
@@ -58,7 +61,7 @@ class OperatorProcess:
         }
         command = [sys.executable, "-c", _PROGRAM, "operator"]
         self._child = self._supervisor.start(f"{self._name}-{self._starts}", command, env=environment)
-        self._supervisor.wait_ready(self._child, lambda: '"serving"' in self.log, 60)
+        self._supervisor.wait_ready(self._child, lambda: '"serving"' in self.log, self._start_timeout)
 
     @property
     def log(self) -> str:
@@ -66,6 +69,11 @@ class OperatorProcess:
         if self._child is None or not self._child.log.exists():
             return ""
         return self._child.log.read_text()
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the newest run has not ended."""
+        return self._child is not None and self._child.alive()
 
     @property
     def pid(self) -> int:
