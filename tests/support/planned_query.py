@@ -112,7 +112,7 @@ class PlannedQuery:
         self.planner = StreamPlanner(self.options)
         self.planner.__dict__["_runtime"] = HostRuntime(self.channel, gate=self.planner._gate)
         self.planner.__dict__["_admin"] = self.admin
-        self.planner.__dict__["_ends"] = Ends(self.planner._ask_ends, fresh=0.0)
+        self.planner.__dict__["_ends"] = Ends(self.planner._ask_ends, fresh=0.0, gone=0.05)
         if self.committed < len(self.offsets):
             self._run(die=None)
 
@@ -162,6 +162,8 @@ class PlannedQuery:
         assert isinstance(partition, ReaderPartition)
         for piece in partition.ranges:
             topic = self.broker.topic_ids.get((str(piece.split_id[0]), str(piece.split_id[1])))
+            if piece.split_id not in self.broker.ends:
+                continue  # tasks skip what was deleted, if they may
             for offset in range(int(piece.start or 0), int(piece.end or 0)):
                 assert offset < self.broker.ends[piece.split_id], f"{piece} is not there"
                 yield piece.split_id, topic, offset

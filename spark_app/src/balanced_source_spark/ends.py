@@ -24,6 +24,12 @@ LASTS: Final = 5.0
 TELL_EVERY: Final = 60.0
 """Seconds after which the text of a problem is renewed: it names partitions, which may be others by then."""
 
+GONE: Final = 10.0
+"""Seconds for which a cluster has to leave a split out of its answers until the split counts as deleted.
+
+Brokers learn of topics one after another.
+"""
+
 EndsOfScope = Callable[[str, Iterable[SplitId]], Mapping[SplitId, SplitEnd]]
 """Asks one cluster; blocking. Raises DiscoveryError, with the ends of those splits that have answered."""
 
@@ -44,6 +50,7 @@ class Ends:
         fresh: see `FRESH`.
         tell: is told of clusters that have been silent, in part or as a whole, for `lasts` seconds.
         lasts: see `LASTS`.
+        gone: see `GONE`.
     """
 
     def __init__(
@@ -55,10 +62,13 @@ class Ends:
         fresh: float = FRESH,
         tell: Tell = lambda *_: None,
         lasts: float = LASTS,
+        gone: float = GONE,
     ) -> None:
         self._ask = ask
         self._tell = tell
         self._lasts = lasts
+        self._gone = gone
+        self._absent: dict[SplitId, float] = {}
         self._fresh = fresh
         self._retry = retry
         self._patience = patience
@@ -84,6 +94,12 @@ class Ends:
         whole = (self._members[scope] for scope in silent if scope in self._members)
         parts = (splits for scope, splits in self._unanswered.items() if scope not in silent)
         return frozenset().union(*whole, *parts)
+
+    @property
+    def deleted(self) -> frozenset[SplitId]:
+        """Splits that do not exist any more: their cluster answers, and has left them out for a while."""
+        now = time.monotonic()
+        return frozenset(s for s, since in self._absent.items() if now - since >= self._gone)
 
     def get(self, split_ids: Iterable[SplitId]) -> Mapping[SplitId, SplitEnd]:
         """Ends as last heard, for the splits for which any is known; those of `silent` ones are old."""
@@ -146,7 +162,9 @@ class Ends:
                 continue
             del self._pending[scope]
             try:
-                self._note(scope, members, future.result())
+                answers = future.result()
+                self._note(scope, members, answers)
+                self._note_absent(scope, [s for s in members if s not in answers])
                 self._resolve(scope)
             except DiscoveryError as error:
                 if error.answers:
@@ -160,6 +178,12 @@ class Ends:
         self._unanswered[scope] = frozenset(s for s in members if s not in answers)
         self._answered[scope] = time.monotonic()
         self._failed.pop(scope, None)
+
+    def _note_absent(self, scope: str, absent: Collection[SplitId]) -> None:
+        """A cluster has answered without an error: what it left out does not exist now."""
+        now = time.monotonic()
+        others = {s: since for s, since in self._absent.items() if s[0] != scope}
+        self._absent = {**others, **{s: self._absent.get(s, now) for s in absent}}
 
     def _trouble(self, scope: str, error: DiscoveryError) -> None:
         """Tell people of what lasts: once for each reason, then once a minute; this runs several times a second."""

@@ -237,7 +237,7 @@ class StreamPlanner:
             self._base = base = with_confirmed(base, self._confirmed)
             known = self._ends.get(base.positions)
             self._confirmed = {**self._confirmed, **confirmed(base, known)}
-            seen = look(base, known)
+            seen = look(base, known, deleted=self._ends.deleted)
             self._loss_problems.note(base, seen, self._settings())
             if self._targets is None or not (unknown := seen.unknown(base)):
                 return base, seen
@@ -248,7 +248,10 @@ class StreamPlanner:
     def _advanced(self, base: StreamOffset, seen: Look) -> StreamOffset:
         # A query that ends by itself would end without the records of a silent split: it waits, and fails in words.
         held = {s: p or 0 for s, p in base.positions.items()}
-        free = reachable(base, seen.ends, targets=self._targets, silent=self._ends.silent)
+        # Tasks skip what is deleted, after another look of their own.
+        skipped = seen.deleted if self._settings().on_data_loss is OnDataLoss.CONTINUE else {}
+        silent = self._ends.silent - skipped.keys()
+        free = reachable(base, {**seen.ends, **skipped}, targets=self._targets, silent=silent)
         if self._is_single:  # there is no second micro-batch for what limits or the alignment leave
             return self._ended(base, seen, free)
         admitted = self._aligner.cap(held, free) if self._aligner is not None else free

@@ -9,7 +9,7 @@ import pytest
 from balanced_source.api import Problem, SplitId
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.errors import DiscoveryError
-from balanced_source.host.ends import Look
+from balanced_source.host.ends import Look, SplitEnd
 from balanced_source_spark.ends import Ends
 from balanced_source_spark.options import Options
 from balanced_source_spark.planner import StreamPlanner
@@ -169,3 +169,25 @@ def test_a_silent_cluster_is_in_no_micro_batch(targets: dict[SplitId, int] | Non
     planner.__dict__.update(_ends=SimpleNamespace(silent=frozenset({B})), _runtime=runtime, _targets=targets)
 
     assert planner._advanced(StreamOffset(positions={A: 0, B: 2}), Look(ends={A: 7, B: 7})).positions == planned
+
+
+def test_a_split_that_a_cluster_leaves_out_for_a_while_is_deleted_and_one_that_does_not_answer_is_not() -> None:
+    """A later answer shows that it exists after all."""
+    exists = {("c", "t", 0), ("c", "t", 1)}
+    errors: list[DiscoveryError] = []
+
+    def ask(_: str, split_ids: Iterable[SplitId]) -> Mapping[SplitId, SplitEnd]:
+        if errors:
+            raise errors[0]
+        return {s: SplitEnd(end=1) for s in split_ids if s in exists}
+
+    ends, asked = Ends(ask, fresh=0.0, gone=0.0, retry=0.0), [("c", "t", 0), ("c", "t", 1)]
+    errors.append(DiscoveryError("t/1 has no leader", scope="c", answers={("c", "t", 0): SplitEnd(end=1)}))
+    ends.get(asked)
+    assert not ends.deleted
+    errors.clear()
+    exists.discard(("c", "t", 1))
+    wait_until(lambda: (ends.get(asked), ends.deleted)[1] == {("c", "t", 1)}, 20, "it to be deleted", interval=0.01)
+    exists.add(("c", "t", 1))
+    wait_until(lambda: (ends.get(asked), not ends.deleted)[1], 20, "it to be back", interval=0.01)
+    ends.close()

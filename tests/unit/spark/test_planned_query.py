@@ -277,3 +277,40 @@ def test_a_topic_that_is_recreated_while_the_query_is_down_ends_the_next_one_in_
     query.close()
 
     assert query.records == read
+
+
+def bounded_with_a_deleted_topic(policy: OnDataLoss) -> PlannedQuery:
+    """A bounded query that has read 3 of 7 records of a topic that is gone, and 3 of 7 of another one."""
+    broker = Broker(is_bounded=True)
+    for topic in ("t", "u"):
+        broker.create("c", topic, [0], end=7)
+    limits = ReadLimits(max_records_per_split=3)
+    source = kafka_source("c", stopping_offsets=LATEST, limits=limits, discovery_interval=None, on_data_loss=policy)
+    query = PlannedQuery(source=source, broker=broker)
+    query.trigger_until(lambda: query.records.total() == 6, "some records")
+    broker.delete([("c", "t", 0)])
+    return query
+
+
+def test_a_bounded_source_whose_topic_is_deleted_finishes_without_it_by_consent() -> None:
+    query = bounded_with_a_deleted_topic(OnDataLoss.CONTINUE)
+
+    query.trigger_until(lambda: query.last.closings > 0, "the closing micro-batch")
+    (problem,) = query.planner._runtime.problems
+    lost = query.planner._losses.total
+    query.close()
+
+    want = [(("c", "t", 0), None, n) for n in range(3)] + [(("c", "u", 0), None, n) for n in range(7)]
+    assert query.records == Counter(want)
+    assert (problem.reason, problem.is_fatal, lost) == ("TopicRecreated", False, 4)
+    assert "topic t was deleted" in problem.message
+    assert "partition 0 from offset 3 to 6" in problem.message
+
+
+def test_without_consent_a_bounded_source_whose_topic_is_deleted_ends_with_the_reason() -> None:
+    """With an operator it waits, and the condition Degraded says so."""
+    query = bounded_with_a_deleted_topic(OnDataLoss.FAIL)
+
+    with pytest.raises(FatalProblemError, match=r"topic t was deleted .* partition 0 from offset 3 to 6.*onDataLoss"):
+        query.trigger_until(lambda: query.last.closings > 0, "the closing micro-batch")
+    query.close()

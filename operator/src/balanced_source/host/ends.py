@@ -1,6 +1,6 @@
 """Relates what a broker says of the ends of splits to the splits that a query holds. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from balanced_source.api import IDENTITY, STOP, SplitId, is_other
@@ -50,16 +50,18 @@ class Look:
         terms: leadership that says so, for the splits of which it is known.
         recreated: splits that were deleted, and whose ids other splits have now. Nothing of them can be read any more.
         cuts: splits whose log was cut before their position → where. Other records have the offsets after it.
+        deleted: splits that were deleted before they were read to their stop → the stop.
     """
 
     ends: Mapping[SplitId, int] = field(default_factory=dict)
     terms: Mapping[SplitId, int] = field(default_factory=dict)
     recreated: frozenset[SplitId] = frozenset()
     cuts: Mapping[SplitId, int] = field(default_factory=dict)
+    deleted: Mapping[SplitId, int] = field(default_factory=dict)
 
     def unknown(self, base: StreamOffset) -> frozenset[SplitId]:
         """Returns the splits of `base` of which nothing is known now."""
-        return frozenset(base.positions) - self.ends.keys() - self.recreated - self.cuts.keys()
+        return frozenset(base.positions) - self.ends.keys() - self.recreated - self.cuts.keys() - self.deleted.keys()
 
 
 def marks(base: StreamOffset) -> dict[SplitId, Mark]:
@@ -77,19 +79,27 @@ def needs_check(mark: Mark, answer: SplitEnd) -> bool:
     return answer.end < mark.position or (mark.term is not None and answer.term not in (None, mark.term))
 
 
-def look(base: StreamOffset, known: Mapping[SplitId, SplitEnd]) -> Look:
+def look(base: StreamOffset, known: Mapping[SplitId, SplitEnd], *, deleted: Collection[SplitId] = ()) -> Look:
     """Returns what the ends mean for the splits of `base`.
 
     Identities and stops are those of the offset in use. The newest assignment may be another epoch: it waits while
     executors start, and gives other identities to the same ids. An answer that had to be checked and was not, or for
     another position, counts as no answer.
+
+    Args:
+        base: offset in use.
+        known: answers, some of which may be old.
+        deleted: splits that do not exist any more. A source without stops learns that from its next assignment.
     """
     ends: dict[SplitId, int] = {}
     terms: dict[SplitId, int] = {}
     cuts: dict[SplitId, int] = {}
+    stops = {s: int(base.attributes.get(s, {}).get(STOP, 0)) for s in deleted if s in base.positions}
+    lost = {s: stop for s, stop in stops.items() if stop > (base.positions[s] or 0)}
     recreated = set()
     for split_id, mark in marks(base).items():
-        if (answer := known.get(split_id)) is None:
+        answer = known.get(split_id)
+        if answer is None or split_id in lost:
             continue
         attributes = base.attributes.get(split_id, {})
         if is_other(attributes, {} if answer.identity is None else {IDENTITY: answer.identity}):
@@ -102,7 +112,7 @@ def look(base: StreamOffset, known: Mapping[SplitId, SplitEnd]) -> Look:
             ends[split_id] = min(answer.end, int(attributes.get(STOP, answer.end)))
         if answer.term is not None and split_id not in recreated:
             terms[split_id] = answer.term
-    return Look(ends=ends, terms=terms, recreated=frozenset(recreated), cuts=cuts)
+    return Look(ends=ends, terms=terms, recreated=frozenset(recreated), cuts=cuts, deleted=lost)
 
 
 def confirmed(base: StreamOffset, known: Mapping[SplitId, SplitEnd]) -> dict[SplitId, tuple[Mark, int]]:

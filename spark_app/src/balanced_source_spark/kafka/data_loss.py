@@ -1,7 +1,7 @@
 """``onDataLoss: Continue`` in the planning process: how much is skipped. Tasks skip it, see `skipping`."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Protocol
+from typing import Final, Protocol
 
 import structlog
 
@@ -15,6 +15,7 @@ from balanced_source.connectors.kafka import (
     SkipCounter,
     listed,
     log_truncated,
+    topic_deleted,
     topic_recreated,
 )
 from balanced_source.documents.stream_offset import StreamOffset
@@ -101,6 +102,9 @@ class LossCounter:
             )
 
 
+_MAKERS: Final = {"recreated": topic_recreated, "truncated": log_truncated, "deleted": topic_deleted}
+
+
 class LossProblems:
     """Reports records that are gone: of recreated topics, and of logs that were truncated. Used by the planning thread.
 
@@ -121,7 +125,11 @@ class LossProblems:
         Raises:
             FatalProblemError: records are gone, the policy is Fail, and there is no operator to report it.
         """
-        gone = {**_by_topic("recreated", seen.recreated), **_by_topic("truncated", seen.cuts)}
+        gone = {
+            **_by_topic("recreated", seen.recreated),
+            **_by_topic("truncated", seen.cuts),
+            **_by_topic("deleted", seen.deleted),
+        }
         policy = settings.on_data_loss
         for key in [k for k, told in self._reported.items() if told is OnDataLoss.FAIL and k not in gone]:
             self._problems.set_problem(key, None)  # with consent, it stays as the record of what is missing
@@ -139,16 +147,17 @@ class LossProblems:
         return [
             Gap(partition=KafkaSplitId.of(s).partition, start=seen.cuts[s], end=held[s])
             if s in seen.cuts
-            else Gap(partition=KafkaSplitId.of(s).partition, start=held[s], end=self._before.get(s))
+            else Gap(
+                partition=KafkaSplitId.of(s).partition, start=held[s], end=seen.deleted.get(s, self._before.get(s))
+            )
             for s in split_ids
         ]
 
     def _report(self, key: tuple[str, str, str], gaps: list[Gap], policy: OnDataLoss) -> None:
         kind, cluster, topic = key
-        made = topic_recreated if kind == "recreated" else log_truncated
-        self._problems.set_problem(key, made(cluster, topic, gaps, policy))
+        self._problems.set_problem(key, _MAKERS[kind](cluster, topic, gaps, policy))
         self._reported[key] = policy
-        if policy is OnDataLoss.CONTINUE and kind == "recreated":
+        if policy is OnDataLoss.CONTINUE and kind != "truncated":
             self._losses.add(sum(gap.size for gap in gaps))
 
 

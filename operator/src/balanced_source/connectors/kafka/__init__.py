@@ -7,6 +7,7 @@ from balanced_source.connectors.kafka.data_loss import (
     SkipCounter,
     listed,
     log_truncated,
+    topic_deleted,
     topic_recreated,
 )
 from balanced_source.connectors.kafka.java_properties import translated
@@ -77,6 +78,7 @@ __all__ = [
     "log_truncated",
     "resolve_start",
     "resolve_stop",
+    "topic_deleted",
     "topic_recreated",
     "translated",
     "wish_of",

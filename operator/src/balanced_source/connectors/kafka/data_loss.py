@@ -103,6 +103,24 @@ def topic_unread(cluster: str, topic: str, topic_id: str | None, gaps: list[Gap]
     return f"cluster {cluster}: topic {named} {event}. Records that were not read, if any, are gone: {listed(gaps)}"
 
 
+def topic_deleted(cluster: str, topic: str, gaps: list[Gap], policy: OnDataLoss) -> Problem:
+    """Returns the problem of a topic of a bounded source that was deleted before it was read to its stops."""
+    what = (
+        f"cluster {cluster}: topic {topic} was deleted before it was read to its stop offsets. "
+        f"Unread records are gone: {listed(gaps)}. "
+    )
+    match policy:
+        case OnDataLoss.FAIL:
+            advice = (
+                "The source does not finish. Set onDataLoss to Continue (without an operator: failOnDataLoss to false) "
+                "to finish without them"
+            )
+        case OnDataLoss.CONTINUE:
+            advice = "The source finishes without them (onDataLoss: Continue)"
+    is_fatal = policy is OnDataLoss.FAIL
+    return Problem(reason=Reason.TOPIC_RECREATED, message=what + advice, scope=cluster, is_fatal=is_fatal)
+
+
 def log_truncated(cluster: str, topic: str, gaps: list[Gap], policy: OnDataLoss) -> Problem:
     """Returns the problem of partitions whose logs were cut before the offsets that were read."""
     what = (
