@@ -1,4 +1,4 @@
-"""`make proof`: the protocol's rules, proven on the real code by visiting every state that it can get into.
+"""`make proof`: the protocol's rules, explored on the real code.
 
 The real coordinator, enumerator, assigner, documents and reader host are driven through every interleaving of what
 can happen to them within a budget of disturbances; see `model` for the world around them, `explorer` for the search,

@@ -36,7 +36,7 @@ CHUNK: Final = 50
 SHRINK: Final = 60.0
 """Seconds to look for a shorter life that breaks the same rule."""
 
-TRACED: Final = 40
+TRACED: Final = 20
 """Lives of each setting whose lines are recorded, besides all small closures."""
 
 LONG: Final = 6
