@@ -1,10 +1,11 @@
 """Real queries that lose their source, or their Spark checkpoint: they say so, and deliver what they say."""
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -26,10 +27,17 @@ class Scene:
     def __init__(self, spark: SparkSession, local: Local, checkpoint: Path) -> None:
         self.spark, self.local, self.checkpoint = spark, local, checkpoint
         self.sink = Collector()
+        self._queries: list[StreamingQuery] = []
 
     def start(self, checkpoint: Path | None = None) -> StreamingQuery:
         folder = str(self.local.folder)
-        return start(self.spark, self.sink, checkpoint or self.checkpoint, assignmentDir=folder)
+        self._queries.append(start(self.spark, self.sink, checkpoint or self.checkpoint, assignmentDir=folder))
+        return self._queries[-1]
+
+    def close(self) -> None:
+        """Stop what still runs: a query that outlives its test slows down all others of the session."""
+        for query in self._queries:
+            query.stop()
 
     @property
     def report(self) -> HostReport:
@@ -48,17 +56,26 @@ class Scene:
         query.stop()
 
 
-def test_a_query_that_was_replaced_ends_with_an_error(
-    spark: SparkSession, kafka: KafkaCluster, topic: str, tmp_path: Path, local: Local
-) -> None:
-    scene = Scene(spark, local, tmp_path / "ck")
+@pytest.fixture
+def scene(spark: SparkSession, local: Local, tmp_path: Path) -> Iterator[Scene]:
+    made = Scene(spark, local, tmp_path / "ck")
+    yield made
+    made.close()
+
+
+def test_a_query_that_was_replaced_ends_with_an_error(kafka: KafkaCluster, topic: str, scene: Scene) -> None:
     kafka.admin.produce(topic, [b"x"] * 100)
     query = scene.start()
     scene.wait(lambda: len(scene.sink.rows) >= 100, "all records")
 
     other = HostReport(incarnation=7, instance="3f2a9c1b pod=notebook", location="laptop")
-    write_atomically(report_path(local.folder, "0"), report_document.encode(other, source=UID))
-    wait_until(lambda: query.exception() is not None, 90, "the query to end")
+
+    def has_ended() -> bool:
+        # A report of ours that was on its way may replace this one; another driver would report again, too.
+        write_atomically(report_path(scene.local.folder, "0"), report_document.encode(other, source=UID))
+        return query.exception() is not None
+
+    wait_until(has_ended, 90, "the query to end")
 
     told = str(query.exception())
     assert "FencedError: another query has taken over: pod notebook reads as incarnation 7 of host 0" in told
@@ -66,9 +83,8 @@ def test_a_query_that_was_replaced_ends_with_an_error(
 
 
 def test_a_lost_checkpoint_goes_on_at_the_last_report_and_says_so(
-    spark: SparkSession, kafka: KafkaCluster, topic: str, tmp_path: Path, local: Local
+    kafka: KafkaCluster, topic: str, tmp_path: Path, scene: Scene
 ) -> None:
-    scene = Scene(spark, local, tmp_path / "ck")
     kafka.admin.produce(topic, [b"x"] * 100)
     scene.read(scene.start(), 100)
     scene.sink.batches = {-1: scene.sink.rows}
@@ -84,9 +100,8 @@ def test_a_lost_checkpoint_goes_on_at_the_last_report_and_says_so(
 
 
 def test_an_older_checkpoint_delivers_again_exactly_what_it_says(
-    spark: SparkSession, kafka: KafkaCluster, topic: str, tmp_path: Path, local: Local
+    kafka: KafkaCluster, topic: str, tmp_path: Path, scene: Scene
 ) -> None:
-    scene = Scene(spark, local, tmp_path / "ck")
     kafka.admin.produce(topic, [b"x"] * 100)
     scene.read(scene.start(), 100)
     shutil.copytree(tmp_path / "ck", tmp_path / "copy")
