@@ -18,6 +18,7 @@ from balanced_source.connectors.kafka import (
     wish_of,
 )
 from balanced_source.errors import InvalidSpecError
+from balanced_source.names import shown
 
 _ANCHORS: Final = {"earliest": EARLIEST, "latest": LATEST}
 
@@ -30,7 +31,9 @@ def starting_offsets(options: Mapping[str, str], *, default: str) -> OffsetsInit
     """
     missing = options.get("startingoffsetsbytimestampstrategy", "error").lower()
     if missing not in ("error", "latest"):
-        raise InvalidSpecError(f"error or latest, not {missing!r}", field="options.startingOffsetsByTimestampStrategy")
+        raise InvalidSpecError(
+            f"error or latest, not {shown(missing)}", field="options.startingOffsetsByTimestampStrategy"
+        )
     reset = Anchor.LATEST if missing == "latest" else None
     return _offsets(options, "starting", default=default, reset=reset)
 
@@ -68,11 +71,11 @@ def _listed(text: str, wish: Callable[[int], Any], field: str) -> dict[tuple[str
         read: dict[str, dict[str, int]] = json.loads(text)
         return {(topic, int(p)): wish(int(number)) for topic, ps in read.items() for p, number in ps.items()}
     except (ValueError, AttributeError, TypeError) as error:
-        raise InvalidSpecError(f'earliest, latest or {{"topic":{{"0":23}}}}, not {text!r}', field=field) from error
+        raise InvalidSpecError(f'earliest, latest or {{"topic":{{"0":23}}}}, not {shown(text)}', field=field) from error
 
 
 def _whole(text: str, field: str) -> int:
     try:
         return int(text)
     except ValueError as error:
-        raise InvalidSpecError(f"milliseconds since the epoch, not {text!r}", field=field) from error
+        raise InvalidSpecError(f"milliseconds since the epoch, not {shown(text)}", field=field) from error

@@ -166,9 +166,11 @@ def _columns(value: str | None, *, include_headers: bool) -> tuple[str, ...]:
         return COLUMNS if include_headers else PLAIN
     chosen = tuple(name.strip() for name in value.split(","))
     if unknown := [name for name in chosen if name not in COLUMNS]:
-        raise InvalidSpecError(f"no column {unknown[0]!r}; there are {', '.join(COLUMNS)}", field="options.columns")
+        raise InvalidSpecError(
+            f"no column {shown(unknown[0])}; there are {', '.join(COLUMNS)}", field="options.columns"
+        )
     if len(set(chosen)) != len(chosen):
-        raise InvalidSpecError(f"a column is named twice in {value!r}", field="options.columns")
+        raise InvalidSpecError(f"a column is named twice in {shown(value)}", field="options.columns")
     return chosen
 
 
@@ -246,7 +248,7 @@ def _partitions(value: str) -> frozenset[tuple[str, int]]:
         listed: Any = json.loads(value)
         return frozenset((str(topic), int(p)) for topic, partitions in listed.items() for p in partitions)
     except (ValueError, AttributeError, TypeError) as error:
-        raise InvalidSpecError(f'expected {{"topic":[0,1]}}, got {value!r}', field="options.assign") from error
+        raise InvalidSpecError(f'expected {{"topic":[0,1]}}, got {shown(value)}', field="options.assign") from error
 
 
 def _number(options: Mapping[str, str], key: str, default: int) -> int:
@@ -254,7 +256,7 @@ def _number(options: Mapping[str, str], key: str, default: int) -> int:
     try:
         return int(value)
     except ValueError as error:
-        raise InvalidSpecError(f"a number, not {value!r}", field=f"options.{key}") from error
+        raise InvalidSpecError(f"a number, not {shown(value)}", field=f"options.{key}") from error
 
 
 def _alignment(options: Mapping[str, str]) -> Alignment | None:
@@ -276,14 +278,14 @@ def _alignment(options: Mapping[str, str]) -> Alignment | None:
 def _seconds(duration: str, name: str) -> float:
     """``500ms``, ``5m``, ``1h30m``, or ``0``, as in the custom resource."""
     if not durations.is_duration(duration):
-        raise InvalidSpecError(f"a duration such as 500ms, 5m or 1h30m, not {duration!r}", field=f"options.{name}")
+        raise InvalidSpecError(f"a duration such as 500ms, 5m or 1h30m, not {shown(duration)}", field=f"options.{name}")
     return durations.seconds(duration)
 
 
 def _choice(options: Mapping[str, str], key: str, known: tuple[str, ...]) -> str:
     value = options.get(key, known[0]).lower()
     if value not in known:
-        raise InvalidSpecError(f"one of {', '.join(known)}, not {value!r}", field=f"options.{key}")
+        raise InvalidSpecError(f"one of {', '.join(known)}, not {shown(value)}", field=f"options.{key}")
     return value
 
 
