@@ -21,6 +21,7 @@ from balanced_source.api import SplitId
 from balanced_source.connectors.kafka import Anchor, KafkaSplitId
 from balanced_source.errors import DiscoveryError, RefusedDiscoveryError, TransientDiscoveryError
 from balanced_source.host.alignment import RecordTime
+from balanced_source.names import shown
 from balanced_source.reasons import Reason
 from balanced_source_adapters.kafka_config import without_secrets
 from balanced_source_adapters.kafka_offsets import NOT_THERE, Listed, OffsetRequests, Wanted, partition_of
@@ -201,7 +202,8 @@ class ClusterClient:
                 if must_be_readable and not _is_readable(described):
                     refused[name] = KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED)
                 else:
-                    found[name] = Topic(frozenset(p.id for p in described.partitions), take_topic_id(described))
+                    numbers = frozenset(p.id for p in described.partitions)
+                    found[name] = Topic(self._checked(name, numbers), take_topic_id(described))
             except KafkaException as error:
                 code = error.args[0].code()
                 if code == KafkaError.TOPIC_AUTHORIZATION_FAILED:
@@ -212,6 +214,16 @@ class ClusterClient:
             message = self._refused_topics(refused, next(iter(refused.values())))
             raise TopicsRefusedError(message, scope=self._cluster, found=found, refused=frozenset(refused))
         return found
+
+    def _checked(self, topic: str, numbers: frozenset[int]) -> frozenset[int]:
+        """The client library cannot handle negative numbers: it uses them for "no partition"."""
+        if numbers and min(numbers) < 0:
+            raise TransientDiscoveryError(
+                f"cluster {self._cluster} lists partition {min(numbers)} of topic {shown(topic)}, which cannot exist. "
+                "Check that bootstrapServers name Kafka brokers of a supported version; trying again",
+                scope=self._cluster,
+            )
+        return numbers
 
     def topic_ids(self, names: Collection[str]) -> dict[str, str]:
         """Ids of the topics that exist, as they are now; errors as of `topics`."""
@@ -251,8 +263,8 @@ class ClusterClient:
 
     def committed(self, group: str, split_ids: Collection[SplitId]) -> dict[SplitId, int]:
         """See `OffsetLookup`."""
-        wanted = {partition_of(s): s for s in split_ids}
-        request = [ConsumerGroupTopicPartitions(group, list(wanted))]
+        wanted = {(str(s[1]), int(s[2])): s for s in split_ids}
+        request = [ConsumerGroupTopicPartitions(group, [partition_of(s) for s in split_ids])]
         try:
             futures = self._admin.list_consumer_group_offsets(request, request_timeout=REQUEST_TIMEOUT)
             answer = futures[group].result()
@@ -260,7 +272,8 @@ class ClusterClient:
             raise self._translated(error) from error
         if failed := [tp.error for tp in answer.topic_partitions if tp.error and tp.error.code() not in NOT_THERE]:
             raise self._translated(KafkaException(failed[0]))
-        return {wanted[tp]: tp.offset for tp in answer.topic_partitions if tp.error is None and tp.offset >= 0}
+        listed = {(tp.topic, tp.partition): tp.offset for tp in answer.topic_partitions if tp.error is None}
+        return {split_id: listed[key] for key, split_id in wanted.items() if listed.get(key, -1) >= 0}
 
     def commit(self, group: str, offsets: Mapping[SplitId, int]) -> None:
         """Set the offsets of a group that has no members."""

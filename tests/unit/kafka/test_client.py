@@ -162,3 +162,20 @@ def test_errors_say_whether_somebody_has_to_act(
         client.ends([A], Anchor.EARLIEST)
 
     assert caught.value.reason == reason
+
+
+def test_committed_offsets_are_those_that_were_asked_for(client: ClusterClient) -> None:
+    answer = [TopicPartition("t", 0, 5), TopicPartition("t", 1, -1001), TopicPartition("other", 0, 7)]
+    library: Any = client._admin
+    library.list_consumer_group_offsets = lambda *_, **__: {"g": done(SimpleNamespace(topic_partitions=answer))}
+
+    assert client.committed("g", [A, B]) == {A: 5}
+
+
+def test_a_negative_partition_number_is_an_error_that_names_the_topic(
+    client: ClusterClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Library, "answers", {0: 5, -1: 5})
+
+    with pytest.raises(DiscoveryError, match=r"cluster c lists partition -1 of topic 't'"):
+        client.topics(["t"])
