@@ -12,6 +12,7 @@ from balanced_source.documents import storage
 from balanced_source.documents.parts import (
     PARTS,
     Content,
+    Part,
     PartRef,
     allocate,
     assemble,
@@ -110,6 +111,34 @@ def test_a_malformed_list_of_parts_is_noticed() -> None:
 def test_what_is_too_large_is_told() -> None:
     with pytest.raises(StateError, match="does not fit into 8 parts"):
         allocate(cut(text(5000)), ())
+
+
+def test_half_of_the_parts_are_kept_for_the_document_that_follows() -> None:
+    parts = [Part(digest=str(number), data=b"x") for number in range(PARTS // 2 + 1)]
+
+    refs = allocate(parts[:-1], ())
+    following = allocate([Part(digest=f"next {part.digest}", data=b"y") for part in parts[:-1]], refs)
+    assert {ref.number for ref in refs}.isdisjoint(ref.number for ref in following)
+    with pytest.raises(StateError, match="a document of 9 bytes"):
+        allocate(parts, ())
+
+
+def test_the_number_that_was_given_back_last_is_taken_last() -> None:
+    first = allocate([Part(digest="a", data=b"a")], ())
+    second = allocate([Part(digest="b", data=b"b")], first)
+    third = allocate([Part(digest="c", data=b"c")], second)
+
+    assert [ref.number for refs in (first, second, third) for ref in refs] == [0, 1, 2]
+
+
+def test_a_document_of_exactly_the_limit_fits(monkeypatch: pytest.MonkeyPatch) -> None:
+    document = text(500)
+    size = len(storage.compress(document))
+    monkeypatch.setattr(storage, "BLOB_LIMIT", size)
+    assert storage.unpack(storage.pack(document)) == document
+    monkeypatch.setattr(storage, "BLOB_LIMIT", size - 1)
+    with pytest.raises(StateError, match=f"a document of {size} bytes"):
+        storage.pack(document)
 
 
 def test_names_are_known_before_there_is_a_part() -> None:

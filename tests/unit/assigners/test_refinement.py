@@ -1,0 +1,109 @@
+"""The local search of the weighted strategy, against trying everything; and groups that keep their readers."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from balanced_source.assigners._moves import Refinement, Step, level, relabel
+from balanced_source.assigners._weights import WeightTable, fair_ceiling
+
+HUGE = 10**9
+
+weighed = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 1)), min_size=1, max_size=8)
+
+
+def table(weights: Sequence[int]) -> WeightTable:
+    return WeightTable([("c", "t", number) for number in range(len(weights))], weights)
+
+
+def loads(weights: Sequence[int], owners: Sequence[int], parallelism: int) -> list[int]:
+    found = [0] * parallelism
+    for weight, owner in zip(weights, owners, strict=True):
+        found[owner] += weight
+    return found
+
+
+def after(owners: Sequence[int], step: Step) -> list[int]:
+    moved = dict(step.moves)
+    return [moved.get(split, owner) for split, owner in enumerate(owners)]
+
+
+def gifts_and_swaps(weights: Sequence[int], owners: Sequence[int], fullest: int) -> Iterator[int]:
+    """Yield the largest load after each gift or swap between the fullest of two readers and the other one."""
+    mine = [split for split, owner in enumerate(owners) if owner == fullest]
+    others = [split for split, owner in enumerate(owners) if owner != fullest]
+    high, low = (sum(weights[split] for split in splits) for splits in (mine, others))
+    for given_split in mine:
+        for back in (0, *(weights[split] for split in others)):
+            shift = weights[given_split] - back
+            yield max(high - shift, low + shift)
+
+
+@given(weighed)
+def test_the_first_step_between_two_readers_is_the_best_there_is(case: list[tuple[int, int]]) -> None:
+    weights, owners = [weight for weight, _ in case], [owner for _, owner in case]
+    before = loads(weights, owners, 2)
+    fullest = before.index(max(before))
+    best = min(gifts_and_swaps(weights, owners, fullest))
+
+    step = next(Refinement(table(weights), owners, 2, ceiling=HUGE, goal=0).steps(), None)
+
+    if best >= max(before):
+        assert step is None
+    else:
+        assert step is not None
+        assert step.largest == best == max(loads(weights, after(owners, step), 2))
+
+
+@given(weighed)
+def test_each_step_lowers_the_largest_load_and_says_to_what(case: list[tuple[int, int]]) -> None:
+    weights, owners = [weight for weight, _ in case], [owner for _, owner in case]
+    largest = max(loads(weights, owners, 3))
+    for step in Refinement(table(weights), owners, 3, ceiling=HUGE, goal=0).steps():
+        owners = after(owners, step)
+        assert step.largest == max(loads(weights, owners, 3)) <= largest
+        largest = step.largest
+
+
+def test_the_search_ends_at_its_goal_and_readers_at_the_ceiling_take_nothing() -> None:
+    weights, owners = [10, 10, 10, 10], [0, 0, 0, 1]
+
+    assert next(Refinement(table(weights), owners, 2, ceiling=HUGE, goal=30).steps(), None) is None
+    assert next(Refinement(table(weights), owners, 2, ceiling=10, goal=0).steps(), None) is None
+    (step,) = Refinement(table(weights), owners, 2, ceiling=11, goal=20).steps()
+    assert step.largest == 20
+
+
+def test_only_readers_above_the_ceiling_give_and_only_those_below_take() -> None:
+    weights, owners = [6, 6, 6, 6, 6], [0, 0, 0, 1, 2]
+
+    assert level(table(weights), owners, 3, ceiling=18) == []
+    steps = level(table(weights), [0, 0, 0, 1, 1], 3, ceiling=12)
+    assert [taker for step in steps for _, taker in step.moves] == [2]
+    assert steps[-1].largest == 12
+
+
+def test_groups_go_to_the_readers_that_hold_most_of_them() -> None:
+    dealt = [0, 0, 0, 1, 1, 2]
+
+    assert relabel(dealt, [(0, 1), (1, 1), (2, 0), (3, 0)], 3) == [1, 1, 1, 0, 0, 2]
+    assert sorted(Counter(relabel(dealt, [], 3)).values()) == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("weights", "parallelism", "ceiling"),
+    [
+        ([10, 10, 10, 10], 2, 20),
+        ([100, 10, 10], 2, 20),  # the heavy one has a reader of its own
+        ([100, 50, 10, 10, 10], 3, 30),
+        ([7], 3, 7),
+        ([0, 0], 2, 1),
+    ],
+)
+def test_a_split_heavier_than_the_mean_of_the_rest_does_not_count_for_the_others(
+    weights: list[int], parallelism: int, ceiling: int
+) -> None:
+    assert fair_ceiling(weights, parallelism) == ceiling
