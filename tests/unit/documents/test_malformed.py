@@ -64,14 +64,17 @@ def test_a_change_by_hand_is_noticed() -> None:
         [[[["c"], "t"], [[0, 1]]]],
         [[["c", "t"], [[0, 0]]]],
         [[["c", "t"], [[0, -1]]]],
-        [[["c", "t"], [[0, columns.MAX_SPLITS + 1]]]],
-        [[["c", "t"], [[0, columns.MAX_SPLITS], [columns.MAX_SPLITS, 1]]]],
+        [[["c", "t"], [[0, 101]]]],
+        [[["c", "t"], [[0, 100], [100, 1]]]],
+        [[["c", "t"], [[0, 100]]], [["c", "u"], [[0, 1]]]],
         [[["c", "t"], [[0]]]],
         [[["c", "t"]]],
         7,
     ],
 )
-def test_a_table_of_another_form_is_corrupt(rows: Any) -> None:
+def test_a_table_of_another_form_is_corrupt(rows: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(columns, "MAX_SPLITS", 100)
+    assert len(columns.decode_ids([[["c", "t"], [[0, 100]]]])) == 100
     with pytest.raises(CorruptDocumentError, match="malformed list of splits"):
         columns.decode_ids(rows)
 

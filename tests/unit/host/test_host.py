@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from balanced_source.api import IDENTITY, SourceEvent
 from balanced_source.documents import stream_offset
 from balanced_source.documents.assignment import Assignment
 from balanced_source.documents.stream_offset import StreamOffset
@@ -192,3 +193,31 @@ def test_the_leadership_of_a_position_is_kept_with_the_position() -> None:
     assert adopt(held, anew, host="0").terms == {A: 4}
     assert adopt(held, stays, host="0").terms == {A: 4}
     assert adopt(held, other, host="0").terms == {}
+
+
+def test_only_what_the_host_holds_is_retained_and_nothing_that_it_reads() -> None:
+    held = StreamOffset(epoch=1, owners={A: 0, B: 0}, positions={A: 1, B: 2})
+
+    adopted = adopt(held, assignment(owners={A: 0}, retained=frozenset({A, B, C})), host="0")
+
+    assert (adopted.positions, adopted.retained) == ({A: 1}, {B: 2})
+
+
+def test_another_split_by_the_name_of_a_held_one_starts_where_the_assignment_says() -> None:
+    held = StreamOffset(epoch=2, owners={A: 0, B: 0}, positions={A: 40, B: 40}, attributes={A: {IDENTITY: "old"}})
+    attributes = {A: {IDENTITY: "new"}, B: {IDENTITY: "new"}}
+
+    adopted = adopt(held, assignment(3, owners={A: 0, B: 0}, starts={A: 5, B: 5}, attributes=attributes), host="0")
+
+    assert adopted.positions == {A: 5, B: 40}
+    assert adopted.starts == {A: 5}
+
+
+def test_an_event_stays_queued_until_an_assignment_acknowledges_it() -> None:
+    host = registered().send_event(0, SourceEvent(name="hello"))
+
+    silent = host.on_assignment(assignment(2))
+    heard = silent.on_assignment(assignment(3, events_seen={"0": 1}))
+
+    assert [event.number for event in silent.outbox] == [1]
+    assert heard.outbox == ()
