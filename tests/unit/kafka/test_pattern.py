@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 
 from balanced_source.connectors.kafka.pattern import MAX_STATES, PatternError, compiled
 
-atoms = st.sampled_from(["a", "b", ".", "[ab]", "[^a]", r"\d", r"\w", r"\.", "[a-c.-]", "-", r"[\d_]"])
+atoms = st.sampled_from(
+    ["a", "b", ".", "[ab]", "[^a]", r"\d", r"\w", r"\.", "[a-c.-]", "-", r"[\d_]", r"[\.a]", r"[^\-b]"]
+)
 repeats = st.sampled_from(["", "", "*", "+", "?", "{2}", "{1,}", "{0,2}", "*?", "+?"])
 patterns = st.recursive(
     st.builds("".join, st.lists(st.builds("{}{}".format, atoms, repeats), max_size=4)),
@@ -34,6 +36,8 @@ def test_it_means_what_it_means_elsewhere(pattern: str, name: str) -> None:
         ("|x", ["", "x"], ["y"]),
         ("[]a]+", ["]a", "a"], ["b"]),
         ("[^-]+", ["abc"], ["a-c"]),
+        (r"[\.\-a]+", [".", "-a."], ["\\", "b"]),
+        (r"[\+-9]+", ["+", "-", "9"], ["*", ":"]),
     ],
 )
 def test_the_whole_name_must_match(pattern: str, yes: list[str], no: list[str]) -> None:
