@@ -48,6 +48,7 @@ test-spark43: testbed ## The Spark side's tests on PySpark 4.3, but those that t
 
 test-unit: install ## Unit tests, and contract suites on fakes (no I/O, under a minute)
 	@$(RUN) pytest -q -n 2 tests/unit tests/contract -m "not integration"
+	@PYTHONPATH=tests $(RUN) mutants --quick
 
 proof: install ## Explore the protocol on the real code, and find all seeded bugs (PROOF="--parts lives --lives 1000")
 	@PYTHONPATH=tests $(RUN) proof $(PROOF)

@@ -3,89 +3,74 @@
 import argparse
 import os
 import sys
-import tomllib
-from collections import Counter
 from pathlib import Path
 from typing import Final
 
 import pytest
-from hypothesis import settings
 
-from mutants.runner import MutantPlugin, Verdict
+from mutants.report import Report, done
+from mutants.runner import MutantPlugin
 from mutants.sampling import STRATA, MutantSpec, sample
 
-KNOWN: Final = Path(__file__).with_name("survivors.toml")
-"""Survivors with the reason why no test can or need notice them."""
-
-GOAL: Final = 0.9
-"""Share of the mutants that tests must kill."""
-
 _TESTS: Final = ("tests/unit", "tests/contract")
+_OF_TOOLS: Final = ("chaos", "proof", "soak", "testbed", "scenarios", "hostile")
+"""Folders of tests of our own tools, and of long walks through everything: they would notice little more."""
+_QUICK: Final = {"host": "tests/unit/host", "documents": "tests/unit/documents"}
+"""Parts of the code base that a folder of fast tests covers nearly alone."""
 
 
 def main() -> int:
     """Sample, test and report; 0 if enough mutants were killed and each survivor has a reason."""
-    parser = argparse.ArgumentParser(prog="mutants", description=__doc__)
-    parser.add_argument("--count", type=int, default=400)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--only", help="one part of the code base: " + ", ".join(STRATA))
-    asked = parser.parse_args()
-    specs = [s for s in sample(asked.count, asked.seed) if asked.only in (None, s.stratum)]
-    print(f"mutants: {len(specs)} of seed {asked.seed}, {asked.jobs} at once", flush=True)  # noqa: T201
-    report = _Report(len(specs))
-    plugin = MutantPlugin(specs=specs, jobs=asked.jobs, told=report.note, say=report.say)
-    settings.register_profile("mutants", derandomize=True, database=None, deadline=None)
-    settings.load_profile("mutants")
+    asked = _arguments()
+    specs = list(_chosen(asked))
+    sys.stdout.write(f"mutants: {len(specs)}, seed {asked.seed}, {asked.jobs} at once\n")
+    sys.stdout.flush()
+    report = Report(total=len(specs), log=asked.log, needs_reasons=not asked.quick)
+    plugin = MutantPlugin(
+        specs=specs,
+        jobs=asked.jobs,
+        note=report.note,
+        say=report.say,
+        store=asked.baseline,
+        slowest=asked.slowest,
+        budget=asked.budget,
+    )
     options = ["-o", "addopts=--import-mode=importlib --strict-markers", "-m", "not integration"]
     options += ["-W", "ignore::pytest.PytestAssertRewriteWarning", "-p", "no:cacheprovider", "-p", "no:terminal"]
-    status = pytest.main([*options, *_TESTS], plugins=[plugin])
+    options += [f"--ignore=tests/unit/{name}" for name in _OF_TOOLS]
+    status = pytest.main([*options, *(asked.tests or _TESTS)], plugins=[plugin])
     if status not in (0, 5):
         return int(status)
     return report.verdict()
 
 
-class _Report:
-    """Progress, a table by part of the code base, and the survivors."""
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="mutants", description=__doc__)
+    parser.add_argument("--count", type=int, default=400)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--only", nargs="*", default=(), help="parts of the code base: " + ", ".join(STRATA))
+    parser.add_argument("--name", default="", help="only mutants whose name contains this")
+    parser.add_argument("--log", type=Path, help="file for outcomes; mutants that it names are not tested again")
+    parser.add_argument("--baseline", type=Path, help="file that keeps what tests execute, for the next campaign")
+    parser.add_argument("--slowest", type=float, default=60, help="seconds of a test, beyond which it is not used")
+    parser.add_argument("--budget", type=float, default=120, help="seconds for the tests of one mutant")
+    parser.add_argument("--again", type=Path, help="log whose survivors are tested, instead of a sample")
+    parser.add_argument("--tests", nargs="*", help="folders of tests, instead of all unit tests")
+    parser.add_argument("--quick", action="store_true", help=f"only {', '.join(_QUICK)}, by their own fast tests")
+    asked = parser.parse_args()
+    if asked.quick:
+        asked.only, asked.tests, asked.count, asked.slowest = tuple(_QUICK), tuple(_QUICK.values()), 40, 0.5
+    return asked
 
-    def __init__(self, total: int) -> None:
-        self._total = total
-        self._done = 0
-        self._by_stratum: dict[str, Counter[Verdict]] = {name: Counter() for name in STRATA}
-        self._survivors: list[MutantSpec] = []
 
-    def say(self, text: str) -> None:
-        """Write a line of progress."""
-        sys.stdout.write(text + "\n")
-        sys.stdout.flush()
-
-    def note(self, spec: MutantSpec, verdict: Verdict) -> None:
-        """Count one mutant; tell survivors at once."""
-        self._done += 1
-        self._by_stratum[spec.stratum][verdict] += 1
-        if verdict is not Verdict.KILLED:
-            self._survivors.append(spec)
-            self.say(f"[{self._done}/{self._total}] {verdict.value}: {spec.file.name}:{spec.line} {spec.name}")
-        elif self._done % 25 == 0:
-            self.say(f"[{self._done}/{self._total}] …")
-
-    def verdict(self) -> int:
-        """Write the table and the last line; returns the exit status."""
-        for name, counts in self._by_stratum.items():
-            if total := counts.total():
-                self.say(f"{name:12} {counts[Verdict.KILLED]:4} of {total:4} killed")
-        reasons = tomllib.loads(KNOWN.read_text())["survivors"] if KNOWN.exists() else {}
-        unexplained = [spec.name for spec in self._survivors if spec.name not in reasons]
-        for name in unexplained:
-            self.say(f"without a reason: {name}")
-        killed = self._done - len(self._survivors)
-        share = killed / self._done if self._done else 0.0
-        is_good = share >= GOAL and not unexplained
-        self.say(
-            f"mutants: {'OK' if is_good else 'FAILED'} mutants={self._done} killed={killed} "
-            f"survived={len(self._survivors)} share={share:.3f} unexplained={len(unexplained)}"
-        )
-        return 0 if is_good else 1
+def _chosen(asked: argparse.Namespace) -> list[MutantSpec]:
+    if asked.again is not None:
+        names = {name for name, is_killed in done(asked.again).items() if not is_killed}
+        return [spec for spec in sample(sys.maxsize, asked.seed) if spec.name in names]
+    skipped = done(asked.log)
+    specs = sample(asked.count, asked.seed, asked.only)
+    return [spec for spec in specs if asked.name in spec.name and spec.name not in skipped]
 
 
 if __name__ == "__main__":

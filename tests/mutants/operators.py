@@ -38,34 +38,38 @@ class Mutation:
     """One change.
 
     Attributes:
-        line: in the file.
+        lines: the smallest range of lines around the change first, then that of its statement.
         text: what is changed, for people.
-        tree: the whole module, changed.
+        index: of the changed node in the order of `ast.walk`.
+        change: applied to a copy of the node.
     """
 
-    line: int
+    lines: tuple[range, ...]
     text: str
-    tree: ast.Module
+    index: int
+    change: "Change"
 
 
-Change = Callable[[ast.AST], ast.AST | None]
-"""Returns what takes the place of a copied node; None removes the statement."""
+Change = Callable[[ast.AST], ast.AST]
+"""Returns what takes the place of a copied node."""
 
 
-def mutations(tree: ast.Module) -> Iterator[tuple[int, str, int, Change]]:
-    """Yield (line, text, index of the node in `ast.walk` order, change) for every change inside functions."""
+def mutations(tree: ast.Module) -> Iterator[Mutation]:
+    """Yield every change inside functions."""
     inside = _inside_functions(tree)
+    statements = _statements(tree)
     for index, node in enumerate(ast.walk(tree)):
         if id(node) in inside:
+            lines = (_lines(node), _lines(statements[id(node)]))
             for text, change in _changes(node):
-                yield getattr(node, "lineno", 0), text, index, change
+                yield Mutation(lines=lines, text=text, index=index, change=change)
 
 
 def mutated(tree: ast.Module, index: int, change: Change) -> ast.Module:
     """Return a copy of the module with one node changed."""
     fresh = copy.deepcopy(tree)
     target = next(node for at, node in enumerate(ast.walk(fresh)) if at == index)
-    _Exchange(target, change(target)).visit(fresh)
+    _Exchange(target, change).visit(fresh)
     return ast.fix_missing_locations(fresh)
 
 
@@ -83,6 +87,28 @@ def _inside_functions(tree: ast.Module) -> set[int]:
         if isinstance(node, ast.Assert | ast.Raise):  # asserts are for the type checker; texts of errors may change
             inside.difference_update(id(part) for part in ast.walk(node) if part is not node)
     return inside
+
+
+def _statements(tree: ast.Module) -> dict[int, ast.stmt]:
+    """Id of each node → the smallest statement around it."""
+    found: dict[int, ast.stmt] = {}
+    for node in ast.walk(tree):  # outer ones come first
+        if isinstance(node, ast.stmt):
+            found.update((id(inner), node) for inner in ast.walk(node))
+    return found
+
+
+def _lines(node: ast.AST) -> range:
+    """Lines of a node, without those of a body."""
+    first, last = getattr(node, "lineno", 0), getattr(node, "end_lineno", 0)
+    if isinstance(node, ast.comprehension):
+        first, last = node.target.lineno, node.iter.end_lineno or 0
+    for name in ("body", "cases"):
+        body = getattr(node, name, None)
+        if isinstance(body, list) and body:
+            start = body[0].pattern.lineno if isinstance(body[0], ast.match_case) else body[0].lineno
+            last = max(first, start - 1)
+    return range(first, last + 1)
 
 
 def _is_docstring(statement: ast.stmt) -> bool:
@@ -112,7 +138,7 @@ def _changes(node: ast.AST) -> Iterator[tuple[str, Change]]:
         case ast.Return(value=ast.expr()) if not _is_none(node.value):
             yield "return None", lambda n: _with(n, value=ast.Constant(None))
         case ast.Expr(value=ast.Call() | ast.Await()) | ast.AugAssign():
-            yield "statement removed", lambda _: ast.Pass()
+            yield "statement removed", _never
         case ast.Break():
             yield "break → continue", lambda _: ast.Continue()
         case ast.Continue():
@@ -120,7 +146,7 @@ def _changes(node: ast.AST) -> Iterator[tuple[str, Change]]:
         case ast.comprehension(ifs=[_, *_]):
             yield "filter removed", lambda n: _with(n, ifs=[])
         case ast.Raise(exc=ast.expr()):
-            yield "raise removed", lambda _: ast.Pass()
+            yield "raise removed", _never
         case _:
             pass
 
@@ -135,6 +161,12 @@ def _arithmetic(operator: ast.operator) -> tuple[str, Change]:
     return f"{type(operator).__name__} → {other.__name__}", lambda n: _with(n, op=other())
 
 
+def _never(statement: ast.AST) -> ast.AST:
+    """Keep the statement where it is never executed: a function keeps its free variables, e.g. that of `super()`."""
+    assert isinstance(statement, ast.stmt)
+    return ast.If(test=ast.Constant(value=False), body=[statement], orelse=[])
+
+
 def _is_none(value: ast.expr | None) -> bool:
     return isinstance(value, ast.Constant) and value.value is None
 
@@ -146,14 +178,14 @@ def _with(node: ast.AST, **fields: object) -> ast.AST:
 
 
 class _Exchange(ast.NodeTransformer):
-    """Puts one node in the place of another."""
+    """Puts another node in the place of one."""
 
-    def __init__(self, old: ast.AST, new: ast.AST | None) -> None:
+    def __init__(self, old: ast.AST, change: Change) -> None:
         self._old = old
-        self._new = new
+        self._change = change
 
-    def visit(self, node: ast.AST) -> ast.AST | None:
+    def visit(self, node: ast.AST) -> ast.AST:
         if node is self._old:
-            return self._new
-        visited: ast.AST | None = super().visit(node)
+            return ast.copy_location(self._change(node), node)
+        visited: ast.AST = super().visit(node)
         return visited

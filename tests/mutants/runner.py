@@ -4,33 +4,31 @@ import contextlib
 import enum
 import gc
 import os
-import pickle
 import select
 import signal
-import sys
 import tempfile
-import threading
 import time
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import FrameType, FunctionType
-from typing import Any, Final
+from typing import Final
 
 import pytest
-from _pytest.runner import runtestprotocol
+from hypothesis import HealthCheck, Phase, settings
 
+from mutants.baseline import Baseline, observe
+from mutants.exchange import Exchange
+from mutants.forks import BROKEN, fork, limited, passes, wait
 from mutants.sampling import MutantSpec
 
-LIMIT: Final = 120.0
+LIMIT: Final = 240.0
 """Seconds of one mutant. One without a verdict by then counts as a survivor."""
 
-SLOWER: Final = 10.0
-"""A test that takes this many times as long as without the change, and 5 s more, has failed: it would not end."""
+EXAMPLES: Final = 25
+"""Inputs of a property, unless its test sets a number of its own. Fewer than in `make test`, which kills a bit less."""
 
-FunctionKey = tuple[str, str]
-"""File and qualified name."""
+FAILED, NEVER_ENDS = 1, 2
+"""Exit statuses of a fork in which a test noticed the mutant."""
 
 
 class Verdict(enum.Enum):
@@ -38,20 +36,39 @@ class Verdict(enum.Enum):
 
     KILLED = "killed"
     SURVIVED = "survived"
+    NOT_EXECUTED = "not executed"
     UNFINISHED = "unfinished"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Baseline:
-    """The tests on the unchanged code.
+class Outcome:
+    """What became of a mutant, and why.
 
     Attributes:
-        seconds: duration of each test, by its index.
-        tests: function → indices of the tests that call it, the most specific first.
+        spec: the mutant.
+        verdict: what became of it.
+        by: the test that killed it, and how; or why there is no verdict.
+        tests: number of tests that execute the changed line.
+        seconds: duration.
     """
 
-    seconds: Mapping[int, float]
-    tests: Mapping[FunctionKey, Sequence[int]]
+    spec: MutantSpec
+    verdict: Verdict
+    by: str
+    tests: int
+    seconds: float
+
+
+@dataclass
+class _Running:
+    """A mutant in its fork, and the file that its fork writes the number of the present test to."""
+
+    spec: MutantSpec
+    tests: Sequence[int]
+    affordable: Sequence[int]
+    present: Path
+    errors: Path
+    started: float = field(default_factory=time.monotonic)
 
 
 @dataclass
@@ -60,137 +77,142 @@ class MutantPlugin:
 
     Attributes:
         specs: the mutants.
-        jobs: how many at once.
-        told: gets each mutant with its verdict.
+        jobs: how many run at once.
+        note: gets each outcome.
         say: gets each line of progress.
-        verdicts: of the mutants tested so far, by their number.
+        store: file that keeps the baseline for the next campaign; None for none.
+        slowest: seconds of processor time of a test, beyond which it is not used.
+        budget: seconds of processor time for the tests of a mutant. One that survives these, while there are more
+            tests, is unfinished.
     """
 
     specs: Sequence[MutantSpec]
     jobs: int
-    told: Callable[[MutantSpec, Verdict], None]
+    note: Callable[[Outcome], None]
     say: Callable[[str], None]
-    verdicts: dict[int, Verdict] = field(default_factory=dict)
+    store: Path | None = None
+    slowest: float = 60.0
+    budget: float = 120.0
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection(self, session: pytest.Session) -> None:
+        """Called by pytest before it imports tests, and after tests/conftest.py chose another profile."""
+        del session
+        phases = (Phase.explicit, Phase.generate)  # a failing example need not become smaller
+        checks = (HealthCheck.too_slow, HealthCheck.data_too_large)
+        settings.register_profile(
+            "mutants",
+            max_examples=EXAMPLES,
+            derandomize=True,
+            database=None,
+            deadline=None,
+            phases=phases,
+            suppress_health_check=checks,
+        )
+        settings.load_profile("mutants")
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         """Called by pytest once all tests are collected."""
+        session.config._tmp_path_factory.getbasetemp()  # type: ignore[attr-defined] # all forks share it
         with tempfile.TemporaryDirectory() as folder:
-            baseline = self._baseline(session.items, Path(folder) / "baseline")
-        self.say(f"baseline: {len(session.items)} tests, {sum(baseline.seconds.values()):.0f} s")
+            self._campaign(session.items, Path(folder))
+        return True
+
+    def _campaign(self, items: Sequence[pytest.Item], folder: Path) -> None:
+        started = time.monotonic()
+        baseline = observe(items, self.store or folder / "baseline", self.slowest)
+        self.say(f"baseline: {len(items)} tests in {time.monotonic() - started:.0f} s")
+        for number in baseline.failed:
+            self.say(f"not used, because it is too slow or fails without any mutant: {items[number].nodeid}")
+        exchange = Exchange(self.specs)
         gc.collect()
-        waiting, running = list(enumerate(self.specs)), dict[int, tuple[int, float]]()
+        gc.freeze()
+        waiting, running = list(enumerate(self.specs)), dict[int, _Running]()
         while waiting or running:
             while waiting and len(running) < self.jobs:
                 number, spec = waiting.pop(0)
-                pid = _fork(lambda spec=spec: _test(spec, session.items, baseline))  # type: ignore[misc]
-                running[pid] = (number, time.monotonic())
-            self._reap(running)
-        return True
+                tests = baseline.of_lines(spec.file, spec.lines)
+                mutant = _Running(
+                    spec=spec,
+                    tests=tests,
+                    affordable=baseline.affordable(tests, self.budget),
+                    present=folder / f"{number}.present",
+                    errors=folder / f"{number}.errors",
+                )
+                running[_start(mutant, items, baseline, exchange)] = mutant
+            self._reap(running, items, baseline, exchange)
 
-    def _reap(self, running: dict[int, tuple[int, float]]) -> None:
-        for pid, (number, started) in list(running.items()):
-            is_over = time.monotonic() - started > LIMIT
+    def _reap(
+        self, running: dict[int, _Running], items: Sequence[pytest.Item], baseline: Baseline, exchange: Exchange
+    ) -> None:
+        for pid, mutant in list(running.items()):
+            is_over = time.monotonic() - mutant.started > LIMIT
             if is_over:
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(pid, signal.SIGKILL)
             done, status = os.waitpid(pid, 0 if is_over else os.WNOHANG)
-            if done:
-                del running[pid]
-                self.verdicts[number] = Verdict.UNFINISHED if is_over else _verdict(status)
-                self.told(self.specs[number], self.verdicts[number])
+            if not done:
+                continue
+            del running[pid]
+            exit_code = os.waitstatus_to_exitcode(status)
+            verdict, by = (Verdict.UNFINISHED, "") if is_over else _verdict(exit_code, mutant)
+            if verdict is Verdict.KILLED:
+                verdict, by = _confirmed(mutant, exit_code, items, baseline, exchange)
+            seconds = time.monotonic() - mutant.started
+            self.note(Outcome(spec=mutant.spec, verdict=verdict, by=by, tests=len(mutant.tests), seconds=seconds))
         if running:
             select.select([], [], [], 0.01)
 
-    def _baseline(self, items: Sequence[pytest.Item], file: Path) -> Baseline:
-        pid = _fork(lambda: file.write_bytes(pickle.dumps(_observe(items))) and 0)
-        _, status = os.waitpid(pid, 0)
-        if status:
-            raise SystemExit("mutants: the tests fail without any mutant: run make test-unit")
-        baseline: Baseline = pickle.loads(file.read_bytes())  # noqa: S301 - written by our own fork
-        return baseline
+
+def _verdict(exit_code: int, mutant: _Running) -> tuple[Verdict, str]:
+    if exit_code == BROKEN:
+        return Verdict.UNFINISHED, mutant.errors.read_text().splitlines()[-1]
+    if exit_code == 0 and len(mutant.affordable) < len(mutant.tests):
+        return Verdict.UNFINISHED, f"after {len(mutant.affordable)} of {len(mutant.tests)} tests"
+    if exit_code == 0:
+        return (Verdict.SURVIVED if mutant.tests else Verdict.NOT_EXECUTED), ""
+    return Verdict.KILLED, ""
 
 
-def _verdict(status: int) -> Verdict:
-    return Verdict.SURVIVED if status == 0 else Verdict.KILLED
+def _confirmed(
+    mutant: _Running, exit_code: int, items: Sequence[pytest.Item], baseline: Baseline, exchange: Exchange
+) -> tuple[Verdict, str]:
+    """The same test must pass once the function is compiled anew without the change."""
+    number = int(mutant.present.read_text())
+    how = {FAILED: "failed", NEVER_ENDS: "never ends"}.get(exit_code, f"ended its process with {exit_code}")
+    control = fork(
+        lambda: _test([number], mutant.present, items, baseline, lambda: exchange.renew(mutant.spec)),
+        errors=mutant.errors,
+    )
+    is_real = wait(control) == 0
+    by = f"{items[number].nodeid} {how}"
+    return (Verdict.KILLED, by) if is_real else (Verdict.UNFINISHED, f"{by}, and fails without the mutant too")
 
 
-def _fork(work: Callable[[], int]) -> int:
-    """Run `work` in a fork whose exit status is what it returns; its output goes nowhere."""
-    pid = os.fork()
-    if pid:
-        return pid
-    os.setsid()
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    for stream in (1, 2):
-        os.dup2(nowhere, stream)
-    status = 1
-    try:
-        status = int(work() or 0)
-    finally:
-        os._exit(status)
+def _start(mutant: _Running, items: Sequence[pytest.Item], baseline: Baseline, exchange: Exchange) -> int:
+    return fork(
+        lambda: _test(mutant.affordable, mutant.present, items, baseline, lambda: exchange.apply(mutant.spec)),
+        errors=mutant.errors,
+    )
 
 
-def _observe(items: Sequence[pytest.Item]) -> Baseline:
-    """Run all tests once and note which functions each of them calls."""
-    seconds: dict[int, float] = {}
-    called: dict[FunctionKey, set[int]] = defaultdict(set)
-    for number, item in enumerate(items):
-        keys: set[FunctionKey] = set()
-        started = time.monotonic()
-        with _watched(keys):
-            if not _passes(item, items[number + 1] if number + 1 < len(items) else None):
-                raise SystemExit(1)
-        seconds[number] = time.monotonic() - started
-        for key in keys:
-            called[key].add(number)
-    breadth = defaultdict[int, int](int)
-    for numbers in called.values():
-        for number in numbers:
-            breadth[number] += 1
-    order = {key: sorted(numbers, key=lambda n: (breadth[n], seconds[n])) for key, numbers in called.items()}
-    return Baseline(seconds=seconds, tests=order)
-
-
-@contextlib.contextmanager
-def _watched(keys: set[FunctionKey]) -> Iterator[None]:
-    def note(frame: FrameType, event: str, _argument: Any) -> None:
-        code = frame.f_code
-        if event == "call" and "/src/balanced_source" in code.co_filename:
-            keys.add((code.co_filename, code.co_qualname))
-
-    threading.setprofile(note)
-    sys.setprofile(note)
-    try:
-        yield
-    finally:
-        sys.setprofile(None)
-        threading.setprofile(None)
-
-
-def _passes(item: pytest.Item, following: pytest.Item | None) -> bool:
-    item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
-    reports = runtestprotocol(item, log=False, nextitem=following)
-    return not any(report.failed for report in reports)
-
-
-def _test(spec: MutantSpec, items: Sequence[pytest.Item], baseline: Baseline) -> int:
-    """Return 0 if the mutant survives all tests that call its function."""
-    key = (str(spec.file), spec.function)
-    numbers = list(baseline.tests.get(key, ()))
-    _break(spec)
-    for number, following in zip(numbers, [*numbers[1:], None], strict=True):
-        signal.signal(signal.SIGALRM, lambda *_: os._exit(1))
-        signal.setitimer(signal.ITIMER_REAL, 5 + SLOWER * baseline.seconds[number])
-        if not _passes(items[number], items[following] if following is not None else None):
-            return 1
+def _test(
+    numbers: Sequence[int],
+    present: Path,
+    items: Sequence[pytest.Item],
+    baseline: Baseline,
+    prepare: Callable[[], None],
+) -> int:
+    """Return 0 if all tests pass."""
+    prepare()
+    for number, following in zip(numbers, [*numbers[1:], None], strict=False):
+        present.write_text(str(number))
+        following_item = items[following] if following is not None else None
+        with limited(
+            cpu=5 + 3 * baseline.cpu(number),
+            wall=60 + 10 * baseline.seconds(number),
+            over=lambda: os._exit(NEVER_ENDS),
+        ):
+            if not passes(items[number], following_item):
+                return FAILED
     return 0
-
-
-def _break(spec: MutantSpec) -> None:
-    """Exchange the code of the function wherever it is referred to."""
-    code = spec.code()
-    for thing in gc.get_objects():
-        if isinstance(thing, FunctionType):
-            old = thing.__code__
-            if old.co_filename == str(spec.file) and old.co_qualname == spec.function:
-                thing.__code__ = code

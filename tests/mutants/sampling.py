@@ -4,14 +4,13 @@ import ast
 import importlib.util
 import inspect
 import random
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import CodeType
 from typing import Final
 
-from mutants.operators import Change, mutated, mutations
+from mutants.operators import Change, mutations
 
 STRATA: Final[Mapping[str, Sequence[str]]] = {
     "coordinator": ("balanced_source.coordinator",),
@@ -47,48 +46,43 @@ class MutantSpec:
 
     Attributes:
         stratum: part of the code base.
-        module: dotted name.
+        name: what is changed and where; stable over changes elsewhere in the file.
+        kind: of change.
         file: of the module.
-        line: where it is changed.
-        text: what is changed.
+        tree: its content, as it was when this process imported it.
+        lines: ranges around the change, the smallest first.
         function: qualified name of the outermost function around it.
         index: of the changed node.
         change: applied to it.
     """
 
     stratum: str
-    module: str
+    name: str
+    kind: str
     file: Path
-    line: int
-    text: str
+    tree: ast.Module
+    lines: tuple[range, ...]
     function: str
     index: int
     change: Change
 
-    @property
-    def name(self) -> str:
-        """Stable over changes elsewhere in the file: the list of survivors is kept by it."""
-        source = self.file.read_text().splitlines()[self.line - 1].strip()
-        return f"{self.module}:{self.function}: {self.text}: {source}"
 
-    def code(self) -> CodeType:
-        """Return the code of the function, changed.
+def sample(count: int, seed: int, only: Sequence[str] = ()) -> list[MutantSpec]:
+    """Return `count` mutants, the same number from each stratum as far as it has them, in random order.
 
-        Raises:
-            LookupError: the function is not in the compiled module.
-        """
-        tree = mutated(ast.parse(self.file.read_text()), self.index, self.change)
-        return _code_of(compile(tree, str(self.file), "exec"), self.function)
-
-
-def sample(count: int, seed: int) -> list[MutantSpec]:
-    """Return `count` mutants, the same number from each stratum as far as it has them."""
+    Args:
+        count: of mutants.
+        seed: of the choice.
+        only: strata to take them from; all if empty.
+    """
     rng = random.Random(seed)
     chosen: list[MutantSpec] = []
-    for number, (stratum, names) in enumerate(STRATA.items()):
-        quota = (count - len(chosen)) // (len(STRATA) - number)
+    strata = {name: modules for name, modules in STRATA.items() if name in (only or STRATA)}
+    for number, (stratum, names) in enumerate(strata.items()):
+        quota = (count - len(chosen)) // (len(strata) - number)
         candidates = [spec for name in names for module in _modules(name) for spec in _specs(stratum, module)]
         chosen += _spread(candidates, quota, rng)
+    rng.shuffle(chosen)  # a campaign that is stopped has seen something of every stratum
     return chosen
 
 
@@ -96,7 +90,7 @@ def _spread(candidates: Sequence[MutantSpec], quota: int, rng: random.Random) ->
     """A sample that takes each kind of change about equally often: there are many constants and few loops."""
     by_kind: dict[str, list[MutantSpec]] = defaultdict(list)
     for spec in candidates:
-        by_kind[spec.text.split()[-1] if "→" not in spec.text else "replaced"].append(spec)
+        by_kind[spec.kind].append(spec)
     for specs in by_kind.values():
         rng.shuffle(specs)
     chosen: list[MutantSpec] = []
@@ -121,21 +115,37 @@ def _modules(name: str) -> Iterator[str]:
 
 def _specs(stratum: str, module: str) -> Iterator[MutantSpec]:
     file = Path(inspect.getfile(importlib.import_module(module)))
-    tree = ast.parse(file.read_text())
+    text = file.read_text()
+    tree, source = ast.parse(text), text.splitlines()
     spans = list(_functions(tree, ()))
-    for line, text, index, change in mutations(tree):
+    counts = Counter[str]()
+    for mutation in mutations(tree):
+        line = mutation.lines[0].start
         function = next((name for name, first, last in spans if first <= line <= last), None)
-        if function is not None:
-            yield MutantSpec(
-                stratum=stratum,
-                module=module,
-                file=file,
-                line=line,
-                text=text,
-                function=function,
-                index=index,
-                change=change,
-            )
+        if function is None:
+            continue
+        name = f"{module}:{function}: {mutation.text}: {source[line - 1].strip()}"
+        counts[name] += 1
+        yield MutantSpec(
+            stratum=stratum,
+            name=name if counts[name] == 1 else f"{name} ({counts[name]})",
+            kind=_kind(mutation.text),
+            file=file,
+            tree=tree,
+            lines=mutation.lines,
+            function=function,
+            index=mutation.index,
+            change=mutation.change,
+        )
+
+
+def _kind(text: str) -> str:
+    before, arrow, _ = text.partition(" → ")
+    if not arrow:
+        return text
+    if before.isdigit():
+        return "number"
+    return "name" if before.islower() else "operator"
 
 
 def _functions(node: ast.AST, path: tuple[str, ...]) -> Iterator[tuple[str, int, int]]:
@@ -147,13 +157,3 @@ def _functions(node: ast.AST, path: tuple[str, ...]) -> Iterator[tuple[str, int,
             yield from _functions(child, (*path, child.name))
         elif isinstance(child, ast.If | ast.Try):
             yield from _functions(child, path)
-
-
-def _code_of(code: CodeType, qualname: str) -> CodeType:
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            if constant.co_qualname == qualname:
-                return constant
-            if qualname.startswith(constant.co_qualname + "."):
-                return _code_of(constant, qualname)
-    raise LookupError(f"{qualname} is not in {code.co_filename}")

@@ -1,0 +1,169 @@
+"""Which tests execute which lines, and how long each test takes."""
+
+import bisect
+import contextlib
+import hashlib
+import pickle
+import sys
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import accumulate
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any, Final
+
+import pytest
+
+from mutants.forks import fork, limited, passes, wait
+
+Line = tuple[str, int]
+"""File and number."""
+
+_WATCHED: Final = "/src/balanced_source"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observation:
+    """One test on the unchanged code, while lines are recorded, which makes it slower.
+
+    Attributes:
+        files: digests of the files of the test and of the product that it executes.
+        seconds: duration.
+        cpu: seconds of processor time.
+        is_good: whether it passes in time.
+        lines: of the product that it executes.
+    """
+
+    files: Mapping[str, str]
+    seconds: float
+    cpu: float
+    is_good: bool
+    lines: frozenset[Line]
+
+
+class Baseline:
+    """The tests on the unchanged code.
+
+    Attributes:
+        failed: indices of tests that fail without any mutant; they kill none.
+    """
+
+    def __init__(self, observations: Sequence[Observation]) -> None:
+        self._observations = observations
+        self._tests: dict[Line, list[int]] = defaultdict(list)
+        for number, observation in enumerate(observations):
+            for line in observation.lines if observation.is_good else ():
+                self._tests[line].append(number)
+        self.failed = [number for number, observation in enumerate(observations) if not observation.is_good]
+
+    def of_lines(self, file: Path, spans: Sequence[range]) -> Sequence[int]:
+        """Return the tests of the first range of lines that any test executes, the fastest first."""
+        for span in spans:
+            found = {number for line in span for number in self._tests.get((str(file), line), ())}
+            if found:
+                return sorted(found, key=self.cpu)
+        return ()
+
+    def affordable(self, numbers: Sequence[int], budget: float) -> Sequence[int]:
+        """Return the first tests that take `budget` seconds of processor time together; at least one."""
+        spent = list(accumulate(self.cpu(number) for number in numbers))
+        return numbers[: max(1, bisect.bisect_right(spent, budget))]
+
+    def cpu(self, number: int) -> float:
+        """Return the seconds of processor time that a test takes."""
+        return self._observations[number].cpu
+
+    def seconds(self, number: int) -> float:
+        """Return the duration of a test."""
+        return self._observations[number].seconds
+
+
+def observe(items: Sequence[pytest.Item], store: Path, slowest: float) -> Baseline:
+    """Return the baseline of all tests. A test is stopped after `slowest` seconds of processor time, and not used.
+
+    Tests that `store` does not know, or that execute a file that has changed since, run in a fork and are added to it.
+    """
+    known = _stored(store)
+    missing = [item for item in items if item.nodeid not in known]
+    errors = store.with_suffix(".errors")
+    wait(fork(lambda: _observe(missing, store, slowest), errors=errors))
+    known = _stored(store)
+    if lost := [item.nodeid for item in items if item.nodeid not in known]:
+        raise SystemExit(
+            f"mutants: the process ended during {lost[0]}: {errors.read_text() if errors.exists() else ''}"
+        )
+    return Baseline([known[item.nodeid] for item in items])
+
+
+def _stored(store: Path) -> Mapping[str, Observation]:
+    """Return what was stored of each test, unless a file of it has changed since."""
+    digest = cache(_digest)
+    found: dict[str, Observation] = {}
+    if store.exists():
+        with store.open("rb") as file, contextlib.suppress(EOFError, pickle.UnpicklingError):
+            while True:
+                nodeid, observation = pickle.load(file)  # noqa: S301 - written by our own forks
+                if all(digest(name) == content for name, content in observation.files.items()):
+                    found[nodeid] = observation
+    return found
+
+
+def _digest(file: str) -> str:
+    path = Path(file)
+    return hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else ""
+
+
+def _stop() -> None:
+    raise pytest.fail.Exception("too slow")
+
+
+def _observe(items: Sequence[pytest.Item], store: Path, slowest: float) -> int:
+    digest = cache(_digest)
+    with store.open("ab") as file:
+        for item, following in zip(items, [*items[1:], None], strict=True):
+            lines: set[Line] = set()
+            started, of_cpu = time.monotonic(), time.process_time()
+            with limited(cpu=slowest, wall=60 * slowest, over=_stop), _recorded(lines):
+                is_good = passes(item, following)
+            executed = frozenset(lines.copy())  # threads that are left go on
+            seconds, cpu = time.monotonic() - started, time.process_time() - of_cpu
+            files = {name: digest(name) for name in {str(item.path), *(name for name, _ in executed)}}
+            observation = Observation(files=files, seconds=seconds, cpu=cpu, is_good=is_good, lines=executed)
+            pickle.dump((item.nodeid, observation), file)
+            file.flush()
+    return 0
+
+
+@contextlib.contextmanager
+def _recorded(into: set[Line]) -> Iterator[None]:
+    """Collect the lines of the product that are executed, in all threads that start inside of the context."""
+    left: dict[CodeType, set[int]] = {}
+
+    def called(frame: FrameType, _event: str, _argument: Any) -> Any:
+        code = frame.f_code
+        wanted = left.get(code)
+        if wanted is None:
+            is_watched = _WATCHED in code.co_filename
+            wanted = left[code] = {line for *_, line in code.co_lines() if line} if is_watched else set()
+        if not wanted:
+            return None
+
+        def passed(inner: FrameType, event: str, _argument: Any) -> Any:
+            if event == "line" and inner.f_lineno in wanted:
+                wanted.discard(inner.f_lineno)
+                into.add((code.co_filename, inner.f_lineno))
+            return passed
+
+        return passed
+
+    threading.settrace(called)
+    sys.settrace(called)
+    try:
+        yield
+    finally:
+        sys.settrace(None)
+        threading.settrace(None)
