@@ -25,7 +25,7 @@ def main() -> int:
     specs = list(_chosen(asked))
     sys.stdout.write(f"mutants: {len(specs)}, seed {asked.seed}, {asked.jobs} at once\n")
     sys.stdout.flush()
-    report = Report(total=len(specs), log=asked.log, needs_reasons=not asked.quick)
+    report = Report(total=len(specs), log=asked.log, is_quick=asked.quick)
     plugin = MutantPlugin(
         specs=specs,
         jobs=asked.jobs,

@@ -94,6 +94,28 @@ def test_a_change_of_everything_becomes_a_new_base() -> None:
     assert fresh.assignment == other
 
 
+@pytest.mark.parametrize(("moved", "is_new"), [(1_800, False), (2_200, True)])
+def test_more_than_a_quarter_of_the_splits_moved_becomes_a_new_base(moved: int, is_new: bool) -> None:
+    """Also where the increment would be small, because most of the base is something else."""
+    before = large(splits=8_000)
+    _, base = increments.encode(before, source="uid", base=None)
+    taken = dict.fromkeys(list(before.owners)[:moved], 7)
+
+    _, following = increments.encode(replace(before, epoch=2, owners=before.owners | taken), source="uid", base=base)
+    assert base is not None
+    assert (following is not base) == is_new
+
+
+@pytest.mark.parametrize(("begun", "is_new"), [(0, True), (1_800, True), (2_200, False)])
+def test_a_base_most_of_whose_starts_are_gone_is_replaced(begun: int, is_new: bool) -> None:
+    before = large(splits=8_000)
+    _, base = increments.encode(before, source="uid", base=None)
+    starts = dict(list(before.starts.items())[:begun])
+
+    _, following = increments.encode(replace(before, epoch=2, starts=starts), source="uid", base=base)
+    assert (following is not base) == is_new
+
+
 def test_a_small_assignment_is_whole() -> None:
     text, base = increments.encode(large(splits=10), source="uid", base=None)
 
