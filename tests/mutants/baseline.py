@@ -3,6 +3,7 @@
 import bisect
 import contextlib
 import hashlib
+import os
 import pickle
 import sys
 import threading
@@ -18,7 +19,7 @@ from typing import Any, Final
 
 import pytest
 
-from mutants.forks import fork, limited, passes, wait
+from mutants.forks import BROKEN, fork, limited, passes, wait
 
 Line = tuple[str, int]
 """File and number."""
@@ -43,6 +44,13 @@ class Observation:
     cpu: float
     is_good: bool
     lines: frozenset[Line]
+
+
+_UNUSABLE: Final = Observation(files={}, seconds=0.0, cpu=0.0, is_good=False, lines=frozenset())
+"""A test that was too slow, or that ended its process."""
+
+_TOO_SLOW: Final = 3
+"""Exit status of a fork that is ended in a test. An exception would be caught by an event loop, which then hangs."""
 
 
 class Baseline:
@@ -87,28 +95,37 @@ def observe(items: Sequence[pytest.Item], store: Path, slowest: float) -> Baseli
 
     Tests that `store` does not know, or that execute a file that has changed since, run in a fork and are added to it.
     """
-    known = _stored(store)
-    missing = [item for item in items if item.nodeid not in known]
+    known = dict(_stored(store))
     errors = store.with_suffix(".errors")
-    wait(fork(lambda: _observe(missing, store, slowest), errors=errors))
-    known = _stored(store)
-    if lost := [item.nodeid for item in items if item.nodeid not in known]:
-        raise SystemExit(
-            f"mutants: the process ended during {lost[0]}: {errors.read_text() if errors.exists() else ''}"
-        )
+    while missing := [item for item in items if item.nodeid not in known]:
+        size = store.stat().st_size if store.exists() else 0
+        status = wait(fork(lambda missing=missing: _observe(missing, store, slowest), errors=errors))  # type: ignore[misc]
+        if status == BROKEN:
+            raise SystemExit(f"mutants: {errors.read_text()}")
+        known |= _read(store, size)  # whatever has changed meanwhile, this process has imported it before
+        if lost := next((item for item in missing if item.nodeid not in known), None):
+            known[lost.nodeid] = _UNUSABLE
     return Baseline([known[item.nodeid] for item in items])
 
 
 def _stored(store: Path) -> Mapping[str, Observation]:
     """Return what was stored of each test, unless a file of it has changed since."""
     digest = cache(_digest)
+
+    def is_current(observation: Observation) -> bool:
+        return all(digest(name) == content for name, content in observation.files.items())
+
+    return {nodeid: observation for nodeid, observation in _read(store, 0).items() if is_current(observation)}
+
+
+def _read(store: Path, start: int) -> Mapping[str, Observation]:
     found: dict[str, Observation] = {}
     if store.exists():
         with store.open("rb") as file, contextlib.suppress(EOFError, pickle.UnpicklingError):
+            file.seek(start)
             while True:
                 nodeid, observation = pickle.load(file)  # noqa: S301 - written by our own forks
-                if all(digest(name) == content for name, content in observation.files.items()):
-                    found[nodeid] = observation
+                found[nodeid] = observation
     return found
 
 
@@ -117,17 +134,13 @@ def _digest(file: str) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else ""
 
 
-def _stop() -> None:
-    raise pytest.fail.Exception("too slow")
-
-
 def _observe(items: Sequence[pytest.Item], store: Path, slowest: float) -> int:
     digest = cache(_digest)
     with store.open("ab") as file:
         for item, following in zip(items, [*items[1:], None], strict=True):
             lines: set[Line] = set()
             started, of_cpu = time.monotonic(), time.process_time()
-            with limited(cpu=slowest, wall=60 * slowest, over=_stop), _recorded(lines):
+            with limited(cpu=slowest, wall=60 * slowest, over=lambda: os._exit(_TOO_SLOW)), _recorded(lines):
                 is_good = passes(item, following)
             executed = frozenset(lines.copy())  # threads that are left go on
             seconds, cpu = time.monotonic() - started, time.process_time() - of_cpu
