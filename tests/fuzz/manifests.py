@@ -13,7 +13,7 @@ from balanced_source_operator.resources.spark_application import spark_applicati
 from balanced_source_operator.spec import parse_spec
 from balanced_source_operator.spec.crd import custom_resource_definition
 from balanced_source_operator.spec.pod_template import ROOT, wrong
-from balanced_source_spark.application import source_options
+from balanced_source_spark.application import described, source_options
 from balanced_source_spark.options import parse_options
 from fuzz.judge import Judge, SilentError
 from fuzz.values import Path, broken, places, put
@@ -118,6 +118,7 @@ def _everything(raw: Any, metadata: str) -> None:
     environment = {e["name"]: e.get("value") for e in driver["env"] if e.get("name", "").startswith("BALANCED_")}
     if "BALANCED_SOURCE_PIPELINE" in environment:
         try:
-            parse_options(source_options(json.loads(environment["BALANCED_SOURCE_PIPELINE"]), environment))
+            told, pipeline = described({name: value for name, value in environment.items() if value is not None})
+            parse_options(source_options(pipeline, told))
         except InvalidSpecError as error:
             raise SilentError(f"only the driver finds out: {error}") from error

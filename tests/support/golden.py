@@ -22,9 +22,11 @@ from balanced_source.coordinator import (
     state_codec,
 )
 from balanced_source.coordinator.state import Revocation
-from balanced_source.documents import assignment, increments, report, stream_offset
+from balanced_source.documents import assignment, environment, increments, pipeline, report, stream_offset
 from balanced_source.documents.alignment import GroupWatermark, SourceWatermark
 from balanced_source.documents.assignment import Assignment, NumberedEvent
+from balanced_source.documents.environment import DriverEnvironment
+from balanced_source.documents.pipeline import AvailableNow, EventTimeAlignment, Pipeline, ProcessingTime, Sink
 from balanced_source.documents.report import HostReport
 from balanced_source.documents.stream_offset import StreamOffset
 from support.golden_files import FOLDER, golden, write_once
@@ -84,6 +86,33 @@ OFFSET = StreamOffset(
     source="shop/orders",
     terms={T[1]: 12},
     closings=1,
+)
+
+
+PIPELINE = Pipeline(
+    checkpoint_location="s3a://bucket/checkpoint",
+    sink=Sink(
+        format="delta",
+        options={"path": "s3a://bucket/orders"},
+        secrets=("sink", "later"),
+        partition_by=("day", "topic"),
+    ),
+    trigger=ProcessingTime("500ms"),
+    transform="shop.orders:enrich",
+    include_headers=True,
+    columns=("key", "value", "headers"),
+    max_records_per_reader=100000,
+    executor_patience="2m",
+    accept_checkpoint_of="shop/orders-old",
+    alignment=EventTimeAlignment(max_drift="5m", idle_timeout="30s", group="g"),
+)
+ENVIRONMENT = DriverEnvironment(
+    name="orders",
+    namespace="shop",
+    uid=UID,
+    secrets_dir="/etc/balanced-source/secrets",
+    pipeline=PIPELINE,
+    conf_secrets=("storage", "lake"),
 )
 
 
@@ -188,6 +217,18 @@ FORMATS = {
         encode=_offset_text,
         decode=lambda text: stream_offset.from_json(json.loads(text)),
     ),
+    "pipeline": Format(
+        version=pipeline.VERSION,
+        example=PIPELINE,
+        encode=pipeline.encode,
+        decode=lambda text: pipeline.from_json(json.loads(text)),
+    ),
+    "driver-environment": Format(
+        version=environment.VERSION,
+        example=ENVIRONMENT,
+        encode=lambda value: json.dumps(environment.to_variables(value), sort_keys=True),
+        decode=lambda text: environment.from_variables(json.loads(text)),
+    ),
     "enumerator-state": Format(
         version=state_codec.KIND.version,
         example=CHECKPOINT,
@@ -232,6 +273,8 @@ FULL = {
     ),
     "report": replace(REPORT, lineage=7),
     "stream-offset": replace(OFFSET, closings=2),
+    "pipeline": Pipeline(checkpoint_location="/checkpoint", sink=Sink(format="memory"), trigger=AvailableNow()),
+    "driver-environment": DriverEnvironment(name="orders", namespace="shop", uid=UID),
     "enumerator-state": _full_state(),
 }
 """Further examples, for the fields that have their defaults in the first ones."""

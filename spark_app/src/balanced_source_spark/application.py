@@ -1,7 +1,6 @@
 """The packaged application: reads the source, applies an optional function, writes the sink."""
 
 import importlib
-import json
 import os
 import signal
 import sys
@@ -9,21 +8,20 @@ import tempfile
 import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, assert_never
 
 import structlog
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from balanced_source.errors import InvalidSpecError
+from balanced_source.documents.environment import DriverEnvironment, from_variables
+from balanced_source.documents.pipeline import AvailableNow, Pipeline, ProcessingTime
+from balanced_source.errors import CorruptDocumentError, IncompatibleVersionError, InvalidSpecError
 from balanced_source_spark.data_source import register
 from balanced_source_spark.executors import Board, ExecutorScaler
 from balanced_source_spark.mounted_options import secret_settings, sink_options
 from balanced_source_spark.progress import ProgressLogger, StopWhenFinished
-
-PREFIX: Final = "BALANCED_SOURCE_"
-"""Of environment variables; the operator sets them in the driver's pod."""
 
 Transform = Callable[[DataFrame], DataFrame]
 
@@ -38,9 +36,9 @@ def main(environment: Mapping[str, str] = os.environ) -> None:
         sys.exit(str(error))
 
 
-def _run(environment: Mapping[str, str]) -> None:
-    pipeline = _pipeline(environment)
-    transform = load_transform(pipeline.get("transform"))
+def _run(variables: Mapping[str, str]) -> None:
+    environment, pipeline = described(variables)
+    transform = load_transform(pipeline.transform)
     builder = SparkSession.builder
     for key, value in secret_settings(environment).items():
         builder = builder.config(key, value)
@@ -54,15 +52,15 @@ def _run(environment: Mapping[str, str]) -> None:
 
 
 def start(
-    spark: SparkSession, pipeline: Mapping[str, Any], transform: Transform, environment: Mapping[str, str]
+    spark: SparkSession, pipeline: Pipeline, transform: Transform, environment: DriverEnvironment
 ) -> StreamingQuery:
     """Start the query that a pipeline describes."""
     board = Board(Path(tempfile.mkdtemp(prefix="balanced-source-executors-")))
     ExecutorScaler(spark, board).start()
     options = {**source_options(pipeline, environment), "executorsDir": str(board.folder)}
     rows = spark.readStream.format("balanced").options(**options).load()
-    writer = transform(rows).writeStream.queryName(environment.get(PREFIX + "NAME", "balanced"))
-    return _sink(writer, pipeline, sink_options(pipeline, environment)).start()
+    writer = transform(rows).writeStream.queryName(environment.name)
+    return _sink(writer, pipeline, sink_options(pipeline.sink, environment)).start()
 
 
 def stop_when_finished(spark: SparkSession, query: StreamingQuery) -> None:
@@ -75,29 +73,29 @@ def stop_when_finished(spark: SparkSession, query: StreamingQuery) -> None:
     spark.streams.addListener(StopWhenFinished(stop, query_id=str(query.id)))
 
 
-def source_options(pipeline: Mapping[str, Any], environment: Mapping[str, str]) -> dict[str, str]:
+def source_options(pipeline: Pipeline, environment: DriverEnvironment) -> dict[str, str]:
     """Options of ``format("balanced")`` for a driver that was started by the operator."""
     options = {
-        "source": environment[PREFIX + "NAME"],
-        "namespace": environment[PREFIX + "NAMESPACE"],
-        "uid": environment[PREFIX + "UID"],
-        "includeHeaders": str(pipeline.get("includeHeaders", False)).lower(),
+        "source": environment.name,
+        "namespace": environment.namespace,
+        "uid": environment.uid,
+        "includeHeaders": str(pipeline.include_headers).lower(),
     }
-    if columns := pipeline.get("columns"):
-        options["columns"] = ",".join(columns)
-    if owner := pipeline.get("acceptCheckpointOf"):
-        options["acceptCheckpointOf"] = owner
-    if surplus := pipeline.get("maxRecordsPerReader"):
-        options["maxRecordsPerReader"] = str(surplus)
-    if patience := pipeline.get("executorPatience"):
-        options["executorPatience"] = patience
-    if alignment := pipeline.get("alignment"):
-        options["alignmentMaxDrift"] = alignment["maxDrift"]
-        options["alignmentIdleTimeout"] = alignment["idleTimeout"]
-        if group := alignment.get("group"):
-            options["alignmentGroup"] = group
-    if folder := environment.get(PREFIX + "SECRETS_DIR"):
-        options["secretsDir"] = folder
+    if pipeline.columns:
+        options["columns"] = ",".join(pipeline.columns)
+    if pipeline.accept_checkpoint_of:
+        options["acceptCheckpointOf"] = pipeline.accept_checkpoint_of
+    if pipeline.max_records_per_reader:
+        options["maxRecordsPerReader"] = str(pipeline.max_records_per_reader)
+    if pipeline.executor_patience:
+        options["executorPatience"] = pipeline.executor_patience
+    if (alignment := pipeline.alignment) is not None:
+        options["alignmentMaxDrift"] = alignment.max_drift
+        options["alignmentIdleTimeout"] = alignment.idle_timeout
+        if alignment.group:
+            options["alignmentGroup"] = alignment.group
+    if environment.secrets_dir:
+        options["secretsDir"] = environment.secrets_dir
     return options
 
 
@@ -120,25 +118,37 @@ def load_transform(name: str | None) -> Transform:
     return found
 
 
-def _pipeline(environment: Mapping[str, str]) -> dict[str, Any]:
+def described(variables: Mapping[str, str]) -> tuple[DriverEnvironment, Pipeline]:
+    """Return what the operator told this program.
+
+    Raises:
+        InvalidSpecError: it told nothing, nothing that can be read, or something newer than this program.
+    """
     try:
-        pipeline: dict[str, Any] = json.loads(environment[PREFIX + "PIPELINE"])
-    except (KeyError, ValueError) as error:
+        environment = from_variables(variables)
+    except IncompatibleVersionError as error:
         raise InvalidSpecError(
-            f"{PREFIX}PIPELINE is missing or no JSON: this program is started by the operator", field="environment"
+            f"{error}. Use an image of the operator's release", field="spec.application.image"
         ) from error
-    return pipeline
+    except CorruptDocumentError as error:
+        raise InvalidSpecError(f"{error}: this program is started by the operator", field="environment") from error
+    if environment.pipeline is None:
+        raise InvalidSpecError("there is no pipeline: this program is started by the operator", field="environment")
+    return environment, environment.pipeline
 
 
-def _sink(writer: DataStreamWriter, pipeline: Mapping[str, Any], options: Mapping[str, str]) -> DataStreamWriter:
-    sink, trigger = pipeline["sink"], pipeline["trigger"]
-    writer = writer.format(sink["format"]).options(**options)
-    writer = writer.option("checkpointLocation", pipeline["checkpointLocation"])
-    if columns := sink.get("partitionBy"):
-        writer = writer.partitionBy(*columns)
-    if trigger.get("availableNow"):
-        return writer.trigger(availableNow=True)
-    return writer.trigger(processingTime=spark_interval(trigger["processingTime"]))
+def _sink(writer: DataStreamWriter, pipeline: Pipeline, options: Mapping[str, str]) -> DataStreamWriter:
+    writer = writer.format(pipeline.sink.format).options(**options)
+    writer = writer.option("checkpointLocation", pipeline.checkpoint_location)
+    if pipeline.sink.partition_by:
+        writer = writer.partitionBy(*pipeline.sink.partition_by)
+    match pipeline.trigger:
+        case AvailableNow():
+            return writer.trigger(availableNow=True)
+        case ProcessingTime(interval):
+            return writer.trigger(processingTime=spark_interval(interval))
+        case _:
+            assert_never(pipeline.trigger)
 
 
 def spark_interval(duration: str) -> str:

@@ -10,9 +10,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Final
 
-POD_NAME: Final = "BALANCED_SOURCE_POD_NAME"
-POD_UID: Final = "BALANCED_SOURCE_POD_UID"
-"""Environment variables that the operator sets in the driver's pod."""
+from balanced_source.documents.environment import POD_NAME, POD_UID
 
 _ZOMBIE: Final = "Z"
 _STATE, _STARTED = 0, 19  # fields of /proc/PID/stat after the name of the program

@@ -12,7 +12,21 @@ import pytest
 from balanced_source.assigners import AssignerIdentity
 from balanced_source.coordinator import Checkpoint, loads
 from balanced_source.documents.assignment import Assignment
-from support.golden import ASSIGNMENT, BASE, CHECKPOINT, FORMATS, FULL, NEXT, OFFSET, REPORT, STATE, T, _split
+from support.golden import (
+    ASSIGNMENT,
+    BASE,
+    CHECKPOINT,
+    ENVIRONMENT,
+    FORMATS,
+    FULL,
+    NEXT,
+    OFFSET,
+    PIPELINE,
+    REPORT,
+    STATE,
+    T,
+    _split,
+)
 from support.golden_files import DIGESTS, FOLDER, GoldenChangedError, digest, digests, golden, write_once
 
 RELEASED = {"0.1.0": (15, "97120303674371dc85f13249a9413eb71115c4002e9630c87c53a6b8f17e0696")}
@@ -88,6 +102,10 @@ EXPECTED: dict[tuple[str, int, str], Any] = {
     ("stream-offset", 4, "-full"): replace(FIRST_OFFSET, source=OFFSET.source, closings=2),
     ("stream-offset", 5, ""): OFFSET,
     ("stream-offset", 5, "-full"): FULL["stream-offset"],
+    ("pipeline", 1, ""): PIPELINE,
+    ("pipeline", 1, "-full"): FULL["pipeline"],
+    ("driver-environment", 1, ""): ENVIRONMENT,
+    ("driver-environment", 1, "-full"): FULL["driver-environment"],
     ("enumerator-state", 1, ""): first_state(),
     # Version 2 as builds before 0.1.0 wrote it: the same format, without loads.
     ("enumerator-state", 2, "-before-loads"): second_state(CHECKPOINT, loads=NOTHING_SEEN, rebalance_nonce=0),

@@ -18,7 +18,7 @@ from balanced_source_operator.resources.access import role_binding
 from balanced_source_operator.resources.kinds import CONFIG_MAP, SECRET, SERVICE_ACCOUNT
 from balanced_source_operator.resources.spark_application import SECRETS_DIR, spark_application
 from balanced_source_operator.spec import BalancedSourceSpec, parse_spec
-from balanced_source_spark.application import source_options
+from balanced_source_spark.application import described, source_options
 from balanced_source_spark.options import parse_options
 from support.builders import identity
 from support.hostile import FROM_CONFIG_MAP, FULL, HOSTILE, KEY, Path, dotted, model_strings, replaced, strings
@@ -194,7 +194,8 @@ def check_driver(manifest: Mapping[str, Any]) -> None:
     containers = manifest["spec"]["driver"]["template"]["spec"]["containers"]
     environment = {e["name"]: e.get("value", "") for e in containers[0]["env"]}
     if "BALANCED_SOURCE_PIPELINE" in environment:
-        options = parse_options(source_options(json.loads(environment["BALANCED_SOURCE_PIPELINE"]), environment))
+        told, pipeline = described(environment)
+        options = parse_options(source_options(pipeline, told))
         assert (options.source, options.namespace) == ("orders", "default")
 
 

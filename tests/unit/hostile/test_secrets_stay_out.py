@@ -1,11 +1,12 @@
 """Secrets of sinks and of Spark come from mounted files; no object of the API server holds them."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from balanced_source.documents.environment import DriverEnvironment
+from balanced_source.documents.pipeline import Sink
 from balanced_source.errors import InvalidSpecError
 from balanced_source.secret_keys import holds_secret
 from balanced_source_operator.resources.spark_application import SECRETS_DIR, spark_application
@@ -53,6 +54,10 @@ def application(**changes: Any) -> dict[str, Any]:
 
 def pipeline(**sink: Any) -> dict[str, Any]:
     return {"checkpointLocation": "/c", "sink": {"format": "jdbc", **sink}}
+
+
+def driver(folder: Path, **told: Any) -> DriverEnvironment:
+    return DriverEnvironment(name="orders", namespace="n", uid="u", secrets_dir=str(folder), **told)
 
 
 @pytest.mark.parametrize("key", SECRET_KEYS)
@@ -105,25 +110,24 @@ def test_the_packaged_application_reads_them_from_files(tmp_path: Path) -> None:
     ):
         (tmp_path / name).mkdir()
         (tmp_path / name / key).write_text(f"{value}\n")
-    sources = [{"secretRef": {"name": "sink"}}, {"secretRef": {"name": "later"}}]
-    environment = {"BALANCED_SOURCE_SECRETS_DIR": str(tmp_path), "BALANCED_SOURCE_CONF_SECRETS": "storage"}
-    described = json.loads(json.dumps(pipeline(options={"user": "u"}, optionsFrom=sources)))
+    sink = Sink(format="jdbc", options={"user": "u"}, secrets=("sink", "later"))
+    environment = driver(tmp_path, conf_secrets=("storage",))
 
-    assert sink_options(described, environment) == {"user": "u", "password": "p2"}
+    assert sink_options(sink, environment) == {"user": "u", "password": "p2"}
     assert secret_settings(environment) == {"spark.hadoop.fs.s3a.secret.key": "k"}
 
 
 @pytest.mark.parametrize(
-    ("environment", "says"),
+    ("secret", "says"),
     [
-        ({"BALANCED_SOURCE_CONF_SECRETS": "gone"}, "sparkConfFrom: secret gone is not mounted"),
-        ({"BALANCED_SOURCE_CONF_SECRETS": "wrong"}, "sparkConfFrom: fs.s3a.secret.key is not a Spark setting"),
+        ("gone", "sparkConfFrom: secret gone is not mounted"),
+        ("wrong", "sparkConfFrom: fs.s3a.secret.key is not a Spark setting"),
     ],
 )
-def test_what_cannot_be_read_is_said_without_values(tmp_path: Path, environment: dict[str, str], says: str) -> None:
+def test_what_cannot_be_read_is_said_without_values(tmp_path: Path, secret: str, says: str) -> None:
     (tmp_path / "wrong").mkdir()
     (tmp_path / "wrong" / "fs.s3a.secret.key").write_text("hunter2")
 
     with pytest.raises(InvalidSpecError, match=says) as caught:
-        secret_settings({"BALANCED_SOURCE_SECRETS_DIR": str(tmp_path), **environment})
+        secret_settings(driver(tmp_path, conf_secrets=(secret,)))
     assert "hunter2" not in str(caught.value)

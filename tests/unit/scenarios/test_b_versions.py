@@ -17,6 +17,9 @@ from support.golden import CHECKPOINT, FOLDER, FORMATS, SOURCE, T, golden
 from support.stage import Stage, bounded_source, splits
 from support.world import UID, kafka_source
 
+STARTING = ("pipeline", "driver-environment")
+"""Documents that a driver is started with: no envelope, and no splits."""
+
 EVERY = [(kind, version) for kind, made in FORMATS.items() for version in range(1, made.version + 1)]
 
 
@@ -56,6 +59,8 @@ def test_b2_every_version_is_read(kind: str, version: int) -> None:
         assert value.coordinator.splits[T[0]].stopping_position == 100
         assert value.coordinator.hosts["1"].phase is HostPhase.RECOVERING
         assert value.enumerator.retained == CHECKPOINT.enumerator.retained
+    elif kind in STARTING:
+        assert value == FORMATS[kind].example
     else:
         assert value.owners == FORMATS[kind].example.owners
         assert value.retained == FORMATS[kind].example.retained
@@ -130,14 +135,18 @@ def test_b6_a_newer_version_is_refused(kind: str) -> None:
     """The error names the version that was found and the newest that is understood."""
     newest = FORMATS[kind].version
     text = golden(kind, newest)
-    newer = resealed(text, version=newest + 7) if kind != "stream-offset" else _newer_offset(text, newest + 7)
+    newer = _newer(kind, text, newest + 7)
 
     with pytest.raises(IncompatibleVersionError, match=rf"version {newest + 7}.*up to {newest}"):
         FORMATS[kind].decode(newer)
 
 
-def _newer_offset(text: str, version: int) -> str:
-    return json.dumps({**json.loads(text), "version": version})
+def _newer(kind: str, text: str, version: int) -> str:
+    if kind == "driver-environment":
+        return json.dumps({**json.loads(text), "BALANCED_SOURCE_ENVIRONMENT_VERSION": str(version)})
+    if kind in ("stream-offset", "pipeline"):
+        return json.dumps({**json.loads(text), "version": version})
+    return resealed(text, version=version)
 
 
 @pytest.mark.scenario("B6")

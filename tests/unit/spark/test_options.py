@@ -3,8 +3,9 @@
 import pytest
 
 from balanced_source.connectors.kafka import EARLIEST, LATEST, PartitionSet, TopicList, TopicPattern
+from balanced_source.documents.environment import DriverEnvironment
+from balanced_source.documents.pipeline import AvailableNow, EventTimeAlignment, Pipeline, Sink
 from balanced_source.errors import InvalidSpecError
-from balanced_source_operator.spec.application import Alignment, Pipeline
 from balanced_source_spark.application import load_transform, source_options, spark_interval
 from balanced_source_spark.options import parse_options
 
@@ -83,31 +84,28 @@ def test_a_transform_that_cannot_be_loaded_is_said_in_the_user_s_words() -> None
 
 
 def test_the_application_passes_on_who_it_is() -> None:
-    environment = {
-        "BALANCED_SOURCE_NAME": "orders",
-        "BALANCED_SOURCE_NAMESPACE": "n",
-        "BALANCED_SOURCE_UID": "u",
-        "BALANCED_SOURCE_SECRETS_DIR": "/s",
-    }
+    environment = DriverEnvironment(name="orders", namespace="n", uid="u", secrets_dir="/s")
+    pipeline = Pipeline(checkpoint_location="/ck", sink=Sink(), trigger=AvailableNow(), include_headers=True)
 
-    options = source_options({"includeHeaders": True}, environment)
+    options = source_options(pipeline, environment)
 
     want = {"source": "orders", "namespace": "n", "uid": "u", "includeHeaders": "true", "secretsDir": "/s"}
     assert options == want
 
 
 def test_the_application_passes_on_how_to_read() -> None:
-    environment = {"BALANCED_SOURCE_NAME": "orders", "BALANCED_SOURCE_NAMESPACE": "n", "BALANCED_SOURCE_UID": "u"}
     pipeline = Pipeline(
         checkpoint_location="/ck",
-        columns=["value", "timestamp"],
+        sink=Sink(),
+        trigger=AvailableNow(),
+        columns=("value", "timestamp"),
         max_records_per_reader=1000,
         executor_patience="2m",
         accept_checkpoint_of="shop/orders-old",
-        alignment=Alignment(max_drift="5m", group="g"),
+        alignment=EventTimeAlignment(max_drift="5m", idle_timeout="30s", group="g"),
     )
 
-    passed = source_options(pipeline.model_dump(mode="json", by_alias=True, exclude_none=True), environment)
+    passed = source_options(pipeline, DriverEnvironment(name="orders", namespace="n", uid="u"))
     options = parse_options(passed)
 
     assert (options.columns, options.max_records_per_reader) == (("value", "timestamp"), 1000)

@@ -11,6 +11,17 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from balanced_source.documents import environment
+from balanced_source.documents.environment import DriverEnvironment, to_variables
+from balanced_source.documents.pipeline import (
+    AvailableNow,
+    EventTimeAlignment,
+    Pipeline,
+    ProcessingTime,
+    Sink,
+    Trigger,
+)
+from balanced_source.errors import InvalidSpecError
 from balanced_source.names import MAX_LABEL
 from balanced_source_operator.resources.identity import Identity
 from balanced_source_operator.resources.kinds import (
@@ -21,6 +32,7 @@ from balanced_source_operator.resources.kinds import (
     SECRETS_ANNOTATION,
 )
 from balanced_source_operator.spec import Application
+from balanced_source_operator.spec import application as spec
 from balanced_source_operator.spec.application import PACKAGED_APPLICATION
 from balanced_source_operator.spec.secret_sources import SecretSource
 
@@ -42,15 +54,15 @@ DEFAULT_CONF: Final[Mapping[str, str]] = {
 }
 
 RACK: Final[Mapping[str, Any]] = {
-    "name": "BALANCED_SOURCE_RACK",
+    "name": environment.RACK,
     "valueFrom": {"fieldRef": {"fieldPath": "metadata.labels['topology.kubernetes.io/zone']"}},
 }
 """Executors fetch from replicas in their zone. Kubernetes copies the node's label to the pod (1.35 and later); where it
 does not, this is empty, and then it is ignored."""
 
 POD_IDENTITY: Final[Sequence[Mapping[str, Any]]] = (
-    {"name": "BALANCED_SOURCE_POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
-    {"name": "BALANCED_SOURCE_POD_UID", "valueFrom": {"fieldRef": {"fieldPath": "metadata.uid"}}},
+    {"name": environment.POD_NAME, "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
+    {"name": environment.POD_UID, "valueFrom": {"fieldRef": {"fieldPath": "metadata.uid"}}},
 )
 """By these a driver tells its successor which pod it ran in: one whose pod is gone need not fall silent first."""
 
@@ -146,17 +158,7 @@ def _restart_policy(application: Application, max_failures: int | None) -> dict[
 
 
 def _driver(source: Identity, application: Application, secrets: tuple[str, ...]) -> dict[str, Any]:
-    environment = {
-        "BALANCED_SOURCE_NAME": source.name,
-        "BALANCED_SOURCE_NAMESPACE": source.namespace,
-        "BALANCED_SOURCE_UID": source.uid,
-        "BALANCED_SOURCE_SECRETS_DIR": SECRETS_DIR,
-    }
-    if application.main_application_file == PACKAGED_APPLICATION and application.pipeline is not None:
-        pipeline = application.pipeline.model_dump(mode="json", by_alias=True, exclude_none=True)
-        environment["BALANCED_SOURCE_PIPELINE"] = json.dumps(pipeline, sort_keys=True)
-        if settings := _names(application.spark_conf_from):
-            environment["BALANCED_SOURCE_CONF_SECRETS"] = ",".join(settings)
+    variables = to_variables(driver_environment(source, application))
     mounted = tuple(dict.fromkeys((*secrets, *_own_secrets(application))))
     return {
         "cores": application.driver.cores,
@@ -164,9 +166,58 @@ def _driver(source: Identity, application: Application, secrets: tuple[str, ...]
         "serviceAccount": application.service_account,
         "labels": {NAME_LABEL: source.name},
         "template": _template(
-            application.driver.template, DRIVER_CONTAINER, [*_variables(environment), *POD_IDENTITY], mounted
+            application.driver.template, DRIVER_CONTAINER, [*_variables(variables), *POD_IDENTITY], mounted
         ),
     }
+
+
+def driver_environment(source: Identity, application: Application) -> DriverEnvironment:
+    """What the driver is told when it starts; only the packaged application gets a pipeline."""
+    wanted = application.pipeline if application.main_application_file == PACKAGED_APPLICATION else None
+    pipeline = None if wanted is None else _pipeline(wanted)
+    return DriverEnvironment(
+        name=source.name,
+        namespace=source.namespace,
+        uid=source.uid,
+        secrets_dir=SECRETS_DIR,
+        pipeline=pipeline,
+        conf_secrets=_names(application.spark_conf_from) if pipeline is not None else (),
+    )
+
+
+def _pipeline(wanted: spec.Pipeline) -> Pipeline:
+    sink, alignment = wanted.sink, wanted.alignment
+    return Pipeline(
+        checkpoint_location=wanted.checkpoint_location,
+        sink=Sink(
+            format=sink.format,
+            options=sink.options,
+            secrets=_names(sink.options_from),
+            partition_by=tuple(sink.partition_by),
+        ),
+        trigger=_trigger(wanted.trigger),
+        transform=wanted.transform,
+        include_headers=wanted.include_headers,
+        columns=tuple(wanted.columns) if wanted.columns is not None else None,
+        max_records_per_reader=wanted.max_records_per_reader,
+        executor_patience=wanted.executor_patience,
+        accept_checkpoint_of=wanted.accept_checkpoint_of,
+        alignment=None
+        if alignment is None
+        else EventTimeAlignment(
+            max_drift=alignment.max_drift, idle_timeout=alignment.idle_timeout, group=alignment.group
+        ),
+    )
+
+
+def _trigger(wanted: spec.Trigger) -> Trigger:
+    if wanted.available_now:
+        return AvailableNow()
+    if wanted.processing_time is None:
+        raise InvalidSpecError(
+            "set either processingTime, or availableNow: true", field="spec.application.pipeline.trigger"
+        )
+    return ProcessingTime(wanted.processing_time)
 
 
 def _own_secrets(application: Application) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from balanced_source.connectors.kafka import KafkaCluster
+from balanced_source.documents.environment import RACK
 from balanced_source.errors import BalancedSourceError
 from balanced_source_adapters.kafka_config import SecretReader, client_config
 from balanced_source_spark.kafka.names import PLAIN
@@ -34,10 +35,6 @@ _LEAST: Final = 16 << 10
 
 _MOST: Final = 1 << 20
 """Bytes: what a broker gives of one partition at once unless it is told otherwise."""
-
-RACK: Final = "BALANCED_SOURCE_RACK"
-"""Environment variable of executors: where they are, so that they fetch from replicas nearby; `client.rack` of the
-cluster wins. Looked at when a split is read, not when the query is planned."""
 
 FORCED: Final[Mapping[str, Any]] = {
     "group.id": "balanced-source-readers",  # librdkafka wants one; nothing is ever joined or committed
@@ -106,7 +103,7 @@ class RangeReaderSettings:
 
 
 def consumer_config(cluster: KafkaCluster, secrets: SecretReader, *, client_id: str) -> dict[str, Any]:
-    """Configuration of a reader's consumer. Holds secrets: never log it."""
+    """Configuration of a reader's consumer; `client.rack` of the cluster wins. Holds secrets: never log it."""
     rack = os.environ.get(RACK, "")
     return {
         **DEFAULTS,

@@ -1,0 +1,103 @@
+"""The environment of a driver: variables that the operator sets in its pod, and that the driver reads.
+
+Version 1 has no variable with a number, because release 0.1.0 set none; see `pipeline` for when a new one is needed.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from balanced_source.documents import pipeline
+from balanced_source.documents.pipeline import Pipeline
+from balanced_source.errors import CorruptDocumentError, IncompatibleVersionError
+
+VERSION: Final = 1
+"""Newest version that `from_variables` reads."""
+
+PREFIX: Final = "BALANCED_SOURCE_"
+
+POD_NAME: Final = f"{PREFIX}POD_NAME"
+POD_UID: Final = f"{PREFIX}POD_UID"
+"""Which pod a driver runs in; Kubernetes fills these in."""
+
+RACK: Final = f"{PREFIX}RACK"
+"""Where an executor is, so that it fetches from replicas nearby; Kubernetes fills it in. Looked at when a split is
+read, not when the query is planned."""
+
+_VERSION: Final = f"{PREFIX}ENVIRONMENT_VERSION"
+_NAME: Final = f"{PREFIX}NAME"
+_NAMESPACE: Final = f"{PREFIX}NAMESPACE"
+_UID: Final = f"{PREFIX}UID"
+_SECRETS_DIR: Final = f"{PREFIX}SECRETS_DIR"
+_PIPELINE: Final = f"{PREFIX}PIPELINE"
+_CONF_SECRETS: Final = f"{PREFIX}CONF_SECRETS"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DriverEnvironment:
+    """What a driver is told when it starts.
+
+    Attributes:
+        name: of the BalancedSource.
+        namespace: of the BalancedSource.
+        uid: of the BalancedSource.
+        secrets_dir: folder with one folder per Secret, with a file per key; None if none is mounted.
+        pipeline: what the packaged application does; None for the user's own program.
+        conf_secrets: names of Secrets whose keys are Spark settings; later ones win.
+    """
+
+    name: str
+    namespace: str
+    uid: str
+    secrets_dir: str | None = None
+    pipeline: Pipeline | None = None
+    conf_secrets: tuple[str, ...] = ()
+
+
+def to_variables(environment: DriverEnvironment) -> dict[str, str]:
+    """Return the variables; those that there is nothing to say by are left out."""
+    found = {_NAME: environment.name, _NAMESPACE: environment.namespace, _UID: environment.uid}
+    if environment.secrets_dir is not None:
+        found[_SECRETS_DIR] = environment.secrets_dir
+    if environment.pipeline is not None:
+        found[_PIPELINE] = pipeline.encode(environment.pipeline)
+    if environment.conf_secrets:
+        found[_CONF_SECRETS] = ",".join(environment.conf_secrets)
+    return found
+
+
+def from_variables(variables: Mapping[str, str]) -> DriverEnvironment:
+    """Return what any version said, among all variables of a process.
+
+    Raises:
+        IncompatibleVersionError: a newer operator set them.
+        CorruptDocumentError: a variable is missing or malformed.
+    """
+    if (version := variables.get(_VERSION, "1")) != "1":
+        raise IncompatibleVersionError("the driver's environment", found=_number(version), supported=VERSION)
+    if missing := [name for name in (_NAME, _NAMESPACE, _UID) if not variables.get(name)]:
+        raise CorruptDocumentError(f"{missing[0]} is missing in the environment")
+    text = variables.get(_PIPELINE)
+    return DriverEnvironment(
+        name=variables[_NAME],
+        namespace=variables[_NAMESPACE],
+        uid=variables[_UID],
+        secrets_dir=variables.get(_SECRETS_DIR) or None,
+        pipeline=None if text is None else pipeline.from_json(_parsed(text)),
+        conf_secrets=tuple(name for name in variables.get(_CONF_SECRETS, "").split(",") if name),
+    )
+
+
+def _number(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError as error:
+        raise CorruptDocumentError(f"{_VERSION} is {text!r}, not a number") from error
+
+
+def _parsed(text: str) -> object:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise CorruptDocumentError(f"{_PIPELINE} is not JSON") from error

@@ -1,0 +1,190 @@
+"""What the packaged application does with the rows: the operator writes it, the driver reads it.
+
+Operator and driver may be of different releases: the image of a running application is the user's. Version 1 has no
+number, because release 0.1.0 wrote none. Unknown keys are ignored, so that a field with a harmless default needs no
+new version; one that an older driver must not ignore does, and its writer adds the number.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias, TypeVar, assert_never
+
+from balanced_source.api import Json
+from balanced_source.documents.envelope import MALFORMED
+from balanced_source.errors import CorruptDocumentError, IncompatibleVersionError
+
+VERSION: Final = 1
+"""Newest version that `from_json` reads."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sink:
+    """Where the result is written to.
+
+    Attributes:
+        format: of Spark's writeStream.
+        options: of that format; nothing secret.
+        secrets: names of Secrets whose keys are further options; later ones win.
+        partition_by: columns to partition the output by.
+    """
+
+    format: str = "parquet"
+    options: Mapping[str, str] = field(default_factory=dict)
+    secrets: tuple[str, ...] = ()
+    partition_by: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessingTime:
+    """Start a micro-batch after each interval, a duration such as ``500ms``; ``0`` starts the next one at once."""
+
+    interval: str
+
+
+@dataclass(frozen=True, slots=True)
+class AvailableNow:
+    """Read what is there when the query starts, then end."""
+
+
+Trigger: TypeAlias = ProcessingTime | AvailableNow
+"""When micro-batches run."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventTimeAlignment:
+    """Alignment of splits in event time; durations as the user wrote them.
+
+    Attributes:
+        max_drift: how far a split may be ahead of the slowest active one.
+        idle_timeout: time after which a split that is read to its end holds back no other one.
+        group: sources with the same group wait for each other; None for none.
+    """
+
+    max_drift: str
+    idle_timeout: str
+    group: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pipeline:
+    """What the packaged application does.
+
+    Attributes:
+        checkpoint_location: folder or URL of Spark's checkpoint.
+        sink: where the result is written to.
+        trigger: when micro-batches run.
+        transform: ``module:function``; None changes nothing.
+        include_headers: whether rows have a column `headers`.
+        columns: of the rows, in this order; None for all but headers.
+        max_records_per_reader: from so many records on, a reader's surplus is read by others; None for no limit.
+        executor_patience: longest wait for executors, as a duration; None for the default.
+        alignment: see `EventTimeAlignment`; None for none.
+        accept_checkpoint_of: former source, ``namespace/name``, whose checkpoint is taken over; None for none.
+    """
+
+    checkpoint_location: str
+    sink: Sink
+    trigger: Trigger
+    transform: str | None = None
+    include_headers: bool = False
+    columns: tuple[str, ...] | None = None
+    max_records_per_reader: int | None = None
+    executor_patience: str | None = None
+    alignment: EventTimeAlignment | None = None
+    accept_checkpoint_of: str | None = None
+
+
+def to_json(pipeline: Pipeline) -> dict[str, Json]:
+    """Return the JSON value of a pipeline."""
+    sink = pipeline.sink
+    return _present(
+        checkpointLocation=pipeline.checkpoint_location,
+        sink={
+            "format": sink.format,
+            "options": dict(sink.options),
+            "optionsFrom": [{"secretRef": {"name": name}} for name in sink.secrets],
+            "partitionBy": list(sink.partition_by),
+        },
+        trigger=_trigger_to_json(pipeline.trigger),
+        transform=pipeline.transform,
+        includeHeaders=pipeline.include_headers,
+        columns=None if pipeline.columns is None else list(pipeline.columns),
+        maxRecordsPerReader=pipeline.max_records_per_reader,
+        executorPatience=pipeline.executor_patience,
+        alignment=_optional(pipeline.alignment, _alignment_to_json),
+        acceptCheckpointOf=pipeline.accept_checkpoint_of,
+    )
+
+
+def from_json(data: Json) -> Pipeline:
+    """Return the pipeline that any version wrote.
+
+    Raises:
+        IncompatibleVersionError: a newer operator wrote it.
+        CorruptDocumentError: it is no pipeline.
+    """
+    try:
+        if (version := int(data.get("version", 1))) > VERSION:
+            raise IncompatibleVersionError("the pipeline", found=version, supported=VERSION)
+        return _from_json(data)
+    except MALFORMED as error:
+        raise CorruptDocumentError(f"the pipeline is malformed: {type(error).__name__}: {error}") from error
+
+
+def encode(pipeline: Pipeline) -> str:
+    """Return the text of a pipeline; equal pipelines give equal text."""
+    return json.dumps(to_json(pipeline), sort_keys=True)
+
+
+def _from_json(data: Mapping[str, Any]) -> Pipeline:
+    sink = data["sink"]
+    return Pipeline(
+        checkpoint_location=data["checkpointLocation"],
+        sink=Sink(
+            format=sink["format"],
+            options=dict(sink.get("options", {})),
+            secrets=tuple(source["secretRef"]["name"] for source in sink.get("optionsFrom", ())),
+            partition_by=tuple(sink.get("partitionBy", ())),
+        ),
+        trigger=_trigger_from_json(data["trigger"]),
+        transform=data.get("transform"),
+        include_headers=bool(data.get("includeHeaders", False)),
+        columns=_optional(data.get("columns"), tuple),
+        max_records_per_reader=data.get("maxRecordsPerReader"),
+        executor_patience=data.get("executorPatience"),
+        alignment=_optional(data.get("alignment"), _alignment_from_json),
+        accept_checkpoint_of=data.get("acceptCheckpointOf"),
+    )
+
+
+def _trigger_to_json(trigger: Trigger) -> Json:
+    match trigger:
+        case ProcessingTime(interval):
+            return {"processingTime": interval}
+        case AvailableNow():
+            return {"availableNow": True}
+        case _:
+            assert_never(trigger)
+
+
+def _trigger_from_json(data: Mapping[str, Any]) -> Trigger:
+    return AvailableNow() if data.get("availableNow") else ProcessingTime(data["processingTime"])
+
+
+def _alignment_to_json(alignment: EventTimeAlignment) -> Json:
+    return _present(maxDrift=alignment.max_drift, idleTimeout=alignment.idle_timeout, group=alignment.group)
+
+
+def _alignment_from_json(data: Mapping[str, Any]) -> EventTimeAlignment:
+    return EventTimeAlignment(max_drift=data["maxDrift"], idle_timeout=data["idleTimeout"], group=data.get("group"))
+
+
+def _present(**values: Json) -> dict[str, Json]:
+    return {key: value for key, value in values.items() if value is not None}
+
+
+def _optional(value: Any, convert: Callable[[Any], T]) -> T | None:
+    return None if value is None else convert(value)
