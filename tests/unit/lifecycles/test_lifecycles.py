@@ -11,7 +11,7 @@ import pytest
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.errors import ContractViolationError
 from balanced_source.host import ReaderHost
-from balanced_source.lifecycles import HOST, LIFECYCLES, READER, HostEvent, HostPhase, Lifecycle
+from balanced_source.lifecycles import HOST, INCARNATION, LIFECYCLES, HostEvent, HostPhase, Lifecycle
 from proof import page
 from proof.explorer import Explorer
 from proof.values import Budget, Setting
@@ -71,7 +71,7 @@ def test_the_tables_that_decide_have_no_dead_row() -> None:
         host.on_fenced().on_fenced()  # it learns it twice, before it could register
         host.on_committed(nothing).on_committed(nothing)  # Spark asks again while nothing is assigned
 
-    unused = {(*row,) for life in (HOST, READER) for row in life.moves if (life.name, *row) not in used}
+    unused = {(*row,) for life in (HOST, INCARNATION) for row in life.moves if (life.name, *row) not in used}
     heartbeat = (HostPhase.RECOVERING, HostEvent.REPORTED)
     assert {row for row in unused if row[1].name != "FORGOTTEN"} <= {heartbeat}
 

@@ -5,6 +5,6 @@ from balanced_source.host.finish import is_finished
 from balanced_source.host.machine import ReaderHost
 from balanced_source.host.planning import ReaderPlan, plan
 from balanced_source.host.ranges import SplitRange
-from balanced_source.lifecycles import ReaderPhase as Phase
+from balanced_source.lifecycles import IncarnationPhase as Phase
 
 __all__ = ["Phase", "ReaderHost", "ReaderPlan", "SplitRange", "adopt", "go_on", "is_finished", "plan"]

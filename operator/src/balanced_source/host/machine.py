@@ -1,7 +1,7 @@
 """A reader host as a pure state machine: what a driver knows, and what it reports.
 
 The driver's data source wraps it: it feeds assignments as they are seen and stream offsets as Spark passes them, and
-writes the reports. Its life is the table `balanced_source.lifecycles.READER`.
+writes the reports. Its life is the table `balanced_source.lifecycles.INCARNATION`.
 """
 
 from collections.abc import Mapping
@@ -14,8 +14,8 @@ from balanced_source.documents.assignment import Assignment, NumberedEvent
 from balanced_source.documents.report import HostReport
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.host.adoption import adopt, go_on, readers_on
-from balanced_source.lifecycles import READER, ReaderEvent
-from balanced_source.lifecycles import ReaderPhase as Phase
+from balanced_source.lifecycles import INCARNATION, IncarnationEvent
+from balanced_source.lifecycles import IncarnationPhase as Phase
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +25,7 @@ class ReaderHost:
     Attributes:
         name: of the host within its source.
         incarnation: number of this attempt.
-        phase: see `ReaderPhase`.
+        phase: see `IncarnationPhase`.
         lineage: newest seen in an assignment; when it grows, `report` must be written before anything is adopted, and
             one of several hosts reads nothing until it is addressed.
         durable: newest stream offset that is in Spark's offset log; its epoch is what is acknowledged.
@@ -38,7 +38,7 @@ class ReaderHost:
 
     name: str = "0"
     incarnation: int
-    phase: Phase = READER.first
+    phase: Phase = INCARNATION.first
     lineage: int = 1
     durable: StreamOffset = field(default_factory=StreamOffset)
     committed: Mapping[SplitId, Position] = field(default_factory=dict)
@@ -55,7 +55,7 @@ class ReaderHost:
         if assignment.lineage > self.lineage:
             # A host that is alone gets its splits back and reads on. Whoever counts events now has begun anew.
             is_alone = len(assignment.incarnations) == 1
-            phase = self.phase if is_alone else READER.after(self.phase, ReaderEvent.FORGOTTEN)
+            phase = self.phase if is_alone else INCARNATION.after(self.phase, IncarnationEvent.FORGOTTEN)
             anew = replace(self, phase=phase, lineage=assignment.lineage, assignment=None, events_seen=0)
             return anew.on_assignment(assignment)
         if addressed > self.incarnation:
@@ -68,7 +68,7 @@ class ReaderHost:
 
     def on_fenced(self) -> Self:
         """Another incarnation has written the report document."""
-        return replace(self, phase=READER.after(self.phase, ReaderEvent.FENCED))
+        return replace(self, phase=INCARNATION.after(self.phase, IncarnationEvent.FENCED))
 
     def on_planned(self, end: StreamOffset) -> Self:
         """Spark has logged `end` and asks for its partitions: from now on a restart replays it."""
@@ -80,7 +80,7 @@ class ReaderHost:
 
     def on_committed(self, offset: StreamOffset) -> Self:
         """All records up to `offset` are delivered; it is where the next micro-batch starts."""
-        phase = READER.after(self.phase, ReaderEvent.COMMITTED)
+        phase = INCARNATION.after(self.phase, IncarnationEvent.COMMITTED)
         return replace(self, phase=phase, durable=offset, committed=offset.positions)
 
     def base(self) -> tuple[Self, StreamOffset | None]:
@@ -89,10 +89,10 @@ class ReaderHost:
         Raises:
             ContractViolationError: the assignment gives a split without a position.
         """
-        if not READER.allows(self.phase, ReaderEvent.ADOPTED):
+        if not INCARNATION.allows(self.phase, IncarnationEvent.ADOPTED):
             return self, None
         if self.assignment is not None and self.assignment.epoch > self.durable.epoch:
-            phase = READER.after(self.phase, ReaderEvent.ADOPTED)
+            phase = INCARNATION.after(self.phase, IncarnationEvent.ADOPTED)
             return replace(self, phase=phase), adopt(self.durable, self.assignment, host=self.name)
         return self, go_on(self.durable) if self.phase is Phase.READING else None
 

@@ -3,28 +3,28 @@
 from typing import Any, Final
 
 from balanced_source.lifecycles.host import HOST, HostEvent, HostPhase
-from balanced_source.lifecycles.reader import READER, ReaderEvent, ReaderPhase
-from balanced_source.lifecycles.source import SOURCE, SourceEvent, SourcePhase
+from balanced_source.lifecycles.incarnation import INCARNATION, IncarnationEvent, IncarnationPhase
+from balanced_source.lifecycles.source import SOURCE, SourcePhase, SourceTransition
 from balanced_source.lifecycles.split import SPLIT, SplitEvent, SplitPhase
 from balanced_source.lifecycles.table import Lifecycle, Row
 
-LIFECYCLES: Final[tuple[Lifecycle[Any, Any], ...]] = (SPLIT, READER, HOST, SOURCE)
+LIFECYCLES: Final[tuple[Lifecycle[Any, Any], ...]] = (SPLIT, INCARNATION, HOST, SOURCE)
 """All of them."""
 
 __all__ = [
     "HOST",
+    "INCARNATION",
     "LIFECYCLES",
-    "READER",
     "SOURCE",
     "SPLIT",
     "HostEvent",
     "HostPhase",
+    "IncarnationEvent",
+    "IncarnationPhase",
     "Lifecycle",
-    "ReaderEvent",
-    "ReaderPhase",
     "Row",
-    "SourceEvent",
     "SourcePhase",
+    "SourceTransition",
     "SplitEvent",
     "SplitPhase",
 ]

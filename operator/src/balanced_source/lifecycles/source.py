@@ -23,7 +23,7 @@ class SourcePhase(enum.Enum):
     FINISHED = "Finished"
 
 
-class SourceEvent(enum.Enum):
+class SourceTransition(enum.Enum):
     """What happens to a source."""
 
     ASSIGNED = "a new epoch"
@@ -37,18 +37,18 @@ SOURCE: Final = Lifecycle(
     name="source",
     first=SourcePhase.DISCOVERING,
     moves={
-        (SourcePhase.DISCOVERING, SourceEvent.ASSIGNED): SourcePhase.WAITING,
-        (SourcePhase.DISCOVERING, SourceEvent.PASSED): SourcePhase.ADOPTING,
-        (SourcePhase.WAITING, SourceEvent.ASSIGNED): SourcePhase.WAITING,
-        (SourcePhase.WAITING, SourceEvent.PASSED): SourcePhase.ADOPTING,
-        (SourcePhase.ADOPTING, SourceEvent.ASSIGNED): SourcePhase.ADOPTING,
-        (SourcePhase.ADOPTING, SourceEvent.ACKNOWLEDGED): SourcePhase.READING,
-        (SourcePhase.ADOPTING, SourceEvent.INTERRUPTED): SourcePhase.WAITING,
-        (SourcePhase.READING, SourceEvent.ASSIGNED): SourcePhase.ADOPTING,
-        (SourcePhase.READING, SourceEvent.INTERRUPTED): SourcePhase.WAITING,
-        (SourcePhase.READING, SourceEvent.EXHAUSTED): SourcePhase.FINISHED,
-        (SourcePhase.FINISHED, SourceEvent.ASSIGNED): SourcePhase.ADOPTING,
-        (SourcePhase.FINISHED, SourceEvent.INTERRUPTED): SourcePhase.WAITING,
+        (SourcePhase.DISCOVERING, SourceTransition.ASSIGNED): SourcePhase.WAITING,
+        (SourcePhase.DISCOVERING, SourceTransition.PASSED): SourcePhase.ADOPTING,
+        (SourcePhase.WAITING, SourceTransition.ASSIGNED): SourcePhase.WAITING,
+        (SourcePhase.WAITING, SourceTransition.PASSED): SourcePhase.ADOPTING,
+        (SourcePhase.ADOPTING, SourceTransition.ASSIGNED): SourcePhase.ADOPTING,
+        (SourcePhase.ADOPTING, SourceTransition.ACKNOWLEDGED): SourcePhase.READING,
+        (SourcePhase.ADOPTING, SourceTransition.INTERRUPTED): SourcePhase.WAITING,
+        (SourcePhase.READING, SourceTransition.ASSIGNED): SourcePhase.ADOPTING,
+        (SourcePhase.READING, SourceTransition.INTERRUPTED): SourcePhase.WAITING,
+        (SourcePhase.READING, SourceTransition.EXHAUSTED): SourcePhase.FINISHED,
+        (SourcePhase.FINISHED, SourceTransition.ASSIGNED): SourcePhase.ADOPTING,
+        (SourcePhase.FINISHED, SourceTransition.INTERRUPTED): SourcePhase.WAITING,
     },
 )
 """The phase is not stored: it follows from the coordinator's state, see `balanced_source.coordinator.phase`."""

@@ -115,7 +115,7 @@ def _progressing(facts: Facts, missing: Problem | None) -> Problem | None:
         return Problem(reason=application.reason, message=application.message)
     phase = source_phase(state) if state is not None else SOURCE.first
     if state is None or phase is SourcePhase.DISCOVERING:
-        return Problem(reason=Reason.DISCOVERING, message="looking for topics and partitions")
+        return Problem(reason=Reason.DISCOVERING, message="looking for the splits of the source")
     if missing is not None:
         return missing
     if phase is SourcePhase.ADOPTING:

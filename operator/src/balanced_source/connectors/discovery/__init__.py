@@ -17,6 +17,7 @@ at after every result; a removed topic was read on (FLINK-34089): what is not li
 confirmed, because a broker that is briefly blind must not erase progress (FLINK-7195).
 """
 
+from balanced_source.connectors.discovery.contract import SplitDiscovery
 from balanced_source.connectors.discovery.enumerator import (
     CONFIRMATION_DELAY,
     CONFIRMATIONS,
@@ -45,4 +46,5 @@ __all__ = [
     "DiscoveryState",
     "Initialize",
     "Retained",
+    "SplitDiscovery",
 ]

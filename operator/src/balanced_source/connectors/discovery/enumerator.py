@@ -17,8 +17,8 @@ from balanced_source.api import (
     SplitsAssignment,
     is_other,
 )
+from balanced_source.connectors.discovery.contract import SplitDiscovery
 from balanced_source.connectors.discovery.reported import scopes_held, take_reported, without_guesses
-from balanced_source.connectors.discovery.source import DiscoveringSource
 from balanced_source.connectors.discovery.values import (
     Alarm,
     Discover,
@@ -51,7 +51,7 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
     def __init__(
         self,
         context: SplitEnumeratorContext[SplitT],
-        source: DiscoveringSource[SplitT],
+        source: SplitDiscovery[SplitT],
         state: DiscoveryState[SplitT],
     ) -> None:
         super().__init__(context)
@@ -206,7 +206,7 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
             self.state = replace(self.state, finished=self.state.finished.union(fresh))
 
     def handle_source_change(self, source: Source[SplitT, DiscoveryState[SplitT]]) -> None:
-        if not isinstance(source, DiscoveringSource):
+        if not isinstance(source, SplitDiscovery):
             super().handle_source_change(source)
             return
         before, self.source = self.source, source
@@ -273,9 +273,8 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
         if over:
             self.state = replace(self.state, retained={s: e for s, e in self.state.retained.items() if s not in over})
             self.context.forget_splits(over)
-            self.context.report(
-                Reason.RETENTION_ENDED, f"positions of {len(over)} removed splits dropped: {some(over)}"
-            )
+            text = f"positions of {len(over)} removed splits dropped: {some(over)}"
+            self.context.report(Reason.RETENTION_ENDED, text)
             self._keep_scopes(frozenset(self.source.scopes()))
         self._set_retention_alarm()
 
@@ -313,9 +312,10 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
             self.life = replace(self.life, doubtful=self.life.doubtful | replaced)
             self._remove(replaced, "created anew, and read from their beginning as soon as readers let go", forget=True)
             return result.split_ids
+        advice = f"{self.source.recreation_advice()} to read the new ones"
         problem = RefusedDiscoveryError(
             f"{len(replaced)} splits were deleted and created anew, and are not read: {some(sorted(replaced))}. What "
-            f"was not read of the former ones is lost: set onDataLoss to Continue to read the new ones. {unread}",
+            f"was not read of the former ones is lost: {advice}. {unread}",
             scope=scope,
             reason=Reason.SPLITS_RECREATED,
         )

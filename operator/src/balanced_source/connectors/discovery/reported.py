@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Generic
 
 from balanced_source.api import ReaderInfo, SplitId, is_other
-from balanced_source.connectors.discovery.source import DiscoveringSource
+from balanced_source.connectors.discovery.contract import SplitDiscovery
 from balanced_source.connectors.discovery.values import DiscoveryState, Retained, SplitT
 
 
@@ -13,7 +13,7 @@ from balanced_source.connectors.discovery.values import DiscoveryState, Retained
 class _Taken(Generic[SplitT]):
     """What becomes of the reported splits; the tables start as copies of the enumerator's."""
 
-    source: DiscoveringSource[SplitT]
+    source: SplitDiscovery[SplitT]
     owned: Container[SplitId]
     until: float
     unassigned: dict[SplitId, SplitT]
@@ -57,7 +57,7 @@ def take_reported(
     state: DiscoveryState[SplitT],
     readers: Sequence[ReaderInfo[SplitT]],
     owned: Container[SplitId],
-    source: DiscoveringSource[SplitT],
+    source: SplitDiscovery[SplitT],
     *,
     until: float,
 ) -> tuple[DiscoveryState[SplitT], list[SplitId]]:
@@ -105,7 +105,7 @@ def without_guesses(
     state: DiscoveryState[SplitT],
     readers: Iterable[ReaderInfo[SplitT]],
     guessed: Container[SplitId],
-    source: DiscoveringSource[SplitT],
+    source: SplitDiscovery[SplitT],
 ) -> tuple[DiscoveryState[SplitT], frozenset[SplitId]]:
     """The state without what readers disprove, when the state knows nothing of their past.
 
@@ -135,7 +135,7 @@ def without_guesses(
     return after, frozenset(gone - reported.keys())
 
 
-def scopes_held(readers: Iterable[ReaderInfo[SplitT]], source: DiscoveringSource[SplitT]) -> frozenset[str]:
+def scopes_held(readers: Iterable[ReaderInfo[SplitT]], source: SplitDiscovery[SplitT]) -> frozenset[str]:
     """Whoever holds splits of a scope has seen its first discovery: what is found there now is new."""
     return frozenset(source.scope_of(s.split_id) for r in readers for s in (*r.reported_splits, *r.retained_splits))
 

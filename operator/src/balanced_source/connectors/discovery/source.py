@@ -1,82 +1,22 @@
 """What a connector adds to the discovering enumerator to become a complete source."""
 
-from __future__ import annotations
-
-from abc import abstractmethod
-from collections.abc import Collection
-from typing import TYPE_CHECKING, Any, Final, Generic
+from typing import Any, Final, Generic
 
 from balanced_source import assigners
-from balanced_source.api import RebalanceMode, RebalancePolicy, Source, SplitEnumeratorContext, SplitId
-from balanced_source.connectors.discovery.values import (
-    Discover,
-    DiscoveryState,
-    Initialize,
-    Retained,
-    SplitT,
-)
+from balanced_source.api import RebalanceMode, Source, SplitEnumeratorContext
+from balanced_source.connectors.discovery.contract import SplitDiscovery
+from balanced_source.connectors.discovery.enumerator import DiscoveringSplitEnumerator
+from balanced_source.connectors.discovery.values import DiscoveryState, Retained, SplitT
 from balanced_source.documents import columns
 from balanced_source.documents.splits import decode_splits, encode_splits
 from balanced_source.errors import IncompatibleVersionError
-
-if TYPE_CHECKING:
-    from balanced_source.connectors.discovery.enumerator import DiscoveringSplitEnumerator
 
 STATE_VERSION: Final = 3
 """Version of `DiscoveryState` as JSON; 2 added the assigner, 3 stores it by name instead of by its class."""
 
 
-class DiscoveringSource(Source[SplitT, DiscoveryState[SplitT]], Generic[SplitT]):
-    """What a connector adds to become a complete source."""
-
-    assigner: assigners.SplitAssigner
-    rebalance_policy: RebalancePolicy
-    """When splits may move."""
-    discovery_interval: float | None
-    """Seconds between discoveries of a scope; None, or anything that is not positive, discovers once."""
-    failure_threshold: int
-    """Failures of a scope in a row until that is a problem to tell people of."""
-    may_lose: bool
-    """Whether a split may be read anew as what it is now if it was deleted and created again; else somebody decides."""
-    retention: float
-    """Seconds for which positions of removed splits are kept."""
-
-    @property
-    def discovers_once(self) -> bool:
-        """Whether no split is looked for after the first complete discovery."""
-        return self.discovery_interval is None or self.discovery_interval <= 0
-
-    @abstractmethod
-    def scopes(self) -> tuple[str, ...]:
-        """Parts of the source that are discovered independently."""
-
-    @abstractmethod
-    def scope_of(self, split_id: SplitId) -> str:
-        """The scope that a split belongs to."""
-
-    @abstractmethod
-    def subscribes(self, split_id: SplitId) -> bool:
-        """Whether the user still wants this split; False removes it without waiting for confirmation."""
-
-    @abstractmethod
-    def discover(self, scope: str, round_number: int) -> Discover:
-        """The call that lists the splits of a scope."""
-
-    @abstractmethod
-    def initialize(self, scope: str, split_ids: Collection[SplitId], *, is_first: bool) -> Initialize:
-        """The call that resolves start (and stop) positions.
-
-        `is_first` tells the first discovery of the scope, when the user's start option applies.
-        """
-
-    def unread(self, splits: Collection[SplitT], *, exists: bool) -> list[str]:
-        """Return sentences that say what may be missing of splits that were deleted.
-
-        Args:
-            splits: at the positions that were reported last.
-            exists: whether there is something else under their ids now.
-        """
-        return []
+class DiscoveringSource(SplitDiscovery[SplitT], Source[SplitT, DiscoveryState[SplitT]], Generic[SplitT]):
+    """What a connector adds to become a complete source: its answers to `SplitDiscovery`, and `create_split`."""
 
     @property
     def wants_loads(self) -> bool:
@@ -114,15 +54,11 @@ class DiscoveringSource(Source[SplitT, DiscoveryState[SplitT]], Generic[SplitT])
         )
 
     def create_enumerator(self, context: SplitEnumeratorContext[SplitT]) -> DiscoveringSplitEnumerator[SplitT]:
-        from balanced_source.connectors.discovery.enumerator import DiscoveringSplitEnumerator
-
         return DiscoveringSplitEnumerator(context, self, DiscoveryState())
 
     def restore_enumerator(
         self, context: SplitEnumeratorContext[SplitT], state: DiscoveryState[SplitT]
     ) -> DiscoveringSplitEnumerator[SplitT]:
-        from balanced_source.connectors.discovery.enumerator import DiscoveringSplitEnumerator
-
         return DiscoveringSplitEnumerator(context, self, state)
 
 

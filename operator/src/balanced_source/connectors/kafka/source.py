@@ -130,6 +130,9 @@ class KafkaSource(DiscoveringSource[KafkaPartitionSplit], SupportsSplitReassignm
         more = [f"{len(texts) - LISTED} more topics were deleted with records that may not have been read"]
         return texts[:LISTED] + (more if len(texts) > LISTED else [])
 
+    def recreation_advice(self) -> str:
+        return "set onDataLoss to Continue"
+
     def create_split(self, split_id: SplitId, position: Position, attributes: Mapping[str, Any]) -> KafkaPartitionSplit:
         return split_of(split_id, position, attributes)
 

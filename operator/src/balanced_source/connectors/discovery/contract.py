@@ -1,0 +1,66 @@
+"""What the discovering enumerator asks its source: a connector answers, and knows nothing of the enumerator."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection
+from typing import Generic
+
+from balanced_source import assigners
+from balanced_source.api import RebalancePolicy, SplitId
+from balanced_source.connectors.discovery.values import Discover, Initialize, SplitT
+
+
+class SplitDiscovery(ABC, Generic[SplitT]):
+    """Which splits there are, where reading of them starts, and who gets them."""
+
+    assigner: assigners.SplitAssigner
+    rebalance_policy: RebalancePolicy
+    """When splits may move."""
+    discovery_interval: float | None
+    """Seconds between discoveries of a scope; None, or anything that is not positive, discovers once."""
+    failure_threshold: int
+    """Failures of a scope in a row until that is a problem to tell people of."""
+    may_lose: bool
+    """Whether a split may be read anew as what it is now if it was deleted and created again; else somebody decides."""
+    retention: float
+    """Seconds for which positions of removed splits are kept."""
+
+    @property
+    def discovers_once(self) -> bool:
+        """Whether no split is looked for after the first complete discovery."""
+        return self.discovery_interval is None or self.discovery_interval <= 0
+
+    @abstractmethod
+    def scopes(self) -> tuple[str, ...]:
+        """Parts of the source that are discovered independently."""
+
+    @abstractmethod
+    def scope_of(self, split_id: SplitId) -> str:
+        """The scope that a split belongs to."""
+
+    @abstractmethod
+    def subscribes(self, split_id: SplitId) -> bool:
+        """Whether the user still wants this split; False removes it without waiting for confirmation."""
+
+    @abstractmethod
+    def discover(self, scope: str, round_number: int) -> Discover:
+        """The call that lists the splits of a scope."""
+
+    @abstractmethod
+    def initialize(self, scope: str, split_ids: Collection[SplitId], *, is_first: bool) -> Initialize:
+        """The call that resolves start (and stop) positions.
+
+        `is_first` tells the first discovery of the scope, when the user's start option applies.
+        """
+
+    def unread(self, splits: Collection[SplitT], *, exists: bool) -> list[str]:
+        """Return sentences that say what may be missing of splits that were deleted.
+
+        Args:
+            splits: at the positions that were reported last.
+            exists: whether there is something else under their ids now.
+        """
+        return []
+
+    def recreation_advice(self) -> str:
+        """Return what a user does so that recreated splits are read: an imperative clause that names the setting."""
+        return "allow the source to lose records"
