@@ -10,6 +10,7 @@
     ├── DiscoveryError               the outside world did not tell which splits there are
     │   ├── TransientDiscoveryError  try again: unreachable, timed out, leader moving
     │   └── RefusedDiscoveryError    trying again does not help until somebody acts: credentials, no such topic
+    ├── ConnectorError               a kind of source is not installed, or its package is broken
     ├── FatalProblemError            a problem that waiting does not solve ends a query without an operator
     ├── FencedError                  a newer incarnation has taken over: the query ends with this error
     ├── SourceInUseError             another query reads the source: the query ends with this error
@@ -104,6 +105,10 @@ class TransientDiscoveryError(DiscoveryError):
 
 class RefusedDiscoveryError(DiscoveryError):
     """Somebody has to act first (credentials, a missing topic); retried slowly all the same."""
+
+
+class ConnectorError(BalancedSourceError):
+    """No usable connector of a kind is installed; names the package to add or to replace."""
 
 
 class FatalProblemError(BalancedSourceError):

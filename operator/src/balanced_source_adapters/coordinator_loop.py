@@ -11,9 +11,8 @@ from typing import Any, Final, assert_never
 
 import structlog
 
-from balanced_source.api import AsyncCall, CallFailure, Problem, ProblemKey, discovery_problem
+from balanced_source.api import CallExecutor, CallFailure, Problem, ProblemKey, discovery_problem
 from balanced_source.connectors.discovery import Alarm
-from balanced_source.connectors.kafka import DiscoverKafka, InitializeKafka
 from balanced_source.coordinator import (
     CallCompleted,
     Checkpoint,
@@ -31,9 +30,8 @@ from balanced_source.coordinator import (
     SourceCoordinator,
 )
 from balanced_source.documents.assignment import Assignment
-from balanced_source.errors import ContractViolationError, RefusedDiscoveryError, StateConflictError
+from balanced_source.errors import RefusedDiscoveryError, StateConflictError
 from balanced_source.reasons import Reason
-from balanced_source_adapters.kafka_admin import KafkaAdmin
 
 _IDLE: Final = 60.0
 _COORDINATOR: Final = "coordinator"
@@ -46,25 +44,10 @@ MAX_RETRY: Final = 60.0
 
 log = structlog.get_logger(__name__)
 
-CallExecutor = Callable[[AsyncCall], Any]
-"""Executes a call; blocking. Raises what the call's completion handler shall see as a failure."""
 
-
-def kafka_executor(admin: KafkaAdmin) -> CallExecutor:
-    """Executes the Kafka connector's calls."""
-
-    def execute(call: AsyncCall) -> Any:
-        match call:
-            case DiscoverKafka():
-                return admin.discover(call)
-            case InitializeKafka():
-                return admin.initialize(call)
-            case Alarm():
-                return None
-            case _:
-                raise ContractViolationError(f"nobody executes {type(call).__name__}")
-
-    return execute
+def with_alarms(execute: CallExecutor) -> CallExecutor:
+    """Return what executes the calls of a connector, and alarms, which are nobody's."""
+    return lambda call: None if isinstance(call, Alarm) else execute(call)
 
 
 @dataclass(slots=True)

@@ -10,7 +10,7 @@ from typing import Any, Final
 import structlog
 from confluent_kafka import KafkaException
 
-from balanced_source.api import SplitId
+from balanced_source.api import SecretReader, SplitId
 from balanced_source.connectors.discovery import Discovered
 from balanced_source.connectors.kafka import (
     Anchor,
@@ -27,7 +27,7 @@ from balanced_source.host.alignment import RecordTime
 from balanced_source.host.ends import Mark, SplitEnd, needs_check
 from balanced_source.reasons import Reason
 from balanced_source_adapters.kafka_client import ClusterClient, Tail, Topic, TopicsRefusedError, unanswered
-from balanced_source_adapters.kafka_config import NoSecrets, SecretReader, client_config
+from balanced_source_adapters.kafka_config import NoSecrets, client_config
 from balanced_source_adapters.kafka_log_check import find_cuts
 from balanced_source_adapters.kafka_statistics import BrokerStatistics
 from balanced_source_adapters.keeper import Keeper

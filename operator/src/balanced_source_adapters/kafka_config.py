@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Mapping
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
+from balanced_source.api import SecretReader
 from balanced_source.connectors.kafka import KafkaCluster, check_reserved, is_secret, translated
 
 SESSION_TIMEOUTS: Final[Mapping[str, Any]] = {
@@ -19,18 +20,6 @@ SESSION_TIMEOUTS: Final[Mapping[str, Any]] = {
 
 _SHORT: Final = 3
 _QUOTED: Final = re.compile(r'Invalid value ".*" for', re.DOTALL)
-
-
-class SecretReader(Protocol):
-    """Resolves the Secrets that a cluster names."""
-
-    def read(self, name: str) -> Mapping[str, str]:
-        """Properties in the Secret.
-
-        Raises:
-            RefusedDiscoveryError: there is no such Secret, or it may not be read.
-        """
-        ...
 
 
 class NoSecrets:

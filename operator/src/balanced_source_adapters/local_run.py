@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar, assert_never
 
-from balanced_source.api import CallFailure, Source
+from balanced_source.api import CallExecutor, CallFailure, Source
 from balanced_source.coordinator import (
     CallCompleted,
     Effect,
@@ -30,7 +30,6 @@ from balanced_source.documents import assignment as assignment_document
 from balanced_source.documents import report as report_document
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.reader import ReaderGroup
-from balanced_source_adapters.coordinator_loop import CallExecutor
 
 T = TypeVar("T")
 

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar
 
 import structlog
 
-from balanced_source.api import Problem, ProblemBoard, ProblemKey
+from balanced_source.api import Caller, Problem, ProblemBoard, ProblemKey
 from balanced_source.connectors.kafka import KafkaSource
 from balanced_source.coordinator import (
     Checkpoint,
@@ -28,7 +28,8 @@ from balanced_source.documents import report as report_document
 from balanced_source.documents.assignment import Assignment
 from balanced_source.errors import InvalidSpecError, StateError
 from balanced_source.reasons import Reason
-from balanced_source_adapters.coordinator_loop import CoordinatorLoop, kafka_executor
+from balanced_source_adapters.connectors import installed
+from balanced_source_adapters.coordinator_loop import CoordinatorLoop, with_alarms
 from balanced_source_adapters.folder import (
     FolderStore,
     FolderWatch,
@@ -38,7 +39,6 @@ from balanced_source_adapters.folder import (
     state_path,
     write_atomically,
 )
-from balanced_source_adapters.kafka_admin import KafkaAdmin
 from balanced_source_adapters.mounted_secrets import MountedSecrets
 from balanced_source_adapters.problem_log import log_problem
 from balanced_source_operator.controller.translate import check_ends, to_source
@@ -132,8 +132,10 @@ class LocalOperator:
             restored=restored,
             published=self._published(),
         )
-        admin = KafkaAdmin(MountedSecrets(self._file.parent), client_id="balanced-source-local")
-        return CoordinatorLoop(coordinator, kafka_executor(admin), publish=self._publish, persist=self._persist)
+        secrets = MountedSecrets(self._file.parent)
+        connector = installed().of(self._source)
+        execute = connector.executor(secrets, caller=Caller.OWNER, client_id="balanced-source-local")
+        return CoordinatorLoop(coordinator, with_alarms(execute), publish=self._publish, persist=self._persist)
 
     def _lineage(self) -> int:
         """More than any that a document speaks of, should the state have been deleted."""

@@ -6,6 +6,7 @@ import pytest
 
 from balanced_source.connectors.kafka.properties import LENDING, RESERVED
 from balanced_source.errors import InvalidSpecError
+from balanced_source_adapters.kafka_connector import OwnSecrets
 from balanced_source_operator.controller.translate import to_source
 from balanced_source_operator.resources.kinds import SECRET
 from balanced_source_operator.runtime.secrets import SecretCache
@@ -32,5 +33,5 @@ async def test_nor_does_a_secret(name: str) -> None:
     await cache.load(["kafka"])
 
     with pytest.raises(InvalidSpecError, match=f"Secret kafka: property {name} is not allowed here") as caught:
-        cache.read("kafka")
+        OwnSecrets(cache).read("kafka")
     assert "/var/run" not in str(caught.value)

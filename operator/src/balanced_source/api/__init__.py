@@ -1,5 +1,6 @@
 """The contracts of FLIP-27: what a connector implements and what it may rely on."""
 
+from balanced_source.api.connector import Caller, CallExecutor, Connector, SecretReader
 from balanced_source.api.enumerator import (
     AsyncCall,
     Boundedness,
@@ -45,8 +46,11 @@ __all__ = [
     "AsyncCall",
     "BoundedSplit",
     "Boundedness",
+    "CallExecutor",
     "CallFailure",
+    "Caller",
     "CompletionHandler",
+    "Connector",
     "InputStatus",
     "Json",
     "JsonSerializer",
@@ -63,6 +67,7 @@ __all__ = [
     "RebalancePolicy",
     "RecordEmitter",
     "RecordsWithSplitIds",
+    "SecretReader",
     "Source",
     "SourceEvent",
     "SourceOutput",

@@ -427,6 +427,14 @@ class Source(ABC, Generic[SplitT, StateT]):
         """Whether the enumerator looks at the loads of splits; observing them costs time and room in the state."""
         return False
 
+    @property
+    def kind(self) -> str:
+        """Name of the connector that the source belongs to, see `Connector.kind`; empty if it has none.
+
+        A source without a connector runs only where a program hands it over by itself.
+        """
+        return ""
+
     def reader_settings(self) -> Mapping[str, Any]:
         """What readers must know to connect, as JSON without secrets; travels with the assignment."""
         return {}

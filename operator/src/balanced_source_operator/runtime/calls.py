@@ -4,13 +4,11 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from balanced_source.api import AsyncCall, CallFailure
-from balanced_source.connectors.kafka import DiscoverKafka, InitializeKafka
+from balanced_source.api import AsyncCall, Caller, CallFailure, Connector
 from balanced_source.coordinator import CallCompleted, ExecuteCall
 from balanced_source.errors import RefusedDiscoveryError
 from balanced_source.reasons import Reason
-from balanced_source_adapters.coordinator_loop import kafka_executor
-from balanced_source_adapters.kafka_admin import KafkaAdmin
+from balanced_source_adapters.coordinator_loop import with_alarms
 from balanced_source_operator.kube.port import KubernetesApi, KubernetesError
 from balanced_source_operator.runtime.call_pool import CallPool
 from balanced_source_operator.runtime.secrets import SecretCache
@@ -27,11 +25,17 @@ class CallRunner:
         deliver: Callable[[CallCompleted], None],
         *,
         source: str,
+        connector: Connector,
     ) -> None:
-        """Runs calls for the source with that name in `namespace`, and hands each result to `deliver`."""
+        """Runs calls for the source with that name in `namespace`, and hands each result to `deliver`.
+
+        Raises:
+            ConnectorError: the connector cannot be used here.
+        """
         self._secrets = SecretCache(api, namespace)
         client_id = f"balanced-source-operator-{namespace}-{source}"
-        self._call = kafka_executor(KafkaAdmin(self._secrets, client_id=client_id))
+        self._connector = connector
+        self._call = with_alarms(connector.executor(self._secrets, caller=Caller.OPERATOR, client_id=client_id))
         self._pool = pool
         self._owner = (namespace, source)
         self._deliver = deliver
@@ -58,9 +62,9 @@ class CallRunner:
         self._deliver(CallCompleted(effect.call_id, result))
 
     async def _result(self, call: AsyncCall) -> Any:
-        if isinstance(call, DiscoverKafka | InitializeKafka):
-            await self._load_secrets(call.cluster.secrets, call.scope)
         scope = getattr(call, "scope", None)
+        if names := self._connector.secrets_of(call):
+            await self._load_secrets(names, scope or "")
         return await self._pool.run((self._owner, scope), self._call, call)
 
     async def _load_secrets(self, names: tuple[str, ...], scope: str) -> None:
@@ -68,5 +72,5 @@ class CallRunner:
             await self._secrets.load(names)
         except KubernetesError as error:
             raise RefusedDiscoveryError(
-                f"cluster {scope}: cannot read its Secrets: {error}", scope=scope, reason=Reason.SECRET_NOT_READABLE
+                f"{scope}: cannot read its Secrets: {error}", scope=scope, reason=Reason.SECRET_NOT_READABLE
             ) from error

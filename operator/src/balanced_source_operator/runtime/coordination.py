@@ -31,6 +31,7 @@ from balanced_source.documents.assignment import Assignment
 from balanced_source.documents.parts import Content
 from balanced_source.errors import CorruptDocumentError, StateConflictError, StateError
 from balanced_source.reasons import Reason
+from balanced_source_adapters.connectors import installed
 from balanced_source_operator.kube.port import Manifest
 from balanced_source_operator.resources.identity import Identity
 from balanced_source_operator.resources.kinds import CONFIG_MAP
@@ -136,6 +137,7 @@ class Coordination:
             self._env.pool,
             self._deliver,
             source=self._identity.name,
+            connector=installed().of(desired.source),
         )
         await self._do(coordinator.start(now=time.time()))
         return coordinator

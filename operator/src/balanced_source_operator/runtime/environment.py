@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from balanced_source.connectors.kafka import KafkaSource
-from balanced_source_operator.controller.translate import secret_names
+from balanced_source_adapters.connectors import installed
 from balanced_source_operator.kube.port import KubernetesApi
 from balanced_source_operator.metrics import Metrics
 from balanced_source_operator.runtime.alignment import Alignments
@@ -33,9 +33,9 @@ class Desired:
     @property
     def needed_secrets(self) -> tuple[str, ...]:
         """Without them a cluster cannot be read."""
-        return secret_names(self.source.clusters)
+        return installed().of(self.source).needed_secrets(self.source)
 
     @property
     def secrets(self) -> tuple[str, ...]:
         """What a new application mounts: clusters that are not read now may be read again one day."""
-        return secret_names((*self.source.clusters, *self.source.inactive))
+        return installed().of(self.source).secrets(self.source)

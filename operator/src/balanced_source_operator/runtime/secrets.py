@@ -3,7 +3,6 @@
 import base64
 from collections.abc import Iterable, Mapping
 
-from balanced_source.connectors.kafka import check_not_lending
 from balanced_source_operator.kube.port import KubernetesApi
 from balanced_source_operator.resources.kinds import SECRET
 
@@ -31,13 +30,11 @@ class SecretCache:
                 self._values[name] = {key: base64.b64decode(value).decode().rstrip("\n") for key, value in data.items()}
 
     def read(self, name: str) -> Mapping[str, str]:
-        """Returns the properties in a Secret that was loaded.
+        """Returns the keys of a Secret that was loaded, with their values.
 
         Raises:
             LookupError: there is no such Secret.
-            InvalidSpecError: a property would use a file or the identity of the operator's pod.
         """
         if name not in self._values:
             raise LookupError(f"secret {name} does not exist in namespace {self._namespace}: create it")
-        check_not_lending(self._values[name], field=f"Secret {name}")
         return self._values[name]

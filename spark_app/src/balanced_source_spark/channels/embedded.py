@@ -4,13 +4,12 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from balanced_source.api import Problem, ProblemKey
-from balanced_source.connectors.kafka import KafkaSource
+from balanced_source.api import CallExecutor, Problem, ProblemKey, Source
 from balanced_source.coordinator import ParallelismChanged, ReportReceived, SourceCoordinator
 from balanced_source.documents.assignment import Assignment
 from balanced_source.documents.report import HostReport
 from balanced_source.errors import RefusedDiscoveryError
-from balanced_source_adapters.coordinator_loop import CallExecutor, CoordinatorLoop
+from balanced_source_adapters.coordinator_loop import CoordinatorLoop
 from balanced_source_spark.channels.channel import AssignmentListener
 from balanced_source_spark.instance import Instance
 
@@ -20,7 +19,7 @@ class EmbeddedChannel:
 
     has_operator = False
 
-    def __init__(self, source: KafkaSource, execute: CallExecutor, *, parallelism: int) -> None:
+    def __init__(self, source: Source[Any, Any], execute: CallExecutor, *, parallelism: int) -> None:
         self._coordinator: SourceCoordinator[Any, Any] = SourceCoordinator(source, parallelism=parallelism)
         self._execute = execute
         self._loop: CoordinatorLoop | None = None

@@ -1,5 +1,6 @@
 """Which channel the options ask for; only that one is loaded, with its client."""
 
+from balanced_source.api import Caller
 from balanced_source_adapters.mounted_secrets import MountedSecrets
 from balanced_source_spark.channels.channel import AssignmentChannel
 from balanced_source_spark.options import Options
@@ -30,10 +31,11 @@ def _kubernetes(source: str, options: Options) -> AssignmentChannel:
 
 
 def _embedded(options: Options) -> AssignmentChannel:
-    from balanced_source_adapters.coordinator_loop import kafka_executor
-    from balanced_source_adapters.kafka_admin import KafkaAdmin
+    from balanced_source_adapters.connectors import installed
+    from balanced_source_adapters.coordinator_loop import with_alarms
     from balanced_source_spark.channels.embedded import EmbeddedChannel
 
     assert options.embedded is not None  # noqa: S101 - parse_options sees to it
-    admin = KafkaAdmin(MountedSecrets(options.secrets_dir), client_id="balanced-source-embedded")
-    return EmbeddedChannel(options.embedded, kafka_executor(admin), parallelism=options.parallelism)
+    source, secrets = options.embedded, MountedSecrets(options.secrets_dir)
+    execute = installed().of(source).executor(secrets, caller=Caller.OWNER, client_id="balanced-source-embedded")
+    return EmbeddedChannel(source, with_alarms(execute), parallelism=options.parallelism)

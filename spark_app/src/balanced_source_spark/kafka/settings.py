@@ -8,10 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from balanced_source.api import SecretReader
 from balanced_source.connectors.kafka import KafkaCluster
 from balanced_source.documents.environment import RACK
 from balanced_source.errors import BalancedSourceError
-from balanced_source_adapters.kafka_config import SecretReader, client_config
+from balanced_source_adapters.kafka_config import client_config
 from balanced_source_spark.kafka.names import PLAIN
 
 STALL: Final = 120.0

@@ -96,6 +96,10 @@ class KafkaSource(DiscoveringSource[KafkaPartitionSplit], SupportsSplitReassignm
     def may_lose(self) -> bool:  # type: ignore[override] # an attribute of the contract, derived here
         return self.on_data_loss is OnDataLoss.CONTINUE
 
+    @property
+    def kind(self) -> str:
+        return KIND
+
     def scopes(self) -> tuple[str, ...]:
         return tuple(cluster.name for cluster in self.clusters)
 

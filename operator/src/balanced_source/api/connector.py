@@ -1,0 +1,74 @@
+"""One kind of source, as everything generic sees it.
+
+A connector has a pure half (FLIP-27's `Source`, whose enumerator makes calls as values) and an I/O half, which executes
+these calls. A `Connector` joins them. It is found by the name of its kind, in the entry points of installed packages;
+built-in connectors are found the same way.
+
+It must be cheap to import: clients are imported by `Connector.executor`, where they are needed.
+"""
+
+import enum
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol, TypeAlias
+
+from balanced_source.api.enumerator import AsyncCall, Source
+
+CallExecutor: TypeAlias = Callable[[AsyncCall], Any]
+"""Executes a call; blocking. Raises what the call's completion handler shall see as a failure."""
+
+
+class Caller(enum.Enum):
+    """Whose process executes the calls of an enumerator.
+
+    OPERATOR: the operator's, which serves sources of many owners. Calls use only what the source itself names: never
+        files of that process, its environment, its network identity or a role of its pod.
+    OWNER: one that belongs to the owner of the source, such as a driver or local mode. Calls may use what it has.
+    """
+
+    OPERATOR = "Operator"
+    OWNER = "Owner"
+
+
+class SecretReader(Protocol):
+    """Resolves the Secrets that a source names."""
+
+    def read(self, name: str) -> Mapping[str, str]:
+        """Return the keys of a Secret with their values.
+
+        Raises:
+            LookupError: there is no such Secret, or it may not be read.
+        """
+        ...
+
+
+class Connector(ABC):
+    """What the product asks of one kind of source. Stateless; one instance serves all sources of its kind."""
+
+    @property
+    @abstractmethod
+    def kind(self) -> str:
+        """Name of the kind, the same as that of the entry point, and as `Source.kind` of its sources."""
+
+    @abstractmethod
+    def executor(self, secrets: SecretReader, *, caller: Caller, client_id: str) -> CallExecutor:
+        """Return what executes the calls of one source's enumerator.
+
+        Args:
+            secrets: resolves Secrets. Those that `secrets_of` names for a call are loaded when the call is executed.
+            caller: whose process it runs in. For `Caller.OPERATOR` it must refuse everything that would lend the
+                source the operator's identity, also if a Secret asks for it.
+            client_id: what servers see of the client.
+        """
+
+    def secrets_of(self, call: AsyncCall) -> tuple[str, ...]:
+        """Return the names of the Secrets that a call needs, in the namespace of its source."""
+        return ()
+
+    def secrets(self, source: Source[Any, Any]) -> tuple[str, ...]:
+        """Return the names of the Secrets that readers of the source mount, sorted."""
+        return ()
+
+    def needed_secrets(self, source: Source[Any, Any]) -> tuple[str, ...]:
+        """Return those of `secrets` without which a part of the source cannot be read now, sorted."""
+        return self.secrets(source)

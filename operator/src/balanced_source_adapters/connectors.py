@@ -1,0 +1,112 @@
+"""The connectors that are installed: found by the entry points of packages, loaded when a source needs them."""
+
+import importlib.metadata
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final, Self
+
+from balanced_source.api import Connector, Source
+from balanced_source.errors import ConnectorError
+
+GROUP: Final = "balanced_source.connectors"
+"""Group of the entry points. The name of one is the kind; its object is a subclass of `Connector`."""
+
+BUILT_IN: Final[Mapping[str, str]] = {"kafka": "balanced_source_adapters.kafka_connector:KafkaConnector"}
+"""The entry points of this project, for where it runs without being installed: from a folder on PYTHONPATH."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Registration:
+    """One entry point.
+
+    Attributes:
+        kind: its name.
+        reference: ``module:attribute`` of the connector's class.
+        package: who registers it, with its version, for messages.
+    """
+
+    kind: str
+    reference: str
+    package: str
+
+    @classmethod
+    def of(cls, entry: importlib.metadata.EntryPoint) -> Self:
+        """Return the registration that an entry point is."""
+        package = f"{entry.dist.name} {entry.dist.version}" if entry.dist is not None else "an unknown package"
+        return cls(kind=entry.name, reference=entry.value, package=package)
+
+    def load(self) -> Connector:
+        """Return the connector.
+
+        Raises:
+            ConnectorError: its package is broken, or does not keep the contract. Names the package.
+        """
+        entry = importlib.metadata.EntryPoint(self.kind, self.reference, GROUP)
+        try:
+            made = entry.load()()
+        except Exception as error:
+            raise self._broken(f"{self.reference} cannot be loaded: {type(error).__name__}: {error}") from error
+        if not isinstance(made, Connector):
+            raise self._broken(f"{self.reference} is not a Connector")
+        if made.kind != self.kind:
+            raise self._broken(f"{self.reference} says that its kind is {made.kind!r}")
+        return made
+
+    def _broken(self, what: str) -> ConnectorError:
+        return ConnectorError(
+            f"connector {self.kind!r} of {self.package} is broken: {what}. Install a release that fits this one"
+        )
+
+
+class Connectors:
+    """Connectors by kind, each loaded once. A broken one fails only who asks for it.
+
+    Args:
+        registrations: of all kinds. The same reference may be registered twice.
+    """
+
+    def __init__(self, registrations: Iterable[Registration]) -> None:
+        self._registered: dict[str, dict[str, Registration]] = {}
+        for found in registrations:
+            self._registered.setdefault(found.kind, {}).setdefault(found.reference, found)
+        self._loaded: dict[str, Connector] = {}
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """All kinds, sorted."""
+        return tuple(sorted(self._registered))
+
+    def get(self, kind: str) -> Connector:
+        """Return the connector of a kind.
+
+        Raises:
+            ConnectorError: there is none, it is broken, or two packages claim the kind.
+        """
+        if kind not in self._loaded:
+            self._loaded[kind] = self._registration(kind).load()
+        return self._loaded[kind]
+
+    def of(self, source: Source[Any, Any]) -> Connector:
+        """Return the connector that a source belongs to; raises what `get` does."""
+        return self.get(source.kind)
+
+    def _registration(self, kind: str) -> Registration:
+        match list(self._registered.get(kind, {}).values()):
+            case []:
+                raise ConnectorError(
+                    f"no connector of kind {kind!r} is installed (there are: {', '.join(self.kinds)}). Add its package "
+                    "to the images of operator and driver"
+                )
+            case [only]:
+                return only
+            case several:
+                packages = " and ".join(f"{found.package} ({found.reference})" for found in several)
+                raise ConnectorError(f"connector {kind!r} is registered by {packages}: remove all packages but one")
+
+
+@cache
+def installed() -> Connectors:
+    """Return the connectors of this process's environment, looked up once."""
+    built_in = [Registration(kind=kind, reference=text, package="balanced-source") for kind, text in BUILT_IN.items()]
+    return Connectors([*built_in, *map(Registration.of, importlib.metadata.entry_points(group=GROUP))])

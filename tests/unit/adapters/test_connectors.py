@@ -1,0 +1,169 @@
+"""Connectors are found by entry points, loaded when they are needed, and never break one another."""
+
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from balanced_source.api import AsyncCall, Caller, CallExecutor, Connector, SecretReader
+from balanced_source.connectors.discovery import Alarm
+from balanced_source.connectors.kafka import DiscoverKafka, KafkaCluster, TopicList
+from balanced_source.errors import ConnectorError, ContractViolationError, InvalidSpecError
+from balanced_source_adapters.connectors import BUILT_IN, GROUP, Connectors, Registration, installed
+from balanced_source_adapters.coordinator_loop import with_alarms
+from balanced_source_adapters.kafka_admin import KafkaAdmin
+from balanced_source_adapters.kafka_connector import KafkaConnector
+from support.numbers_source import NumbersSource
+from support.world import kafka_source
+
+ROOT = Path(__file__).parents[3]
+
+
+class OtherConnector(Connector):
+    """One from elsewhere."""
+
+    kind = "other"
+
+    def executor(self, secrets: SecretReader, *, caller: Caller, client_id: str) -> CallExecutor:
+        return lambda call: (type(call).__name__, caller, client_id)
+
+
+class MisnamedConnector(OtherConnector):
+    kind = "another"
+
+
+def broken() -> Connector:
+    raise ImportError("libother.so: no such file")
+
+
+def here(name: str, kind: str = "other", package: str = "other-source 1.0") -> Registration:
+    return Registration(kind=kind, reference=f"{__name__}:{name}", package=package)
+
+
+@pytest.fixture(autouse=True)
+def _importable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, __name__, sys.modules[OtherConnector.__module__])
+
+
+def test_the_project_registers_kafka_as_others_register_theirs() -> None:
+    """The table is for folders on PYTHONPATH, where no entry point is."""
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["entry-points"]
+
+    assert declared == {GROUP: dict(BUILT_IN)}
+    assert "kafka" in installed().kinds
+
+
+def test_a_source_leads_to_its_connector() -> None:
+    assert isinstance(installed().of(kafka_source("c")), KafkaConnector)
+
+
+def test_another_connector_takes_its_place_beside_kafka() -> None:
+    both = Connectors([here("OtherConnector"), Registration(kind="kafka", reference=BUILT_IN["kafka"], package="p")])
+
+    assert both.kinds == ("kafka", "other")
+    assert both.get("other") is both.get("other"), "loaded once"
+    execute = both.get("other").executor(Nothing(), caller=Caller.OPERATOR, client_id="me")
+    assert execute(Alarm()) == ("Alarm", Caller.OPERATOR, "me")
+    assert both.get("other").secrets(kafka_source("c")) == both.get("other").needed_secrets(kafka_source("c")) == ()
+    assert both.get("other").secrets_of(Alarm()) == ()
+
+
+def test_the_same_entry_point_twice_is_one() -> None:
+    twice = [here("OtherConnector"), here("OtherConnector", package="other-source 1.0, from a folder")]
+
+    assert Connectors(twice).get("other").kind == "other"
+
+
+@pytest.mark.parametrize(
+    ("registrations", "says"),
+    [
+        ([], "no connector of kind 'other' is installed.*images of operator and driver"),
+        ([here("OtherConnector"), here("broken", package="fork 2")], r"other-source 1.0 \(.*and fork 2 .*but one"),
+        ([here("broken")], "of other-source 1.0 is broken.*cannot be loaded: ImportError: libother.so"),
+        ([here("absent")], "of other-source 1.0 is broken.*AttributeError"),
+        ([here("Path")], "Path is not a Connector"),
+        ([here("MisnamedConnector")], "says that its kind is 'another'"),
+    ],
+)
+def test_what_cannot_be_used_names_the_package(registrations: list[Registration], says: str) -> None:
+    with pytest.raises(ConnectorError, match=says):
+        Connectors(registrations).get("other")
+
+
+def test_a_broken_connector_hurts_no_other_one() -> None:
+    mixed = Connectors([here("broken"), Registration(kind="kafka", reference=BUILT_IN["kafka"], package="p")])
+
+    assert mixed.get("kafka").kind == "kafka"
+
+
+def test_a_source_that_belongs_to_no_connector_says_so() -> None:
+    with pytest.raises(ConnectorError, match="no connector of kind ''"):
+        installed().of(NumbersSource(()))
+
+
+def test_kafka_executes_its_own_calls_and_no_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(KafkaAdmin, "discover", lambda _, call: ("discovered", call.scope))
+    execute = with_alarms(KafkaConnector().executor(Nothing(), caller=Caller.OWNER, client_id="me"))
+
+    assert execute(discovery()) == ("discovered", "main")
+    assert execute(Alarm()) is None
+    with pytest.raises(ContractViolationError, match="cannot execute a ForeignCall"):
+        execute(ForeignCall())
+
+
+def test_kafka_names_the_secrets_of_a_call_and_of_a_source() -> None:
+    source = kafka_source(clusters=(cluster("a", "s1"), cluster("b", "s2", "s1")), inactive=(cluster("c", "s0"),))
+    kafka = KafkaConnector()
+
+    assert kafka.secrets_of(discovery("s")) == ("s",)
+    assert kafka.secrets_of(Alarm()) == ()
+    assert kafka.needed_secrets(source) == ("s1", "s2")
+    assert kafka.secrets(source) == ("s0", "s1", "s2"), "a cluster that is not read may be read again"
+    with pytest.raises(ContractViolationError, match="is not a Kafka source"):
+        kafka.secrets(NumbersSource(()))
+
+
+def test_only_the_operator_refuses_a_secret_that_names_its_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A driver is its owner's own process: what it has belongs to the owner."""
+    monkeypatch.setattr(KafkaAdmin, "discover", lambda admin, _: admin._secrets.read("s"))
+    kafka, call = KafkaConnector(), discovery("s")
+
+    assert kafka.executor(Lending(), caller=Caller.OWNER, client_id="me")(call) == Lending().read("s")
+    with pytest.raises(InvalidSpecError, match=r"Secret s: property ssl\.key\.location is not allowed here"):
+        kafka.executor(Lending(), caller=Caller.OPERATOR, client_id="me")(call)
+
+
+def test_a_connector_is_found_without_its_client() -> None:
+    """Every process looks connectors up; few need the client of each."""
+    program = (
+        "import sys\nfrom balanced_source_adapters.connectors import installed\ninstalled().get('kafka')\n"
+        "sys.exit('confluent_kafka' in sys.modules or 'pydantic' in sys.modules)"
+    )
+
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    assert subprocess.run([sys.executable, "-c", program], check=False, env=environment).returncode == 0  # noqa: S603
+
+
+class ForeignCall(AsyncCall):
+    pass
+
+
+class Nothing:
+    def read(self, name: str) -> dict[str, str]:
+        raise LookupError(name)
+
+
+class Lending:
+    def read(self, name: str) -> dict[str, str]:
+        return {"ssl.key.location": "/var/run/secrets/token"}
+
+
+def cluster(name: str, *secrets: str) -> KafkaCluster:
+    return KafkaCluster(name=name, bootstrap_servers="b:1", secrets=secrets)
+
+
+def discovery(*secrets: str) -> DiscoverKafka:
+    return DiscoverKafka(scope="main", round=1, cluster=cluster("main", *secrets), subscriber=TopicList(("t",)))
