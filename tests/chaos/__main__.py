@@ -5,6 +5,7 @@ import shutil
 import sys
 import tempfile
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -78,9 +79,12 @@ def _run_light(
     def one(schedule: Schedule) -> Outcome:
         seed = schedule.world.seed
         console.print(f"[light {seed}] {schedule.world}", markup=False)
-        outcome = run(
-            schedule, brokers, run_dir / str(seed), zygote=zygote, program=program, tell=_teller(f"light {seed}")
-        )
+        try:
+            outcome = run(
+                schedule, brokers, run_dir / str(seed), zygote=zygote, program=program, tell=_teller(f"light {seed}")
+            )
+        except Exception:  # noqa: BLE001 - a bug of the engine fails its schedule, and the others go on
+            outcome = _given_up(traceback.format_exc())
         _tell(outcome, seed, "light")
         return outcome
 
@@ -103,9 +107,13 @@ def _run_full(seeds: range, brokers: Brokers, run_dir: Path, program: Path, *, s
                 _tell(outcome, seed, "full")
                 yield outcome
     except TestbedError as error:  # what the light engine finds meanwhile counts all the same
-        outcome = Outcome(verdict=NOTHING, is_stuck=False, seconds=0, failures=(), user_actions=(), given_up=str(error))
+        outcome = _given_up(str(error))
         _tell(outcome, seeds.start, "full")
         yield outcome
+
+
+def _given_up(why: str) -> Outcome:
+    return Outcome(verdict=NOTHING, is_stuck=False, seconds=0, failures=(), user_actions=(), given_up=why)
 
 
 def _teller(name: str) -> Callable[[str], None]:
