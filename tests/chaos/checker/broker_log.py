@@ -70,6 +70,18 @@ def topic_ids(bootstrap: str, topics: Iterable[str]) -> dict[str, str]:
     return found
 
 
+def _metadata(consumer: Any, names: Iterable[str]) -> Any:
+    """Return what brokers know of topics. One that has just started may not know all of them yet."""
+    deadline = time.monotonic() + _TIMEOUT
+    while True:
+        known = consumer.list_topics(timeout=_TIMEOUT).topics
+        if known.keys() >= set(names):
+            return known
+        if time.monotonic() > deadline:
+            raise KafkaException(KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART))
+        time.sleep(_TICK)
+
+
 def _records(cluster: str, bootstrap: str, ids: dict[str, str]) -> Iterator[Record]:
     settings = {
         "bootstrap.servers": bootstrap,
@@ -82,7 +94,7 @@ def _records(cluster: str, bootstrap: str, ids: dict[str, str]) -> Iterator[Reco
     }
     consumer: Any = Consumer(settings)
     try:
-        known = consumer.list_topics(timeout=_TIMEOUT).topics
+        known = _metadata(consumer, ids)
         open_ends = {(name, number) for name in ids for number in known[name].partitions}
         consumer.assign([TopicPartition(name, number, 0) for name, number in sorted(open_ends)])
         deadline = time.monotonic() + _TIMEOUT
