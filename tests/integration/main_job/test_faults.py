@@ -310,7 +310,7 @@ def test_a_report_that_was_deleted_is_written_again_and_nothing_is_lost(world: W
 def test_state_that_is_corrupt_when_the_operator_starts_is_refused_until_it_is_deleted(
     world: World, operator: OperatorProcess
 ) -> None:
-    """Never silently trusted, never silently thrown away; made anew from what the readers hold."""
+    """The operator neither trusts it nor throws it away. Deleted, it is rebuilt from the report of the driver."""
     driver = reading(world)
     driver.batch(rows_per_split=11)
     world.wait(lambda: set(world.source.report.positions.values()) == {11}, "progress")
@@ -319,7 +319,7 @@ def test_state_that_is_corrupt_when_the_operator_starts_is_refused_until_it_is_d
     operator.start()
 
     condition = world.wait_condition("Degraded", "True", "StateCorrupt")
-    assert "Restore it, or delete it" in condition["message"]
+    assert "Restore the ConfigMap from a backup, or delete it" in condition["message"]
     assert driver.batch(rows_per_split=1), "the query is untouched"
     world.kubectl("delete", "configmap", "orders-enumerator")
 

@@ -182,7 +182,7 @@ def test_an_answer_that_may_pass_is_a_condition_only_if_it_lasts() -> None:
     ("words", "reason"),
     [
         ('configmaps "x" is forbidden: exceeded quota: q', "QuotaExceeded"),
-        ('roles "x" is forbidden: status unknown for quota: q, resources: count/roles', "QuotaExceeded"),
+        ('roles "x" is forbidden: status unknown for quota: q, resources: count/roles', "ApiServerRefused"),
         ('User "o" cannot patch resource "roles" in API group', "PermissionMissing"),
         ('user "o" is attempting to grant RBAC permissions not currently held', "PermissionMissing"),
         ('admission webhook "x" denied the request: no', "AdmissionDenied"),

@@ -9,9 +9,14 @@ from balanced_source_operator.kube.port import RefusedError
 
 _CAUSES: Final = (
     (
-        re.compile(r"exceeded quota|status unknown for quota|must specify (limits|requests)"),
+        re.compile(r"exceeded quota|must specify (limits|requests)"),
         Reason.QUOTA_EXCEEDED,
         "Raise the ResourceQuota of the namespace or delete objects that are not needed",
+    ),
+    (
+        re.compile(r"status unknown for quota"),
+        Reason.API_SERVER_REFUSED,
+        "The ResourceQuota is new and its objects are not counted yet; if this lasts, check kube-controller-manager",
     ),
     (
         re.compile(r"ValidatingAdmissionPolicy|admission webhook|failed calling webhook|violates PodSecurity"),
