@@ -62,6 +62,7 @@ class Baseline:
 
     def __init__(self, observations: Sequence[Observation]) -> None:
         self._observations = observations
+        self._excluded: set[int] = set()
         self._tests: dict[Line, list[int]] = defaultdict(list)
         for number, observation in enumerate(observations):
             for line in observation.lines if observation.is_good else ():
@@ -71,10 +72,14 @@ class Baseline:
     def of_lines(self, file: Path, spans: Sequence[range]) -> Sequence[int]:
         """Return the tests of the first range of lines that any test executes, the fastest first."""
         for span in spans:
-            found = {number for line in span for number in self._tests.get((str(file), line), ())}
+            found = {number for line in span for number in self._tests.get((str(file), line), ())} - self._excluded
             if found:
                 return sorted(found, key=self.cpu)
         return ()
+
+    def exclude(self, number: int) -> None:
+        """Never return this test again."""
+        self._excluded.add(number)
 
     def affordable(self, numbers: Sequence[int], budget: float) -> Sequence[int]:
         """Return the first tests that take `budget` seconds of processor time together; at least one."""

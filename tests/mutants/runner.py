@@ -3,6 +3,7 @@
 import contextlib
 import enum
 import gc
+import itertools
 import os
 import select
 import signal
@@ -29,6 +30,9 @@ EXAMPLES: Final = 25
 
 FAILED, NEVER_ENDS = 1, 2
 """Exit statuses of a fork in which a test noticed the mutant."""
+
+
+_HOW: Final = {FAILED: "failed", NEVER_ENDS: "never ends"}
 
 
 class Verdict(enum.Enum):
@@ -127,10 +131,10 @@ class MutantPlugin:
         exchange = Exchange(self.specs)
         gc.collect()
         gc.freeze()
-        waiting, running = list(enumerate(self.specs)), dict[int, _Running]()
+        waiting, running, numbers = list(self.specs), dict[int, _Running](), itertools.count()
         while waiting or running:
             while waiting and len(running) < self.jobs:
-                number, spec = waiting.pop(0)
+                number, spec = next(numbers), waiting.pop(0)
                 tests = baseline.of_lines(spec.file, spec.lines)
                 mutant = _Running(
                     spec=spec,
@@ -140,11 +144,13 @@ class MutantPlugin:
                     errors=folder / f"{number}.errors",
                 )
                 running[_start(mutant, items, baseline, exchange)] = mutant
-            self._reap(running, items, baseline, exchange)
+            waiting += self._reap(running, items, baseline, exchange)
 
     def _reap(
         self, running: dict[int, _Running], items: Sequence[pytest.Item], baseline: Baseline, exchange: Exchange
-    ) -> None:
+    ) -> list[MutantSpec]:
+        """Note what has ended; return mutants to test again, without a test that fails without them too."""
+        again: list[MutantSpec] = []
         for pid, mutant in list(running.items()):
             is_over = time.monotonic() - mutant.started > LIMIT
             if is_over:
@@ -157,11 +163,18 @@ class MutantPlugin:
             exit_code = os.waitstatus_to_exitcode(status)
             verdict, by = (Verdict.UNFINISHED, "") if is_over else _verdict(exit_code, mutant)
             if verdict is Verdict.KILLED:
-                verdict, by = _confirmed(mutant, exit_code, items, baseline, exchange)
+                number = int(mutant.present.read_text())
+                if not _is_confirmed(mutant, number, items, baseline, exchange):
+                    baseline.exclude(number)
+                    self.say(f"not used any more, because it fails alone without any mutant: {items[number].nodeid}")
+                    again.append(mutant.spec)
+                    continue
+                by = f"{items[number].nodeid} {_HOW.get(exit_code, f'ended its process with {exit_code}')}"
             seconds = time.monotonic() - mutant.started
             self.note(Outcome(spec=mutant.spec, verdict=verdict, by=by, tests=len(mutant.tests), seconds=seconds))
         if running:
             select.select([], [], [], 0.01)
+        return again
 
 
 def _verdict(exit_code: int, mutant: _Running) -> tuple[Verdict, str]:
@@ -174,19 +187,15 @@ def _verdict(exit_code: int, mutant: _Running) -> tuple[Verdict, str]:
     return Verdict.KILLED, ""
 
 
-def _confirmed(
-    mutant: _Running, exit_code: int, items: Sequence[pytest.Item], baseline: Baseline, exchange: Exchange
-) -> tuple[Verdict, str]:
-    """The same test must pass once the function is compiled anew without the change."""
-    number = int(mutant.present.read_text())
-    how = {FAILED: "failed", NEVER_ENDS: "never ends"}.get(exit_code, f"ended its process with {exit_code}")
+def _is_confirmed(
+    mutant: _Running, number: int, items: Sequence[pytest.Item], baseline: Baseline, exchange: Exchange
+) -> bool:
+    """Whether the same test passes once the function is compiled anew without the change."""
     control = fork(
         lambda: _test([number], mutant.present, items, baseline, lambda: exchange.renew(mutant.spec)),
         errors=mutant.errors,
     )
-    is_real = wait(control) == 0
-    by = f"{items[number].nodeid} {how}"
-    return (Verdict.KILLED, by) if is_real else (Verdict.UNFINISHED, f"{by}, and fails without the mutant too")
+    return wait(control) == 0
 
 
 def _start(mutant: _Running, items: Sequence[pytest.Item], baseline: Baseline, exchange: Exchange) -> int:
