@@ -137,6 +137,8 @@ def test_a_query_goes_on_with_the_new_password_and_tells_none(
         change_password(secured, NEW)
         secured.admin.produce(TOPIC, [b"x"] * 100)
         scene.until(lambda: "check the credentials" in scene.problem, "the refusal to be told")
+        log = scene.visible / "driver.log"
+        scene.until(lambda: "Authentication" in log.read_text(), "the driver to complain")
         assert scene.records.total() == 100
 
         scene.write_secret(NEW)
@@ -151,7 +153,6 @@ def test_a_query_goes_on_with_the_new_password_and_tells_none(
     assert scene.records == Counter((TOPIC, p, offset) for p, end in ends.items() for offset in range(end))
     names = {path.name for path in scene.visible.rglob("*")}
     assert {"documents", "driver.log", "offsets", "commits"} <= names, "the places that are looked at"
-    assert "Authentication" in (scene.visible / "driver.log").read_text(), "the driver has complained"
     (scene.visible / "operator.log").write_text("".join(capfd.readouterr()))
     assert leaks(scene.visible) == []
     assert leaks(scene.secrets), "the search finds what there is"
