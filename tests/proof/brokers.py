@@ -49,7 +49,7 @@ class Client:
     def topic_names(self) -> list[str]:
         return sorted({str(s[1]) for s in self._lives})
 
-    def topics(self, names: Collection[str]) -> dict[str, Topic]:
+    def topics(self, names: Collection[str], *, must_be_readable: bool = False) -> dict[str, Topic]:
         found: dict[str, Topic] = {}
         for name in names:
             members = {int(s[2]): life for s, life in self._lives.items() if s[1] == name}
