@@ -119,7 +119,9 @@ class _Runtime(HostRuntime):
 class _Ends:
     """Asks for the ends of splits without threads."""
 
-    silent: frozenset[str] = frozenset()
+    silent: frozenset[SplitId] = frozenset()
+    deleted: frozenset[SplitId] = frozenset()
+    """No time passes, so no split is missing for long enough."""
 
     def __init__(self, planner: StreamPlanner) -> None:
         self._planner = planner
