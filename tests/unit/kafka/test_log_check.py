@@ -11,7 +11,7 @@ from balanced_source.connectors.kafka import KafkaCluster
 from balanced_source.host.ends import Mark, SplitEnd
 from balanced_source_adapters import kafka_admin
 from balanced_source_adapters.kafka_admin import KafkaAdmin
-from balanced_source_adapters.kafka_client import Tail
+from balanced_source_adapters.kafka_client import Tail, Topic
 
 A: SplitId = ("c", "t", 0)
 CLUSTER = KafkaCluster(name="c", bootstrap_servers="nowhere:1")
@@ -27,8 +27,8 @@ class Client:
     def tails(self, split_ids: Iterable[SplitId]) -> dict[SplitId, Tail]:
         return dict.fromkeys(split_ids, self._tail)
 
-    def topic_ids(self, names: Iterable[str]) -> dict[str, str]:
-        return dict.fromkeys(names, "id")
+    def topics(self, names: Iterable[str], *, must_be_readable: bool = False) -> dict[str, Topic]:
+        return dict.fromkeys(names, Topic(frozenset({0}), "id"))
 
 
 def ends(monkeypatch: pytest.MonkeyPatch, client: Client, mark: Mark, cut: int | Exception | None) -> SplitEnd:
