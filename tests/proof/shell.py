@@ -89,6 +89,9 @@ class _Channel:
             raise FencedError("a newer incarnation has written")
         self.written = report
 
+    def undiscovered(self) -> frozenset[str]:
+        return frozenset()
+
     def refusal(self) -> str | None:
         return None
 

@@ -33,6 +33,9 @@ class MemoryChannel:
     def write(self, report: HostReport) -> None:
         self.reports.append(report)
 
+    def undiscovered(self) -> frozenset[str]:
+        return frozenset()
+
     def refusal(self) -> str | None:
         return None
 

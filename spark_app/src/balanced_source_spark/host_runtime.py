@@ -8,7 +8,7 @@ here may raise into Spark for a fault that passes: any exception there ends the 
 import socket
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
 
@@ -69,6 +69,13 @@ EventListener = Callable[[int, SourceEvent], None]
 
 def _unexpected(subtask_id: int, event: SourceEvent) -> None:
     log.warning("nobody expects this event of the enumerator", reader=subtask_id, name=event.name)
+
+
+def _undiscovered(scopes: Collection[str], timeout: float) -> ChannelError:
+    return ChannelError(
+        f"{', '.join(sorted(scopes))} did not answer within {timeout:.0f} s. A query that ends by itself has to know "
+        "all that there is to read: check the network and the brokers, and start the query again"
+    )
 
 
 def _unassigned(timeout: float) -> ChannelError:
@@ -212,19 +219,24 @@ class HostRuntime:
         return self._settings
 
     def first_assignment(self, *, timeout: float) -> Assignment:
-        """Wait for an assignment; for queries that end by themselves, which cannot come back for it later.
+        """Wait for an assignment of the whole source; for queries that end by themselves and cannot wait for the rest.
 
         Raises:
             ChannelError: there is none after `timeout` seconds, or none will come until somebody acts.
         """
         deadline = time.monotonic() + timeout
-        while (assignment := self.newest_assignment(timeout=_RETRY_FIRST)) is None:
+        while True:
+            missing = self._channel.undiscovered()  # asked first: the assignment that follows has what it says
+            assignment = self.newest_assignment(timeout=_RETRY_FIRST)
+            if assignment is not None and not missing:
+                return assignment
             self.check_owner()
             if (refusal := self._channel.refusal()) is not None:
                 raise ChannelError(refusal)
             if time.monotonic() > deadline:
-                raise _unassigned(timeout)
-        return assignment
+                raise _unassigned(timeout) if assignment is None else _undiscovered(missing, timeout)
+            with self._lock:
+                self._lock.wait(_RETRY_FIRST)
 
     def newest_assignment(self, *, timeout: float) -> Assignment | None:
         """The newest assignment that was seen, for whichever incarnation; waits for the first one."""

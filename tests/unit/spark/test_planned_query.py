@@ -241,6 +241,35 @@ def test_a_query_that_is_triggered_once_reads_all_that_is_there(limit: int | Non
     assert query.records == all_of(query.broker)
 
 
+@pytest.mark.parametrize("is_once", [True, False], ids=["once", "available now"])
+def test_a_query_that_ends_by_itself_waits_for_the_slowest_cluster(
+    monkeypatch: pytest.MonkeyPatch, *, is_once: bool
+) -> None:
+    """The first assignment has the splits of the clusters that have answered so far."""
+    broker, has_first = Broker(), threading.Event()
+    for name in ("fast", "slow"):
+        broker.create(name, "t", range(2), end=7)
+    answer = broker.execute
+    monkeypatch.setattr(
+        broker, "execute", lambda call: answer(call) if call.scope == "fast" or has_first.wait(20) else None
+    )
+    query = PlannedQuery(source=kafka_source("fast", "slow", discovery_interval=None), broker=broker)
+    query.planner.initialOffset()
+    threading.Thread(
+        target=lambda: (query.planner._runtime.newest_assignment(timeout=20), has_first.set()), daemon=True
+    ).start()
+
+    if is_once:
+        query.once()
+    else:
+        query.planner.prepareForTriggerAvailableNow()
+        while query.trigger():
+            pass
+    query.close()
+
+    assert query.records == all_of(broker)
+
+
 def test_the_first_micro_batch_without_an_operator_holds_the_splits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without them, nothing would tell the next query that a topic was recreated before the second micro-batch."""
     broker, may_answer = Broker(), threading.Event()

@@ -346,6 +346,10 @@ class SplitEnumerator(ABC, Generic[SplitT, StateT]):
         """
         return self.problems()
 
+    def undiscovered(self) -> frozenset[str]:
+        """Called after each event. Return the scopes whose splits, or their start positions, are not known yet."""
+        return frozenset()
+
     def pending_splits(self) -> int:
         """Called after each event. How many splits are known and wait for an owner; for people."""
         return 0

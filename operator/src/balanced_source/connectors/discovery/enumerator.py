@@ -81,6 +81,9 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
     def blocked(self) -> Mapping[str, Exception]:
         return {scope: problem for scope, problem in self.life.problems.items() if scope in self.life.failures}
 
+    def undiscovered(self) -> frozenset[str]:
+        return frozenset(self.source.scopes()) - self.state.discovered
+
     def pending_splits(self) -> int:
         return len(self.state.unassigned) + len(self.life.in_flight)
 
@@ -491,10 +494,7 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
 
     def _is_complete(self) -> bool:
         """Whether no further split can appear: discovery runs once, and has told everything."""
-        state, life = self.state, self.life
-        return (
-            self.source.discovers_once
-            and state.discovered.issuperset(self.source.scopes())
-            and life.answered.issuperset(self.source.scopes())
-            and not (life.is_unsettled or state.unassigned.keys() - state.finished)
-        )
+        if not self.source.discovers_once or self.undiscovered():
+            return False
+        waiting = self.state.unassigned.keys() - self.state.finished
+        return self.life.answered.issuperset(self.source.scopes()) and not (self.life.is_unsettled or waiting)
