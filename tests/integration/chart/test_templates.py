@@ -82,6 +82,12 @@ def test_named_namespaces_need_no_right_on_the_cluster(render: Render) -> None:
     assert [rule["resources"] for rule in more] == [["customresourcedefinitions"]]
 
 
+def test_drivers_may_only_create_config_maps_and_only_if_asked_for(render: Render) -> None:
+    for spark, verbs in (({}, []), ({"executorConfigMaps": True}, ["create"])):
+        rules = one(render(spark={"jobNamespaces": ["jobs"], **spark}), "Role", "demo-balanced-source-spark")["rules"]
+        assert [verb for rule in rules if "configmaps" in rule["resources"] for verb in rule["verbs"]] == verbs
+
+
 def test_everything_can_be_on_at_once(render: Render) -> None:
     documents = render(**EVERYTHING)
     assert {"Service", "ServiceMonitor", "NetworkPolicy", "PodDisruptionBudget"} <= kinds(documents)

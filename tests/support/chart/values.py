@@ -13,7 +13,11 @@ EVERYTHING: dict[str, Any] = {
     "settings": {"resyncSeconds": 10, "saveIntervalSeconds": 1.5},
     "metrics": {"service": {"enabled": True}, "serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}}},
     "serviceAccount": {"annotations": {"example.org/role": "reader"}},
-    "spark": {"jobNamespaces": ["jobs"], "serviceAccount": {"annotations": {"a": "b"}}},
+    "spark": {
+        "jobNamespaces": ["jobs"],
+        "serviceAccount": {"annotations": {"a": "b"}},
+        "executorConfigMaps": True,
+    },
     "podAnnotations": {"a": "b"},
     "podLabels": {"a": "b"},
     "nodeSelector": {"kubernetes.io/os": "linux"},

@@ -47,6 +47,8 @@ DEFAULT_CONF: Final[Mapping[str, str]] = {
     "spark.python.unix.domain.socket.enabled": "true",
     # Executors reach the driver by its address: no headless service, no cluster DNS needed.
     "spark.kubernetes.executor.useDriverPodIP": "true",
+    # Else the driver makes a ConfigMap for its executors, and a right to that is one to all ConfigMaps.
+    "spark.kubernetes.executor.disableConfigMap": "true",
     # Spark 4.2 creates a NetworkPolicy at submission, which the role of Kubeflow's chart does not allow.
     "spark.kubernetes.driver.pod.excludedFeatureSteps": (
         "org.apache.spark.deploy.k8s.features.NetworkPolicyFeatureStep"
