@@ -1,7 +1,6 @@
 """The chart in a real API server: the operator does all its work with exactly the chart's rights."""
 
 import json
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -170,61 +169,6 @@ def test_the_operator_may_do_nothing_else(cluster: ProcessCluster, release: Helm
     assert may(cluster, "get", "secrets", "-n", "default") == everywhere
     assert may(cluster, "list", "customresourcedefinitions.apiextensions.k8s.io") == everywhere
     assert not may(cluster, "get", "leases.coordination.k8s.io/somebody-elses", "-n", SYSTEM)
-
-
-OPERATOR_RIGHTS = {
-    "balancedsources.balancedsource.io": {"get", "list", "watch"},
-    "balancedsources.balancedsource.io/status": {"patch"},
-    "balancedsources.balancedsource.io/finalizers": {"update"},
-    "configmaps": {"get", "list", "watch", "create", "update", "patch"},
-    "sparkapplications.sparkoperator.k8s.io": {"list", "watch", "create", "delete"},
-    "pods": {"list", "watch"},
-    "podtemplates": {"create"},
-    "secrets": {"get"},
-    "serviceaccounts": {"get"},
-    "roles.rbac.authorization.k8s.io": {"create", "patch"},
-    "rolebindings.rbac.authorization.k8s.io": {"create", "patch"},
-    "events": {"create"},
-}
-CLUSTER_RIGHTS = {"customresourcedefinitions.apiextensions.k8s.io": {"list", "watch"}}
-LEASE_RIGHTS = {
-    "leases.coordination.k8s.io": {"create"},
-    "leases.coordination.k8s.io balanced-source-operator": {"get", "update"},
-}
-SPARK_RIGHTS = {
-    "pods": {"get", "list", "watch", "create", "patch", "delete", "deletecollection"},
-    "persistentvolumeclaims": {"get", "list", "create", "patch", "delete", "deletecollection"},
-    "services": {"get", "list", "delete", "deletecollection"},
-}
-
-
-def rights(cluster: ProcessCluster, account: str, namespace: str) -> dict[str, set[str]]:
-    """Return the verbs by resource, or by resource and name, without what every account may ask about itself."""
-    listed = cluster.control_plane.kubectl("auth", "can-i", "--list", f"--as={account}", "-n", namespace)
-    found: dict[str, set[str]] = {}
-    for line in listed.splitlines()[1:]:
-        match = re.fullmatch(r"(\S*)\s+\[(.*?)\]\s+\[(.*?)\]\s+\[(.*?)\]\s*", line)
-        assert match is not None, line
-        resource, _, names, verbs = match.groups()
-        if resource and not resource.startswith("selfsubject"):
-            found.setdefault(f"{resource} {names}".strip(), set()).update(verbs.split())
-    return found
-
-
-def test_each_account_has_exactly_the_rights_that_the_chart_promises(
-    cluster: ProcessCluster, release: Helm, request: pytest.FixtureRequest
-) -> None:
-    assert release is not None
-    is_everywhere = "all-namespaces" in request.node.name
-    spark = f"system:serviceaccount:{JOBS}:spark"
-
-    served = OPERATOR_RIGHTS | CLUSTER_RIGHTS
-    assert rights(cluster, ACCOUNT, JOBS) == (served if is_everywhere else OPERATOR_RIGHTS)
-    assert rights(cluster, ACCOUNT, "default") == (served if is_everywhere else {})
-    assert rights(cluster, ACCOUNT, SYSTEM) == (served if is_everywhere else {}) | LEASE_RIGHTS
-    assert rights(cluster, spark, JOBS) == SPARK_RIGHTS
-    assert rights(cluster, spark, SYSTEM) == {}
-    assert rights(cluster, spark, "default") == {}
 
 
 @pytest.mark.usefixtures("release")
