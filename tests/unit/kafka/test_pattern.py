@@ -5,7 +5,7 @@ import re
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from balanced_source.connectors.kafka.pattern import MAX_STATES, PatternError, compiled
@@ -15,13 +15,15 @@ atoms = st.sampled_from(
 )
 repeats = st.sampled_from(["", "", "*", "+", "?", "{2}", "{1,}", "{0,2}", "*?", "+?"])
 patterns = st.recursive(
-    st.builds("".join, st.lists(st.builds("{}{}".format, atoms, repeats), max_size=4)),
+    st.builds("".join, st.lists(st.builds("{}{}".format, atoms, repeats), max_size=3)),
     lambda inner: st.builds("({}){}".format, inner, repeats) | st.builds("(?:{}|{}){}".format, inner, inner, repeats),
-    max_leaves=4,
+    max_leaves=3,
 )
+"""Small, and so are the names: `re`, which they are compared with, backtracks for hours over larger ones."""
 
 
-@given(patterns, st.text("abc.-_1", max_size=8))
+@settings(deadline=None)
+@given(patterns, st.text("abc.-_1", max_size=5))
 def test_it_means_what_it_means_elsewhere(pattern: str, name: str) -> None:
     assert compiled(pattern).matches(name) == (re.fullmatch(pattern, name) is not None)
 
