@@ -30,8 +30,16 @@ def control_plane(tmp_path: Path) -> Iterator[ControlPlane]:
 def operator(control_plane: ControlPlane) -> Iterator[OperatorProcess]:
     process = OperatorProcess(control_plane, settings={"LEASE_NAMESPACE": NAMESPACE, "IDENTITY": "first"})
     process.start()
+    wait_until(lambda: is_watching(control_plane), 30, "the operator to watch sources")
     yield process
     process.kill()
+
+
+def is_watching(control_plane: ControlPlane) -> bool:
+    """Return whether somebody watches sources. Until then, an API server that goes away ends kopf's own start."""
+    lines = control_plane.kubectl("get", "--raw", "/metrics").splitlines()
+    watches = [line for line in lines if line.startswith("apiserver_longrunning_requests") and 'verb="WATCH"' in line]
+    return any('resource="balancedsources"' in line and not line.endswith(" 0") for line in watches)
 
 
 def taken(control_plane: ControlPlane) -> None:
