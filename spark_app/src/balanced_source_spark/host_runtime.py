@@ -49,6 +49,7 @@ CLOSE_TIMEOUT: Final = 5.0
 """Seconds that `close` waits for the last report. Without it, the next query waits as after a killed driver."""
 
 _RETRY_FIRST: Final = 0.2
+_ASK_AGAIN: Final = 0.01
 _RETRY_MAX: Final = 5.0
 
 
@@ -235,8 +236,7 @@ class HostRuntime:
                 raise ChannelError(refusal)
             if time.monotonic() > deadline:
                 raise _unassigned(timeout) if assignment is None else _undiscovered(missing, timeout)
-            with self._lock:
-                self._lock.wait(_RETRY_FIRST)
+            time.sleep(_ASK_AGAIN)  # nothing tells when the last scope has answered
 
     def newest_assignment(self, *, timeout: float) -> Assignment | None:
         """The newest assignment that was seen, for whichever incarnation; waits for the first one."""
