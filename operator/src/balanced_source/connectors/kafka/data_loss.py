@@ -79,18 +79,15 @@ def listed(gaps: list[Gap]) -> str:
 
 def topic_recreated(cluster: str, topic: str, gaps: list[Gap], policy: OnDataLoss, *, exists: bool = True) -> Problem:
     """Returns the problem of a topic that was deleted while it was read, and created again if it `exists`."""
-    event = "was deleted and created again" if exists else "was deleted"
-    what = f"cluster {cluster}: topic {topic} {event}. Unread records of the old topic are gone: {listed(gaps)}. "
-    match policy:
-        case OnDataLoss.FAIL:
-            advice = (
-                "Reading of these partitions has stopped. Set onDataLoss to Continue (without an operator: "
-                "failOnDataLoss to false) to read the new topic from its start"
-            )
-        case OnDataLoss.CONTINUE:
-            advice = "The new topic is read from its start (onDataLoss: Continue)"
-    is_fatal = policy is OnDataLoss.FAIL
-    return Problem(reason=Reason.TOPIC_RECREATED, message=what + advice, scope=cluster, is_fatal=is_fatal)
+    return _by_policy(
+        policy,
+        Reason.TOPIC_RECREATED,
+        cluster,
+        f"topic {topic} {_deletion(exists=exists)}. Unread records of the old topic are gone: {listed(gaps)}",
+        stopped="Reading of these partitions has stopped",
+        consent="to read the new topic from its start",
+        consented="The new topic is read from its start",
+    )
 
 
 def topic_unread(cluster: str, topic: str, topic_id: str | None, gaps: list[Gap], *, exists: bool) -> str:
@@ -98,42 +95,61 @@ def topic_unread(cluster: str, topic: str, topic_id: str | None, gaps: list[Gap]
 
     The ends of its partitions are unknown: records may have come after the last look at them.
     """
-    event = "was deleted and created again" if exists else "was deleted"
+    event = _deletion(exists=exists)
     named = f"{topic} (id {topic_id})" if topic_id else topic
     return f"cluster {cluster}: topic {named} {event}. Records that were not read, if any, are gone: {listed(gaps)}"
 
 
 def topic_deleted(cluster: str, topic: str, gaps: list[Gap], policy: OnDataLoss) -> Problem:
     """Returns the problem of a topic of a bounded source that was deleted before it was read to its stops."""
-    what = (
-        f"cluster {cluster}: topic {topic} was deleted before it was read to its stop offsets. "
-        f"Unread records are gone: {listed(gaps)}. "
+    return _by_policy(
+        policy,
+        Reason.TOPIC_RECREATED,
+        cluster,
+        f"topic {topic} was deleted before it was read to its stop offsets. Unread records are gone: {listed(gaps)}",
+        stopped="The source does not finish",
+        consent="to finish without them",
+        consented="The source finishes without them",
     )
-    match policy:
-        case OnDataLoss.FAIL:
-            advice = (
-                "The source does not finish. Set onDataLoss to Continue (without an operator: failOnDataLoss to false) "
-                "to finish without them"
-            )
-        case OnDataLoss.CONTINUE:
-            advice = "The source finishes without them (onDataLoss: Continue)"
-    is_fatal = policy is OnDataLoss.FAIL
-    return Problem(reason=Reason.TOPIC_RECREATED, message=what + advice, scope=cluster, is_fatal=is_fatal)
 
 
 def log_truncated(cluster: str, topic: str, gaps: list[Gap], policy: OnDataLoss) -> Problem:
     """Returns the problem of partitions whose logs were cut before the offsets that were read."""
-    what = (
-        f"cluster {cluster}: the log of topic {topic} was truncated, by an unclean leader election or a restored disk. "
-        f"Records that were read are gone from it, and others take their offsets: {listed(gaps)}. "
+    return _by_policy(
+        policy,
+        Reason.LOG_TRUNCATED,
+        cluster,
+        f"the log of topic {topic} was truncated, by an unclean leader election or a restored disk. "
+        f"Records that were read are gone from it, and others take their offsets: {listed(gaps)}",
+        stopped="Reading of these partitions has stopped",
+        consent="to read what is there now from the first of these offsets",
+        consented="What is there now is read from the first of these offsets",
     )
+
+
+def _deletion(*, exists: bool) -> str:
+    return "was deleted and created again" if exists else "was deleted"
+
+
+def _by_policy(
+    policy: OnDataLoss, reason: Reason, cluster: str, loss: str, *, stopped: str, consent: str, consented: str
+) -> Problem:
+    """Returns the problem of a loss.
+
+    Args:
+        policy: what the user wants to happen.
+        reason: of the problem.
+        cluster: that lost records.
+        loss: what happened, and to which records.
+        stopped: what does not go on without consent.
+        consent: what consent is given for.
+        consented: what goes on with consent.
+    """
     match policy:
         case OnDataLoss.FAIL:
-            advice = (
-                "Reading of these partitions has stopped. Set onDataLoss to Continue (without an operator: "
-                "failOnDataLoss to false) to read what is there now from the first of these offsets"
-            )
+            setting = "Set onDataLoss to Continue (without an operator: failOnDataLoss to false)"
+            advice = f"{stopped}. {setting} {consent}"
         case OnDataLoss.CONTINUE:
-            advice = "What is there now is read from the first of these offsets (onDataLoss: Continue)"
-    is_fatal = policy is OnDataLoss.FAIL
-    return Problem(reason=Reason.LOG_TRUNCATED, message=what + advice, scope=cluster, is_fatal=is_fatal)
+            advice = f"{consented} (onDataLoss: Continue)"
+    message = f"cluster {cluster}: {loss}. {advice}"
+    return Problem(reason=reason, message=message, scope=cluster, is_fatal=policy is OnDataLoss.FAIL)
