@@ -3,6 +3,7 @@
 Its sink is idempotent: a file per micro-batch, replaced by a later attempt.
 """
 
+import contextlib
 import json
 import os
 import signal
@@ -21,10 +22,11 @@ _dies = threading.Event()
 
 
 def die() -> None:
-    """The JVM first: with its Python gone it would go on for a moment."""
+    """Kill the JVM and its workers, then this process: without its Python the JVM would go on for a moment."""
     _dies.set()
     for child in psutil.Process().children(recursive=True):
-        child.kill()
+        with contextlib.suppress(psutil.NoSuchProcess):  # a worker ends by itself as soon as its JVM is gone
+            child.kill()
     os.kill(os.getpid(), signal.SIGKILL)
 
 
