@@ -7,8 +7,7 @@ import yaml
 from hypothesis import strategies as st
 
 from balanced_source.errors import InvalidSpecError
-from balanced_source_operator.controller.clusters import to_clusters
-from balanced_source_operator.controller.translate import secret_names, to_source
+from balanced_source_operator.kafka.clusters import to_clusters
 from balanced_source_operator.resources.spark_application import spark_application
 from balanced_source_operator.spec import parse_spec
 from balanced_source_operator.spec.crd import custom_resource_definition
@@ -17,7 +16,7 @@ from balanced_source_spark.application import described, source_options
 from balanced_source_spark.options import parse_options
 from fuzz.judge import Judge, SilentError
 from fuzz.values import Path, broken, places, put
-from support.builders import identity
+from support.builders import identity, secrets_of, source_of
 from support.hostile import FROM_CONFIG_MAP, FULL
 
 SCHEMA: Final = custom_resource_definition()["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
@@ -103,8 +102,8 @@ def check(case: Any, judge: Judge) -> None:
 def _everything(raw: Any, metadata: str) -> None:
     spec = parse_spec(raw)
     to_clusters(spec.source.kafka, metadata, field="spec.source.kafka")
-    source = to_source(spec, metadata)
-    for secrets in ((), secret_names((*source.clusters, *source.inactive))):
+    source = source_of(spec, metadata)
+    for secrets in ((), secrets_of(source)):
         manifest = spark_application(
             identity(), spec.application, name="orders-1", parallelism=spec.parallelism, secrets=secrets, conf={}
         )

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from balanced_source.documents.report import HostReport
+from balanced_source_adapters.connectors import installed
+from balanced_source_operator.controller.translate import texts_of, to_source
 from balanced_source_operator.resources.identity import Identity
 from balanced_source_operator.resources.kinds import HASH_ANNOTATION
 from balanced_source_operator.spec import BalancedSourceSpec, parse_spec
@@ -38,6 +40,16 @@ def spec_json(**changes: Any) -> dict[str, Any]:
 def make_spec(**changes: Any) -> BalancedSourceSpec:
     """A valid spec."""
     return parse_spec(spec_json(**changes))
+
+
+def source_of(spec: BalancedSourceSpec, text: str | None) -> Any:
+    """The source that a spec asks for, if `text` is in each ConfigMap that it refers to."""
+    return to_source(spec, dict.fromkeys(texts_of(spec), text))
+
+
+def secrets_of(source: Any) -> tuple[str, ...]:
+    """Secrets that readers of a source mount."""
+    return installed().of(source).secrets(source)
 
 
 def source_body(name: str = "orders", *, generation: int = 1, revision: int = 1, **changes: Any) -> dict[str, Any]:

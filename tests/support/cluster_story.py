@@ -18,7 +18,6 @@ from balanced_source.documents.assignment import Assignment
 from balanced_source.documents.parts import assemble, part_names, parts_of
 from balanced_source.documents.storage import pack
 from balanced_source.errors import InvalidSpecError, StateError
-from balanced_source_operator.controller.translate import to_source
 from balanced_source_operator.metrics import Metrics
 from balanced_source_operator.resources.documents import blob_of
 from balanced_source_operator.resources.kinds import (
@@ -37,7 +36,7 @@ from balanced_source_operator.runtime.environment import Environment
 from balanced_source_operator.runtime.observed import WATCHED
 from balanced_source_operator.settings import Settings
 from balanced_source_operator.spec import parse_spec
-from support.builders import source_body, spec_json
+from support.builders import source_body, source_of, spec_json
 from support.fake_kubernetes import FakeClient, FakeKubernetes, Fault, ProcessKilledError
 from support.virtual_time import clock
 from support.world import UID, Broker, Driver
@@ -276,7 +275,7 @@ class Story:
         spec = self.server.find(BALANCED_SOURCE, NAMESPACE, "orders")
         if stored is not None and spec is not None:
             with contextlib.suppress(InvalidSpecError):
-                self._source = to_source(parse_spec(spec["spec"]), self.metadata)
+                self._source = source_of(parse_spec(spec["spec"]), self.metadata)
             state = state_codec.decode(stored, self._source, uid=UID).coordinator
             if (state.lineage, state.epoch) < (found.lineage, found.epoch):
                 self.broken.append(f"epoch {found.epoch} was published before it was stored")

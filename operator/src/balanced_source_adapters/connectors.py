@@ -1,13 +1,15 @@
 """The connectors that are installed: found by the entry points of packages, loaded when a source needs them."""
 
 import importlib.metadata
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Final, Self
+from typing import Any, Final, Self, TypeVar
 
 from balanced_source.api import Connector, Source
 from balanced_source.errors import ConnectorError
+
+T = TypeVar("T")
 
 GROUP: Final = "balanced_source.connectors"
 """Group of the entry points. The name of one is the kind; its object is a subclass of `Connector`."""
@@ -42,15 +44,24 @@ class Registration:
         Raises:
             ConnectorError: its package is broken, or does not keep the contract. Names the package.
         """
-        entry = importlib.metadata.EntryPoint(self.kind, self.reference, GROUP)
+        made = self.make(self.reference, Connector)  # type: ignore[type-abstract]
+        if made.kind != self.kind:
+            raise self._broken(f"{self.reference} says that its kind is {made.kind!r}")
+        return made
+
+    def make(self, reference: str, base: type[T]) -> T:
+        """Return an instance of the class that ``module:attribute`` names.
+
+        Raises:
+            ConnectorError: it cannot be loaded, or is not a subclass of `base`. Names the package.
+        """
+        entry = importlib.metadata.EntryPoint(self.kind, reference, GROUP)
         try:
             made = entry.load()()
         except Exception as error:
-            raise self._broken(f"{self.reference} cannot be loaded: {type(error).__name__}: {error}") from error
-        if not isinstance(made, Connector):
-            raise self._broken(f"{self.reference} is not a Connector")
-        if made.kind != self.kind:
-            raise self._broken(f"{self.reference} says that its kind is {made.kind!r}")
+            raise self._broken(f"{reference} cannot be loaded: {type(error).__name__}: {error}") from error
+        if not isinstance(made, base):
+            raise self._broken(f"{reference} is not a {base.__name__}")
         return made
 
     def _broken(self, what: str) -> ConnectorError:
@@ -71,6 +82,7 @@ class Connectors:
         for found in registrations:
             self._registered.setdefault(found.kind, {}).setdefault(found.reference, found)
         self._loaded: dict[str, Connector] = {}
+        self._halves: dict[tuple[str, str], Any] = {}
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -90,6 +102,20 @@ class Connectors:
     def of(self, source: Source[Any, Any]) -> Connector:
         """Return the connector that a source belongs to; raises what `get` does."""
         return self.get(source.kind)
+
+    def half(self, kind: str, reference: Callable[[Connector], str], base: type[T]) -> T:
+        """Return the part of a connector that `reference` names, made once.
+
+        Raises:
+            ConnectorError: there is no such connector, it has no such part, or it is broken.
+        """
+        named = reference(self.get(kind))
+        if not named:
+            raise ConnectorError(f"connector {kind!r} has no {base.__name__}: it cannot be used here")
+        if (kind, named) not in self._halves:
+            self._halves[kind, named] = self._registration(kind).make(named, base)
+        found: T = self._halves[kind, named]
+        return found
 
     def _registration(self, kind: str) -> Registration:
         match list(self._registered.get(kind, {}).values()):

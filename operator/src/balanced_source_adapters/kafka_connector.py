@@ -19,6 +19,7 @@ class KafkaConnector(Connector):
     """Topics on one Kafka cluster or many."""
 
     kind: Final = KIND
+    operator: Final = "balanced_source_operator.kafka.half:KafkaOperatorHalf"
 
     def executor(self, secrets: SecretReader, *, caller: Caller, client_id: str) -> CallExecutor:
         from balanced_source_adapters.kafka_admin import KafkaAdmin

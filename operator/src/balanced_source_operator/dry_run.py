@@ -12,18 +12,19 @@ import yaml
 from rich.console import Console
 from rich.table import Table
 
-from balanced_source.api import RebalanceCause, SplitId
+from balanced_source.api import RebalanceCause, Source, SplitId
 from balanced_source.assigners import Layout, Plan, Wish, plan
-from balanced_source.connectors.kafka import KafkaSource
+from balanced_source.connectors.discovery import DiscoveringSource
 from balanced_source.coordinator import Checkpoint, state_codec
 from balanced_source.documents.storage import Names, unpack
 from balanced_source.errors import InvalidSpecError, StateError
-from balanced_source_operator.controller.translate import to_source
+from balanced_source_operator.controller.translate import texts_of, to_source
 from balanced_source_operator.kube.connect import connect
 from balanced_source_operator.kube.port import KubernetesApi, KubernetesError
-from balanced_source_operator.local import read_metadata, read_spec
+from balanced_source_operator.local import read_spec, read_texts
 from balanced_source_operator.resources.documents import blob_of
 from balanced_source_operator.resources.kinds import BALANCED_SOURCE, CONFIG_MAP
+from balanced_source_operator.runtime import metadata as config_maps
 from balanced_source_operator.runtime.documents import read_content
 from balanced_source_operator.spec import BalancedSourceSpec, parse_spec
 
@@ -42,7 +43,7 @@ def from_file(file: Path, state: Path) -> Plan:
         text = _document(state.read_text())
     except OSError as error:
         raise InvalidSpecError(f"cannot be read: {error}", field=str(state)) from error
-    return make_plan(spec, to_source(spec, read_metadata(file, spec)), text)
+    return make_plan(spec, to_source(spec, read_texts(file, spec)), text)
 
 
 def from_cluster(file: Path) -> Plan:
@@ -75,19 +76,21 @@ async def plan_with(api: KubernetesApi, spec: BalancedSourceSpec, *, namespace: 
         raise StateError(f"there is no state of a BalancedSource {name!r} in namespace {namespace!r}")
     body = await api.get(BALANCED_SOURCE, namespace, name)
     before = parse_spec(body["spec"]) if body is not None else None
-    source = to_source(spec, await _metadata(api, spec, namespace))
+    source = to_source(spec, await config_maps.read_texts(api, namespace, texts_of(spec)))
     content = await read_content(api, namespace, stored)
     return make_plan(spec, source, content.document, before=before)
 
 
 def make_plan(
-    spec: BalancedSourceSpec, source: KafkaSource, state: str, *, before: BalancedSourceSpec | None = None
+    spec: BalancedSourceSpec, source: Source[Any, Any], state: str, *, before: BalancedSourceSpec | None = None
 ) -> Plan:
     """The plan for the source of `spec`, going on from a stored state; `before` is the spec in effect, if known.
 
     Raises:
-        StateError: the state cannot be used.
+        StateError: the state cannot be used, or no assigner decides about the splits of such a source.
     """
+    if not isinstance(source, DiscoveringSource):
+        raise StateError(f"sources of kind {source.kind!r} assign their splits by themselves: they have no plan")
     checkpoint = state_codec.decode(state, source)
     coordinator, unassigned = checkpoint.coordinator, checkpoint.enumerator.unassigned
     known = [*coordinator.owners, *unassigned]
@@ -118,16 +121,6 @@ def _causes(
     if is_other_strategy or spec.rebalance_nonce != checkpoint.coordinator.rebalance_nonce:
         causes.append(RebalanceCause.REQUESTED)
     return causes
-
-
-async def _metadata(api: KubernetesApi, spec: BalancedSourceSpec, namespace: str) -> str | None:
-    wanted = spec.source.kafka.clusters_from
-    if wanted is None:
-        return None
-    reference = wanted.config_map_ref
-    found = await api.get(CONFIG_MAP, namespace, reference.name)
-    text: str | None = ((found or {}).get("data") or {}).get(reference.key)
-    return text
 
 
 def _document(text: str) -> str:

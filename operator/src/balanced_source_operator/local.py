@@ -13,7 +13,6 @@ from typing import Any, Final, TypeVar
 import structlog
 
 from balanced_source.api import Caller, Problem, ProblemBoard, ProblemKey
-from balanced_source.connectors.kafka import KafkaSource
 from balanced_source.coordinator import (
     Checkpoint,
     ParallelismChanged,
@@ -41,9 +40,11 @@ from balanced_source_adapters.folder import (
 )
 from balanced_source_adapters.mounted_secrets import MountedSecrets
 from balanced_source_adapters.problem_log import log_problem
-from balanced_source_operator.controller.translate import check_ends, to_source
+from balanced_source_operator.contract import yaml_text
+from balanced_source_operator.contract.half import TextReference, Texts
+from balanced_source_operator.controller.translate import assigner_warning, check_change, texts_of, to_source
 from balanced_source_operator.controller.urgent import with_urgent_fields
-from balanced_source_operator.spec import BalancedSourceSpec, parse_spec, yaml_text
+from balanced_source_operator.spec import BalancedSourceSpec, parse_spec
 
 T = TypeVar("T")
 
@@ -69,10 +70,9 @@ class LocalOperator:
         self._file = file
         self._folder = folder
         spec = read_spec(file)
-        metadata = metadata_path(file, spec)
         self._state = FolderStore(state_path(folder))
-        self._watch = FolderWatch(file, report_path(folder, HOST), *([metadata] if metadata is not None else []))
-        self._source = to_source(spec, read_metadata(file, spec))
+        self._watch = FolderWatch(file, report_path(folder, HOST), *text_paths(file, spec).values())
+        self._source = to_source(spec, read_texts(file, spec))
         self._spec = spec
         self._problems = ProblemBoard(log_problem)
         self._loop = self._new_loop(spec)
@@ -149,8 +149,8 @@ class LocalOperator:
     def _take_spec(self) -> None:
         try:
             spec = read_spec(self._file)
-            source = to_source(spec, read_metadata(self._file, spec))
-            check_ends(self._source, source)
+            source = to_source(spec, read_texts(self._file, spec))
+            check_change(self._source, source)
         except InvalidSpecError as error:
             message = f"{error}. Correct it; the last valid spec stays in effect, but for parallelism"
             self._problems.raise_(Reason.INVALID_SPEC, Problem(reason=Reason.INVALID_SPEC, message=message))
@@ -167,7 +167,7 @@ class LocalOperator:
         self._loop.put(RebalanceRequested(nonce=spec.rebalance_nonce))
 
     def _note_assigner(self, spec: BalancedSourceSpec) -> None:
-        self._problems.set("assigner", self._source.assigner.warning(spec.parallelism))
+        self._problems.set("assigner", assigner_warning(self._source, spec.parallelism))
 
     def _take_report(self, path: Path) -> None:
         try:
@@ -181,8 +181,7 @@ class LocalOperator:
             log.warning("report refused", error=str(error))
 
     def _persist(self, checkpoint: Checkpoint[Any, Any]) -> None:
-        source: KafkaSource = self._source
-        self._state.swap(state_codec.encode(checkpoint, source, uid=UID))
+        self._state.swap(state_codec.encode(checkpoint, self._source, uid=UID))
 
     def _publish(self, assignment: Assignment) -> None:
         write_atomically(assignment_path(self._folder), assignment_document.encode(assignment, source=UID))
@@ -225,15 +224,11 @@ def read_raw_spec(file: Path) -> Any:
     return manifest.get("spec") if isinstance(manifest, Mapping) else None
 
 
-def metadata_path(file: Path, spec: BalancedSourceSpec) -> Path | None:
-    """Where the metadata of `clustersFrom` is: the ConfigMap as a folder beside the spec, with a file per key."""
-    clusters_from = spec.source.kafka.clusters_from
-    if clusters_from is None:
-        return None
-    return file.parent / clusters_from.config_map_ref.name / clusters_from.config_map_ref.key
+def text_paths(file: Path, spec: BalancedSourceSpec) -> dict[TextReference, Path]:
+    """Return where the texts are that the spec refers to: a ConfigMap is a folder beside the spec."""
+    return {reference: file.parent / reference.name / reference.key for reference in texts_of(spec)}
 
 
-def read_metadata(file: Path, spec: BalancedSourceSpec) -> str | None:
-    """The metadata of `clustersFrom`, if there is any."""
-    path = metadata_path(file, spec)
-    return None if path is None else read_text(path)
+def read_texts(file: Path, spec: BalancedSourceSpec) -> Texts:
+    """Return the texts that the spec refers to."""
+    return {reference: read_text(path) for reference, path in text_paths(file, spec).items()}

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final, Union, get_args, get_origin
 from pydantic import BaseModel, TypeAdapter
 from pydantic.fields import FieldInfo
 
-from balanced_source_operator.spec.source import KafkaSource
+from balanced_source_operator.kafka.spec import KafkaSpec
 
 SAME_AS: Final = {
     "clusters[].startingOffsets": "startingOffsets",
@@ -45,7 +45,7 @@ class Entry:
         adapter.validate_python(value)
 
 
-def entries(model: type[BaseModel] = KafkaSource, prefix: str = "") -> Iterator[Entry]:
+def entries(model: type[BaseModel] = KafkaSpec, prefix: str = "") -> Iterator[Entry]:
     """All fields, parents before children, in the order of the models."""
     for name, info in model.model_fields.items():
         path = f"{prefix}{info.alias or name}"

@@ -31,6 +31,14 @@ class OtherConnector(Connector):
         return lambda call: (type(call).__name__, caller, client_id)
 
 
+class Half:
+    """A part of `HalvedConnector`."""
+
+
+class HalvedConnector(OtherConnector):
+    operator = f"{__name__}:Half"
+
+
 class MisnamedConnector(OtherConnector):
     kind = "another"
 
@@ -91,6 +99,27 @@ def test_the_same_entry_point_twice_is_one() -> None:
 def test_what_cannot_be_used_names_the_package(registrations: list[Registration], says: str) -> None:
     with pytest.raises(ConnectorError, match=says):
         Connectors(registrations).get("other")
+
+
+def test_a_half_is_made_once_where_it_is_needed() -> None:
+    connectors = Connectors([here("HalvedConnector")])
+
+    half = connectors.half("other", lambda connector: connector.operator, Half)
+    assert isinstance(half, Half)
+    assert connectors.half("other", lambda connector: connector.operator, Half) is half
+
+
+@pytest.mark.parametrize(
+    ("connector", "reference", "says"),
+    [
+        ("OtherConnector", "", "connector 'other' has no Half: it cannot be used here"),
+        ("HalvedConnector", f"{__name__}:Nothing", "of other-source 1.0 is broken: .*Nothing is not a Half"),
+        ("HalvedConnector", f"{__name__}:absent", "of other-source 1.0 is broken: .*AttributeError"),
+    ],
+)
+def test_a_half_that_cannot_be_used_names_the_package(connector: str, reference: str, says: str) -> None:
+    with pytest.raises(ConnectorError, match=says):
+        Connectors([here(connector)]).half("other", lambda found: reference or found.operator, Half)
 
 
 def test_a_broken_connector_hurts_no_other_one() -> None:

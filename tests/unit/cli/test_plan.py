@@ -12,10 +12,11 @@ from balanced_source.coordinator import state_codec
 from balanced_source.errors import StateError
 from balanced_source_operator.cli import app
 from balanced_source_operator.controller.translate import to_source
-from balanced_source_operator.dry_run import plan_with
+from balanced_source_operator.dry_run import make_plan, plan_with
 from balanced_source_operator.resources.documents import config_map
 from balanced_source_operator.resources.kinds import BALANCED_SOURCE, CONFIG_MAP
 from support.builders import identity, make_spec, source_body
+from support.numbers_source import NumbersSource
 from support.stage import Stage
 
 
@@ -110,3 +111,8 @@ async def test_the_cluster_is_asked() -> None:
 async def test_a_source_without_state_is_told() -> None:
     with pytest.raises(StateError, match="no state of a BalancedSource 'orders' in namespace 'default'"):
         await plan_with(Cluster(), make_spec(), namespace="default", name="orders")  # type: ignore[arg-type]
+
+
+def test_a_source_that_assigns_by_itself_has_no_plan() -> None:
+    with pytest.raises(StateError, match="they have no plan"):
+        make_plan(make_spec(), NumbersSource(()), STATE)

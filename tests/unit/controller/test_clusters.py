@@ -8,8 +8,8 @@ import yaml
 from balanced_source.assigners import PerScopeAssigner
 from balanced_source.connectors.kafka import EARLIEST, LATEST, TopicList
 from balanced_source.errors import InvalidSpecError
-from balanced_source_operator.controller.translate import check_ends, to_source
-from support.builders import make_spec
+from balanced_source_operator.controller.translate import check_change, to_source
+from support.builders import make_spec, source_of
 
 METADATA: dict[str, Any] = {
     "clusters": [
@@ -35,7 +35,7 @@ def spec(subscription: dict[str, Any], **changes: Any) -> Any:
 
 def to_clusters(subscription: dict[str, Any], metadata: Any = METADATA) -> dict[str, Any]:
     text = metadata if metadata is None or isinstance(metadata, str) else yaml.safe_dump(metadata)
-    return {cluster.name: cluster for cluster in to_source(spec(subscription), text).clusters}
+    return {cluster.name: cluster for cluster in source_of(spec(subscription), text).clusters}
 
 
 def test_a_stream_is_topics_on_clusters() -> None:
@@ -53,7 +53,7 @@ def test_streams_on_one_cluster_are_read_together_and_inactive_clusters_are_not(
     found = to_clusters({"streamPattern": ".*"})
 
     assert sorted(found) == ["east", "west"]
-    inactive = to_source(spec({"streamPattern": ".*"}), yaml.safe_dump(METADATA)).inactive
+    inactive = source_of(spec({"streamPattern": ".*"}), yaml.safe_dump(METADATA)).inactive
     assert [cluster.name for cluster in inactive] == ["old"]
     assert found["west"].subscriber == TopicList(("clicks", "orders-v2"))
 
@@ -65,7 +65,7 @@ def test_the_same_metadata_in_another_order_is_the_same_source() -> None:
 
     chosen = spec({"streams": ["clicks", "orders"]})
 
-    assert to_source(chosen, yaml.safe_dump(METADATA)) == to_source(chosen, other)
+    assert source_of(chosen, yaml.safe_dump(METADATA)) == source_of(chosen, other)
 
 
 @pytest.mark.scenario("D3", "D4")
@@ -130,13 +130,13 @@ def test_the_end_of_a_cluster_is_fixed_wherever_it_is_written(
         stops = {n: {"stoppingOffsets": {"type": "Timestamp", "timestamp": end}} for n, end in ends.items() if end}
         clusters = [{"name": name, "bootstrapServers": "b:1", **stops.get(name, {})} for name in ends]
         metadata = {"clusters": clusters, "streams": {"orders": {name: ["t"] for name in ends}}}
-        return to_source(spec({"streams": ["orders"]}), yaml.safe_dump(metadata))
+        return source_of(spec({"streams": ["orders"]}), yaml.safe_dump(metadata))
 
     if not is_refused:
-        check_ends(source(before), source(after))
+        check_change(source(before), source(after))
         return
     with pytest.raises(InvalidSpecError, match="cluster a: stoppingOffsets: cannot be changed"):
-        check_ends(source(before), source(after))
+        check_change(source(before), source(after))
 
 
 @pytest.mark.scenario("D27")

@@ -19,7 +19,7 @@ from balanced_source.connectors.kafka import (
 )
 from balanced_source.errors import InvalidSpecError
 from balanced_source_operator.controller.translate import to_source
-from balanced_source_operator.spec.offsets import StartType, StopType
+from balanced_source_operator.kafka.spec.offsets import StartType, StopType
 from support.builders import make_spec, spec_json
 
 NO_RECORD = {"type": "Timestamp", "timestamp": 5, "reset": "None"}

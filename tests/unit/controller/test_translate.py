@@ -8,9 +8,10 @@ from balanced_source.api import RebalanceMode, RebalancePolicy
 from balanced_source.assigners import HashAssigner, LoadAwareAssigner, RoundRobinAssigner
 from balanced_source.connectors.kafka import EARLIEST, LATEST, PartitionSet, TopicList, TopicPattern
 from balanced_source.errors import InvalidSpecError
-from balanced_source_operator.controller.translate import secret_names, to_source
+from balanced_source_operator.controller.translate import assigner_warning, check_change, to_source
 from balanced_source_operator.spec import parse_spec
-from support.builders import make_spec, spec_json
+from support.builders import make_spec, secrets_of, spec_json
+from support.numbers_source import NumbersSource
 
 
 def kafka(**changes: Any) -> dict[str, Any]:
@@ -61,7 +62,7 @@ def test_secrets_are_named_never_read() -> None:
     spec = make_spec(source=kafka(clusters=clusters))
 
     source = to_source(spec)
-    assert secret_names(source.clusters) == ("x", "y")
+    assert secrets_of(source) == ("x", "y")
     assert source.clusters[0].secrets == ("x", "y")
 
 
@@ -119,3 +120,15 @@ def test_rebalancing_as_the_user_wants_it() -> None:
 def test_rebalancing_that_cannot_be_is_refused(assignment: dict[str, Any], field: str) -> None:
     with pytest.raises(InvalidSpecError, match=field):
         to_source(make_spec(assignment=assignment))
+
+
+def test_the_kind_of_a_source_is_fixed() -> None:
+    """Its splits and positions mean nothing to another connector."""
+    source = to_source(make_spec())
+
+    with pytest.raises(InvalidSpecError, match="kind of a source cannot be changed from '' to 'kafka'"):
+        check_change(NumbersSource(()), source)
+
+
+def test_a_source_without_an_assigner_has_no_warning_of_one() -> None:
+    assert assigner_warning(NumbersSource(()), 3) is None

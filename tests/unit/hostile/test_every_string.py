@@ -12,7 +12,6 @@ import pytest
 import yaml
 
 from balanced_source.errors import InvalidSpecError
-from balanced_source_operator.controller.translate import secret_names, to_source
 from balanced_source_operator.kube.port import object_path
 from balanced_source_operator.resources.access import role_binding
 from balanced_source_operator.resources.kinds import CONFIG_MAP, SECRET, SERVICE_ACCOUNT
@@ -20,7 +19,7 @@ from balanced_source_operator.resources.spark_application import SECRETS_DIR, sp
 from balanced_source_operator.spec import BalancedSourceSpec, parse_spec
 from balanced_source_spark.application import described, source_options
 from balanced_source_spark.options import parse_options
-from support.builders import identity
+from support.builders import identity, secrets_of, source_of
 from support.hostile import FROM_CONFIG_MAP, FULL, HOSTILE, KEY, Path, dotted, model_strings, replaced, strings
 
 DATA = {
@@ -116,18 +115,18 @@ def test_hostile_metadata_is_refused_or_stays_data(path: Path) -> None:
     for value in HOSTILE:
         text = yaml.safe_dump(replaced(METADATA_STRINGS, path, value))
         try:
-            source = to_source(spec, text)
+            source = source_of(spec, text)
         except InvalidSpecError as error:
             check_sentence(str(error))
             continue
-        for name in secret_names((*source.clusters, *source.inactive)):
+        for name in secrets_of(source):
             assert DNS.match(name)
 
 
 def check(manifest: Mapping[str, Any], path: Path, value: str) -> None:
     try:
         spec = parse_spec(manifest)
-        source = to_source(spec, METADATA)
+        source = source_of(spec, METADATA)
     except InvalidSpecError as error:
         check_sentence(str(error))
         return
@@ -150,13 +149,13 @@ def check_sentence(text: str) -> None:
 
 
 def manifest_of(spec: BalancedSourceSpec, source: Any) -> dict[str, Any]:
-    secrets = secret_names(source.clusters)
+    secrets = secrets_of(source)
     return spark_application(identity(), spec.application, name="orders-1", parallelism=2, secrets=secrets, conf={})
 
 
 def check_urls(spec: BalancedSourceSpec, source: Any) -> None:
     """Every URL is that of one object in the source's own namespace."""
-    names = [(SECRET, name) for name in secret_names((*source.clusters, *source.inactive))]
+    names = [(SECRET, name) for name in secrets_of(source)]
     names.append((SERVICE_ACCOUNT, spec.application.service_account))
     if spec.source.kafka.clusters_from is not None:
         names.append((CONFIG_MAP, spec.source.kafka.clusters_from.config_map_ref.name))

@@ -50,6 +50,14 @@ class Connector(ABC):
     def kind(self) -> str:
         """Name of the kind, the same as that of the entry point, and as `Source.kind` of its sources."""
 
+    @property
+    def operator(self) -> str:
+        """``module:attribute`` of the connector's operator half, see `balanced_source_operator.contract.half`.
+
+        Empty if it has none. It is loaded where specs are read: by the operator, by local mode and by the dry run.
+        """
+        return ""
+
     @abstractmethod
     def executor(self, secrets: SecretReader, *, caller: Caller, client_id: str) -> CallExecutor:
         """Return what executes the calls of one source's enumerator.

@@ -1,8 +1,9 @@
 """What the parts of a source's task share."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
-from balanced_source.connectors.kafka import KafkaSource
+from balanced_source.api import Source
 from balanced_source_adapters.connectors import installed
 from balanced_source_operator.kube.port import KubernetesApi
 from balanced_source_operator.metrics import Metrics
@@ -28,7 +29,7 @@ class Desired:
     """A valid spec, and what follows from it."""
 
     spec: BalancedSourceSpec
-    source: KafkaSource
+    source: Source[Any, Any]
 
     @property
     def needed_secrets(self) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ from balanced_source_operator.controller.conditions import WAITS_FOR_READERS, st
 from balanced_source_operator.controller.facts import Facts
 from balanced_source_operator.controller.liveness import Liveness, newest_report
 from balanced_source_operator.controller.problems import problems_of
-from balanced_source_operator.controller.translate import check_ends, to_source
+from balanced_source_operator.controller.translate import assigner_warning, check_change, to_source
 from balanced_source_operator.controller.urgent import is_suspended, with_urgent_fields
 from balanced_source_operator.kube.port import KubernetesError, RefusedError
 from balanced_source_operator.resources.kinds import Kind
@@ -163,7 +163,7 @@ class SourceRuntime:
             spec = parse_spec(self._observed.body.get("spec"))
             source = to_source(spec, await self._metadata.read(spec))
             if self._desired is not None:
-                check_ends(self._desired.source, source)
+                check_change(self._desired.source, source)
             desired = Desired(spec=spec, source=source)
             await self._templates.check(desired)
         except InvalidSpecError as error:
@@ -171,7 +171,7 @@ class SourceRuntime:
             self._take_urgent_fields()
             return
         self._problems.clear(Reason.INVALID_SPEC)
-        self._problems.set("assigner", source.assigner.warning(spec.parallelism))
+        self._problems.set("assigner", assigner_warning(source, spec.parallelism))
         self._desired = desired
 
     def _take_urgent_fields(self) -> None:

@@ -1,22 +1,35 @@
 """The custom resource as pydantic models: the one source of the CRD, of defaults and of validation."""
 
-from typing import Annotated, Any
+from collections.abc import Mapping
+from typing import Annotated, Any, Final
 
 from pydantic import Field, ValidationError
 
 from balanced_source.errors import InvalidSpecError
-from balanced_source_operator.spec.application import Application
+from balanced_source_operator.contract.base import Model
+from balanced_source_operator.contract.errors import in_words
+from balanced_source_operator.spec.application import CONF_KEY, IMAGE, PROGRAM, Application
 from balanced_source_operator.spec.assignment import Assignment, Rebalance, RebalanceMode, Strategy
-from balanced_source_operator.spec.base import Model
-from balanced_source_operator.spec.errors import in_words
 from balanced_source_operator.spec.restart import Restart
-from balanced_source_operator.spec.source import Source
+from balanced_source_operator.spec.source import BRANCHES, Source
+from balanced_source_operator.spec.spark_values import MEMORY
+from balanced_source_operator.spec.spark_values import VERSION as SPARK_VERSION
 from balanced_source_operator.spec.status import Condition, Status
 
 GROUP = "balancedsource.io"
 VERSION = "v1alpha1"
 KIND = "BalancedSource"
 PLURAL = "balancedsources"
+
+_WORDS: Final[Mapping[str, str]] = {
+    CONF_KEY: "a Spark setting, whose name begins with spark.",
+    IMAGE: "the reference of an image, without blanks",
+    MEMORY: "an amount of memory such as 512m or 4g",
+    PROGRAM: "a path or URL without blanks",
+    SPARK_VERSION: "a version such as 4.2.0",
+    **{pattern: words for half in BRANCHES.values() for pattern, words in half.words.items()},
+}
+"""What a pattern asks for."""
 
 
 class BalancedSourceSpec(Model):
@@ -53,7 +66,7 @@ def parse_spec(raw: Any) -> BalancedSourceSpec:
     try:
         return BalancedSourceSpec.model_validate(raw)
     except ValidationError as error:
-        place, message = in_words(error)
+        place, message = in_words(error, _WORDS)
         raise InvalidSpecError(message, field=".".join(filter(None, ["spec", place]))) from error
 
 

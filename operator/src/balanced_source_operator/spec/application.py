@@ -6,7 +6,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import AfterValidator, ConfigDict, Field
 
 from balanced_source import names
-from balanced_source_operator.spec.base import (
+from balanced_source_operator.contract.base import (
     LINE,
     PROPERTY,
     ClusterName,

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import ConfigDict, Field
 
-from balanced_source_operator.spec.base import Duration, Model, rule, with_rules
+from balanced_source_operator.contract.base import Duration, Model, rule, with_rules
 
 
 class Strategy(enum.StrEnum):

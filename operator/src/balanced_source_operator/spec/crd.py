@@ -5,8 +5,8 @@ from typing import Any
 import yaml
 from pydantic import BaseModel
 
+from balanced_source_operator.contract.base import rule
 from balanced_source_operator.spec import GROUP, KIND, PLURAL, VERSION, BalancedSourceSpec, Status
-from balanced_source_operator.spec.base import rule
 
 _COLUMNS = (
     ("Ready", "string", '.status.conditions[?(@.type=="Ready")].status', 0),

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from balanced_source_operator.spec.base import Model
+from balanced_source_operator.contract.base import Model
 
 
 class Restart(Model):

@@ -6,7 +6,7 @@ from pydantic_core import PydanticCustomError
 
 from balanced_source.names import shown
 from balanced_source.secret_keys import HOLDING, NAMING, holds_secret
-from balanced_source_operator.spec.base import Model, ObjectName, rule
+from balanced_source_operator.contract.base import Model, ObjectName, rule
 
 Options = dict[str, str]
 

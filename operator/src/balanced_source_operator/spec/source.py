@@ -1,122 +1,69 @@
-"""``spec.source``: what is read."""
+"""``spec.source``: what is read. The connectors of this project are its branches, each by the model of its own."""
 
-import enum
-from typing import Annotated
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final, Self, cast
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, create_model, model_validator
+from pydantic_core import PydanticCustomError
 
-from balanced_source_operator.spec.base import Duration, Model, rule, with_rules
-from balanced_source_operator.spec.clusters import ClustersSource, KafkaCluster
-from balanced_source_operator.spec.limits import Limits
-from balanced_source_operator.spec.offsets import Group, StartingOffsets, StoppingOffsets
-from balanced_source_operator.spec.subscription import Subscription
-
-
-class EnumeratorMode(enum.StrEnum):
-    """Over what splits are balanced."""
-
-    GLOBAL = "Global"
-    PER_CLUSTER = "PerCluster"
+from balanced_source_adapters.connectors import BUILT_IN
+from balanced_source_operator.contract.base import Model, rule, with_rules
+from balanced_source_operator.contract.half import OperatorHalf, half_of
 
 
-class DataLoss(enum.StrEnum):
-    """What happens when records are gone before they were read."""
-
-    FAIL = "Fail"
-    CONTINUE = "Continue"
-
-
-class Discovery(Model):
-    """Looking for new topics and partitions."""
-
-    model_config = ConfigDict(
-        json_schema_extra=with_rules(
-            rule(
-                "self.interval == '0' || duration(self.interval) == duration('0s') "
-                "|| duration(self.interval) >= duration('1s')",
-                "interval must be at least 1s, or 0 to look once",
-            )
-        )
-    )
-
-    interval: Duration = "5m"
-    """Time between two looks, at least 1s. 0 looks once, when the source starts."""
-
-    failure_threshold: Annotated[int, Field(ge=1, le=1000)] = 1
-    """Failures in a row of one cluster until the condition Degraded says so. Others go on anyway; attempts follow in
-    growing intervals, a minute at most."""
-
-
-class KafkaSource(Model):
-    """Topics on one Kafka cluster or many."""
-
-    model_config = ConfigDict(
-        json_schema_extra=with_rules(
-            rule(
-                "has(self.stoppingOffsets) == has(oldSelf.stoppingOffsets) "
-                "&& (!has(self.stoppingOffsets) || self.stoppingOffsets == oldSelf.stoppingOffsets)",
-                "stoppingOffsets cannot be changed while the source lives: make a new source",
-            ),
-            rule("has(self.clusters) != has(self.clustersFrom)", "set either clusters or clustersFrom"),
-            rule(
-                "has(self.clustersFrom) == (has(self.subscription.streams) || has(self.subscription.streamPattern))",
-                "streams and streamPattern go with clustersFrom, all other subscriptions with clusters",
-            ),
-        )
-    )
-
-    clusters: (
-        Annotated[
-            list[KafkaCluster],
-            Field(
-                min_length=1,
-                max_length=32,
-                json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]},
-            ),
-        ]
-        | None
-    ) = None
-    """The clusters."""
-
-    clusters_from: ClustersSource | None = None
-    """Who names the clusters, instead of `clusters`; the subscription chooses among its streams."""
-
-    enumerator_mode: EnumeratorMode = EnumeratorMode.GLOBAL
-    """Global: splits of all clusters are balanced together. PerCluster: each cluster is balanced by itself, as in
-    Flink's default mode; all together are less even."""
-
-    removed_cluster_retention: Duration = "168h"
-    """Time for which positions of clusters, topics and partitions that were removed are kept; if they return in that
-    time they go on there. 0 forgets them at once."""
-
-    subscription: Subscription
-    """Which topics and partitions."""
-
-    starting_offsets: StartingOffsets = StartingOffsets()
-    """Where reading starts."""
-
-    stopping_offsets: StoppingOffsets | None = None
-    """Where reading ends; the query ends by itself then, and the source is Finished. Absent: it reads on for ever.
-    Cannot be changed: make a new source."""
-
-    on_data_loss: DataLoss = DataLoss.FAIL
-    """When records are gone before they were read. Fail: retention that was faster fails the query, and a topic that
-    was deleted and created anew is not read until somebody decides. Continue: what is gone is skipped and counted, and
-    the new topic is read from its beginning."""
-
-    commit_group: Group | None = None
-    """Consumer group whose offsets follow the query, for lag monitors and KEDA; nothing ever joins it, and it is not
-    read back unless startingOffsets asks for it. The user needs Read on the group."""
-
-    limits: Limits = Limits()
-    """How much a micro-batch reads."""
-
-    discovery: Discovery = Discovery()
-    """How new topics and partitions are found."""
-
-
-class Source(Model):
+class SourceChoice(Model):
     """What is read; exactly one kind."""
 
-    kafka: KafkaSource
-    """Topics on Kafka clusters."""
+    @property
+    def kind(self) -> str:
+        """Name of the connector."""
+        return self._chosen()[0]
+
+    @property
+    def branch(self) -> Model:
+        """What the user wrote for it."""
+        return cast("Model", getattr(self, self.kind))
+
+    @model_validator(mode="after")
+    def _check_one(self) -> Self:
+        if len(self._chosen()) != 1:
+            kinds = ", ".join(type(self).model_fields)
+            raise PydanticCustomError("not_one_kind", "set exactly one of: {kinds}", {"kinds": kinds})
+        return self
+
+    def _chosen(self) -> list[str]:
+        return [kind for kind in type(self).model_fields if getattr(self, kind) is not None]
+
+
+def choice_of(halves: Mapping[str, OperatorHalf[Any]]) -> type[SourceChoice]:
+    """Return the model of ``spec.source`` with a branch for each kind."""
+    if len(halves) == 1:
+        fields = {kind: (half.spec, Field(description=half.description)) for kind, half in halves.items()}
+        return _model(SourceChoice, fields)
+
+    class OneOf(SourceChoice):
+        model_config = ConfigDict(json_schema_extra=with_rules(_exactly_one(halves)))
+
+    optional: dict[str, Any] = {
+        kind: (half.spec | None, Field(default=None, description=half.description)) for kind, half in halves.items()
+    }
+    return _model(OneOf, optional)
+
+
+def _model(base: type[SourceChoice], fields: Mapping[str, Any]) -> type[SourceChoice]:
+    made: type[SourceChoice] = create_model("Source", __base__=base, __doc__=SourceChoice.__doc__, **fields)
+    return made
+
+
+def _exactly_one(halves: Mapping[str, Any]) -> dict[str, str]:
+    present = ", ".join(f"has(self.{kind})" for kind in halves)
+    return rule(f"[{present}].filter(x, x).size() == 1", f"set exactly one of: {', '.join(halves)}")
+
+
+BRANCHES: Final[Mapping[str, OperatorHalf[Any]]] = {kind: half_of(kind) for kind in sorted(BUILT_IN)}
+"""Operator halves of the connectors that the CRD has a branch for: those of this project."""
+
+if TYPE_CHECKING:
+    Source = SourceChoice
+else:
+    Source = choice_of(BRANCHES)

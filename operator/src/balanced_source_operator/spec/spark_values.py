@@ -6,7 +6,7 @@ from typing import Annotated, Final
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
-from balanced_source_operator.spec.base import rule, with_rules
+from balanced_source_operator.contract.base import rule, with_rules
 
 MEMORY: Final = r"^[1-9][0-9]{0,11}[kmgtKMGT]?$"
 VERSION: Final = r"^[0-9]{1,4}\.[0-9]{1,4}\.[0-9]{1,4}([-.][0-9A-Za-z]+)*$"

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from balanced_source_operator.spec.base import Model
+from balanced_source_operator.contract.base import Model
 
 CONDITIONS_SCHEMA = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]}
 

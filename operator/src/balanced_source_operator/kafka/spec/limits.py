@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import ConfigDict, Field
 
-from balanced_source_operator.spec.base import Duration, Model, rule, with_rules
+from balanced_source_operator.contract.base import Duration, Model, rule, with_rules
 
 _Count = Annotated[int, Field(ge=1, le=2**53)]
 

@@ -22,9 +22,6 @@ ObjectName = Annotated[str, Field(min_length=1, max_length=names.MAX_OBJECT, pat
 MapKey = Annotated[str, Field(min_length=1, max_length=names.MAX_OBJECT, pattern=names.KEY)]
 """Key of a ConfigMap; a file name in local mode."""
 
-Property = Annotated[str, Field(min_length=1, max_length=128, pattern=PROPERTY)]
-"""Name of a librdkafka property."""
-
 Text = Annotated[str, Field(max_length=4096, pattern=TEXT)]
 """A value that is handed on as it is."""
 

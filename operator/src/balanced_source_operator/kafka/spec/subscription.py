@@ -4,9 +4,9 @@ from typing import Annotated
 
 from pydantic import ConfigDict, Field
 
-from balanced_source_operator.spec.base import LINE, Model, rule, with_rules
-from balanced_source_operator.spec.offsets import Topic
-from balanced_source_operator.spec.streams import Stream
+from balanced_source_operator.contract.base import LINE, Model, rule, with_rules
+from balanced_source_operator.kafka.spec.offsets import Topic
+from balanced_source_operator.kafka.spec.streams import Stream
 
 Pattern = Annotated[
     str,

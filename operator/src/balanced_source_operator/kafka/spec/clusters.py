@@ -5,21 +5,25 @@ from typing import Annotated, Final
 from pydantic import ConfigDict, Field
 
 from balanced_source.connectors.kafka.properties import LENDING, RESERVED, SECRET_PARTS
-from balanced_source_operator.spec.base import (
+from balanced_source_operator.contract.base import (
+    PROPERTY,
     ClusterName,
     MapKey,
     Model,
     ObjectName,
-    Property,
     Text,
     rule,
     with_rules,
 )
-from balanced_source_operator.spec.offsets import StartingOffsets, StoppingOffsets, Topic
-from balanced_source_operator.spec.streams import Stream
+from balanced_source_operator.kafka.spec.offsets import StartingOffsets, StoppingOffsets, Topic
+from balanced_source_operator.kafka.spec.streams import Stream
 
 _BROKER: Final = r"([A-Za-z_]+://)?([A-Za-z0-9][A-Za-z0-9._-]*|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?"
 BROKERS: Final = rf"^ *{_BROKER}( *, *{_BROKER})* *$"
+
+
+Property = Annotated[str, Field(min_length=1, max_length=128, pattern=PROPERTY)]
+"""Name of a librdkafka property."""
 
 
 def _property_rules() -> list[dict[str, str]]:
@@ -62,7 +66,7 @@ class PropertiesSource(Model):
     """The Secret that holds them. Its values never appear in any other object, log or message."""
 
 
-class KafkaCluster(Model):
+class ClusterSpec(Model):
     """A Kafka cluster."""
 
     model_config = ConfigDict(
@@ -122,7 +126,7 @@ class ClustersSource(Model):
 class ClusterMetadata(Model):
     """What a ConfigMap of `clustersFrom` holds; the model of Flink's KafkaMetadataService."""
 
-    clusters: Annotated[list[KafkaCluster], Field(max_length=64)] = []
+    clusters: Annotated[list[ClusterSpec], Field(max_length=64)] = []
     """The clusters."""
 
     streams: Annotated[

@@ -5,7 +5,7 @@ from typing import Annotated, Final
 
 from pydantic import ConfigDict, Field
 
-from balanced_source_operator.spec.base import LINE, NUMBER, Model, rule, with_rules
+from balanced_source_operator.contract.base import LINE, NUMBER, Model, rule, with_rules
 
 TOPIC: Final = r"^([a-zA-Z0-9_-]|\.[a-zA-Z0-9_-]|\.\.[a-zA-Z0-9._-])[a-zA-Z0-9._-]*$"
 """What Kafka accepts: everything of these characters but `.` and `..`."""

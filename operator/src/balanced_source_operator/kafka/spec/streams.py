@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from balanced_source_operator.spec.base import LINE
+from balanced_source_operator.contract.base import LINE
 
 Stream = Annotated[str, Field(min_length=1, max_length=253, pattern=LINE)]
 """Id of a stream."""

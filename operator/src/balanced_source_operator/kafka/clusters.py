@@ -14,18 +14,18 @@ from balanced_source.connectors.kafka import (
     translated,
 )
 from balanced_source.errors import InvalidSpecError
-from balanced_source_operator.controller.offsets import to_start, to_stop
-from balanced_source_operator.controller.patterns import checked_pattern, matches
-from balanced_source_operator.spec import clusters as spec
-from balanced_source_operator.spec import yaml_text
-from balanced_source_operator.spec.errors import in_words
-from balanced_source_operator.spec.source import KafkaSource
-from balanced_source_operator.spec.subscription import Subscription
+from balanced_source_operator.contract import yaml_text
+from balanced_source_operator.contract.errors import in_words
+from balanced_source_operator.kafka.offsets import to_start, to_stop
+from balanced_source_operator.kafka.patterns import checked_pattern, matches
+from balanced_source_operator.kafka.spec import WORDS, KafkaSpec
+from balanced_source_operator.kafka.spec import clusters as spec
+from balanced_source_operator.kafka.spec.subscription import Subscription
 
 Clusters: TypeAlias = tuple[tuple[KafkaCluster, ...], tuple[KafkaCluster, ...]]
 
 
-def to_clusters(kafka: KafkaSource, metadata: str | None, *, field: str) -> Clusters:
+def to_clusters(kafka: KafkaSpec, metadata: str | None, *, field: str) -> Clusters:
     """The clusters that are read, and those that are known but not read.
 
     Args:
@@ -54,7 +54,7 @@ def _parsed(text: str, where: str) -> spec.ClusterMetadata:
     except yaml_text.YamlError as error:
         raise InvalidSpecError(str(error), field=where) from error
     except ValidationError as error:
-        place, message = in_words(error)
+        place, message = in_words(error, WORDS)
         raise InvalidSpecError(message, field=f"{where}: {place}") from error
 
 
@@ -83,7 +83,7 @@ def _streams(metadata: spec.ClusterMetadata, subscription: Subscription, field: 
     return sorted(set(wanted))
 
 
-def _clusters(clusters: Iterable[spec.KafkaCluster], topics: Mapping[str, tuple[str, ...]], *, field: str) -> Clusters:
+def _clusters(clusters: Iterable[spec.ClusterSpec], topics: Mapping[str, tuple[str, ...]], *, field: str) -> Clusters:
     made: dict[str, KafkaCluster] = {}
     for index, cluster in enumerate(clusters):
         path = f"{field}[{index}]"
@@ -97,7 +97,7 @@ def _clusters(clusters: Iterable[spec.KafkaCluster], topics: Mapping[str, tuple[
     return read, tuple(cluster for name, cluster in made.items() if name not in active)
 
 
-def _cluster(cluster: spec.KafkaCluster, topics: tuple[str, ...] | None, *, field: str) -> KafkaCluster:
+def _cluster(cluster: spec.ClusterSpec, topics: tuple[str, ...] | None, *, field: str) -> KafkaCluster:
     starting = cluster.starting_offsets
     return KafkaCluster(
         name=cluster.name,

@@ -18,7 +18,7 @@ from balanced_source.connectors.kafka import (
 )
 from balanced_source.connectors.kafka.offsets import Wish
 from balanced_source.errors import InvalidSpecError
-from balanced_source_operator.spec import offsets as spec
+from balanced_source_operator.kafka.spec import offsets as spec
 
 MAX_PARTITION: Final = 2**31 - 1
 """Largest partition number of Kafka's protocol."""

@@ -1,0 +1,94 @@
+"""The operator half of a connector: its branch of the CRD, and the way from a spec to a source of the library.
+
+A connector names its half in `Connector.operator`. The half may import pydantic; it imports no client.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, NamedTuple, TypeAlias, TypeVar
+
+from balanced_source.api import RebalancePolicy, Source
+from balanced_source.assigners import SplitAssigner
+from balanced_source_adapters.connectors import installed
+from balanced_source_operator.contract.base import Model
+
+SpecT = TypeVar("SpecT", bound=Model)
+
+
+class TextReference(NamedTuple):
+    """A key of a ConfigMap in the namespace of the source. In local mode: a file `key` in a folder `name`."""
+
+    name: str
+    key: str
+
+
+Texts: TypeAlias = Mapping[TextReference, str | None]
+"""Texts that a spec refers to; None for one that does not exist."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Common:
+    """What a user chooses for a source of any kind.
+
+    Attributes:
+        assigner: picks the owners of splits.
+        rebalance_policy: when splits may move.
+    """
+
+    assigner: SplitAssigner
+    rebalance_policy: RebalancePolicy
+
+
+class OperatorHalf(ABC, Generic[SpecT]):
+    """What the operator, local mode and the dry run ask of one kind of source. Stateless."""
+
+    spec: type[SpecT]
+    """Model of the branch ``spec.source.<kind>``."""
+
+    description: ClassVar[str]
+    """Description of the branch: what a source of this kind reads."""
+
+    words: ClassVar[Mapping[str, str]] = {}
+    """Pattern of names in `spec` → what it asks for, for messages."""
+
+    def texts(self, spec: SpecT) -> tuple[TextReference, ...]:
+        """Return the texts outside the resource that the spec refers to."""
+        return ()
+
+    @abstractmethod
+    def to_source(self, spec: SpecT, common: Common, texts: Texts, *, field: str) -> Source[Any, Any]:
+        """Return the source that the user asks for.
+
+        Args:
+            spec: the branch.
+            common: what does not depend on the kind.
+            texts: those that `texts` names. Their authors may be others than the author of the spec.
+            field: path of the branch, for messages.
+
+        Raises:
+            InvalidSpecError: the spec is invalid in a way that the CRD's rules could not check. Names the field.
+        """
+
+    def check_change(self, before: Source[Any, Any], after: Source[Any, Any], *, field: str) -> None:
+        """Check that a running source may become another one; every change is accepted by default.
+
+        Args:
+            before: the source in effect.
+            after: the source that the user asks for now.
+            field: path of the branch, for messages.
+
+        Raises:
+            InvalidSpecError: the change is not possible. Names what has changed.
+        """
+
+
+def half_of(kind: str) -> OperatorHalf[Any]:
+    """Return the operator half of the connector of a kind.
+
+    Raises:
+        ConnectorError: there is no such connector, or it is broken.
+    """
+    base: type[Any] = OperatorHalf
+    half: OperatorHalf[Any] = installed().half(kind, lambda connector: connector.operator, base)
+    return half
