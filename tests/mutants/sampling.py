@@ -33,6 +33,11 @@ STRATA: Final[Mapping[str, Sequence[str]]] = {
     "runtime": (
         "balanced_source_operator.runtime",
         "balanced_source_operator.controller",
+        "balanced_source_operator.kafka.clusters",
+        "balanced_source_operator.kafka.half",
+        "balanced_source_operator.kafka.offsets",
+        "balanced_source_operator.kafka.patterns",
+        "balanced_source_operator.kafka.translate",
         "balanced_source_operator.resources",
         "balanced_source_adapters",
     ),
