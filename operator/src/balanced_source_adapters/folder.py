@@ -87,6 +87,11 @@ class FolderWatch:
         self._paths = paths
         self._stamps: dict[Path, tuple[int, int] | None] = {}
 
+    def follow(self, *paths: Path) -> None:
+        """Watch these files instead; `changed` tells of those that are there and were not watched before."""
+        self._paths = paths
+        self._stamps = {path: stamp for path, stamp in self._stamps.items() if path in paths}
+
     def changed(self) -> list[Path]:
         """Files that are new, changed or gone since the last call; at the first call all that are there."""
         found = []

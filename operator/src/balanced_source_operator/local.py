@@ -71,7 +71,7 @@ class LocalOperator:
         self._folder = folder
         spec = read_spec(file)
         self._state = FolderStore(state_path(folder))
-        self._watch = FolderWatch(file, report_path(folder, HOST), *text_paths(file, spec).values())
+        self._watch = FolderWatch(*self._watched(spec))
         self._source = to_source(spec, read_texts(file, spec))
         self._spec = spec
         self._problems = ProblemBoard(log_problem)
@@ -146,9 +146,14 @@ class LocalOperator:
     def _published(self) -> Assignment | None:
         return _readable(assignment_path(self._folder), assignment_document.decode)
 
+    def _watched(self, spec: BalancedSourceSpec) -> tuple[Path, ...]:
+        """Files whose changes matter. A text may be written after the spec that refers to it."""
+        return (self._file, report_path(self._folder, HOST), *text_paths(self._file, spec).values())
+
     def _take_spec(self) -> None:
         try:
             spec = read_spec(self._file)
+            self._watch.follow(*self._watched(spec))
             source = to_source(spec, read_texts(self._file, spec))
             check_change(self._source, source)
         except InvalidSpecError as error:

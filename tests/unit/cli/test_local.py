@@ -30,6 +30,20 @@ class Scene:
     def write(self, **spec: Any) -> None:
         write_atomically(self.file, yaml.safe_dump({"spec": {**spec_json(), **spec}}))
 
+    def write_streams(self, clusters: list[str]) -> None:
+        """The file of `clustersFrom`: topic t on each cluster."""
+        (self.file.parent / "streams").mkdir(exist_ok=True)
+        content = {
+            "clusters": [{"name": name, "bootstrapServers": "127.0.0.1:1"} for name in clusters],
+            "streams": {"orders": {name: ["t"] for name in clusters}},
+        }
+        write_atomically(self.file.parent / "streams" / "clusters.yaml", yaml.safe_dump(content))
+
+    def scopes(self) -> tuple[str, ...]:
+        self.operator.look()
+        found: tuple[str, ...] = self.operator.coordinator.source.scopes()  # type: ignore[attr-defined]
+        return found
+
     def reasons(self) -> list[str]:
         self.operator.look()
         return [str(problem.reason) for problem in self.operator.problems]
@@ -52,6 +66,19 @@ def test_an_invalid_spec_is_a_problem_and_parallelism_takes_effect(scene: Scene)
     scene.write(parallelism=3)
     wait_until(lambda: scene.reasons() == [], 20, "no problem", interval=0.01)
     wait_until(lambda: scene.operator.coordinator.state.parallelism == 3, 20, "3 readers", interval=0.01)
+
+
+def test_a_folder_of_clusters_is_followed_from_when_the_spec_names_it(scene: Scene) -> None:
+    """Also if it comes later than the spec: a ConfigMap would be found by the next look, too."""
+    scene.operator.start()
+    streams = {"clustersFrom": {"configMapRef": {"name": "streams"}}, "subscription": {"streams": ["orders"]}}
+    scene.write(source={"kafka": streams})
+    wait_until(lambda: scene.reasons() == ["InvalidSpec"], 20, "the problem", interval=0.01)
+
+    scene.write_streams(["east"])
+    wait_until(lambda: scene.scopes() == ("east",), 20, "cluster east", interval=0.01)
+    scene.write_streams(["east", "west"])
+    wait_until(lambda: scene.scopes() == ("east", "west"), 20, "cluster west", interval=0.01)
 
 
 def test_a_file_that_is_no_yaml_changes_nothing(scene: Scene) -> None:
