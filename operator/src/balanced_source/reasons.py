@@ -60,6 +60,12 @@ class Reason(enum.StrEnum):
         "The spec is invalid. The last valid one stays in effect, but for `suspend` and `parallelism`.",
         "Correct the field that the message names.",
     )
+    CONNECTOR_BROKEN = (
+        "ConnectorBroken",
+        ReasonKind.OPERATION,
+        "The source's connector is missing, broken or registered by two packages. The last valid spec stays in effect.",
+        "Build the operator's image with exactly one package that has this connector.",
+    )
     PERMISSION_MISSING = (
         "PermissionMissing",
         ReasonKind.OPERATION,

@@ -132,7 +132,16 @@ class Connectors:
 
 
 @cache
+def built_in() -> Connectors:
+    """Return the connectors of this project, whatever else is installed."""
+    return Connectors(_built_in())
+
+
+def _built_in() -> list[Registration]:
+    return [Registration(kind=kind, reference=text, package="balanced-source") for kind, text in BUILT_IN.items()]
+
+
+@cache
 def installed() -> Connectors:
     """Return the connectors of this process's environment, looked up once."""
-    built_in = [Registration(kind=kind, reference=text, package="balanced-source") for kind, text in BUILT_IN.items()]
-    return Connectors([*built_in, *map(Registration.of, importlib.metadata.entry_points(group=GROUP))])
+    return Connectors([*_built_in(), *map(Registration.of, importlib.metadata.entry_points(group=GROUP))])

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeAlias, TypeVar
 
 from balanced_source.api import RebalancePolicy, Source
 from balanced_source.assigners import SplitAssigner
-from balanced_source_adapters.connectors import installed
+from balanced_source_adapters.connectors import Connectors, installed
 from balanced_source_operator.contract.base import Model
 
 SpecT = TypeVar("SpecT", bound=Model)
@@ -83,12 +83,12 @@ class OperatorHalf(ABC, Generic[SpecT]):
         """
 
 
-def half_of(kind: str) -> OperatorHalf[Any]:
-    """Return the operator half of the connector of a kind.
+def half_of(kind: str, connectors: Connectors | None = None) -> OperatorHalf[Any]:
+    """Return the operator half of the connector of a kind, among all that are installed unless said otherwise.
 
     Raises:
         ConnectorError: there is no such connector, or it is broken.
     """
     base: type[Any] = OperatorHalf
-    half: OperatorHalf[Any] = installed().half(kind, lambda connector: connector.operator, base)
+    half: OperatorHalf[Any] = (connectors or installed()).half(kind, lambda connector: connector.operator, base)
     return half

@@ -130,7 +130,7 @@ def _ready(facts: Facts, degraded: Problem | None, progressing: Problem | None) 
     if application.state is ApplicationState.PAUSED:
         more = f"; {degraded.message}" if degraded is not None else ""
         return False, Reason.SUSPENDED, application.message + more
-    if degraded is not None and degraded.reason in (Reason.INVALID_SPEC, Reason.STATE_CORRUPT):
+    if degraded is not None and degraded.reason in (Reason.INVALID_SPEC, Reason.CONNECTOR_BROKEN, Reason.STATE_CORRUPT):
         return False, degraded.reason, degraded.message
     if facts.is_finished:
         return True, Reason.FINISHED, "everything has been read"

@@ -16,7 +16,7 @@ from typing import Any, Final
 import structlog
 
 from balanced_source.api import Problem, ProblemBoard
-from balanced_source.errors import InvalidSpecError, StateConflictError
+from balanced_source.errors import ConnectorError, InvalidSpecError, StateConflictError
 from balanced_source.reasons import Reason
 from balanced_source_operator.controller.application import ApplicationState, Decision
 from balanced_source_operator.controller.conditions import WAITS_FOR_READERS, status_of
@@ -167,12 +167,19 @@ class SourceRuntime:
             desired = Desired(spec=spec, source=source)
             await self._templates.check(desired)
         except InvalidSpecError as error:
-            self._raise(Reason.INVALID_SPEC, str(error))
-            self._take_urgent_fields()
+            self._note_refused(Reason.INVALID_SPEC, error)
+            return
+        except ConnectorError as error:
+            self._note_refused(Reason.CONNECTOR_BROKEN, error)
             return
         self._problems.clear(Reason.INVALID_SPEC)
+        self._problems.clear(Reason.CONNECTOR_BROKEN)
         self._problems.set("assigner", assigner_warning(source, spec.parallelism))
         self._desired = desired
+
+    def _note_refused(self, reason: Reason, error: Exception) -> None:
+        self._raise(reason, str(error))
+        self._take_urgent_fields()
 
     def _take_urgent_fields(self) -> None:
         """Let `parallelism` and `suspend` take effect although the rest of the spec is invalid."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final, Self, cast
 from pydantic import ConfigDict, Field, create_model, model_validator
 from pydantic_core import PydanticCustomError
 
-from balanced_source_adapters.connectors import BUILT_IN
+from balanced_source_adapters.connectors import built_in
 from balanced_source_operator.contract.base import Model, rule, with_rules
 from balanced_source_operator.contract.half import OperatorHalf, half_of
 
@@ -60,8 +60,8 @@ def _exactly_one(halves: Mapping[str, Any]) -> dict[str, str]:
     return rule(f"[{present}].filter(x, x).size() == 1", f"set exactly one of: {', '.join(halves)}")
 
 
-BRANCHES: Final[Mapping[str, OperatorHalf[Any]]] = {kind: half_of(kind) for kind in sorted(BUILT_IN)}
-"""Operator halves of the connectors that the CRD has a branch for: those of this project."""
+BRANCHES: Final[Mapping[str, OperatorHalf[Any]]] = {kind: half_of(kind, built_in()) for kind in built_in().kinds}
+"""Operator halves of the connectors that the CRD has a branch for: those of this project and no others."""
 
 if TYPE_CHECKING:
     Source = SourceChoice

@@ -1,0 +1,26 @@
+"""A connector that cannot be used is a condition of its sources, and no end of the operator."""
+
+import pytest
+
+from balanced_source_adapters.connectors import BUILT_IN, Connectors, Registration
+from balanced_source_operator.contract import half
+from support import virtual_time
+from support.cluster_story import Story
+
+CLAIMS = [
+    Registration(kind="kafka", reference=BUILT_IN["kafka"], package="balanced-source 1"),
+    Registration(kind="kafka", reference="fork:KafkaConnector", package="fork 2"),
+]
+
+
+def test_two_packages_that_claim_a_kind_are_named_by_a_condition(monkeypatch: pytest.MonkeyPatch) -> None:
+    story = Story()
+    monkeypatch.setattr(half, "installed", lambda: Connectors(CLAIMS))
+
+    async def play() -> None:
+        await story.begin()
+        await story.until(lambda: "ConnectorBroken" in str(story.status), "a condition")
+        assert "fork 2 (fork:KafkaConnector): remove all packages but one" in str(story.status)
+        assert story.owners == {}
+
+    virtual_time.run(play())
