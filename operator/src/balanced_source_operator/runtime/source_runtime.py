@@ -166,20 +166,18 @@ class SourceRuntime:
                 check_change(self._desired.source, source)
             desired = Desired(spec=spec, source=source)
             await self._templates.check(desired)
-        except InvalidSpecError as error:
-            self._note_refused(Reason.INVALID_SPEC, error)
+        except (InvalidSpecError, ConnectorError) as error:
+            self._note_refusal(error)
+            self._take_urgent_fields()
             return
-        except ConnectorError as error:
-            self._note_refused(Reason.CONNECTOR_BROKEN, error)
-            return
-        self._problems.clear(Reason.INVALID_SPEC)
-        self._problems.clear(Reason.CONNECTOR_BROKEN)
+        self._note_refusal(None)
         self._problems.set("assigner", assigner_warning(source, spec.parallelism))
         self._desired = desired
 
-    def _note_refused(self, reason: Reason, error: Exception) -> None:
-        self._raise(reason, str(error))
-        self._take_urgent_fields()
+    def _note_refusal(self, error: InvalidSpecError | ConnectorError | None) -> None:
+        """Set the problem that keeps the newest spec from taking effect, if there is one, and clear any former one."""
+        self._raise(Reason.INVALID_SPEC, str(error) if isinstance(error, InvalidSpecError) else None)
+        self._raise(Reason.CONNECTOR_BROKEN, str(error) if isinstance(error, ConnectorError) else None)
 
     def _take_urgent_fields(self) -> None:
         """Let `parallelism` and `suspend` take effect although the rest of the spec is invalid."""
