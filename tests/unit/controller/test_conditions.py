@@ -40,6 +40,7 @@ def facts(**changes: Any) -> Facts:
         "waiting_for": (),
         "is_silent": False,
         "is_overdue": False,
+        "last_valid": "",
         "previous": {},
         **changes,
     }
@@ -139,6 +140,11 @@ def test_a_finished_source_is_ready_for_good() -> None:
     done = Decision(state=ApplicationState.FINISHED, name="orders-1")
 
     assert conditions(status_of(facts(is_finished=True, application=done)))["Ready"] == ("True", "Finished")
+
+
+def test_the_status_keeps_what_is_known_of_the_last_valid_spec() -> None:
+    assert status_of(facts(last_valid="{}")).last_valid_spec == "{}"
+    assert status_of(facts(last_valid="{}", state=None)).last_valid_spec == "{}"
 
 
 def test_the_transition_time_changes_with_the_status_only() -> None:

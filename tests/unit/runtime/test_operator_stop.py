@@ -85,16 +85,64 @@ def test_suspend_stops_a_source_whatever_is_wrong_with_its_spec(changes: dict[st
     check(play)
 
 
-def test_parallelism_takes_effect_while_the_spec_is_invalid() -> None:
+@pytest.mark.parametrize("is_restarted", [False, True], ids=["in memory", "after a restart"])
+def test_parallelism_takes_effect_while_the_spec_is_invalid(is_restarted: bool) -> None:
     async def play(story: Story) -> None:
         await story.begin()
         await read(story)
         story.patch(**INVALID)
         await story.until(lambda: condition(story, "Degraded") == ("True", "InvalidSpec"), "the refusal")
+        if is_restarted:
+            await restarted(story)
 
         story.patch(parallelism=4)
 
         await story.adopted(parallelism=4, splits=8)
+        assert condition(story, "Degraded") == ("True", "InvalidSpec")
+
+    check(play)
+
+
+def test_nothing_is_started_from_a_spec_that_a_restarted_operator_remembers() -> None:
+    async def play(story: Story) -> None:
+        await story.begin()
+        await read(story)
+        story.patch(**INVALID)
+        await story.until(lambda: condition(story, "Degraded") == ("True", "InvalidSpec"), "the refusal")
+        await restarted(story)
+        story.patch(parallelism=4)
+        await story.adopted(parallelism=4, splits=8)
+
+        story.server.remove(KUBEFLOW_APPLICATION, NAMESPACE, "orders-1")
+        removed = clock()
+        await story.until(lambda: clock() - removed > 60, "the operator to do nothing")
+
+        assert application(story) is None
+        assert story.applications == ["orders-1"]
+        story.patch(source={"kafka": {"subscription": {"topics": ["orders"], "topicPattern": None}}})
+        await story.until(lambda: application(story) is not None, "the application of the valid spec")
+
+    check(play)
+
+
+@pytest.mark.parametrize("text", ["{", '{"parallelism":2}', '{"parallelism":0,"source":{}}'])
+def test_a_remembered_spec_that_is_not_valid_is_ignored_in_words(text: str) -> None:
+    async def play(story: Story) -> None:
+        await story.begin()
+        await read(story)
+        story.patch(**INVALID)
+        await story.until(lambda: condition(story, "Degraded") == ("True", "InvalidSpec"), "the refusal")
+        for operator in list(story.operators):
+            await operator.stop()
+            story.operators.remove(operator)
+        story.server.edit(BALANCED_SOURCE, NAMESPACE, "orders", {"status": {"lastValidSpec": text}})
+        story.start_operator(name="operator-2")
+
+        story.patch(parallelism=4)
+        patched = clock()
+        await story.until(lambda: clock() - patched > 60, "the operator to do nothing")
+
+        await story.adopted(parallelism=2, splits=8)
         assert condition(story, "Degraded") == ("True", "InvalidSpec")
 
     check(play)

@@ -62,6 +62,7 @@ def _described(
         "selector": facts.selector,
         "application": ApplicationStatus(name=facts.application.name, state=facts.application.state.value),
         "message": ready[2],
+        "last_valid_spec": facts.last_valid,
     }
 
 

@@ -26,6 +26,7 @@ class Facts:
         waiting_for: hosts that keep the recovery gate closed.
         is_silent: whether the driver has not reported for so long that its lag is unknown.
         is_overdue: whether readers have been waited for longer than the gate's deadline.
+        last_valid: what is kept of the last valid spec; see `last_valid.kept_text`.
         previous: the status as it is stored. Its numbers stay while the state is not known.
     """
 
@@ -41,4 +42,5 @@ class Facts:
     waiting_for: Sequence[str]
     is_silent: bool
     is_overdue: bool
+    last_valid: str
     previous: Mapping[str, Any]

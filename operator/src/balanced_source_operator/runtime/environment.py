@@ -26,10 +26,17 @@ class Environment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Desired:
-    """A valid spec, and what follows from it."""
+    """A valid spec, and what follows from it.
+
+    Attributes:
+        spec: what the user wrote.
+        source: what is read.
+        is_recalled: whether it is the last valid spec from before a restart: `spec.application` is a stand-in then.
+    """
 
     spec: BalancedSourceSpec
     source: Source[Any, Any]
+    is_recalled: bool = False
 
     @property
     def needed_secrets(self) -> tuple[str, ...]:

@@ -21,6 +21,7 @@ from balanced_source.reasons import Reason
 from balanced_source_operator.controller.application import ApplicationState, Decision
 from balanced_source_operator.controller.conditions import WAITS_FOR_READERS, status_of
 from balanced_source_operator.controller.facts import Facts
+from balanced_source_operator.controller.last_valid import LIMIT, kept_spec, kept_text
 from balanced_source_operator.controller.liveness import Liveness, newest_report
 from balanced_source_operator.controller.problems import problems_of
 from balanced_source_operator.controller.translate import assigner_warning, check_change, to_source
@@ -147,7 +148,7 @@ class SourceRuntime:
             self._decision = await self._run_application()
 
     async def _run_application(self) -> Decision:
-        if self._desired is None:
+        if self._desired is None or self._desired.is_recalled:
             return self._children.look()
         return await self._children.turn(self._desired, self._coordination.coordinator)
 
@@ -168,6 +169,7 @@ class SourceRuntime:
             await self._templates.check(desired)
         except (InvalidSpecError, ConnectorError) as error:
             self._note_refusal(error)
+            self._desired = self._desired or await self._recalled()
             self._take_urgent_fields()
             return
         self._note_refusal(None)
@@ -178,6 +180,26 @@ class SourceRuntime:
         """Set the problem that keeps the newest spec from taking effect, if there is one, and clear any former one."""
         self._raise(Reason.INVALID_SPEC, str(error) if isinstance(error, InvalidSpecError) else None)
         self._raise(Reason.CONNECTOR_BROKEN, str(error) if isinstance(error, ConnectorError) else None)
+
+    async def _recalled(self) -> Desired | None:
+        """Return what was in effect before a restart, or None if that is unknown or not valid any more."""
+        spec = kept_spec(self._stored_status.get("lastValidSpec"))
+        if spec is None:
+            return None
+        try:
+            return Desired(spec=spec, source=to_source(spec, await self._metadata.read(spec)), is_recalled=True)
+        except (InvalidSpecError, ConnectorError):
+            return None
+
+    @property
+    def _stored_status(self) -> Mapping[str, Any]:
+        return self._status.written or self._observed.body.get("status") or {}
+
+    def _last_valid(self) -> str:
+        """Return what the next operator needs of the spec in effect; what is stored while no spec is known."""
+        if self._desired is None:
+            return str(self._stored_status.get("lastValidSpec", ""))[:LIMIT]
+        return kept_text(self._desired.spec)
 
     def _take_urgent_fields(self) -> None:
         """Let `parallelism` and `suspend` take effect although the rest of the spec is invalid."""
@@ -218,7 +240,8 @@ class SourceRuntime:
             waiting_for=coordinator.waiting_for if coordinator is not None else (),
             is_silent=self._liveness.is_silent(now=now),
             is_overdue=self._waiting.is_over(),
-            previous=self._status.written or body.get("status", {}),
+            last_valid=self._last_valid(),
+            previous=self._stored_status,
         )
 
     async def _failed(self, error: Exception) -> None:

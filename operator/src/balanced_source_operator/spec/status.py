@@ -1,4 +1,7 @@
-"""``status``: derived, for people and for other controllers; nothing depends on it."""
+"""``status``: derived, for people and for other controllers.
+
+Nothing depends on it but a restart while the spec is invalid: see `last_valid_spec`.
+"""
 
 from typing import Annotated
 
@@ -89,3 +92,7 @@ class Status(Model):
 
     message: str = ""
     """The state in one sentence."""
+
+    last_valid_spec: Annotated[str, Field(max_length=65_536)] = ""
+    """What a restarted operator needs of the last valid spec, while the newest one is invalid. Written by the operator;
+    empty if it is too large."""
