@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from balanced_source.connectors.kafka import OnDataLoss, SkipCounter
+from balanced_source.connectors.kafka import OnDataLoss, SkipCounter, TopicList
 from balanced_source.documents import columns
 from balanced_source.host import SplitRange
 from balanced_source_spark.kafka.skipping import existing
@@ -133,6 +133,63 @@ def test_unread_records_of_a_topic_that_is_recreated_while_its_position_is_retai
     stage.source_changes(dataclasses.replace(stage.operator.source, clusters=active, inactive=inactive)).discovers()
 
     assert [text for text in stage.operator.messages if UNREAD.format(" and created again") in text]
+
+
+def away(stage: Stage) -> Any:
+    """Take the cluster out, until the readers have let go of it; returns the source that brings it back."""
+    source = stage.operator.source
+    stage.source_changes(dataclasses.replace(source, clusters=(), inactive=source.clusters)).adopts()
+    return source
+
+
+def test_partitions_that_a_recreated_topic_does_not_have_any_more_are_named_when_their_cluster_returns() -> None:
+    stage = stage_with(OnDataLoss.CONTINUE)
+    source = away(stage)
+    stage.topic_deleted("t").topic("t", 1, end=4)
+    stage.broker.topic_ids["c", "t"] = "second"
+
+    stage.drivers["0"].delivered.clear()
+    stage.source_changes(source).discovers().looks_again(3).adopts()
+
+    gone = [text for text in stage.operator.messages if "(id first)" in text]
+    assert [text for text in gone if "partition 0 from offset 10 on" in text]
+    assert len([text for text in gone if "partition 1 from offset 10 on" in text]) == 1
+
+
+@pytest.mark.parametrize("policy", OnDataLoss)
+def test_a_topic_that_is_deleted_while_its_cluster_is_out_is_named_once(policy: OnDataLoss) -> None:
+    stage = stage_with(policy)
+    source = away(stage)
+    stage.topic_deleted("t")
+
+    stage.source_changes(source).discovers()
+    assert not [text for text in stage.operator.messages if "deleted" in text], "not confirmed yet"
+    stage.looks_again(3)
+    away(stage)
+    stage.source_changes(source).discovers().looks_again(3)
+
+    assert len([text for text in stage.operator.messages if UNREAD.format("") in text]) == 1
+
+
+def test_a_topic_that_is_deleted_again_after_its_return_is_named_again() -> None:
+    stage = stage_with(OnDataLoss.CONTINUE)
+    stage.topic_deleted("t").looks_again(2).adopts()
+    stage.topic("t", 2, end=12).looks_again().adopts()
+    stage.topic_deleted("t").looks_again(2)
+
+    named = [text for text in stage.operator.messages if "topic t (id first) was deleted" in text]
+    assert [text.partition(": partition 0 ")[2].partition(";")[0] for text in named] == [
+        "from offset 10 on",
+        "from offset 12 on",
+    ]
+
+
+def test_a_topic_that_is_not_subscribed_any_more_is_not_called_deleted() -> None:
+    stage = stage_with(OnDataLoss.CONTINUE)
+    changed = dataclasses.replace(stage.operator.source, subscriber=TopicList(("other",)))
+    stage.source_changes(changed).adopts().looks_again(3)
+
+    assert not [text for text in stage.operator.messages if "deleted" in text]
 
 
 def test_a_cluster_that_is_taken_out_loses_nothing() -> None:

@@ -18,6 +18,7 @@ from balanced_source.api import (
     is_other,
 )
 from balanced_source.connectors.discovery.contract import SplitDiscovery
+from balanced_source.connectors.discovery.gone import retained_and_absent, unread
 from balanced_source.connectors.discovery.reported import scopes_held, take_reported, without_guesses
 from balanced_source.connectors.discovery.values import (
     Alarm,
@@ -309,16 +310,16 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
         replaced = {s for s, identity in result.identities.items() if self._is_former(s, identity)}
         if not replaced:
             return result.split_ids
-        unread = ". ".join(self._unread(replaced, exists=True))
         if self.source.may_lose:
             self._report_gone(replaced, exists=True)
             self.life = replace(self.life, doubtful=self.life.doubtful | replaced)
             self._remove(replaced, "created anew, and read from their beginning as soon as readers let go", forget=True)
             return result.split_ids
         advice = f"{self.source.recreation_advice()} to read the new ones"
+        lost = ". ".join(unread(replaced, self.state, self.context, self.source, exists=True))
         problem = RefusedDiscoveryError(
             f"{len(replaced)} splits were deleted and created anew, and are not read: {some(sorted(replaced))}. What "
-            f"was not read of the former ones is lost: {advice}. {unread}",
+            f"was not read of the former ones is lost: {advice}. {lost}",
             scope=scope,
             reason=Reason.SPLITS_RECREATED,
         )
@@ -337,14 +338,16 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
 
     def _find_removed(self, scope: str, listed: frozenset[SplitId], result: Discovered) -> bool:
         """Count known splits that are not listed; True if some are missing but not yet confirmed as removed."""
-        known = {*self.context.current_assignments(), *self.state.unassigned}
-        absent = result.without_refused({s for s in known - listed if self.source.scope_of(s) == scope})
+        held = {*self.context.current_assignments(), *self.state.unassigned}
+        retained = retained_and_absent(scope, result, self.state, self.life, self.source) - held
+        absent = result.without_refused({s for s in held - listed if self.source.scope_of(s) == scope} | retained)
         others = {s: n for s, n in self.life.missing.items() if self.source.scope_of(s) != scope}
         counts = {s: self.life.missing.get(s, 0) + 1 for s in absent}
         removed = {s for s, count in counts.items() if count >= CONFIRMATIONS}
         self.life = replace(self.life, missing={**others, **{s: n for s, n in counts.items() if s not in removed}})
         self._report_gone(removed, exists=False)
-        self._remove(removed, "not listed any more")
+        self._remove(removed - retained, "not listed any more")
+        self.life = replace(self.life, named=(self.life.named | removed) & self.state.retained.keys())
         return len(removed) < len(absent)
 
     def _find_new(self, scope: str, listed: frozenset[SplitId]) -> None:
@@ -469,16 +472,8 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
         if retained:
             self._set_retention_alarm()
 
-    def _unread(self, deleted: Collection[SplitId], *, exists: bool) -> list[str]:
-        """Say what may be missing of deleted splits. Drivers know only of the ends that they have asked for."""
-        owned, state = self.context.current_assignments(), self.state
-        known = {s: state.retained[s].split for s in deleted if s in state.retained}
-        known |= {s: state.unassigned[s] for s in deleted if s in state.unassigned}
-        known |= {s: self.context.assigned_split(s) for s in deleted if s in owned}
-        return self.source.unread([x for s, x in known.items() if s not in state.finished], exists=exists)
-
     def _report_gone(self, deleted: Collection[SplitId], *, exists: bool) -> None:
-        for text in self._unread(deleted, exists=exists):
+        for text in unread(deleted, self.state, self.context, self.source, exists=exists):
             self.context.report(Reason.RECORDS_GONE, text, warning=True)
 
     def _retained_until(self) -> float:

@@ -62,6 +62,7 @@ class Life:
         doubtful: splits that were listed while a reader held a former split of the same id.
         unconfirmed: splits known from reports alone that a listing contradicts: they wait for another discovery.
         missing: split → successive discoveries that did not list it.
+        named: splits of which the user was told that they were deleted. Told once, unless they return in between.
         refusing: scopes that did not tell about all of their splits when they were asked last.
         failures: scope → successive failures.
         problems: scope → what keeps it from being read.
@@ -77,6 +78,7 @@ class Life:
     doubtful: frozenset[SplitId] = frozenset()
     unconfirmed: frozenset[SplitId] = frozenset()
     missing: Mapping[SplitId, int] = field(default_factory=dict)
+    named: frozenset[SplitId] = frozenset()
     refusing: frozenset[str] = frozenset()
     failures: Mapping[str, int] = field(default_factory=dict)
     problems: Mapping[str, Exception] = field(default_factory=dict)
@@ -102,6 +104,7 @@ class Life:
             self,
             failures={s: n for s, n in self.failures.items() if s != scope},
             problems=problems if problem is None else {**problems, scope: problem},
+            named=self.named - result.split_ids,
             refusing=self.refusing - {scope} | ({scope} if result.refused else set()),
             answered=self.answered | {scope},
         )

@@ -1,0 +1,41 @@
+"""Which deleted splits the user is told about, and what may be missing of them."""
+
+from collections.abc import Collection
+
+from balanced_source.api import SplitEnumeratorContext, SplitId
+from balanced_source.connectors.discovery.contract import SplitDiscovery
+from balanced_source.connectors.discovery.values import Discovered, DiscoveryState, Life, SplitT, is_read
+
+
+def retained_and_absent(
+    scope: str, listed: Discovered, state: DiscoveryState[SplitT], life: Life, source: SplitDiscovery[SplitT]
+) -> frozenset[SplitId]:
+    """Return splits that only retained positions know of, that a listing lacks, and that were not named before.
+
+    They were deleted while nobody looked: their cluster was not active, or their topic not subscribed.
+    """
+    return frozenset(
+        split_id
+        for split_id, entry in state.retained.items()
+        if split_id not in listed.split_ids
+        and split_id not in life.named
+        and source.scope_of(split_id) == scope
+        and source.subscribes(split_id)
+        and not is_read(entry.split)
+    )
+
+
+def unread(
+    deleted: Collection[SplitId],
+    state: DiscoveryState[SplitT],
+    context: SplitEnumeratorContext[SplitT],
+    source: SplitDiscovery[SplitT],
+    *,
+    exists: bool,
+) -> list[str]:
+    """Say what may be missing of deleted splits. Drivers know only of the ends that they have asked for."""
+    owned = context.current_assignments()
+    known = {s: state.retained[s].split for s in deleted if s in state.retained}
+    known |= {s: state.unassigned[s] for s in deleted if s in state.unassigned}
+    known |= {s: context.assigned_split(s) for s in deleted if s in owned}
+    return source.unread([x for s, x in known.items() if s not in state.finished and not is_read(x)], exists=exists)
