@@ -370,7 +370,7 @@ class Reason(enum.StrEnum):
     RECORDS_GONE = (
         "RecordsGone",
         ReasonKind.EVENT,
-        "A topic was deleted. The message names its partitions, and from which offsets on nothing was read.",
+        "A topic was deleted, or new partitions did not begin at offset 0. The message names what was not read.",
         "If records were lost, produce them again. Under `onDataLoss: Fail` set `Continue` to read a recreated topic.",
     )
     SPLITS_RETURNED = ("SplitsReturned", ReasonKind.EVENT, "Removed splits are back, and go on where they stood.")

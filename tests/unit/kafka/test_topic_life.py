@@ -184,6 +184,42 @@ def test_a_topic_that_is_deleted_again_after_its_return_is_named_again() -> None
     ]
 
 
+LATE = "did not begin at offset 0 when they were found"
+
+
+@pytest.mark.parametrize("policy", OnDataLoss)
+def test_records_that_retention_took_from_a_new_partition_before_it_was_found_are_named(policy: OnDataLoss) -> None:
+    stage = stage_with(policy)
+    stage.broker.create("c", "t", [2], begin=5, end=9)
+    stage.broker.create("c", "t", [3], begin=0, end=9)
+
+    stage.looks_again(3).adopts()
+
+    (text,) = [text for text in stage.operator.messages if LATE in text]
+    assert "cluster c: new partitions of topic t (id first)" in text
+    assert "could be read: partition 2 from offset 0 to 4. " in text
+    assert stage.positions()["c", "t", 2] == 9
+
+
+def test_a_recreated_topic_whose_first_records_are_gone_is_named() -> None:
+    stage = stage_with(OnDataLoss.CONTINUE)
+    stage.topic_deleted("t").topic("t", 2, begin=3, end=4)
+    stage.broker.topic_ids["c", "t"] = "second"
+    stage.drivers["0"].delivered.clear()
+
+    stage.looks_again().adopts().discovers().adopts()
+
+    (text,) = [text for text in stage.operator.messages if LATE in text]
+    assert "partition 0 from offset 0 to 2; partition 1 from offset 0 to 2" in text
+
+
+def test_a_log_that_does_not_begin_at_zero_at_the_first_look_is_as_the_user_wants_it() -> None:
+    stage = Stage(readers=2, hosts=1, source=kafka_source("c")).topic("t", 2, begin=5, end=10).running().adopts()
+
+    assert stage.positions() == dict.fromkeys(T, 10)
+    assert not [text for text in stage.operator.messages if LATE in text]
+
+
 def test_a_topic_that_is_not_subscribed_any_more_is_not_called_deleted() -> None:
     stage = stage_with(OnDataLoss.CONTINUE)
     changed = dataclasses.replace(stage.operator.source, subscriber=TopicList(("other",)))

@@ -61,6 +61,14 @@ class SplitDiscovery(ABC, Generic[SplitT]):
         """
         return []
 
+    def begun_late(self, splits: Collection[SplitT]) -> list[str]:
+        """Return sentences that name what lies before the start of splits that are read from their beginning.
+
+        Args:
+            splits: found by a discovery after the first one of their scope.
+        """
+        return []
+
     def recreation_advice(self) -> str:
         """Return what a user does so that recreated splits are read: an imperative clause that names the setting."""
         return "allow the source to lose records"

@@ -267,6 +267,8 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
         else:
             fresh = {s.split_id: s for s in result if self.source.subscribes(s.split_id)}
             self.state = replace(self.state, unassigned={**self.state.unassigned, **fresh})
+            for text in self.source.begun_late(fresh.values()) if call.scope in self.state.discovered else ():
+                self.context.report(Reason.RECORDS_GONE, text, warning=True)
             self._mark_discovered(call.scope)
         self._assign()
 

@@ -100,6 +100,19 @@ def topic_unread(cluster: str, topic: str, topic_id: str | None, gaps: list[Gap]
     return f"cluster {cluster}: topic {named} {event}. Records that were not read, if any, are gone: {listed(gaps)}"
 
 
+def topic_begun_late(cluster: str, topic: str, topic_id: str | None, gaps: list[Gap]) -> str:
+    """Returns what retention may have taken from new partitions of a topic before they were found.
+
+    Nobody knows whether records were there: a topic that is subscribed only now may be old.
+    """
+    named = f"{topic} (id {topic_id})" if topic_id else topic
+    return (
+        f"cluster {cluster}: new partitions of topic {named} did not begin at offset 0 when they were found. "
+        f"Records before that, if any, were deleted before they could be read: {listed(gaps)}. "
+        "If the topic is not older than its subscription, shorten discovery.interval or lengthen the topic's retention"
+    )
+
+
 def topic_deleted(cluster: str, topic: str, gaps: list[Gap], policy: OnDataLoss) -> Problem:
     """Returns the problem of a topic of a bounded source that was deleted before it was read to its stops."""
     return _by_policy(

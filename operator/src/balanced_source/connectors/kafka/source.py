@@ -1,6 +1,6 @@
 """The Kafka source: partitions of topics on one or many clusters. Scopes of discovery are the clusters."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,7 +14,7 @@ from balanced_source.api import (
 from balanced_source.assigners import RoundRobinAssigner, SplitAssigner
 from balanced_source.connectors.discovery import Discover, DiscoveringSource, Initialize
 from balanced_source.connectors.kafka.cluster import KafkaCluster
-from balanced_source.connectors.kafka.data_loss import LISTED, Gap, OnDataLoss, topic_unread
+from balanced_source.connectors.kafka.data_loss import LISTED, Gap, OnDataLoss, topic_begun_late, topic_unread
 from balanced_source.connectors.kafka.limits import ReadLimits
 from balanced_source.connectors.kafka.offsets import EARLIEST, OffsetsInitializer
 from balanced_source.connectors.kafka.settings import KIND, KafkaReaderSettings
@@ -126,12 +126,16 @@ class KafkaSource(DiscoveringSource[KafkaPartitionSplit], SupportsSplitReassignm
         )
 
     def unread(self, splits: Collection[KafkaPartitionSplit], *, exists: bool) -> list[str]:
-        gaps: dict[tuple[str, str, str | None], list[Gap]] = {}
-        for split in sorted(splits, key=lambda split: split.split_id):
-            gap = Gap(partition=split.partition, start=split.offset)
-            gaps.setdefault((split.cluster, split.topic, split.topic_id), []).append(gap)
+        gaps = _by_topic((split, Gap(partition=split.partition, start=split.offset)) for split in splits)
         texts = [topic_unread(*place, found, exists=exists) for place, found in gaps.items()]
         more = [f"{len(texts) - LISTED} more topics were deleted with records that may not have been read"]
+        return texts[:LISTED] + (more if len(texts) > LISTED else [])
+
+    def begun_late(self, splits: Collection[KafkaPartitionSplit]) -> list[str]:
+        late = [split for split in splits if split.offset > 0]
+        gaps = _by_topic((split, Gap(partition=split.partition, start=0, end=split.offset)) for split in late)
+        texts = [topic_begun_late(*place, found) for place, found in gaps.items()]
+        more = [f"{len(texts) - LISTED} more topics did not begin at offset 0 when they were found"]
         return texts[:LISTED] + (more if len(texts) > LISTED else [])
 
     def recreation_advice(self) -> str:
@@ -159,3 +163,11 @@ class KafkaSource(DiscoveringSource[KafkaPartitionSplit], SupportsSplitReassignm
 
     def _find(self, name: str) -> KafkaCluster | None:
         return next((cluster for cluster in self.clusters if cluster.name == name), None)
+
+
+def _by_topic(gaps: Iterable[tuple[KafkaPartitionSplit, Gap]]) -> dict[tuple[str, str, str | None], list[Gap]]:
+    """Gaps by cluster, topic and id of the topic; topics and partitions in their order."""
+    found: dict[tuple[str, str, str | None], list[Gap]] = {}
+    for split, gap in sorted(gaps, key=lambda pair: pair[0].split_id):
+        found.setdefault((split.cluster, split.topic, split.topic_id), []).append(gap)
+    return found
