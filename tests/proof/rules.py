@@ -247,7 +247,10 @@ def publishing(
     """What is wrong with publishing an assignment; None if nothing is."""
     if stored is None:
         return "rule 6, write ahead: an assignment is published, and no state is stored"
-    implied = assignment_of(stored.coordinator, source.reader_settings())
+    implied = replace(
+        assignment_of(stored.coordinator, source.reader_settings()),
+        undiscovered=frozenset(source.scopes()) - stored.enumerator.discovered,
+    )
     if key(implied) != key(published):
         return (
             f"rule 6, write ahead: epoch {published.epoch} is published, the stored state (epoch "
@@ -259,7 +262,8 @@ def publishing(
         return None  # an epoch between them was stored, and its operator died before it published it
     if published.epoch > previous.epoch:
         # A split that another host has to let go of first is decided now, and published later.
-        is_same = key(replace(published, epoch=previous.epoch)) == key(previous) and not stored.coordinator.revoking
+        former = replace(published, epoch=previous.epoch, undiscovered=previous.undiscovered)
+        is_same = key(former) == key(previous) and not stored.coordinator.revoking
         return f"an epoch for nothing: {published.epoch} says what {previous.epoch} says" if is_same else None
     # Starts and retained splits are left out when nobody needs them any more; a host that waits is not addressed.
     if _decision(published) != _decision(previous):

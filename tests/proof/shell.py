@@ -89,9 +89,6 @@ class _Channel:
             raise FencedError("a newer incarnation has written")
         self.written = report
 
-    def undiscovered(self) -> frozenset[str]:
-        return frozenset()
-
     def refusal(self) -> str | None:
         return None
 

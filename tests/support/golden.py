@@ -279,9 +279,17 @@ FULL = {
 }
 """Further examples, for the fields that have their defaults in the first ones."""
 
+UNDISCOVERED = {
+    "assignment": replace(ASSIGNMENT, undiscovered=frozenset({"west"})),
+    "assignment-increment": replace(NEXT, undiscovered=frozenset({"east", "west"})),
+}
+"""Examples with a field that was added later, which readers of the same version ignore if they do not know it."""
+
 
 if __name__ == "__main__":
     for kind, made in FORMATS.items():
         write_once(f"{kind}-v{made.version}.json", made.encode(made.example))
         if kind in FULL:
             write_once(f"{kind}-v{made.version}-full.json", made.encode(FULL[kind]))
+        if kind in UNDISCOVERED:
+            write_once(f"{kind}-v{made.version}-undiscovered.json", made.encode(UNDISCOVERED[kind]))

@@ -33,9 +33,6 @@ class MemoryChannel:
     def write(self, report: HostReport) -> None:
         self.reports.append(report)
 
-    def undiscovered(self) -> frozenset[str]:
-        return frozenset()
-
     def refusal(self) -> str | None:
         return None
 

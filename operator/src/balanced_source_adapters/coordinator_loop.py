@@ -117,12 +117,6 @@ class CoordinatorLoop:
         self._problem: Exception | None = None
         self._problems: Mapping[ProblemKey, Problem] = {}
         self._has_assigned = False
-        self._undiscovered = coordinator.enumerator.undiscovered()
-
-    @property
-    def undiscovered(self) -> frozenset[str]:
-        """The scopes whose splits are not in the published assignment, because they have not answered yet."""
-        return self._undiscovered
 
     @property
     def problem(self) -> Exception | None:
@@ -180,7 +174,6 @@ class CoordinatorLoop:
                 step()
                 is_due = False
                 self._problems = self._found_problems()
-                self._undiscovered = self.coordinator.enumerator.undiscovered()
             except StateConflictError as error:
                 log.error("another process serves this source: the coordinator stops", error=str(error))
                 self._problem = error

@@ -49,7 +49,6 @@ CLOSE_TIMEOUT: Final = 5.0
 """Seconds that `close` waits for the last report. Without it, the next query waits as after a killed driver."""
 
 _RETRY_FIRST: Final = 0.2
-_ASK_AGAIN: Final = 0.01
 _RETRY_MAX: Final = 5.0
 
 
@@ -227,16 +226,17 @@ class HostRuntime:
         """
         deadline = time.monotonic() + timeout
         while True:
-            missing = self._channel.undiscovered()  # asked first: the assignment that follows has what it says
             assignment = self.newest_assignment(timeout=_RETRY_FIRST)
-            if assignment is not None and not missing:
+            if assignment is not None and not assignment.undiscovered:
                 return assignment
             self.check_owner()
             if (refusal := self._channel.refusal()) is not None:
                 raise ChannelError(refusal)
             if time.monotonic() > deadline:
-                raise _unassigned(timeout) if assignment is None else _undiscovered(missing, timeout)
-            time.sleep(_ASK_AGAIN)  # nothing tells when the last scope has answered
+                raise _unassigned(timeout) if assignment is None else _undiscovered(assignment.undiscovered, timeout)
+            with self._lock:
+                if self._newest is assignment:
+                    self._lock.wait(_RETRY_FIRST)
 
     def newest_assignment(self, *, timeout: float) -> Assignment | None:
         """The newest assignment that was seen, for whichever incarnation; waits for the first one."""
@@ -313,7 +313,7 @@ class HostRuntime:
     def _on_assignment(self, assignment: Assignment) -> None:
         with self._lock:
             seen = self._newest
-            # Of one epoch there may be several: how far the other sources of its alignment group are is no epoch.
+            # Of one epoch there may be several: they differ in `alignment` and `undiscovered`.
             if seen is None or (assignment.lineage, assignment.epoch) >= (seen.lineage, seen.epoch):
                 self._newest = assignment
                 self._settings = with_former(assignment.settings, self._settings)

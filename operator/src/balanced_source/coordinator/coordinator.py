@@ -118,7 +118,8 @@ class SourceCoordinator(Generic[SplitT, StateT]):
     @property
     def assignment(self) -> Assignment:
         """The document of the current epoch."""
-        return assignment_of(self.state, self.source.reader_settings(), self._attributes)
+        document = assignment_of(self.state, self.source.reader_settings(), self._attributes)
+        return replace(document, undiscovered=self.enumerator.undiscovered())
 
     @property
     def waiting_for(self) -> tuple[str, ...]:
@@ -187,7 +188,7 @@ class SourceCoordinator(Generic[SplitT, StateT]):
         if not self._is_started:
             raise ContractViolationError("the coordinator is not started: call start first")
         self._context.turn = Turn(now=now)
-        before = self.enumerator.snapshot_state()
+        before, undiscovered = self.enumerator.snapshot_state(), self.enumerator.undiscovered()
         match event:
             case ReportReceived():
                 self._on_report(event.report)
@@ -204,7 +205,7 @@ class SourceCoordinator(Generic[SplitT, StateT]):
             case _:
                 assert_never(event)
         self._must_persist |= self.enumerator.snapshot_state() is not before
-        return self._settle()
+        return self._settle(undiscovered)
 
     # --- reader hosts -------------------------------------------------------------------------------------------
 
@@ -420,10 +421,11 @@ class SourceCoordinator(Generic[SplitT, StateT]):
 
     # --- bookkeeping --------------------------------------------------------------------------------------------
 
-    def _settle(self) -> list[Effect]:
+    def _settle(self, undiscovered: frozenset[str] = frozenset()) -> list[Effect]:
+        """End a turn, at whose beginning these scopes were undiscovered."""
         context = self._context
         turn = context.turn
-        effects: list[Effect] = []
+        effects: list[Effect]
         if turn.is_changed:
             epoch = self.state.epoch + 1
             tracker = self.state.tracker.on_checkpoint(epoch)
@@ -433,8 +435,10 @@ class SourceCoordinator(Generic[SplitT, StateT]):
             )
             context.state = replace(self.state, epoch=epoch, tracker=tracker, settings=settings, reclaimed=reclaimed)
             effects = [PersistState(self.checkpoint()), PublishAssignment(self.assignment)]
-        elif self._must_persist:
-            effects = [PersistState(self.checkpoint())]
+        else:
+            effects = [PersistState(self.checkpoint())] if self._must_persist else []
+            if self.state.epoch and self.enumerator.undiscovered() != undiscovered:
+                effects.append(PublishAssignment(self.assignment))
         self._must_persist = False
         effects += turn.effects
         context.turn = Turn(now=turn.now)

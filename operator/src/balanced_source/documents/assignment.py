@@ -44,6 +44,8 @@ class Assignment:
         events_seen: host → number of the last custom event that was received from it.
         settings: how readers connect; without secrets.
         alignment: of sources in an alignment group only. It changes without a new epoch.
+        undiscovered: scopes whose splits are missing in `owners`, because they have not answered yet. A query that ends
+            by itself waits for them. It changes without a new epoch, and drivers of older images ignore it.
     """
 
     lineage: int = 1
@@ -60,6 +62,7 @@ class Assignment:
     events_seen: Mapping[str, int] = field(default_factory=dict)
     settings: Mapping[str, Json] = field(default_factory=dict)
     alignment: GroupWatermark | None = None
+    undiscovered: frozenset[str] = frozenset()
 
 
 def _upgrade_1(body: Json) -> Json:
@@ -103,6 +106,7 @@ def to_json(assignment: Assignment) -> dict[str, Json]:
         "eventsSeen": dict(assignment.events_seen),
         "settings": dict(assignment.settings),
         **({"alignment": group_to_json(assignment.alignment)} if assignment.alignment is not None else {}),
+        **({"undiscovered": sorted(assignment.undiscovered)} if assignment.undiscovered else {}),
     }
 
 
@@ -132,6 +136,7 @@ def from_json(body: dict[str, Any]) -> Assignment:
         events_seen=dict(body["eventsSeen"]),
         settings=dict(body["settings"]),
         alignment=group_from_json(body["alignment"]) if "alignment" in body else None,
+        undiscovered=frozenset(str(scope) for scope in body.get("undiscovered", ())),
     )
 
 

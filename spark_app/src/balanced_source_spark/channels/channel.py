@@ -60,13 +60,6 @@ class AssignmentChannel(Protocol):
         """Why no assignment will come until somebody acts; None if there is no reason, or it is told elsewhere."""
         ...
 
-    def undiscovered(self) -> frozenset[str]:
-        """Return the scopes that are known to be missing in the assignment, because they have not answered yet.
-
-        Empty if whoever assigns runs in another process.
-        """
-        ...
-
     def problems(self) -> Mapping[ProblemKey, Problem]:
         """Return the problems of the assigning side, if it runs in this process; an operator reports its own."""
         ...

@@ -70,9 +70,6 @@ class EmbeddedChannel:
         blocked = self.coordinator.enumerator.blocked().values()
         return "; ".join(str(problem) for problem in blocked if isinstance(problem, RefusedDiscoveryError)) or None
 
-    def undiscovered(self) -> frozenset[str]:
-        return self._loop.undiscovered if self._loop is not None else frozenset()
-
     def problems(self) -> Mapping[ProblemKey, Problem]:
         return self._loop.problems if self._loop is not None else {}
 

@@ -63,9 +63,6 @@ class FolderChannel:
         except OSError as error:
             raise ChannelError(f"cannot write {path}: {error}") from error
 
-    def undiscovered(self) -> frozenset[str]:
-        return frozenset()
-
     def refusal(self) -> str | None:
         return None
 

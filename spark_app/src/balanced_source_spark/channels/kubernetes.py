@@ -130,9 +130,6 @@ class KubernetesChannel:
             raise ChannelError(f"cannot write {self._names.readers}: {error}") from error
         self._mine = report
 
-    def undiscovered(self) -> frozenset[str]:
-        return frozenset()
-
     def refusal(self) -> str | None:
         return None
 
