@@ -1,14 +1,24 @@
 """Child processes of `make chaos`: they find this package however the parent was started."""
 
+import ctypes
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from testbed.versions import CHECKOUT
+
+_PR_SET_PDEATHSIG: Final = 1
+_LIBC: Final = ctypes.CDLL(None)
+
+
+def die_with_parent() -> None:
+    """Let the kernel end this process with the one that forked it, also when it is stopped. Forks do not inherit it."""
+    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def environment() -> Mapping[str, str]:

@@ -9,6 +9,7 @@ import signal
 import socket
 from typing import Any
 
+from chaos.children import die_with_parent
 from chaos.light.frames import Channel, run
 
 
@@ -64,6 +65,7 @@ class Worker:
 
 def _serve(control: socket.socket) -> None:
     """Fork a worker per message; never returns."""
+    die_with_parent()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     while True:
@@ -78,6 +80,7 @@ def _serve(control: socket.socket) -> None:
 
 def _work(connection: socket.socket) -> None:
     """Serve tasks until the driver is gone; never returns."""
+    die_with_parent()
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     channel = Channel(connection)
     with contextlib.suppress(EOFError):

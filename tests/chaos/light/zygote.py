@@ -8,7 +8,6 @@ Requests arrive on standard input (a socket) as frames: what to run, its argumen
 """
 
 import contextlib
-import ctypes
 import importlib
 import os
 import signal
@@ -24,7 +23,7 @@ from typing import Final, Self
 
 import psutil
 
-from chaos.children import environment
+from chaos.children import die_with_parent, environment
 from chaos.light.frames import Channel
 from testbed.processes import Child
 
@@ -39,8 +38,6 @@ _PRELOAD: Final = (
     "pyarrow",
     "confluent_kafka.admin",
 )
-_PR_SET_PDEATHSIG: Final = 1
-_LIBC: Final = ctypes.CDLL(None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,7 +115,7 @@ def _become(request: Request) -> None:
     """Run a request in a child; never returns."""
     code = 1
     try:
-        _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        die_with_parent()
         _take_over(request.log)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         sys.argv = [request.entry, *request.arguments]
