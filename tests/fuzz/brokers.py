@@ -22,9 +22,9 @@ from balanced_source.connectors.kafka import (
     TopicList,
     TopicPattern,
 )
-from balanced_source_adapters import kafka_client
-from balanced_source_adapters.kafka_admin import KafkaAdmin
-from balanced_source_adapters.kafka_statistics import parse
+from balanced_source_adapters.kafka import client as kafka_client
+from balanced_source_adapters.kafka.admin import KafkaAdmin
+from balanced_source_adapters.kafka.client_statistics import parse
 from fuzz.judge import Judge
 from fuzz.values import broken
 

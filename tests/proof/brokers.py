@@ -9,8 +9,8 @@ from typing import Any, Final, TypeAlias
 
 from balanced_source.api import SplitId
 from balanced_source.connectors.kafka import Anchor, KafkaCluster
-from balanced_source_adapters.kafka_admin import KafkaAdmin
-from balanced_source_adapters.kafka_client import Tail, Topic
+from balanced_source_adapters.kafka.admin import KafkaAdmin
+from balanced_source_adapters.kafka.client import Tail, Topic
 
 Lives: TypeAlias = Mapping[SplitId, int]
 """Partition that exists → how many topics of its name there were before."""

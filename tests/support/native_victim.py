@@ -10,7 +10,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from balanced_source.connectors.kafka import KafkaCluster
-from balanced_source_adapters.kafka_config import NoSecrets
+from balanced_source_adapters.kafka.config import NoSecrets
 from balanced_source_spark.kafka.native import MODULE, _text
 from balanced_source_spark.kafka.settings import RangeReaderSettings, consumer_config
 

@@ -1,4 +1,4 @@
-"""Adapters that operator and driver both need: the Kafka client, documents in a folder.
+"""Adapters that operator and driver both need: documents in a folder, a coordinator loop, a folder per connector.
 
-Client libraries are imported here and in the two entry packages' own adapters, nowhere else.
+Client libraries are imported in the connectors' folders and in the two entry packages' own adapters, nowhere else.
 """

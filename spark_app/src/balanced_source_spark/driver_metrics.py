@@ -7,7 +7,7 @@ import structlog
 from prometheus_client import CollectorRegistry, Gauge, start_http_server
 
 from balanced_source.host.observation import Observation
-from balanced_source_adapters.kafka_statistics import BrokerStatistics
+from balanced_source_adapters.kafka.client_statistics import BrokerStatistics
 
 _PREFIX: Final = "balanced_source_host_"
 

@@ -27,7 +27,7 @@ from balanced_source.host.alignment import RecordTime
 from balanced_source.host.ends import Look, Mark, SplitEnd, confirmed, look, marks, with_confirmed
 from balanced_source.host.micro_batch import advance, close, is_new, reachable
 from balanced_source.host.observation import observe
-from balanced_source_adapters.kafka_admin import KafkaAdmin
+from balanced_source_adapters.kafka.admin import KafkaAdmin
 from balanced_source_adapters.mounted_secrets import MountedSecrets
 from balanced_source_spark.admission import Admission
 from balanced_source_spark.aligner import Aligner

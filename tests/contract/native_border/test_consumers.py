@@ -9,7 +9,7 @@ from confluent_kafka import Producer
 
 from balanced_source.connectors.kafka import KafkaCluster
 from balanced_source.host import SplitRange
-from balanced_source_adapters.kafka_config import NoSecrets
+from balanced_source_adapters.kafka.config import NoSecrets
 from balanced_source_spark.kafka import consumers, native, range_reader
 from balanced_source_spark.kafka.pool import MAX_KEPT
 from balanced_source_spark.kafka.settings import RangeReaderSettings, consumer_config

@@ -12,7 +12,7 @@ from confluent_kafka import KafkaException, Producer
 
 from balanced_source.connectors.kafka import KafkaCluster as ClusterSpec
 from balanced_source.host import SplitRange
-from balanced_source_adapters.kafka_config import NoSecrets
+from balanced_source_adapters.kafka.config import NoSecrets
 from balanced_source_spark.kafka.settings import RangeReaderSettings, consumer_config
 from testbed.kafka import KafkaCluster
 from testbed.waiting import wait_until

@@ -10,7 +10,7 @@ import pytest
 import yaml
 from pyspark.sql import SparkSession
 
-from balanced_source_adapters import kafka_client
+from balanced_source_adapters.kafka import client as kafka_client
 from balanced_source_operator.local import LocalOperator
 from support.builders import spec_json
 from support.queries import Collector, start, wait_failed

@@ -10,7 +10,7 @@ from balanced_source.connectors.kafka import KafkaCluster as Cluster
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.host.ends import Mark
 from balanced_source.host.observation import observe
-from balanced_source_adapters.kafka_admin import KafkaAdmin
+from balanced_source_adapters.kafka.admin import KafkaAdmin
 from balanced_source_spark.ends import Ends
 from testbed import kafka as testbed_kafka
 from testbed.waiting import wait_until

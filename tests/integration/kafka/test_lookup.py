@@ -26,9 +26,9 @@ from balanced_source.connectors.kafka import (
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.errors import TransientDiscoveryError
 from balanced_source.host.ends import Look, look
-from balanced_source_adapters.kafka_admin import KafkaAdmin
-from balanced_source_adapters.kafka_client import ClusterClient
-from balanced_source_adapters.kafka_config import NoSecrets
+from balanced_source_adapters.kafka.admin import KafkaAdmin
+from balanced_source_adapters.kafka.client import ClusterClient
+from balanced_source_adapters.kafka.config import NoSecrets
 from balanced_source_spark.kafka.record_sizes import sampled
 from balanced_source_spark.kafka.settings import consumer_config
 from support.kafka_lookup import FakeLookup, Log

@@ -19,7 +19,7 @@ from confluent_kafka.admin import (
     UserScramCredentialUpsertion,
 )
 
-from balanced_source_adapters import kafka_client
+from balanced_source_adapters.kafka import client as kafka_client
 from balanced_source_operator.local import LocalOperator
 from support.builders import spec_json
 from testbed.kafka import KafkaCluster, KafkaSecurity, Listener

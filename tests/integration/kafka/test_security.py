@@ -16,7 +16,7 @@ from confluent_kafka.admin import (
 from balanced_source.api import SplitId
 from balanced_source.connectors.kafka import Anchor, DiscoverKafka, KafkaCluster, TopicList
 from balanced_source.errors import DiscoveryError, RefusedDiscoveryError
-from balanced_source_adapters.kafka_admin import KafkaAdmin
+from balanced_source_adapters.kafka.admin import KafkaAdmin
 from balanced_source_adapters.mounted_secrets import MountedSecrets
 from testbed.kafka import KafkaCluster as Brokers
 from testbed.kafka import KafkaSecurity, Listener

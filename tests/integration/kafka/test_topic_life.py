@@ -9,7 +9,7 @@ import pytest
 import yaml
 from pyspark.sql import SparkSession
 
-from balanced_source_adapters.kafka_client import ClusterClient
+from balanced_source_adapters.kafka.client import ClusterClient
 from balanced_source_operator.local import LocalOperator
 from balanced_source_spark.executors import Board
 from support.builders import spec_json

@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from balanced_source.host.ends import Mark
-from balanced_source_adapters.kafka_log_check import find_cuts
+from balanced_source_adapters.kafka.log_check import find_cuts
 from support.queries import Collector, start, wait_failed, wait_rows
 from testbed.kafka import KafkaCluster
 

@@ -6,7 +6,7 @@ from confluent_kafka import Producer
 
 from balanced_source.connectors.kafka import KafkaCluster as ClusterSpec
 from balanced_source.host import SplitRange
-from balanced_source_adapters.kafka_config import NoSecrets
+from balanced_source_adapters.kafka.config import NoSecrets
 from balanced_source_spark.kafka import native
 from balanced_source_spark.kafka.settings import RangeReaderSettings, consumer_config
 from testbed.kafka import KafkaCluster

@@ -14,8 +14,8 @@ from balanced_source.connectors.kafka import DiscoverKafka, KafkaCluster, TopicL
 from balanced_source.errors import ConnectorError, ContractViolationError, InvalidSpecError
 from balanced_source_adapters.connectors import BUILT_IN, GROUP, Connectors, Registration, installed
 from balanced_source_adapters.coordinator_loop import with_alarms
-from balanced_source_adapters.kafka_admin import KafkaAdmin
-from balanced_source_adapters.kafka_connector import KafkaConnector
+from balanced_source_adapters.kafka.admin import KafkaAdmin
+from balanced_source_adapters.kafka.connector import KafkaConnector
 from support.numbers_source import NumbersSource
 from support.world import kafka_source
 

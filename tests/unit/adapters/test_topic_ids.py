@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from balanced_source_adapters.topic_ids import take_topic_id
+from balanced_source_adapters.kafka.topic_ids import take_topic_id
 
 
 class Identifier:

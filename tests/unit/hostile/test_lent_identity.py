@@ -6,7 +6,7 @@ import pytest
 
 from balanced_source.connectors.kafka.properties import LENDING, RESERVED
 from balanced_source.errors import InvalidSpecError
-from balanced_source_adapters.kafka_connector import OwnSecrets
+from balanced_source_adapters.kafka.connector import OwnSecrets
 from balanced_source_operator.controller.translate import to_source
 from balanced_source_operator.resources.kinds import SECRET
 from balanced_source_operator.runtime.secrets import SecretCache

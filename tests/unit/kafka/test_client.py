@@ -12,9 +12,9 @@ from confluent_kafka import OFFSET_INVALID, KafkaError, KafkaException, TopicPar
 from balanced_source.api import SplitId
 from balanced_source.connectors.kafka import EARLIEST, LATEST, Anchor, FromTime, InitializeKafka, KafkaCluster
 from balanced_source.errors import DiscoveryError, RefusedDiscoveryError, TransientDiscoveryError
-from balanced_source_adapters import kafka_client
-from balanced_source_adapters.kafka_admin import KafkaAdmin
-from balanced_source_adapters.kafka_client import ClusterClient
+from balanced_source_adapters.kafka import client as kafka_client
+from balanced_source_adapters.kafka.admin import KafkaAdmin
+from balanced_source_adapters.kafka.client import ClusterClient
 
 A: SplitId = ("c", "t", 0)
 B: SplitId = ("c", "t", 1)

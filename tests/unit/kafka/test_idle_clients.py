@@ -9,8 +9,8 @@ import pytest
 from confluent_kafka import Producer
 
 from balanced_source.connectors.kafka import Anchor, KafkaCluster
-from balanced_source_adapters.kafka_admin import KafkaAdmin
-from balanced_source_adapters.kafka_client import ClusterClient
+from balanced_source_adapters.kafka.admin import KafkaAdmin
+from balanced_source_adapters.kafka.client import ClusterClient
 from balanced_source_adapters.keeper import Keeper
 from testbed.waiting import wait_until
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from balanced_source.connectors.kafka import KafkaCluster, check_reserved, translated
 from balanced_source.connectors.kafka.java_properties import from_jaas
 from balanced_source.errors import InvalidSpecError
-from balanced_source_adapters.kafka_config import client_config, without_secrets
+from balanced_source_adapters.kafka.config import client_config, without_secrets
 
 SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"
 OAUTH = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule"

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from balanced_source.api import SplitId
-from balanced_source_adapters.kafka_offsets import MANY, RENEW_TIMEOUT, Listed, OffsetRequests
+from balanced_source_adapters.kafka.offsets import MANY, RENEW_TIMEOUT, Listed, OffsetRequests
 
 A: SplitId = ("c", "t", 0)
 B: SplitId = ("c", "t", 1)

@@ -9,9 +9,9 @@ from confluent_kafka import KafkaError, KafkaException
 from balanced_source.api import SplitId
 from balanced_source.connectors.kafka import KafkaCluster
 from balanced_source.host.ends import Mark, SplitEnd
-from balanced_source_adapters import kafka_admin
-from balanced_source_adapters.kafka_admin import KafkaAdmin
-from balanced_source_adapters.kafka_client import Tail, Topic
+from balanced_source_adapters.kafka import admin as kafka_admin
+from balanced_source_adapters.kafka.admin import KafkaAdmin
+from balanced_source_adapters.kafka.client import Tail, Topic
 
 A: SplitId = ("c", "t", 0)
 CLUSTER = KafkaCluster(name="c", bootstrap_servers="nowhere:1")

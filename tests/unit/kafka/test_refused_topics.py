@@ -11,8 +11,8 @@ from confluent_kafka.admin import AclOperation
 
 from balanced_source.connectors.kafka import DiscoverKafka, KafkaCluster, PartitionSet, TopicList, TopicPattern
 from balanced_source.errors import RefusedDiscoveryError
-from balanced_source_adapters import kafka_client
-from balanced_source_adapters.kafka_admin import KafkaAdmin
+from balanced_source_adapters.kafka import client as kafka_client
+from balanced_source_adapters.kafka.admin import KafkaAdmin
 from support.stage import Stage, splits
 from support.world import kafka_source
 

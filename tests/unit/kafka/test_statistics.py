@@ -5,8 +5,8 @@ import json
 import pytest
 
 from balanced_source.connectors.kafka import KafkaCluster
-from balanced_source_adapters.kafka_config import NoSecrets
-from balanced_source_adapters.kafka_statistics import BrokerStatistics, parse
+from balanced_source_adapters.kafka.client_statistics import BrokerStatistics, parse
+from balanced_source_adapters.kafka.config import NoSecrets
 from balanced_source_spark.driver_metrics import DriverMetrics
 from balanced_source_spark.kafka.settings import RACK, consumer_config
 

@@ -14,7 +14,7 @@ from balanced_source.documents.report import HostReport
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.errors import ForeignCheckpointError
 from balanced_source.host.ends import SplitEnd
-from balanced_source_adapters.kafka_admin import KafkaAdmin
+from balanced_source_adapters.kafka.admin import KafkaAdmin
 from balanced_source_spark.checkpoints import check_owner, checkpoint_problem, splits_behind
 from balanced_source_spark.host_runtime import HostRuntime
 from balanced_source_spark.instance import Instance

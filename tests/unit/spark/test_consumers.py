@@ -4,7 +4,7 @@ import pytest
 
 from balanced_source.connectors.kafka import KafkaCluster
 from balanced_source.errors import BalancedSourceError
-from balanced_source_adapters.kafka_config import NoSecrets
+from balanced_source_adapters.kafka.config import NoSecrets
 from balanced_source_spark.kafka.consumers import borrowed_consumer
 from balanced_source_spark.kafka.settings import consumer_config
 

@@ -23,7 +23,7 @@ OPTIONS = {
     "secretsDir": "/s",
 }
 CLIENTS = ("confluent_kafka", "structlog", "prometheus_client", "lightkube", "kubernetes_asyncio", "pydantic")
-PLANNING = ("balanced_source.coordinator", "balanced_source_adapters.kafka_admin", "balanced_source_spark.planner")
+PLANNING = ("balanced_source.coordinator", "balanced_source_adapters.kafka.admin", "balanced_source_spark.planner")
 
 
 def loaded_by(code: str, watched: tuple[str, ...]) -> list[str]:

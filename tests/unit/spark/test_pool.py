@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from balanced_source.connectors.kafka import KafkaCluster
-from balanced_source_adapters.kafka_config import NoSecrets
+from balanced_source_adapters.kafka.config import NoSecrets
 from balanced_source_spark.kafka import consumers
 from balanced_source_spark.kafka.consumers import borrowed_consumer
 from balanced_source_spark.kafka.pool import MAX_KEPT, Pool

@@ -12,7 +12,7 @@ from typing import Any, Final
 from confluent_kafka import Consumer, KafkaException
 
 from balanced_source.errors import BalancedSourceError
-from balanced_source_adapters.kafka_config import without_secrets
+from balanced_source_adapters.kafka.config import without_secrets
 from balanced_source_spark.kafka.pool import Pool
 
 _pool: Final[Pool[Consumer]] = Pool()

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from balanced_source.connectors.kafka import KafkaSplitId
 from balanced_source.host import SplitRange
-from balanced_source_adapters.kafka_config import without_secrets
+from balanced_source_adapters.kafka.config import without_secrets
 from balanced_source_spark.kafka.pool import Pool
 from balanced_source_spark.kafka.settings import (
     OffsetsLostError,

@@ -12,7 +12,7 @@ from balanced_source.api import SecretReader
 from balanced_source.connectors.kafka import KafkaCluster
 from balanced_source.documents.environment import RACK
 from balanced_source.errors import BalancedSourceError
-from balanced_source_adapters.kafka_config import client_config
+from balanced_source_adapters.kafka.config import client_config
 from balanced_source_spark.kafka.names import PLAIN
 
 STALL: Final = 120.0

@@ -21,7 +21,7 @@ from balanced_source_spark.kafka.settings import OffsetsLostError, RangeReaderSe
 from balanced_source_spark.kafka.task_log import tell
 
 if TYPE_CHECKING:
-    from balanced_source_adapters.kafka_admin import KafkaAdmin
+    from balanced_source_adapters.kafka.admin import KafkaAdmin
 
 _PROGRESS: Final = ("topic", "partition", "offset")
 """Columns that say how far ranges are read."""
@@ -107,6 +107,6 @@ class _Progress:
 @cache
 def task_admin(secrets_dir: Path | None, client_id: str) -> "KafkaAdmin":
     """For the tasks of a worker process; workers are reused. Few sources need one, so it is loaded here."""
-    from balanced_source_adapters.kafka_admin import KafkaAdmin
+    from balanced_source_adapters.kafka.admin import KafkaAdmin
 
     return KafkaAdmin(MountedSecrets(secrets_dir), client_id=client_id)

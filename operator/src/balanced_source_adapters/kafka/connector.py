@@ -22,7 +22,7 @@ class KafkaConnector(Connector):
     operator: Final = "balanced_source_operator.kafka.half:KafkaOperatorHalf"
 
     def executor(self, secrets: SecretReader, *, caller: Caller, client_id: str) -> CallExecutor:
-        from balanced_source_adapters.kafka_admin import KafkaAdmin
+        from balanced_source_adapters.kafka.admin import KafkaAdmin
 
         admin = KafkaAdmin(_checked(secrets, caller), client_id=client_id)
 

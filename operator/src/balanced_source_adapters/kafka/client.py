@@ -23,10 +23,10 @@ from balanced_source.errors import DiscoveryError, RefusedDiscoveryError, Transi
 from balanced_source.host.alignment import RecordTime
 from balanced_source.names import shown
 from balanced_source.reasons import Reason
-from balanced_source_adapters.kafka_config import without_secrets
-from balanced_source_adapters.kafka_offsets import NOT_THERE, Listed, OffsetRequests, Wanted, partition_of
-from balanced_source_adapters.kafka_statistics import INTERVAL_MS, BrokerStatistics, parse
-from balanced_source_adapters.topic_ids import take_topic_id
+from balanced_source_adapters.kafka.client_statistics import INTERVAL_MS, BrokerStatistics, parse
+from balanced_source_adapters.kafka.config import without_secrets
+from balanced_source_adapters.kafka.offsets import NOT_THERE, Listed, OffsetRequests, Wanted, partition_of
+from balanced_source_adapters.kafka.topic_ids import take_topic_id
 
 REQUEST_TIMEOUT: Final = 10.0
 """Seconds for one request, all of librdkafka's retries included."""

@@ -26,10 +26,10 @@ from balanced_source.errors import DiscoveryError, InvalidSpecError, RefusedDisc
 from balanced_source.host.alignment import RecordTime
 from balanced_source.host.ends import Mark, SplitEnd, needs_check
 from balanced_source.reasons import Reason
-from balanced_source_adapters.kafka_client import ClusterClient, Tail, Topic, TopicsRefusedError, unanswered
-from balanced_source_adapters.kafka_config import NoSecrets, client_config
-from balanced_source_adapters.kafka_log_check import find_cuts
-from balanced_source_adapters.kafka_statistics import BrokerStatistics
+from balanced_source_adapters.kafka.client import ClusterClient, Tail, Topic, TopicsRefusedError, unanswered
+from balanced_source_adapters.kafka.client_statistics import BrokerStatistics
+from balanced_source_adapters.kafka.config import NoSecrets, client_config
+from balanced_source_adapters.kafka.log_check import find_cuts
 from balanced_source_adapters.keeper import Keeper
 
 log = structlog.get_logger(__name__)

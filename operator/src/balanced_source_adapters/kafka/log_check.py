@@ -17,7 +17,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 from balanced_source.api import SplitId
 from balanced_source.connectors.kafka import KafkaSplitId
 from balanced_source.host.ends import Mark
-from balanced_source_adapters.kafka_offsets import partition_of
+from balanced_source_adapters.kafka.offsets import partition_of
 
 TIMEOUT: Final = 1.5
 """Seconds until partitions that have not answered count as unknown: the other partitions wait for them."""
