@@ -34,17 +34,20 @@ lint: install ## ruff, mypy --strict, import contracts, hadolint, lengths
 test: lint testbed native ## Everything but the story on real pods; installs and builds what it needs
 	@$(MAKE) --no-print-directory test-unit test-real test-spark43
 
-# JVMs of tests live for a minute: they do not live to see what a second compiler and a parallel collector gain them.
+# JVMs of tests live for a minute: a second compiler and a parallel collector do not pay for themselves.
+# Local Spark drivers also read their classes from an archive (testbed spark-options).
 QUICK_JVM := JDK_JAVA_OPTIONS="$(strip $(JDK_JAVA_OPTIONS) -XX:TieredStopAtLevel=1 -XX:+UseSerialGC)"
 
 test-real: testbed ## What needs real parts: API server, brokers, Spark
 	@echo "integration tests, two folders at a time …"
-	@$(QUICK_JVM) $(RUN) pytest -q -n 2 --dist loadscope --no-loadscope-reorder --durations=15 -m "integration and not e2e" tests/contract tests/integration
+	@$(QUICK_JVM) SPARK_SUBMIT_OPTS="$$(PYTHONPATH=tests $(RUN) testbed spark-options)" \
+	  $(RUN) pytest -q -n 2 --dist loadscope --no-loadscope-reorder --durations=15 -m "integration and not e2e" tests/contract tests/integration
 
 test-spark43: testbed ## The Spark side's tests on PySpark 4.3, but those that take minutes
 	@echo "the Spark side on PySpark 4.3 …"
 	@python="$$(PYTHONPATH=tests $(RUN) testbed venv 4.3.0)"/bin/python && native="$$(.ci/native)/site" && \
-	  $(QUICK_JVM) PYTHONPATH="$(CURDIR)/operator/src:$(CURDIR)/spark_app/src:$$native" "$$python" -m pytest -q -p no:cacheprovider -m "not slow" tests/integration/spark
+	  $(QUICK_JVM) SPARK_SUBMIT_OPTS="$$(PYTHONPATH=tests $(RUN) testbed spark-options 4.3.0)" \
+	  PYTHONPATH="$(CURDIR)/operator/src:$(CURDIR)/spark_app/src:$$native" "$$python" -m pytest -q -p no:cacheprovider -m "not slow" tests/integration/spark
 
 test-unit: install ## Unit tests, and contract suites on fakes (no I/O, under a minute)
 	@$(RUN) pytest -q -n 2 tests/unit tests/contract -m "not integration"

@@ -13,6 +13,7 @@ from rich.console import Console
 
 from testbed import builds, golang
 from testbed.cache import Cache
+from testbed.class_data import spark_driver_options
 from testbed.cluster import ProcessCluster, clean, read_manifest, stop_recorded
 from testbed.errors import TestbedError
 from testbed.jars import SETS, ensure_jars
@@ -102,6 +103,14 @@ def up(
 def venv(spark: Annotated[str, typer.Argument(help="A version of PySpark.")]) -> None:
     """Print the folder of an environment with a version of PySpark, installing it if the cache lacks it."""
     _console.print(ensure_venv(spark, progress=Progress(Console(stderr=True))), markup=False)
+
+
+@app.command("spark-options")
+@_told
+def spark_options(spark: Annotated[str, typer.Argument(help="A version of PySpark.")] = SPARK[0]) -> None:
+    """Print JVM options with which local drivers of a version of PySpark start in half the time."""
+    progress = Progress(Console(stderr=True))
+    _console.print(" ".join(spark_driver_options(ensure_venv(spark, progress=progress), progress=progress)))
 
 
 @app.command()

@@ -46,9 +46,13 @@ def jvm_environment(*options: str) -> dict[str, str]:
     return {_OPTIONS: told} if told else {}
 
 
-def _version(program: str) -> int:
-    told = subprocess.run(  # noqa: S603 - found on PATH or in JAVA_HOME
-        [program, "-version"], capture_output=True, text=True, check=False
+def java_version(program: Path | str) -> str:
+    """Return what `java -version` prints: version and build."""
+    return subprocess.run(  # noqa: S603 - found on PATH or in JAVA_HOME
+        [program, "-version"], capture_output=True, text=True, check=False, env={**os.environ, _OPTIONS: ""}
     ).stderr
-    found = re.search(r'version "(?:1\.)?(\d+)', told)
+
+
+def _version(program: str) -> int:
+    found = re.search(r'version "(?:1\.)?(\d+)', java_version(program))
     return int(found[1]) if found else 0
