@@ -281,6 +281,8 @@ class ControlPlane(Kubectl, Started):
             # with the default limits the first service account takes seconds
             "--kube-api-qps=500",
             "--kube-api-burst=1000",
+            # by default it looks at metrics every 15 s
+            "--horizontal-pod-autoscaler-sync-period=2s",
             "--secure-port=0",
             "--use-service-account-credentials=true",
             f"--service-account-private-key-file={self._pki}/service-accounts.key",

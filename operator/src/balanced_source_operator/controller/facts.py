@@ -15,7 +15,7 @@ class Facts:
 
     Attributes:
         generation: of the resource.
-        selector: label selector of the pods.
+        selector: label selector of the pods that are readers; see `reader_pods.reader_selector`.
         now: seconds since the epoch.
         state: the coordinator's; None while there is none.
         pending_splits: splits without an owner.

@@ -28,6 +28,7 @@ from balanced_source_operator.controller.translate import assigner_warning, chec
 from balanced_source_operator.controller.urgent import is_suspended, with_urgent_fields
 from balanced_source_operator.kube.port import KubernetesError, RefusedError
 from balanced_source_operator.resources.kinds import Kind
+from balanced_source_operator.resources.reader_pods import reader_selector
 from balanced_source_operator.runtime.announcer import Announcer
 from balanced_source_operator.runtime.children import Children
 from balanced_source_operator.runtime.coordination import Coordination
@@ -201,6 +202,12 @@ class SourceRuntime:
             return str(self._stored_status.get("lastValidSpec", ""))[:LIMIT]
         return kept_text(self._desired.spec)
 
+    def _reader_selector(self) -> str:
+        """Return the selector of the scale subresource. A recalled spec has a stand-in for its application."""
+        desired = self._desired
+        application = desired.spec.application if desired is not None and not desired.is_recalled else None
+        return reader_selector(self._identity, application, self._env.settings.spark_conf)
+
     def _take_urgent_fields(self) -> None:
         """Let `parallelism` and `suspend` take effect although the rest of the spec is invalid."""
         if self._desired is not None:
@@ -229,7 +236,7 @@ class SourceRuntime:
         enumerator = coordinator.enumerator if coordinator is not None else None
         return Facts(
             generation=int(body["metadata"].get("generation", 0)),
-            selector=self._identity.selector,
+            selector=self._reader_selector(),
             now=time.time(),
             state=coordinator.state if coordinator is not None else None,
             pending_splits=enumerator.pending_splits() if enumerator is not None else 0,

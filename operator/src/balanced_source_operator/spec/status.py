@@ -73,7 +73,7 @@ class Status(Model):
     """Number of readers in the newest adopted epoch; what autoscalers read as current size."""
 
     selector: str = ""
-    """Label selector of the application's pods, for autoscalers."""
+    """Label selector for autoscalers. It matches the executors if each of them is one reader, and no pod otherwise."""
 
     splits: int = 0
     """Number of known splits."""
