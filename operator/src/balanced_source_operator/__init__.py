@@ -1,1 +1,1 @@
-"""The Kubernetes operator: kopf handlers, the controller that decides, the runtime that does."""
+"""The Kubernetes operator: kopf handlers → controller (decides) → runtime (does); and the command line."""

@@ -8,7 +8,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
-import yaml
 from rich.console import Console
 from rich.table import Table
 
@@ -18,10 +17,12 @@ from balanced_source.connectors.discovery import DiscoveringSource
 from balanced_source.coordinator import Checkpoint, state_codec
 from balanced_source.documents.storage import Names, unpack
 from balanced_source.errors import InvalidSpecError, StateError
+from balanced_source_operator.contract import yaml_text
+from balanced_source_operator.contract.yaml_text import YamlError
 from balanced_source_operator.controller.translate import texts_of, to_source
 from balanced_source_operator.kube.connect import connect
 from balanced_source_operator.kube.port import KubernetesApi, KubernetesError
-from balanced_source_operator.local import read_spec, read_texts
+from balanced_source_operator.local import read_manifest, read_spec, read_texts
 from balanced_source_operator.resources.documents import blob_of
 from balanced_source_operator.resources.kinds import BALANCED_SOURCE, CONFIG_MAP
 from balanced_source_operator.runtime import metadata as config_maps
@@ -52,7 +53,11 @@ def from_cluster(file: Path) -> Plan:
     Raises:
         InvalidSpecError, StateError: spec or state cannot be used, or the cluster does not answer.
     """
-    return asyncio.run(_from_cluster(read_spec(file), yaml.safe_load(file.read_text()).get("metadata") or {}))
+    metadata = read_manifest(file).get("metadata")
+    named = isinstance(metadata, Mapping) and isinstance(metadata.get("name"), str)
+    if not isinstance(metadata, Mapping) or not named:
+        raise InvalidSpecError("must have a name", field=f"{file}: metadata")
+    return asyncio.run(_from_cluster(read_spec(file), metadata))
 
 
 async def _from_cluster(spec: BalancedSourceSpec, metadata: Mapping[str, Any]) -> Plan:
@@ -126,8 +131,8 @@ def _causes(
 def _document(text: str) -> str:
     """The document in a file: itself, or in a manifest of its ConfigMap."""
     try:
-        manifest = yaml.safe_load(text)
-    except yaml.YAMLError as error:
+        manifest = yaml_text.load(text)
+    except YamlError as error:
         raise StateError(f"neither JSON nor YAML: {error}") from error
     is_manifest = isinstance(manifest, Mapping) and manifest.get("kind") == CONFIG_MAP.kind
     return unpack(blob_of(manifest)) if is_manifest else text

@@ -44,7 +44,7 @@ from balanced_source_operator.contract import yaml_text
 from balanced_source_operator.contract.half import TextReference, Texts
 from balanced_source_operator.controller.translate import assigner_warning, check_change, texts_of, to_source
 from balanced_source_operator.controller.urgent import with_urgent_fields
-from balanced_source_operator.spec import BalancedSourceSpec, parse_spec
+from balanced_source_operator.spec import KIND, BalancedSourceSpec, parse_spec
 
 T = TypeVar("T")
 
@@ -207,26 +207,38 @@ def _readable(path: Path, decode: Callable[[str], T]) -> T | None:
         return None
 
 
+def read_manifest(file: Path) -> Mapping[str, Any]:
+    """Return the BalancedSource in a file, which may hold other objects, too.
+
+    Raises:
+        InvalidSpecError: no such file, no YAML, or not exactly one BalancedSource.
+    """
+    try:
+        documents = [document.value for document in yaml_text.load_all(file.read_text(encoding="utf-8"))]
+    except (OSError, ValueError) as error:
+        raise InvalidSpecError(f"cannot be read: {error}", field=str(file)) from error
+    sources = [d for d in documents if isinstance(d, Mapping) and d.get("kind") == KIND]
+    found = sources or [d for d in documents if isinstance(d, Mapping) and "spec" in d]
+    if len(found) != 1:
+        raise InvalidSpecError(f"expected one BalancedSource with a spec, found {len(found)}", field=str(file))
+    return found[0]
+
+
 def read_spec(file: Path) -> BalancedSourceSpec:
-    """The spec in a file.
+    """Return the spec in a file.
 
     Raises:
         InvalidSpecError: no such file, no YAML, or no valid spec.
     """
-    try:
-        manifest: Mapping[str, Any] = yaml_text.load(file.read_text())
-        return parse_spec(manifest["spec"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InvalidSpecError(f"cannot be read: {error}", field=str(file)) from error
+    return parse_spec(read_manifest(file).get("spec"))
 
 
 def read_raw_spec(file: Path) -> Any:
     """Return the spec in a file as it is written; None if there is none, or no YAML."""
     try:
-        manifest = yaml_text.load(file.read_text())
-    except (OSError, ValueError):
+        return read_manifest(file).get("spec")
+    except InvalidSpecError:
         return None
-    return manifest.get("spec") if isinstance(manifest, Mapping) else None
 
 
 def text_paths(file: Path, spec: BalancedSourceSpec) -> dict[TextReference, Path]:

@@ -1,6 +1,6 @@
 """A validation error of pydantic as a sentence for the user."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from pydantic import ValidationError
@@ -36,6 +36,13 @@ def in_words(error: ValidationError, words: Mapping[str, str]) -> tuple[str, str
     place = ".".join(_step(step) for step in first["loc"] if step != "[key]")
     more = f" (and {len(rest)} more)" if rest else ""
     return place, f"{_sentence(first, {**_IN_WORDS, **words})}{more}"
+
+
+def each_in_words(error: ValidationError, words: Mapping[str, str]) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """Yield path and message of each offending field; `words` is that of `in_words`."""
+    for each in error.errors(include_url=False):
+        path = tuple(step for step in each["loc"] if step != "[key]")
+        yield path, _sentence(each, {**_IN_WORDS, **words})
 
 
 def _sentence(error: Any, words: Mapping[str, str]) -> str:

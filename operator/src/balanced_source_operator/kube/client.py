@@ -65,6 +65,56 @@ class KubernetesClient:
             raise _translated(error, kind, _name(manifest)) from error
         return None
 
+    async def dry_run(self, kind: Kind, manifest: Manifest) -> str | None:
+        """Return what the API server says against applying an object, which is not stored; None if it accepts it.
+
+        Raises:
+            KubernetesError: as `get`, or the account may not create or update objects of that kind.
+        """
+        stored = await self.get(kind, _namespace(manifest), _name(manifest))
+        if stored is None:
+            return await self.objection(kind, manifest)
+        revision = {"resourceVersion": stored["metadata"]["resourceVersion"]}
+        body = {**manifest, "metadata": {**manifest["metadata"], **revision}}
+        query = {"dryRun": "All", "fieldValidation": "Strict"}
+        try:
+            await self._call("PUT", object_path(kind, _namespace(body), _name(body)), body=body, query=query)
+        except ApiException as error:
+            if error.status in _INVALID:
+                return _message(error)
+            raise _translated(error, kind, _name(manifest)) from error
+        return None
+
+    async def count_up(self, kind: Kind, namespace: str, name: str, field: str, *, most: int) -> tuple[int, int]:
+        """Increase a number in ``spec`` by one, back to 0 after `most`; returns the number before and after.
+
+        Raises:
+            KubernetesError: as `get`, or there is no such object, or somebody else has changed it meanwhile.
+        """
+        stored = await self.get(kind, namespace, name)
+        if stored is None:
+            raise KubernetesError(f"there is no {kind.kind} {name!r} in namespace {namespace!r}")
+        before = int(stored["spec"].get(field, 0))
+        after = before + 1 if before < most else 0
+        body = {"metadata": {"resourceVersion": stored["metadata"]["resourceVersion"]}, "spec": {field: after}}
+        path = object_path(kind, namespace, name)
+        try:
+            await self._call("PATCH", path, body=body, content_type="application/merge-patch+json")
+        except ApiException as error:
+            raise _translated(error, kind, name) from error
+        return before, after
+
+    async def ask(self, method: str, path: str, *, body: Manifest | None = None) -> Manifest:
+        """Send any other request, for commands that look at what is not an object.
+
+        Raises:
+            KubernetesError: the API server refused, or does not answer.
+        """
+        try:
+            return await self._call(method, path, body=body)
+        except ApiException as error:
+            raise RefusedError(_message(error), status=int(error.status)) from error
+
     async def replace(self, kind: Kind, manifest: Manifest) -> Manifest:
         try:
             return await self._call("PUT", object_path(kind, _namespace(manifest), _name(manifest)), body=manifest)

@@ -6,30 +6,35 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-import yaml
 from kubernetes_asyncio import config
 from kubernetes_asyncio.client import ApiClient, Configuration
-from kubernetes_asyncio.config.config_exception import ConfigException
 
 from balanced_source.errors import InvalidSpecError
 from balanced_source_operator.kube.client import KubernetesClient
 
 
 @asynccontextmanager
-async def connect() -> AsyncIterator[tuple[KubernetesClient, str]]:
-    """The client and the namespace of kubectl's current context.
+async def connect(*, context: str = "") -> AsyncIterator[tuple[KubernetesClient, str]]:
+    """The client and the namespace of a context of kubectl's configuration.
+
+    Args:
+        context: name of the context; the current one if it is empty.
 
     Raises:
         InvalidSpecError: kubectl's configuration cannot be read.
     """
     configuration = Configuration()
     try:
-        await config.load_kube_config(client_configuration=configuration)
-        _, active = config.list_kube_config_contexts()
-    except (ConfigException, OSError, yaml.YAMLError) as error:
-        raise InvalidSpecError(f"cannot be read: {error}", field=_path()) from error
+        await config.load_kube_config(client_configuration=configuration, context=context or None)
+        contexts, active = config.list_kube_config_contexts()
+    except Exception as error:  # a damaged file raises almost any type
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise InvalidSpecError(
+            f"cannot be used: {reason}. Set KUBECONFIG, or log in to a cluster", field=f"kubeconfig {_path()}"
+        ) from error
+    chosen = next((c for c in contexts if c.get("name") == context), active)
     async with ApiClient(configuration) as client:
-        yield KubernetesClient(client), _namespace(active)
+        yield KubernetesClient(client), _namespace(chosen)
 
 
 def _namespace(context: Any) -> str:

@@ -21,7 +21,7 @@ VERSION = "v1alpha1"
 KIND = "BalancedSource"
 PLURAL = "balancedsources"
 
-_WORDS: Final[Mapping[str, str]] = {
+WORDS: Final[Mapping[str, str]] = {
     CONF_KEY: "a Spark setting, whose name begins with spark.",
     IMAGE: "the reference of an image, without blanks",
     MEMORY: "an amount of memory such as 512m or 4g",
@@ -66,7 +66,7 @@ def parse_spec(raw: Any) -> BalancedSourceSpec:
     try:
         return BalancedSourceSpec.model_validate(raw)
     except ValidationError as error:
-        place, message = in_words(error, _WORDS)
+        place, message = in_words(error, WORDS)
         raise InvalidSpecError(message, field=".".join(filter(None, ["spec", place]))) from error
 
 
@@ -75,6 +75,7 @@ __all__ = [
     "KIND",
     "PLURAL",
     "VERSION",
+    "WORDS",
     "Application",
     "Assignment",
     "BalancedSourceSpec",

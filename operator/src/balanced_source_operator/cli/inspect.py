@@ -1,0 +1,155 @@
+"""``status``, ``top``, ``plan`` and ``rebalance``: commands that look at sources of a cluster or of a folder."""
+
+import asyncio
+import json
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+from rich.console import Console, RenderableType
+from rich.live import Live
+
+from balanced_source_operator.cli.errors import in_sentences
+from balanced_source_operator.cli.options import ContextOption, NamespaceOption, Output, OutputOption
+from balanced_source_operator.kube.connect import connect
+from balanced_source_operator.resources.kinds import BALANCED_SOURCE
+from balanced_source_operator.views import gather, render
+from balanced_source_operator.views.model import Move, SourceView, moves_between
+
+Look = Callable[[], list[SourceView]]
+
+_KEEP: Final = 30.0
+"""Seconds that `top` goes on showing what has moved."""
+
+NameArgument = Annotated[str, typer.Argument(help="Name of the BalancedSource; all of the namespace by default.")]
+DirOption = Annotated[Path | None, typer.Option("--dir", help="Folder of local mode, instead of a cluster.")]
+WatchOption = Annotated[bool, typer.Option("-w", "--watch", help="Go on until interrupted.")]
+IntervalOption = Annotated[float, typer.Option(min=0.2, max=3600, help="Seconds between two looks.")]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the commands."""
+    for command in (status, top, plan, rebalance):
+        app.command()(in_sentences(command))
+
+
+def status(
+    name: NameArgument = "",
+    *,
+    namespace: NamespaceOption = "",
+    context: ContextOption = "",
+    folder: DirOption = None,
+    watch: WatchOption = False,
+    interval: IntervalOption = 2.0,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Show sources: readiness, readers, splits, epoch, lag, and what is wrong."""
+    look = _look(name, namespace, context, folder)
+    _show(look, output, lambda views, _: render.overview(views), interval if watch else None)
+
+
+def top(
+    name: NameArgument = "",
+    *,
+    namespace: NamespaceOption = "",
+    context: ContextOption = "",
+    folder: DirOption = None,
+    watch: WatchOption = False,
+    interval: IntervalOption = 2.0,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Show which reader has which splits, what is moving, and (with --watch) how fast each reader reads."""
+    _show(_look(name, namespace, context, folder), output, Details(), interval if watch else None)
+
+
+class Details:
+    """Draws sources in detail, and remembers what has moved lately."""
+
+    def __init__(self) -> None:
+        self._moved: dict[str, tuple[float, Sequence[Move]]] = {}
+
+    def __call__(self, views: Sequence[SourceView], before: dict[str, SourceView]) -> RenderableType:
+        """Return the picture of all views."""
+        return render.together([self._of(view, before.get(view.name)) for view in views])
+
+    def _of(self, view: SourceView, before: SourceView | None) -> RenderableType:
+        now = time.monotonic()
+        if before is not None and before.epoch != view.epoch:
+            self._moved[view.name] = (now, moves_between(before, view))
+        at, moved = self._moved.get(view.name, (now, ()))
+        return render.detail(view, before, moved if now - at < _KEEP else ())
+
+
+def _look(name: str, namespace: str, context: str, folder: Path | None) -> Look:
+    if folder is not None:
+        return lambda: [gather.of_folder(folder, name=name or folder.name)]
+    return lambda: asyncio.run(_of_cluster(name, namespace, context))
+
+
+async def _of_cluster(name: str, namespace: str, context: str) -> list[SourceView]:
+    async with connect(context=context) as (api, default):
+        return await gather.of_cluster(api, namespace or default, name)
+
+
+def _show(
+    look: Look,
+    output: Output,
+    draw: Callable[[Sequence[SourceView], dict[str, SourceView]], RenderableType],
+    interval: float | None,
+) -> None:
+    before: dict[str, SourceView] = {}
+    if output is Output.JSON:
+        while True:
+            views = look()
+            typer.echo(json.dumps([render.as_json(view, before.get(view.name)) for view in views]))
+            before = {view.name: view for view in views}
+            if interval is None:
+                return
+            time.sleep(interval)
+    console = Console()
+    if interval is None:
+        console.print(draw(look(), before))
+        return
+    with Live(console=console, auto_refresh=False, screen=console.is_terminal) as live:
+        while True:
+            views = look()
+            live.update(draw(views, before), refresh=True)
+            before = {view.name: view for view in views}
+            time.sleep(interval)
+
+
+def plan(
+    file: Annotated[Path, typer.Option("-f", "--file", help="The new BalancedSource manifest.")],
+    state: Annotated[
+        Path | None,
+        typer.Option(
+            help="Enumerator state: a ConfigMap as YAML or JSON, or the file of local mode. By default the cluster is "
+            "asked."
+        ),
+    ] = None,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Print what applying a changed BalancedSource would move. Nothing is changed."""
+    from balanced_source_operator import dry_run
+
+    found = dry_run.from_file(file, state) if state is not None else dry_run.from_cluster(file)
+    typer.echo(dry_run.as_json(found) if output is Output.JSON else dry_run.as_table(found), nl=False)
+
+
+def rebalance(
+    name: Annotated[str, typer.Argument(help="Name of the BalancedSource.")],
+    namespace: NamespaceOption = "",
+    context: ContextOption = "",
+) -> None:
+    """Rebalance a source now, whatever its rebalance mode is, by a new value of spec.rebalanceNonce."""
+    before, after = asyncio.run(_rebalanced(name, namespace, context))
+    typer.echo(
+        f"rebalance of {name} requested: spec.rebalanceNonce {before} → {after}. See: balanced-source top {name}"
+    )
+
+
+async def _rebalanced(name: str, namespace: str, context: str) -> tuple[int, int]:
+    async with connect(context=context) as (api, default):
+        return await api.count_up(BALANCED_SOURCE, namespace or default, name, "rebalanceNonce", most=2**31 - 1)

@@ -1,0 +1,20 @@
+"""Options that several commands share."""
+
+import enum
+from typing import Annotated
+
+import typer
+
+
+class Output(enum.StrEnum):
+    """How results are printed."""
+
+    TABLE = "table"
+    JSON = "json"
+
+
+OutputOption = Annotated[Output, typer.Option("-o", "--output", help="Print a table, or JSON for programs.")]
+NamespaceOption = Annotated[
+    str, typer.Option("-n", "--namespace", help="Namespace; that of kubectl's context by default.")
+]
+ContextOption = Annotated[str, typer.Option("--context", help="Context of the kubeconfig; the current one by default.")]

@@ -1,0 +1,31 @@
+"""``operator`` and ``crd``: commands of whoever runs the operator."""
+
+import os
+from typing import Annotated
+
+import typer
+
+from balanced_source_operator.cli.errors import in_sentences
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the commands."""
+    for command in (operator, crd):
+        app.command()(in_sentences(command))
+
+
+def operator(debug: Annotated[bool, typer.Option(help="Log more.")] = False) -> None:
+    """Run the operator. Its settings are BALANCED_SOURCE_… in the environment."""
+    from balanced_source_operator.logs import configure_logging
+    from balanced_source_operator.process import run
+    from balanced_source_operator.settings import settings_from
+
+    configure_logging(is_debug=debug)
+    run(settings_from(os.environ))
+
+
+def crd() -> None:
+    """Print the CustomResourceDefinition."""
+    from balanced_source_operator.spec.crd import custom_resource_definition, to_yaml
+
+    typer.echo(to_yaml(custom_resource_definition()), nl=False)

@@ -1,0 +1,148 @@
+"""A source as commands show it. None always means unknown."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from balanced_source.api import SplitId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConditionView:
+    """A condition of the source."""
+
+    type: str
+    status: str
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Adopted:
+    """What the application's newest report says.
+
+    Attributes:
+        epoch: the epoch it has adopted.
+        parallelism: number of readers in that epoch.
+        owners: split → reader.
+        positions: split → committed position, where it is a number.
+        heartbeat: when the report was written, in seconds since the epoch.
+    """
+
+    epoch: int
+    parallelism: int
+    owners: Mapping[SplitId, int] = field(default_factory=dict)
+    positions: Mapping[SplitId, int] = field(default_factory=dict)
+    heartbeat: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceView:
+    """One source.
+
+    Attributes:
+        namespace: empty in local mode.
+        name: of the BalancedSource.
+        desired: spec.parallelism; None if the spec is invalid.
+        epoch: newest published epoch.
+        parallelism: number of readers in that epoch.
+        owners: split → reader, as published.
+        pending: number of splits without a reader.
+        lag: records not read yet.
+        application: state of the Spark application.
+        conditions: in the order of the status.
+        adopted: what the application has adopted.
+        notes: what could not be read.
+    """
+
+    namespace: str
+    name: str
+    desired: int | None = None
+    epoch: int = 0
+    parallelism: int = 0
+    owners: Mapping[SplitId, int] = field(default_factory=dict)
+    pending: int | None = None
+    lag: int | None = None
+    application: str = ""
+    conditions: tuple[ConditionView, ...] = ()
+    adopted: Adopted | None = None
+    notes: tuple[str, ...] = ()
+
+    def condition(self, kind: str) -> ConditionView | None:
+        """Return a condition by its type."""
+        return next((found for found in self.conditions if found.type == kind), None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Move:
+    """A split that changes its reader; None before: it is new, None after: it is no longer read."""
+
+    split: SplitId
+    before: int | None
+    after: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReaderRow:
+    """One reader.
+
+    Attributes:
+        reader: its number.
+        splits: the splits it owns.
+        rate: records per second that it committed since the view before.
+    """
+
+    reader: int
+    splits: tuple[SplitId, ...]
+    rate: float | None = None
+
+
+def moves_under_way(view: SourceView) -> tuple[Move, ...]:
+    """Return the splits whose published owner the application has not adopted yet."""
+    if view.adopted is None or view.adopted.epoch >= view.epoch:
+        return ()
+    return _moves(view.adopted.owners, view.owners)
+
+
+def moves_between(before: SourceView, after: SourceView) -> tuple[Move, ...]:
+    """Return the splits whose published owner differs between two views."""
+    return _moves(before.owners, after.owners)
+
+
+def _moves(before: Mapping[SplitId, int], after: Mapping[SplitId, int]) -> tuple[Move, ...]:
+    splits = sorted(before.keys() | after.keys(), key=_order)
+    return tuple(
+        Move(split=split, before=before.get(split), after=after.get(split))
+        for split in splits
+        if before.get(split) != after.get(split)
+    )
+
+
+def readers(view: SourceView, before: SourceView | None = None) -> tuple[ReaderRow, ...]:
+    """Return a row per reader; rates need an earlier view."""
+    rates = _rates(view, before)
+    rows = []
+    for reader in range(view.parallelism):
+        splits = sorted((split for split, owner in view.owners.items() if owner == reader), key=_order)
+        measured = [rates[split] for split in splits if split in rates]
+        rate = sum(measured) if len(measured) == len(splits) and rates else None
+        rows.append(ReaderRow(reader=reader, splits=tuple(splits), rate=rate))
+    return tuple(rows)
+
+
+def _rates(view: SourceView, before: SourceView | None) -> dict[SplitId, float]:
+    then, now = before.adopted if before is not None else None, view.adopted
+    if then is None or now is None or now.heartbeat <= then.heartbeat:
+        return {}
+    seconds = now.heartbeat - then.heartbeat
+    known = ((split, now.positions[split], then.positions.get(split)) for split in now.positions)
+    return {split: (new - old) / seconds for split, new, old in known if old is not None and new >= old}
+
+
+def _order(split: SplitId) -> tuple[tuple[bool, str | int], ...]:
+    """Numbers sort as numbers, and before text."""
+    return tuple((isinstance(part, str), part) for part in split)
+
+
+def split_name(split: SplitId) -> str:
+    """Return a split for people, such as ``main/orders/4``."""
+    return "/".join(map(str, split))

@@ -1,0 +1,138 @@
+"""Views as tables and as JSON."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from rich.console import Group, RenderableType
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from balanced_source.api import SplitId
+from balanced_source_operator.views.model import (
+    Move,
+    SourceView,
+    moves_under_way,
+    readers,
+    split_name,
+)
+
+UNKNOWN: Final = "–"
+SHOWN: Final = 12
+"""Splits that one row names; JSON names all."""
+
+
+def overview(views: Sequence[SourceView]) -> RenderableType:
+    """Return a row per source, then what is wrong with each."""
+    table = Table("source", "ready", "readers", "splits", "per reader", "epoch", "lag", "application", box=None)
+    for view in views:
+        table.add_row(*map(escape, _overview_row(view)))
+    problems = [line for view in views for line in _problems(view)]
+    return Group(table, *problems)
+
+
+def _overview_row(view: SourceView) -> tuple[str, ...]:
+    ready = view.condition("Ready")
+    counts = [len(row.splits) for row in readers(view)]
+    shown = UNKNOWN if not counts else str(counts[0]) if len(set(counts)) == 1 else f"{min(counts)}–{max(counts)}"
+    return (
+        view.name,
+        ready.status if ready else UNKNOWN,
+        _readers_text(view),
+        str(len(view.owners)) + (f" (+{view.pending} pending)" if view.pending else ""),
+        shown,
+        _epoch_text(view),
+        number(view.lag),
+        view.application or UNKNOWN,
+    )
+
+
+def _readers_text(view: SourceView) -> str:
+    adopted = view.adopted.parallelism if view.adopted is not None else None
+    now = number(adopted)
+    target = view.desired if view.desired is not None else view.parallelism
+    return now if adopted == target else f"{now} → {target}"
+
+
+def _epoch_text(view: SourceView) -> str:
+    adopted = view.adopted.epoch if view.adopted is not None else None
+    return str(view.epoch) if adopted == view.epoch else f"{number(adopted)} → {view.epoch}"
+
+
+def number(value: float | None) -> str:
+    """Return a number with separators; a dash if it is unknown."""
+    return UNKNOWN if value is None else f"{value:,.0f}"
+
+
+def _problems(view: SourceView) -> list[Text]:
+    lines = []
+    for condition in view.conditions:
+        is_bad = condition.type in ("Degraded", "DataLoss") and condition.status == "True"
+        is_unready = condition.type == "Ready" and condition.status != "True"
+        if is_bad or is_unready:
+            lines.append(
+                Text(f"{view.name}: {condition.type}={condition.status} {condition.reason}: {condition.message}")
+            )
+    return [*lines, *(Text(f"{view.name}: {note}") for note in view.notes)]
+
+
+def detail(view: SourceView, before: SourceView | None = None, recent: Sequence[Move] = ()) -> RenderableType:
+    """Return a source with a row per reader: its splits and, given an earlier view, its rate."""
+    title = (
+        f"{view.name}: epoch {_epoch_text(view)}, readers {_readers_text(view)}, splits {len(view.owners)}, "
+        f"lag {number(view.lag)}"
+    )
+    table = Table("reader", "splits", "records/s", "which", box=None)
+    for row in readers(view, before):
+        table.add_row(str(row.reader), str(len(row.splits)), number(row.rate), escape(_names(row.splits)))
+    moves = moves_under_way(view)
+    lines = [Text(f"moving: {_moves_text(moves)}")] if moves else []
+    if recent:
+        lines.append(Text(f"moved since the last look: {_moves_text(recent)}"))
+    conditions = [Text(f"{c.type}={c.status} {c.reason}: {c.message}") for c in view.conditions]
+    return Group(Text(title, style="bold"), table, *lines, *conditions, *map(Text, view.notes))
+
+
+def _names(splits: Sequence[SplitId]) -> str:
+    more = f" … {len(splits) - SHOWN} more" if len(splits) > SHOWN else ""
+    return " ".join(map(split_name, splits[:SHOWN])) + more
+
+
+def _moves_text(moves: Sequence[Move]) -> str:
+    def side(reader: int | None) -> str:
+        return "none" if reader is None else str(reader)
+
+    shown = (f"{split_name(m.split)} {side(m.before)} → {side(m.after)}" for m in moves[:SHOWN])
+    more = f" … {len(moves) - SHOWN} more" if len(moves) > SHOWN else ""
+    return f"{len(moves)} splits: {', '.join(shown)}{more}"
+
+
+def as_json(view: SourceView, before: SourceView | None = None) -> dict[str, Any]:
+    """Return everything that is known, for programs. Unknown numbers are null."""
+    adopted = view.adopted
+    return {
+        "namespace": view.namespace,
+        "name": view.name,
+        "desiredReaders": view.desired,
+        "epoch": view.epoch,
+        "readers": view.parallelism,
+        "adoptedEpoch": adopted.epoch if adopted else None,
+        "adoptedReaders": adopted.parallelism if adopted else None,
+        "pendingSplits": view.pending,
+        "lag": view.lag,
+        "application": view.application or None,
+        "conditions": [
+            {"type": c.type, "status": c.status, "reason": c.reason, "message": c.message} for c in view.conditions
+        ],
+        "assignment": [
+            {"reader": row.reader, "splits": [list(s) for s in row.splits], "recordsPerSecond": row.rate}
+            for row in readers(view, before)
+        ],
+        "moving": [{"split": list(m.split), "from": m.before, "to": m.after} for m in moves_under_way(view)],
+        "notes": list(view.notes),
+    }
+
+
+def together(parts: Sequence[RenderableType]) -> RenderableType:
+    """Return several pictures below each other."""
+    return Group(*parts) if parts else Text("No BalancedSource found.")

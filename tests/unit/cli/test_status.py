@@ -1,0 +1,124 @@
+"""``status`` and ``top`` show who reads what; unknown is never shown as zero."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from balanced_source.documents import assignment as assignment_document
+from balanced_source.documents import report as report_document
+from balanced_source.documents.assignment import Assignment
+from balanced_source.documents.report import HostReport
+from balanced_source_adapters.folder import assignment_path, report_path
+from balanced_source_operator.cli import app
+from balanced_source_operator.resources.documents import config_map
+from balanced_source_operator.resources.kinds import BALANCED_SOURCE, CONFIG_MAP
+from balanced_source_operator.views import gather
+from balanced_source_operator.views.model import Adopted, Move, SourceView, moves_between, moves_under_way, readers
+from support.builders import UID, identity, source_body
+from support.fake_kubernetes import FakeKubernetes
+
+A, B, C = ("main", "orders", 0), ("main", "orders", 1), ("main", "orders", 2)
+ASSIGNMENT = Assignment(epoch=4, parallelism=2, owners={A: 0, B: 1, C: 0})
+REPORT = HostReport(
+    incarnation=1,
+    sequence=3,
+    epoch=3,
+    parallelism=1,
+    owners={A: 0, B: 0},
+    positions={A: 7, B: 9},
+    lag=1234,
+    heartbeat=10.0,
+)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    assignment_path(tmp_path).write_text(assignment_document.encode(ASSIGNMENT, source="local"))
+    report_path(tmp_path, "0").write_text(report_document.encode(REPORT, source="local"))
+    return tmp_path
+
+
+def run(*arguments: str) -> str:
+    result = CliRunner().invoke(app, list(arguments), env={"COLUMNS": "120"})
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def test_top_shows_readers_splits_and_moves(folder: Path) -> None:
+    text = run("top", "orders", "--dir", str(folder))
+
+    assert "orders: epoch 3 → 4, readers 1 → 2, splits 3, lag 1,234" in text
+    assert [line.split() for line in text.splitlines() if "main/orders" in line][:2] == [
+        ["0", "2", "–", "main/orders/0", "main/orders/2"],
+        ["1", "1", "–", "main/orders/1"],
+    ]
+    assert "moving: 2 splits: main/orders/1 0 → 1, main/orders/2 none → 0" in text
+
+
+def test_status_has_a_row_per_source(folder: Path) -> None:
+    assert ["orders", "–", "1", "→", "2", "3", "1–2", "3", "→", "4", "1,234", "–"] in [
+        line.split() for line in run("status", "orders", "--dir", str(folder)).splitlines()
+    ]
+
+
+def test_json_has_it_all(folder: Path) -> None:
+    (found,) = json.loads(run("status", "orders", "--dir", str(folder), "-o", "json"))
+
+    assert found["assignment"] == [
+        {"reader": 0, "splits": [["main", "orders", 0], ["main", "orders", 2]], "recordsPerSecond": None},
+        {"reader": 1, "splits": [["main", "orders", 1]], "recordsPerSecond": None},
+    ]
+    assert (found["adoptedEpoch"], found["lag"], found["pendingSplits"]) == (3, 1234, None)
+
+
+def test_an_empty_folder_knows_nothing(tmp_path: Path) -> None:
+    text = run("top", "orders", "--dir", str(tmp_path))
+
+    assert "readers –" in text
+    assert "lag –" in text
+
+
+def test_a_damaged_document_is_named(folder: Path) -> None:
+    report_path(folder, "0").write_text("{")
+
+    assert "report cannot be read: " in run("top", "orders", "--dir", str(folder))
+
+
+def view(epoch: int, owners: dict[tuple[str, str, int], int], adopted: Adopted | None = None) -> SourceView:
+    return SourceView(namespace="", name="s", epoch=epoch, parallelism=2, owners=owners, adopted=adopted)
+
+
+def test_rates_follow_from_two_reports() -> None:
+    then = view(1, {A: 0, B: 1}, Adopted(epoch=1, parallelism=2, positions={A: 0, B: 5}, heartbeat=10))
+    now = view(1, {A: 0, B: 1}, Adopted(epoch=1, parallelism=2, positions={A: 40, B: 5}, heartbeat=12))
+
+    assert [row.rate for row in readers(now, then)] == [20.0, 0.0]
+    assert [row.rate for row in readers(now, now)] == [None, None]
+    assert [row.rate for row in readers(now)] == [None, None]
+
+
+def test_moves_are_differences_of_owners() -> None:
+    after = view(2, {A: 1, C: 0})
+
+    assert moves_between(view(1, {A: 0, B: 1}), after) == (
+        Move(split=A, before=0, after=1),
+        Move(split=B, before=1, after=None),
+        Move(split=C, before=None, after=0),
+    )
+    assert moves_under_way(after) == ()
+
+
+async def test_a_cluster_is_read_by_its_documents() -> None:
+    server = FakeKubernetes()
+    body = {**source_body(), "status": {"lag": None, "pendingSplits": 1, "application": {"state": "Running"}}}
+    server.add(BALANCED_SOURCE, body)
+    server.put(BALANCED_SOURCE, body, is_status=True)
+    encoded = assignment_document.encode(ASSIGNMENT, source=UID)
+    server.add(CONFIG_MAP, config_map(identity(), "orders-assignment", encoded))
+
+    (found,) = await gather.of_cluster(server.client(), "default")
+
+    assert (found.name, found.desired, found.epoch, found.owners) == ("orders", 2, 4, ASSIGNMENT.owners)
+    assert (found.lag, found.adopted) == (None, None)
