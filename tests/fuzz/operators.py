@@ -8,7 +8,7 @@ from unittest import mock
 from hypothesis import strategies as st
 
 from balanced_source_operator.kube.port import KubernetesError
-from balanced_source_operator.resources.kinds import BALANCED_SOURCE, CONFIG_MAP
+from balanced_source_operator.resources.kinds import BALANCED_SOURCE
 from balanced_source_operator.runtime import (
     alignment,
     children,
@@ -67,7 +67,7 @@ async def _play(story: Story, spec: Any, edits: Any) -> None:
     for name, (_, text) in edits:
         await asyncio.sleep(20)
         try:
-            story.server.edit(CONFIG_MAP, NAMESPACE, name, {"data": {"document.json": text}})
+            story.tamper(name, text)
         except (KubernetesError, KeyError):
             continue  # it is not there
     await asyncio.sleep(SECONDS)

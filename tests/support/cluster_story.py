@@ -182,6 +182,7 @@ class Story:
         self.server = FakeKubernetes(clock=clock)
         self._source = None
         self.documents = Documents(self.server)
+        self._tampered: set[str] = set()
         self.driver: Driver = Driver(self.documents, self.broker)  # type: ignore[arg-type] # the same by duck typing
 
     # --- the cast -----------------------------------------------------------------------------------------------
@@ -264,8 +265,11 @@ class Story:
             self._observe_assignment(manifest)
 
     def _observe_assignment(self, manifest: Mapping[str, Any]) -> None:
+        text = self.documents.whole(manifest)
+        if text in self._tampered:
+            return
         try:
-            found = assignment_document.decode(self.documents.whole(manifest), source=UID)
+            found = assignment_document.decode(text, source=UID)
         except StateError:
             return  # somebody's edit
         self.seen.append((found.lineage, found.epoch))
@@ -281,6 +285,11 @@ class Story:
                 self.broken.append(f"epoch {found.epoch} was published before it was stored")
 
     # --- what others do -----------------------------------------------------------------------------------------
+
+    def tamper(self, name: str, text: str) -> None:
+        """Let somebody else write a document. The rules for what the operator publishes ignore this text."""
+        self._tampered.add(text)
+        self.server.edit(CONFIG_MAP, NAMESPACE, name, {"data": {"document.json": text}})
 
     def patch(self, **spec: Any) -> None:
         """The user changes the source."""

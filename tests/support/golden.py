@@ -221,7 +221,7 @@ FORMATS = {
         version=pipeline.VERSION,
         example=PIPELINE,
         encode=pipeline.encode,
-        decode=lambda text: pipeline.from_json(json.loads(text)),
+        decode=pipeline.decode,
     ),
     "driver-environment": Format(
         version=environment.VERSION,

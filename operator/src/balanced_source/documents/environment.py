@@ -3,7 +3,6 @@
 Version 1 has no variable with a number, because release 0.1.0 set none; see `pipeline` for when a new one is needed.
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -84,7 +83,7 @@ def from_variables(variables: Mapping[str, str]) -> DriverEnvironment:
         namespace=variables[_NAMESPACE],
         uid=variables[_UID],
         secrets_dir=variables.get(_SECRETS_DIR) or None,
-        pipeline=None if text is None else pipeline.from_json(_parsed(text)),
+        pipeline=None if text is None else pipeline.decode(text),
         conf_secrets=tuple(name for name in variables.get(_CONF_SECRETS, "").split(",") if name),
     )
 
@@ -94,10 +93,3 @@ def _number(text: str) -> int:
         return int(text)
     except ValueError as error:
         raise CorruptDocumentError(f"{_VERSION} is {text!r}, not a number") from error
-
-
-def _parsed(text: str) -> object:
-    try:
-        return json.loads(text)
-    except ValueError as error:
-        raise CorruptDocumentError(f"{_PIPELINE} is not JSON") from error

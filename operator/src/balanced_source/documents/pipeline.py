@@ -139,6 +139,20 @@ def encode(pipeline: Pipeline) -> str:
     return json.dumps(to_json(pipeline), sort_keys=True)
 
 
+def decode(text: str) -> Pipeline:
+    """Return the pipeline that any version wrote as text.
+
+    Raises:
+        IncompatibleVersionError: a newer operator wrote it.
+        CorruptDocumentError: the text is not JSON, or not a pipeline.
+    """
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise CorruptDocumentError(f"the pipeline is not JSON: {error}") from error
+    return from_json(data)
+
+
 def _from_json(data: Mapping[str, Any]) -> Pipeline:
     sink = data["sink"]
     return Pipeline(
