@@ -66,6 +66,7 @@ class _Channel:
     """
 
     has_operator = True
+    is_durable = True
 
     def __init__(self) -> None:
         self.newest, self.next = 0, 1

@@ -12,6 +12,7 @@ _PEOPLE: Final = "For people or for other processes: logs, numbers and problems;
 _REFUSAL: Final = "Refuses a call that breaks the contract; nothing that is explored makes one."
 _OLDER: Final = "Reads documents of older versions, which tests with golden documents do."
 _ENDS_ITSELF: Final = "Queries with `trigger(availableNow=True)` are tested with Spark, not explored."
+_EMBEDDED: Final = "Queries without an operator: what they assign is not stored, and unit tests replay them."
 _RUNTIME: Final = "The loop of the reporter thread; the exploration decides when a report is written."
 
 _SILENT: Final = "Partitions whose leader does not answer: random lives of leaders test them, no broker is silent here."
@@ -79,7 +80,7 @@ REASONS: Final[Mapping[str, str]] = {
     f"{_RUNTIME_OF}._compare_checkpoint": _PEOPLE,
     f"{_RUNTIME_OF}.first_assignment": _ENDS_ITSELF,
     f"{_RUNTIME_OF}.wait_until_assigned": _ENDS_ITSELF,
-    "balanced_source_spark.host_runtime:_unassigned": _ENDS_ITSELF,
+    f"{_RUNTIME_OF}.wait_until_begun": _EMBEDDED,
     "balanced_source_spark.host_runtime:_unexpected": _EVENTS,
     f"{_PLANNER}._admin": _MADE,
     f"{_PLANNER}._admission": _MADE,

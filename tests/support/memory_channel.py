@@ -17,6 +17,7 @@ class MemoryChannel:
     reports: list[HostReport] = field(default_factory=list)
     listener: AssignmentListener | None = None
     has_operator: bool = True
+    is_durable: bool = True
 
     def start(self, listener: AssignmentListener) -> None:
         self.listener = listener

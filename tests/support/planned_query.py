@@ -134,8 +134,8 @@ class PlannedQuery:
         """
         start = self.offsets[-1] if self.offsets else self.planner.initialOffset()
         end = self.planner.latestOffset(start, limit)
-        if end == start:
-            return False
+        if end == start and self.offsets:
+            return False  # the first micro-batch runs in any case
         self.offsets.append(end)
         if die != LOGGED:
             self._run(die=die)

@@ -117,6 +117,7 @@ class CoordinatorLoop:
         self._problem: Exception | None = None
         self._problems: Mapping[ProblemKey, Problem] = {}
         self._has_assigned = False
+        self._has_nothing = False
 
     @property
     def problem(self) -> Exception | None:
@@ -130,6 +131,11 @@ class CoordinatorLoop:
         A refused discovery is fatal while nothing has been assigned yet; later, what is assigned is read on.
         """
         return self._problems
+
+    @property
+    def has_nothing(self) -> bool:
+        """Whether every scope has answered, and there is no split to assign."""
+        return self._has_nothing
 
     @property
     def is_over(self) -> bool:
@@ -174,6 +180,7 @@ class CoordinatorLoop:
                 step()
                 is_due = False
                 self._problems = self._found_problems()
+                self._has_nothing = self._found_nothing()
             except StateConflictError as error:
                 log.error("another process serves this source: the coordinator stops", error=str(error))
                 self._problem = error
@@ -192,6 +199,11 @@ class CoordinatorLoop:
             for scope, error in enumerator.problems().items()
         }
         return found if self._problem is None else {**found, _COORDINATOR: _internal_error(self._problem)}
+
+    def _found_nothing(self) -> bool:
+        enumerator = self.coordinator.enumerator
+        has_splits = enumerator.pending_splits() or enumerator.context.current_assignments()
+        return not has_splits and not enumerator.undiscovered()
 
     def _start(self) -> None:
         self._do(self.coordinator.start(now=time.time()))

@@ -8,7 +8,7 @@ here may raise into Spark for a fault that passes: any exception there ends the 
 import socket
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
 
@@ -36,6 +36,7 @@ from balanced_source_spark.checkpoints import checkpoint_problem, splits_behind
 from balanced_source_spark.claims import HEARTBEAT_INTERVAL, LOOK_EVERY, ClaimWatch
 from balanced_source_spark.executors import AdoptionGate
 from balanced_source_spark.instance import Instance
+from balanced_source_spark.why_nothing import fenced, unassigned, undiscovered
 
 log = structlog.get_logger(__name__)
 
@@ -69,17 +70,6 @@ EventListener = Callable[[int, SourceEvent], None]
 
 def _unexpected(subtask_id: int, event: SourceEvent) -> None:
     log.warning("nobody expects this event of the enumerator", reader=subtask_id, name=event.name)
-
-
-def _undiscovered(scopes: Collection[str], timeout: float) -> ChannelError:
-    return ChannelError(
-        f"{', '.join(sorted(scopes))} did not answer within {timeout:.0f} s. A query that ends by itself has to know "
-        "all that there is to read: check the network and the brokers, and start the query again"
-    )
-
-
-def _unassigned(timeout: float) -> ChannelError:
-    return ChannelError(f"no assignment was seen within {timeout:.0f} s: is the operator running?")
 
 
 class HostRuntime:
@@ -215,7 +205,7 @@ class HostRuntime:
         """
         assignment = self.newest_assignment(timeout=timeout)
         if assignment is None:
-            raise _unassigned(timeout)
+            raise unassigned(timeout)
         return self._settings
 
     def first_assignment(self, *, timeout: float) -> Assignment:
@@ -233,7 +223,9 @@ class HostRuntime:
             if (refusal := self._channel.refusal()) is not None:
                 raise ChannelError(refusal)
             if time.monotonic() > deadline:
-                raise _unassigned(timeout) if assignment is None else _undiscovered(assignment.undiscovered, timeout)
+                if assignment is not None:
+                    raise undiscovered(assignment.undiscovered, timeout)
+                raise unassigned(timeout, self._channel.problems().values())
             with self._lock:
                 if self._newest is assignment:
                     self._lock.wait(_RETRY_FIRST)
@@ -254,6 +246,21 @@ class HostRuntime:
     @property
     def _is_assigned(self) -> bool:
         return self._host is not None and self._host.assignment is not None
+
+    def wait_until_begun(self, *, timeout: float) -> None:
+        """Wait for the splits of a query without a past, if what they are is stored in Spark's checkpoint alone.
+
+        A first micro-batch without them would be all that a restart knows: the next query would begin anew, at topics
+        that were recreated since, and at the ends of logs that have grown since.
+
+        Raises:
+            FatalProblemError: see `check_problems`.
+        """
+        deadline = time.monotonic() + timeout
+        while not self._channel.is_durable and time.monotonic() < deadline:
+            self.check_problems()
+            if self.wait_until_assigned(timeout=_RETRY_FIRST) or self._channel.refusal() is not None:
+                return
 
     def is_finished(self, offset: StreamOffset) -> bool:
         """Whether everything that there will ever be is delivered, and the report that says so is written."""
@@ -321,15 +328,8 @@ class HostRuntime:
                 before, self._host = self._host, self._host.on_assignment(assignment)
                 self._wake(urgent=self._host.lineage != before.lineage)
                 if self._host.phase is Phase.FENCED:
-                    self._fail(FencedError(self._fenced_by(assignment)))
+                    self._fail(fenced(assignment, self._name))
             self._lock.notify_all()
-
-    def _fenced_by(self, assignment: Assignment) -> str:
-        return (
-            f"another query has taken over: the assignment is for incarnation {assignment.incarnations[self._name]} of "
-            f"host {self._name}, and no longer for this query. One query at a time can read a source: stop the other "
-            "one before you start this one again"
-        )
 
     def _fail(self, error: BalancedSourceError) -> None:
         """End the query at its next planning call. Called with the lock held or not."""

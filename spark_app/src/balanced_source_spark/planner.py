@@ -158,6 +158,8 @@ class StreamPlanner:
         self._commit_to_group(begin)
         if self._targets is not None and not self._runtime.wait_until_assigned(timeout=self._options.start_timeout):
             raise ChannelError(f"nothing was assigned to this driver within {self._options.start_timeout:.0f} s")
+        if self._targets is None and not begin.epoch:
+            self._runtime.wait_until_begun(timeout=self._options.start_timeout)
         base = self._runtime.base()
         if base is None:
             return start

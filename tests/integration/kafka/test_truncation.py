@@ -79,7 +79,6 @@ def test_a_log_that_was_cut_ends_the_query(spark: SparkSession, disk: OldDisk, t
     ends_at_the_cut(spark, disk, tmp_path, new)
 
 
-@pytest.mark.xfail(reason="with failOnDataLoss=false, a query does not yet go on from the cut by itself in all cases")
 @NEW
 def test_a_log_that_was_cut_is_read_from_there_with_consent(
     spark: SparkSession, disk: OldDisk, tmp_path: Path, new: int

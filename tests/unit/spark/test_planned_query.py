@@ -59,6 +59,33 @@ def test_every_record_is_delivered_once_through_deaths_at_any_step(
     assert query.records == all_of(query.broker)
 
 
+def test_a_query_begins_where_it_was_started_also_when_its_first_micro_batch_is_replayed() -> None:
+    """Without an operator, Spark's checkpoint is all that knows where the ends of the logs were."""
+    broker = Broker()
+    broker.create("c", "t", range(2), end=7)
+    query = PlannedQuery(source=kafka_source("c", starting_offsets=LATEST), broker=broker)
+
+    query.trigger(die=LOGGED)
+    broker.ends = dict.fromkeys(broker.ends, 12)
+    query.trigger_until(lambda: query.records == all_of(broker, dict.fromkeys(broker.ends, 7)), "what is new")
+    query.close()
+
+    assert stream_offset.from_json(query.offsets[0]).positions == dict.fromkeys(broker.ends, 7)
+
+
+def test_a_query_on_nothing_is_idle_at_once_and_reads_what_appears() -> None:
+    """A pattern that matches no topic yet: there is nothing to wait for."""
+    query = PlannedQuery(
+        source=kafka_source("c", discovery_interval=0.01), broker=Broker(), options=Options(start_timeout=3600.0)
+    )
+    query.trigger()
+    assert query.last.positions == {}
+
+    query.broker.create("c", "t", range(2), end=7)
+    query.trigger_until(lambda: query.records == all_of(query.broker), "the topic")
+    query.close()
+
+
 @pytest.mark.parametrize("limit", [None, 3])
 def test_a_bounded_query_says_once_in_each_life_that_it_is_finished(limit: int | None) -> None:
     """The program ends the query that says so; a query that starts again has to be ended again."""
@@ -277,12 +304,13 @@ def test_the_first_micro_batch_without_an_operator_holds_the_splits(monkeypatch:
     answer = broker.execute
     monkeypatch.setattr(broker, "execute", lambda call: answer(call) if may_answer.wait(20) else None)
     query = PlannedQuery(source=kafka_source("c"), broker=broker)
-    wait_until(lambda: (query.trigger(), query.channel.coordinator.state.epoch)[1], 20, "the registration")
-    for _ in range(3):
-        assert not query.trigger()
-    may_answer.set()
 
-    query.trigger_until(lambda: bool(query.offsets), "the first micro-batch")
+    def answer_after_registration() -> None:
+        wait_until(lambda: query.channel.coordinator.state.epoch, 20, "the registration")
+        may_answer.set()
+
+    threading.Thread(target=answer_after_registration, daemon=True).start()
+    query.trigger()  # Spark logs the first offset also when it is the initial one
     query.close()
 
     assert stream_offset.from_json(query.offsets[0]).positions.keys() == {("c", "t", 0), ("c", "t", 1)}

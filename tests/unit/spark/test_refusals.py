@@ -57,8 +57,28 @@ def test_what_is_refused_is_said_at_once(discovers: bool) -> None:
 def test_what_may_pass_is_waited_for() -> None:
     made = runtime(lambda _: TransientDiscoveryError("not now", scope="c"))
     try:
-        with pytest.raises(ChannelError, match="no assignment was seen within 1 s"):
+        with pytest.raises(ChannelError, match="no assignment was seen within 1 s: not now"):
             made.first_assignment(timeout=1)
+    finally:
+        made.close()
+
+
+@pytest.mark.parametrize(
+    ("problem", "reason"),
+    [
+        (RefusedDiscoveryError("no topic on cluster c matches 'x'", scope="c"), "no topic on cluster c matches 'x'"),
+        (None, "has no partitions"),
+    ],
+    ids=["no topic", "no partitions"],
+)
+def test_a_query_that_ends_by_itself_says_at_once_that_there_is_nothing(
+    problem: DiscoveryError | None, reason: str
+) -> None:
+    """Everything is discovered: waiting does not help, and no operator is missing."""
+    made = runtime(lambda _: Discovered(split_ids=frozenset(), problem=problem))
+    try:
+        with pytest.raises(ChannelError, match=f"there is nothing to read: .*{reason}"):
+            made.first_assignment(timeout=60)
     finally:
         made.close()
 

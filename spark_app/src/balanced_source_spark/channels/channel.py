@@ -17,9 +17,11 @@ class AssignmentChannel(Protocol):
 
     Attributes:
         has_operator: whether an operator turns reported problems into conditions. If not, fatal ones end the query.
+        is_durable: whether the assigning side stores what it decides. If not, Spark's checkpoint is all that is stored.
     """
 
     has_operator: bool
+    is_durable: bool
 
     def start(self, listener: AssignmentListener) -> None:
         """Begin to follow the assignment. Faults that pass are retried for ever, in the background."""

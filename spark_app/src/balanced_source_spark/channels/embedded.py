@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from balanced_source.api import CallExecutor, Problem, ProblemKey, Source
 from balanced_source.coordinator import ParallelismChanged, ReportReceived, SourceCoordinator
@@ -13,11 +13,14 @@ from balanced_source_adapters.coordinator_loop import CoordinatorLoop
 from balanced_source_spark.channels.channel import AssignmentListener
 from balanced_source_spark.instance import Instance
 
+NO_SPLITS: Final = "all clusters have answered, and what the options select has no partitions. Check the subscription"
+
 
 class EmbeddedChannel:
     """See `AssignmentChannel`; both sides of it are here."""
 
     has_operator = False
+    is_durable = False
 
     def __init__(self, source: Source[Any, Any], execute: CallExecutor, *, parallelism: int) -> None:
         self._coordinator: SourceCoordinator[Any, Any] = SourceCoordinator(source, parallelism=parallelism)
@@ -64,9 +67,12 @@ class EmbeddedChannel:
             self._loop.put(ParallelismChanged(parallelism))
 
     def refusal(self) -> str | None:
-        """What the first discovery, or the look-up of start offsets, was refused for; or why nothing can be decided."""
+        """Return what the first discovery or look-up of start offsets was refused for, or why there is nothing."""
         if self._loop is not None and (problem := self._loop.problem) is not None:
             return f"the coordinator failed: {problem!r}. Please report this as a bug"
+        if self._loop is not None and self._loop.has_nothing:
+            why = "; ".join(problem.message for problem in self._loop.problems.values())
+            return f"there is nothing to read: {why or NO_SPLITS}"
         blocked = self.coordinator.enumerator.blocked().values()
         return "; ".join(str(problem) for problem in blocked if isinstance(problem, RefusedDiscoveryError)) or None
 

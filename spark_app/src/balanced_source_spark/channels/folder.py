@@ -29,6 +29,7 @@ class FolderChannel:
     """See `AssignmentChannel`."""
 
     has_operator = False
+    is_durable = True
 
     def __init__(self, folder: Path, *, source: str) -> None:
         """A channel for documents of the source with uid `source` in `folder`."""

@@ -62,6 +62,7 @@ class KubernetesChannel:
     """See `AssignmentChannel`."""
 
     has_operator = True
+    is_durable = True
 
     def __init__(self, client: Client, *, namespace: str, source: str, uid: str) -> None:
         """Makes a channel for the BalancedSource `source` with that uid.
