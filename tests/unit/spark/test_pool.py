@@ -26,6 +26,11 @@ class Consumer:
     is_closed: bool = False
     is_broken: bool = False
     handed_on: int = 0
+    refuses: bool = False
+
+    def begin(self) -> None:
+        if self.refuses:
+            raise OSError("Local: Erroneous state")
 
     def close(self) -> None:
         self.is_closed = True
@@ -38,15 +43,16 @@ class Worker:
 
     def __init__(self) -> None:
         self.made: list[Consumer] = []
+        self.fresh_refuse = False
         self.pool = Pool[Consumer](hand_on=self._hand_on, max_idle=3600.0)
 
     def read(self, reader: int, key: str = "cluster") -> Consumer:
-        with self.pool.borrowed(key, self._make, owner=reader) as consumer:
+        with self.pool.borrowed(key, self._make, owner=reader, begin=Consumer.begin) as consumer:
             consumer.users.append(reader)
         return consumer
 
     def _make(self) -> Consumer:
-        self.made.append(Consumer())
+        self.made.append(Consumer(refuses=self.fresh_refuse))
         return self.made[-1]
 
     @staticmethod
@@ -64,6 +70,30 @@ def test_many_readers_of_a_worker_share_few_consumers_and_none_is_made_again(rea
 
     assert len(worker.made) == min(readers, MAX_KEPT)
     assert not any(consumer.is_closed for consumer in worker.made)
+
+
+@pytest.mark.parametrize("is_broken", [False, True])
+def test_a_kept_consumer_that_cannot_go_on_is_replaced_at_once(is_broken: bool) -> None:
+    """If a log is cut while nobody reads it, librdkafka gives up the partition, and refuses to seek there."""
+    worker = Worker()
+    worker.read(0).refuses = True
+    worker.made[0].is_broken = is_broken
+
+    assert worker.read(0) is worker.made[1]
+
+    assert worker.made[0].is_closed
+    assert worker.read(0) is worker.made[1]
+
+
+def test_a_new_consumer_that_cannot_begin_fails_its_reader_and_is_closed() -> None:
+    worker = Worker()
+    worker.fresh_refuse = True
+
+    with pytest.raises(OSError, match="Erroneous state"):
+        worker.read(0)
+
+    assert [consumer.is_closed for consumer in worker.made] == [True]
+    assert worker.pool.idle() == []
 
 
 def test_a_reader_gets_its_own_consumer_and_what_was_fetched_with_it() -> None:

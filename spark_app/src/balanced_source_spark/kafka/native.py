@@ -52,8 +52,9 @@ def read_ranges(ranges: Sequence[SplitRange], settings: RangeReaderSettings) -> 
     wanted = [(*KafkaSplitId.of(r.split_id)[1:], int(r.start or 0), int(r.end or 0)) for r in ranges]
     try:
         key = (*_key(settings), _renewals_of(settings.cluster, ranges))
-        with _pool.borrowed(key, lambda: _open(module, settings), owner=settings.reader) as reader:
-            reader.begin(wanted)
+        with _pool.borrowed(
+            key, lambda: _open(module, settings), owner=settings.reader, begin=lambda reader: reader.begin(wanted)
+        ) as reader:
             while (batch := reader.next_batch()) is not None:
                 yield pa.record_batch(batch)
             reader.forget_idle(FORGET_AFTER)

@@ -66,21 +66,33 @@ class Pool(Generic[C]):
         self._sweeper: threading.Thread | None = None
 
     @contextmanager
-    def borrowed(self, key: Hashable, make: Callable[[], C], *, owner: Hashable = None) -> Iterator[C]:
+    def borrowed(
+        self,
+        key: Hashable,
+        make: Callable[[], C],
+        *,
+        owner: Hashable = None,
+        begin: Callable[[C], Any] = _nothing,
+    ) -> Iterator[C]:
         """Lend a consumer; it is kept afterwards, unless its use failed.
 
         Args:
+            begin: sends a consumer to where its use begins. If a kept one cannot go there, a new one is lent: while
+                nobody looked, librdkafka may have given up a partition, for a log that was cut for example, and refuses
+                to move there.
             key: consumers of one key are interchangeable.
             make: makes a consumer.
             owner: gets the consumer that it used last, if that is kept; else a new one while there is room, else the
                 one of the same key that was used longest ago.
         """
-        lent, is_other = self._take(key, owner)
+        kept, is_other = self._take(key, owner)
+        lent = kept if kept is not None and self._can_begin(kept, begin, is_other=is_other) else None
+        is_new = lent is None
         if lent is None:
             lent = make()
         try:
-            if is_other:
-                self._hand_on(lent)
+            if is_new:
+                begin(lent)
             yield lent
         except BaseException:
             lent.close()
@@ -112,6 +124,18 @@ class Pool(Generic[C]):
                 return None, False
             self._kept.remove(taken)
             return taken.consumer, own is None
+
+    def _can_begin(self, kept: C, begin: Callable[[C], Any], *, is_other: bool) -> bool:
+        """Prepare a kept consumer for its next use; returns False if it cannot be used, and closes it then."""
+        try:
+            if is_other:
+                self._hand_on(kept)
+            begin(kept)
+        except Exception:  # noqa: BLE001 - if it is not the consumer's fault, a new one says so too
+            with suppress(Exception):
+                kept.close()
+            return False
+        return True
 
     def _put(self, lent: _Kept[C]) -> None:
         with self._lock:
