@@ -265,13 +265,13 @@ class Story:
             self._observe_assignment(manifest)
 
     def _observe_assignment(self, manifest: Mapping[str, Any]) -> None:
-        text = self.documents.whole(manifest)
-        if text in self._tampered:
-            return
         try:
+            text = self.documents.whole(manifest)
             found = assignment_document.decode(text, source=UID)
         except StateError:
             return  # somebody's edit
+        if text in self._tampered:
+            return
         self.seen.append((found.lineage, found.epoch))
         if self.seen != sorted(self.seen):
             self.broken.append(f"an older epoch was published: {self.seen[-2:]}")
