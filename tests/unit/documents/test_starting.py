@@ -104,7 +104,7 @@ def test_what_is_no_pipeline_is_said_in_a_sentence(broken: Any) -> None:
     ("changes", "says"),
     [
         ({"BALANCED_SOURCE_NAME": ""}, "BALANCED_SOURCE_NAME is missing"),
-        ({"BALANCED_SOURCE_PIPELINE": "{"}, "BALANCED_SOURCE_PIPELINE is not JSON"),
+        ({"BALANCED_SOURCE_PIPELINE": "{"}, "BALANCED_SOURCE_PIPELINE: the pipeline is not JSON"),
         ({"BALANCED_SOURCE_PIPELINE": "{}"}, "pipeline is malformed"),
         ({"BALANCED_SOURCE_ENVIRONMENT_VERSION": "x"}, "'x', not a number"),
     ],

@@ -83,9 +83,16 @@ def from_variables(variables: Mapping[str, str]) -> DriverEnvironment:
         namespace=variables[_NAMESPACE],
         uid=variables[_UID],
         secrets_dir=variables.get(_SECRETS_DIR) or None,
-        pipeline=None if text is None else pipeline.decode(text),
+        pipeline=None if text is None else _pipeline(text),
         conf_secrets=tuple(name for name in variables.get(_CONF_SECRETS, "").split(",") if name),
     )
+
+
+def _pipeline(text: str) -> Pipeline:
+    try:
+        return pipeline.decode(text)
+    except CorruptDocumentError as error:
+        raise CorruptDocumentError(f"{_PIPELINE}: {error}") from error
 
 
 def _number(text: str) -> int:
