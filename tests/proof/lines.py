@@ -21,6 +21,7 @@ WATCHED: Final = (
     "balanced_source.host",
     "balanced_source.connectors.discovery",
     "balanced_source_spark.planner",
+    "balanced_source_spark.kafka.hooks",
     "balanced_source_spark.host_runtime",
 )
 """Packages and modules whose lines are counted."""

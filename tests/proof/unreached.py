@@ -23,6 +23,7 @@ _COORDINATOR: Final = "balanced_source.coordinator"
 _ENUMERATOR: Final = "balanced_source.connectors.discovery.enumerator:DiscoveringSplitEnumerator"
 _RUNTIME_OF: Final = "balanced_source_spark.host_runtime:HostRuntime"
 _PLANNER: Final = "balanced_source_spark.planner:StreamPlanner"
+_HOOKS: Final = "balanced_source_spark.kafka.hooks:KafkaHooks"
 
 REASONS: Final[Mapping[str, str]] = {
     f"{_ENUMERATOR}._follow_drift": _LOADS,
@@ -82,8 +83,15 @@ REASONS: Final[Mapping[str, str]] = {
     f"{_RUNTIME_OF}.wait_until_assigned": _ENDS_ITSELF,
     f"{_RUNTIME_OF}.wait_until_begun": _EMBEDDED,
     "balanced_source_spark.host_runtime:_unexpected": _EVENTS,
-    f"{_PLANNER}._admin": _MADE,
-    f"{_PLANNER}._admission": _MADE,
+    f"{_HOOKS}._admin": _MADE,
+    f"{_HOOKS}._admission": _MADE,
+    f"{_HOOKS}.event_times": _ALIGNMENT,
+    f"{_HOOKS}.numbers": _PEOPLE,
+    f"{_HOOKS}.figures": _PEOPLE,
+    f"{_HOOKS}.close": _MADE,
+    f"{_PLANNER}._made_hooks": _MADE,
+    f"{_PLANNER}._set_problem": _PEOPLE,
+    f"{_PLANNER}._check_problems": _PEOPLE,
     f"{_PLANNER}._ends": _MADE,
     f"{_PLANNER}._gate": _MADE,
     f"{_PLANNER}._runtime": _MADE,
@@ -93,12 +101,12 @@ REASONS: Final[Mapping[str, str]] = {
     f"{_PLANNER}._said": _ALIGNMENT,
     f"{_PLANNER}._ask_times": _ALIGNMENT,
     f"{_PLANNER}._note": _PEOPLE,
-    f"{_PLANNER}._commit_on": "Commits to a consumer group are for other tools; nothing reads them back.",
-    f"{_PLANNER}._commit_to_group": "Commits to a consumer group are for other tools; nothing reads them back.",
-    f"{_PLANNER}._group_commits": "Commits to a consumer group are for other tools; nothing reads them back.",
+    f"{_HOOKS}._commit_on": "Commits to a consumer group are for other tools; nothing reads them back.",
+    f"{_HOOKS}.note_delivered": "Commits to a consumer group are for other tools; nothing reads them back.",
+    f"{_HOOKS}._group_commits": "Commits to a consumer group are for other tools; nothing reads them back.",
     f"{_PLANNER}._looked": _SILENT,
     "balanced_source_spark.planner:_unknown": _SILENT,
-    f"{_PLANNER}._sample": "Sizes of records: they limit a micro-batch in bytes.",
+    f"{_HOOKS}._sample": "Sizes of records: they limit a micro-batch in bytes.",
     f"{_PLANNER}.prepareForTriggerAvailableNow": _ENDS_ITSELF,
     f"{_PLANNER}.latestOffset": _ENDS_ITSELF,
     f"{_PLANNER}.initialOffset": "Answers with a constant, which the exploration begins with.",

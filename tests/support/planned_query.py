@@ -90,6 +90,7 @@ class PlannedQuery:
     committed: int = 0
     admin: BrokerAdmin = field(init=False)
     planner: StreamPlanner = field(init=False)
+    hooks: Any = field(init=False)
     channel: EmbeddedChannel = field(init=False)
 
     def __post_init__(self) -> None:
@@ -110,8 +111,11 @@ class PlannedQuery:
         """A new driver with the checkpoint: replays what is logged but not committed."""
         self.channel = EmbeddedChannel(self.source, self.broker.execute, parallelism=self.parallelism)
         self.planner = StreamPlanner(self.options)
-        self.planner.__dict__["_runtime"] = HostRuntime(self.channel, gate=self.planner._gate)
-        self.planner.__dict__["_admin"] = self.admin
+        self.hooks = self.planner._hooks
+        self.planner.__dict__["_runtime"] = HostRuntime(
+            self.channel, gate=self.planner._gate, with_former=self.hooks.with_former
+        )
+        self.hooks.__dict__["_admin"] = self.admin
         self.planner.__dict__["_ends"] = Ends(self.planner._ask_ends, fresh=0.0, gone=0.05)
         if self.committed < len(self.offsets):
             self._run(die=None)

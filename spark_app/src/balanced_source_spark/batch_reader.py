@@ -12,7 +12,6 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
-from balanced_source.connectors.kafka import ReadLimits
 from balanced_source.errors import InvalidSpecError
 from balanced_source_spark.options import Options
 from balanced_source_spark.partition import ReaderPartition
@@ -30,11 +29,10 @@ class BalancedBatchReader(DataSourceReader):
     def __init__(self, options: Options) -> None:
         if options.embedded is None:
             raise InvalidSpecError(
-                "a batch query enumerates by itself: set kafka.bootstrap.servers, not source or assignmentDir",
+                "a batch query enumerates by itself: leave out source and assignmentDir, and name what to read",
                 field="options",
             )
-        everything = replace(options.embedded, limits=ReadLimits())  # limits are of micro-batches
-        self._options = replace(options, alignment=None, embedded=everything)
+        self._options = replace(options, alignment=None)
 
     def __reduce__(self) -> Any:
         return task_reader(self._options), ()

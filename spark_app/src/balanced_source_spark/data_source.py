@@ -18,11 +18,12 @@ class BalancedDataSource(DataSource):
     def name(cls) -> str:
         return "balanced"
 
-    def schema(self) -> StructType:
+    def schema(self) -> StructType | str:
+        from balanced_source_spark.contract.half import half_of
         from balanced_source_spark.options import parse_options
-        from balanced_source_spark.schema import spark_schema
 
-        return spark_schema(parse_options(self.options).columns)
+        options = parse_options(self.options)
+        return half_of(options.connector).schema(options.read)
 
     def reader(self, schema: StructType) -> Any:
         from balanced_source_spark.batch_reader import BalancedBatchReader

@@ -1,13 +1,13 @@
 """Prometheus metrics of the planning process: what a query of this source reads, and how far behind it is."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from typing import Final
 
 import structlog
 from prometheus_client import CollectorRegistry, Gauge, start_http_server
 
 from balanced_source.host.observation import Observation
-from balanced_source_adapters.kafka.client_statistics import BrokerStatistics
+from balanced_source_spark.contract.hooks import Figure
 
 _PREFIX: Final = "balanced_source_host_"
 
@@ -32,9 +32,7 @@ class DriverMetrics:
         self._epoch = self._gauge("epoch", "Epoch of the assignment in effect.")
         self._skew = self._gauge("skew", "Records of the busiest reader over the mean; 1 is even.")
         self._aligned = self._gauge("aligned_to_seconds", "Event time up to which splits are admitted.")
-        self._connected = self._gauge("kafka_brokers_connected", "Brokers with a connection.", "cluster")
-        self._rtt = self._gauge("kafka_rtt_seconds", "Mean round trip to the slowest broker.", "cluster")
-        self._throttle = self._gauge("kafka_throttle_seconds", "Mean delay by quotas, at the worst broker.", "cluster")
+        self._figures: dict[str, Gauge] = {}
         if port is not None:
             self._serve(port)
 
@@ -54,13 +52,12 @@ class DriverMetrics:
         if aligned_to is not None:
             self._aligned.labels(self._source).set(aligned_to / 1000)
 
-    def note_brokers(self, statistics: Mapping[str, BrokerStatistics]) -> None:
-        """What the clients of the planning process told of their clusters."""
-        for cluster, told in statistics.items():
-            self._connected.labels(self._source, cluster).set(told.connected)
-            if told.rtt is not None:
-                self._rtt.labels(self._source, cluster).set(told.rtt)
-            self._throttle.labels(self._source, cluster).set(told.throttle)
+    def note_figures(self, figures: Iterable[Figure]) -> None:
+        """Set the connector's own gauges."""
+        for figure in figures:
+            if figure.name not in self._figures:
+                self._figures[figure.name] = self._gauge(figure.name, figure.text, *figure.labels)
+            self._figures[figure.name].labels(self._source, *figure.labels.values()).set(figure.value)
 
     def _gauge(self, name: str, text: str, *labels: str) -> Gauge:
         return Gauge(_PREFIX + name, text, ["source", *labels], registry=self.registry)

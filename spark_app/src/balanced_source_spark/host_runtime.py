@@ -15,7 +15,6 @@ from typing import Any, Final, TypeAlias
 import structlog
 
 from balanced_source.api import Problem, ProblemBoard, ProblemKey, SourceEvent, fatal_problem
-from balanced_source.connectors.kafka import with_former
 from balanced_source.documents.alignment import SourceWatermark
 from balanced_source.documents.assignment import Assignment, NumberedEvent
 from balanced_source.documents.report import HostReport
@@ -31,7 +30,7 @@ from balanced_source.host import Phase, ReaderHost, is_finished
 from balanced_source_adapters.problem_log import log_problem
 from balanced_source_spark import checkpoints
 from balanced_source_spark.channels.channel import AssignmentChannel
-from balanced_source_spark.channels.errors import ChannelError
+from balanced_source_spark.channels.errors import ChannelError, unassigned, undiscovered
 from balanced_source_spark.checkpoints import checkpoint_problem, splits_behind
 from balanced_source_spark.claims import HEARTBEAT_INTERVAL, LOOK_EVERY, ClaimWatch
 from balanced_source_spark.executors import AdoptionGate
@@ -68,6 +67,14 @@ EventListener = Callable[[int, SourceEvent], None]
 """Gets the reader that a custom event of the enumerator is for, and the event."""
 
 
+WithFormer: TypeAlias = Callable[[Mapping[str, Any], Mapping[str, Any]], Mapping[str, Any]]
+"""See `PlannerHooks.with_former`."""
+
+
+def _newest(settings: Mapping[str, Any], _: Mapping[str, Any]) -> Mapping[str, Any]:
+    return settings
+
+
 def _unexpected(subtask_id: int, event: SourceEvent) -> None:
     log.warning("nobody expects this event of the enumerator", reader=subtask_id, name=event.name)
 
@@ -80,6 +87,7 @@ class HostRuntime:
         host: name within the source.
         clock: seconds since the epoch.
         gate: whether executors are there for a larger parallelism.
+        with_former: joins the settings of a new assignment with those of former ones.
         instance: which process this is; this one, unless a test says otherwise.
         on_event: gets the enumerator's custom events, once each and in order, in Spark's planning thread.
     """
@@ -92,11 +100,13 @@ class HostRuntime:
         clock: Callable[[], float] = time.time,
         on_event: EventListener = _unexpected,
         gate: AdoptionGate | None = None,
+        with_former: WithFormer = _newest,
         instance: Instance | None = None,
     ) -> None:
         self._channel = channel
         self._on_event = on_event
         self._gate = gate or AdoptionGate(None)
+        self._with_former = with_former
         self._name = host
         self._clock = clock
         self._instance = instance or Instance.of_this_process()
@@ -323,7 +333,7 @@ class HostRuntime:
             # Of one epoch there may be several: they differ in `alignment` and `undiscovered`.
             if seen is None or (assignment.lineage, assignment.epoch) >= (seen.lineage, seen.epoch):
                 self._newest = assignment
-                self._settings = with_former(assignment.settings, self._settings)
+                self._settings = self._with_former(assignment.settings, self._settings)
             if self._host is not None:
                 before, self._host = self._host, self._host.on_assignment(assignment)
                 self._wake(urgent=self._host.lineage != before.lineage)

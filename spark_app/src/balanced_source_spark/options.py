@@ -1,31 +1,19 @@
-"""Options of ``spark.readStream.format("balanced")``."""
+"""Options of ``spark.readStream.format("balanced")``; those of one kind of source are its connector's."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from balanced_source import durations
+from balanced_source.api import Source
 from balanced_source.assigners import STRATEGIES, SplitAssigner
-from balanced_source.connectors.kafka import (
-    LATEST,
-    KafkaCluster,
-    KafkaSource,
-    KafkaSubscriber,
-    OnDataLoss,
-    PartitionSet,
-    ReadLimits,
-    TopicList,
-    TopicPattern,
-    check_properties,
-)
-from balanced_source.connectors.kafka.pattern import PatternError, compiled
 from balanced_source.errors import InvalidSpecError
 from balanced_source.names import checked_label, checked_object, shown
-from balanced_source_spark.kafka.names import COLUMNS, PLAIN
-from balanced_source_spark.kafka.settings import PREFETCH
-from balanced_source_spark.offset_options import ending_offsets, starting_offsets
+from balanced_source_spark.contract.half import Choices, Query, half_of
+from balanced_source_spark.contract.values import number, positive, seconds
+
+DEFAULT_CONNECTOR: Final = "kafka"
+"""Kind of a source whose options name none."""
 
 MIN_GROUP_IDLE: Final = 3.0
 """Seconds; sources of a group hear of each other every few seconds."""
@@ -33,8 +21,6 @@ MIN_GROUP_IDLE: Final = 3.0
 PATIENCE: Final = 30
 """Seconds to wait for executors unless told otherwise; then the readers share those that there are. A pod whose image
 is on the node takes 10 to 20."""
-
-_KAFKA_PREFIX = "kafka."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,11 +53,9 @@ class Options:
         embedded: the source, when the driver enumerates its splits itself.
         parallelism: number of readers then.
         host: name of this reader host.
-        include_headers: whether rows have a column `headers`, unless `columns` says which they have.
-        columns: of the rows, in this order; what is not asked for is not made.
+        connector: kind of the source.
+        read: what schema and tasks must know, see `SparkHalf.read_options`.
         secrets_dir: folder with one folder per Secret, with a file per property.
-        reader: which implementation reads: `auto`, `native` or `python`.
-        prefetch: bytes that one reader fetches ahead at most.
         max_records_per_reader: from how many records in a micro-batch on the surplus of a reader is read by others,
             as ranges of its splits; None: a split is never cut.
         alignment: None: splits are read as far as they are, whatever the time of their records.
@@ -86,14 +70,12 @@ class Options:
     namespace: str = "default"
     uid: str = ""
     assignment_dir: Path | None = None
-    embedded: KafkaSource | None = None
+    embedded: Source[Any, Any] | None = None
     parallelism: int = 1
     host: str = "0"
-    include_headers: bool = False
-    columns: tuple[str, ...] = PLAIN
+    connector: str = DEFAULT_CONNECTOR
+    read: Any = None
     secrets_dir: Path | None = None
-    reader: str = "auto"
-    prefetch: int = PREFETCH
     max_records_per_reader: int | None = None
     alignment: Alignment | None = None
     executors_dir: Path | None = None
@@ -113,6 +95,16 @@ def client_id(options: Options) -> str:
     return f"balanced-source-{options.source or 'embedded'}"
 
 
+def query_of(options: Options) -> Query[Any]:
+    """Return what the connector's Spark half knows of a query."""
+    return Query(
+        client_id=client_id(options),
+        secrets_dir=options.secrets_dir,
+        read=options.read,
+        has_metrics=options.metrics_port is not None,
+    )
+
+
 def parse_options(raw: Mapping[str, str], *, is_batch: bool = False) -> Options:
     """Read the options that were set on the reader.
 
@@ -122,32 +114,31 @@ def parse_options(raw: Mapping[str, str], *, is_batch: bool = False) -> Options:
 
     Raises:
         InvalidSpecError: names the option.
+        ConnectorError: the connector is not installed, or is broken.
     """
     options = {key.lower(): value for key, value in raw.items()}
     source, folder = options.get("source"), options.get("assignmentdir")
     _check_names(options)
-    embedded = None if source or folder else _embedded(options, is_batch=is_batch)
-    secrets = options.get("secretsdir")
-    include_headers = options.get("includeheaders", "false").lower() == "true"
+    connector = options.get("connector", DEFAULT_CONNECTOR)
+    half, secrets = half_of(connector), options.get("secretsdir")
+    choices = Choices(assigner=_assigner(options), is_batch=is_batch)
     return Options(
         source=source,
         namespace=options.get("namespace", "default"),
         uid=options.get("uid", ""),
         assignment_dir=Path(folder) if folder else None,
-        embedded=embedded,
-        parallelism=_number(options, "parallelism", 1),
+        embedded=None if source or folder else half.source(options, choices),
+        parallelism=number(options, "parallelism", 1),
         host=options.get("host", "0"),
-        include_headers=include_headers,
-        columns=_columns(options.get("columns"), include_headers=include_headers),
+        connector=connector,
+        read=half.read_options(options),
         secrets_dir=Path(secrets) if secrets else None,
-        reader=_choice(options, "reader", ("auto", "native", "python")),
-        prefetch=_positive(options, "prefetchbytes") or PREFETCH,
         executors_dir=Path(options["executorsdir"]) if "executorsdir" in options else None,
-        executor_patience=_seconds(options.get("executorpatience", f"{PATIENCE}s"), "executorPatience"),
-        metrics_port=_positive(options, "metricsport"),
+        executor_patience=seconds(options.get("executorpatience", f"{PATIENCE}s"), "executorPatience"),
+        metrics_port=positive(options, "metricsport"),
         alignment=_alignment(options),
-        max_records_per_reader=_positive(options, "maxrecordsperreader"),
-        start_timeout=float(_number(options, "starttimeoutseconds", 300)),
+        max_records_per_reader=positive(options, "maxrecordsperreader"),
+        start_timeout=float(number(options, "starttimeoutseconds", 300)),
         accept_checkpoint_of=options.get("acceptcheckpointof", ""),
     )
 
@@ -161,46 +152,6 @@ def _check_names(options: Mapping[str, str]) -> None:
         checked_label(options["host"], field="options.host")
 
 
-def _columns(value: str | None, *, include_headers: bool) -> tuple[str, ...]:
-    if value is None:
-        return COLUMNS if include_headers else PLAIN
-    chosen = tuple(name.strip() for name in value.split(","))
-    if unknown := [name for name in chosen if name not in COLUMNS]:
-        raise InvalidSpecError(
-            f"no column {shown(unknown[0])}; there are {', '.join(COLUMNS)}", field="options.columns"
-        )
-    if len(set(chosen)) != len(chosen):
-        raise InvalidSpecError(f"a column is named twice in {shown(value)}", field="options.columns")
-    return chosen
-
-
-def _embedded(options: Mapping[str, str], *, is_batch: bool) -> KafkaSource:
-    """A source of one cluster from the options of Spark's own Kafka source."""
-    bootstrap = options.get("kafka.bootstrap.servers")
-    if not bootstrap:
-        raise InvalidSpecError(
-            "set `source` (an operator assigns), `assignmentDir` (local mode) or `kafka.bootstrap.servers` (by itself)",
-            field="options",
-        )
-    properties = {
-        key.removeprefix(_KAFKA_PREFIX): value
-        for key, value in options.items()
-        if key.startswith(_KAFKA_PREFIX) and key != "kafka.bootstrap.servers"
-    }
-    check_properties(properties, field="options")
-    return KafkaSource(
-        clusters=(KafkaCluster(name="kafka", bootstrap_servers=bootstrap, properties=properties),),
-        subscriber=_subscriber(options),
-        starting_offsets=starting_offsets(options, default="earliest" if is_batch else "latest"),
-        stopping_offsets=ending_offsets(options) or (LATEST if is_batch else None),
-        assigner=_assigner(options),
-        discovery_interval=float(_number(options, "discoveryintervalseconds", 300)) or None,
-        limits=_limits(options),
-        on_data_loss=_on_data_loss(options),
-        commit_group=options.get("commitgroup"),
-    )
-
-
 def _assigner(options: Mapping[str, str]) -> SplitAssigner:
     name = options.get("strategy", "RoundRobin")
     if name not in STRATEGIES:
@@ -208,91 +159,17 @@ def _assigner(options: Mapping[str, str]) -> SplitAssigner:
     return STRATEGIES[name]()
 
 
-def _limits(options: Mapping[str, str]) -> ReadLimits:
-    return ReadLimits(
-        max_records=_positive(options, "maxoffsetspertrigger"),
-        max_records_per_split=_positive(options, "maxoffsetspersplit"),
-        max_bytes=_positive(options, "maxbytespertrigger"),
-        min_records=_positive(options, "minoffsetspertrigger"),
-        max_delay=_seconds(options.get("maxtriggerdelay", "15m"), "maxTriggerDelay"),
-    )
-
-
-def _on_data_loss(options: Mapping[str, str]) -> OnDataLoss:
-    is_failing = _choice(options, "failondataloss", ("true", "false")) == "true"
-    return OnDataLoss.FAIL if is_failing else OnDataLoss.CONTINUE
-
-
-def _subscriber(options: Mapping[str, str]) -> KafkaSubscriber:
-    chosen = [key for key in ("subscribe", "subscribepattern", "assign") if key in options]
-    if len(chosen) != 1:
-        raise InvalidSpecError("exactly one of subscribe, subscribePattern and assign is needed", field="options")
-    value = options[chosen[0]]
-    if chosen == ["subscribe"]:
-        return TopicList(tuple(name.strip() for name in value.split(",")))
-    if chosen == ["subscribepattern"]:
-        return TopicPattern(_checked_pattern(value))
-    return PartitionSet(_partitions(value))
-
-
-def _checked_pattern(value: str) -> str:
-    try:
-        compiled(value)
-    except PatternError as error:
-        raise InvalidSpecError(str(error), field="options.subscribePattern") from error
-    return value
-
-
-def _partitions(value: str) -> frozenset[tuple[str, int]]:
-    try:
-        listed: Any = json.loads(value)
-        return frozenset((str(topic), int(p)) for topic, partitions in listed.items() for p in partitions)
-    except (ValueError, AttributeError, TypeError) as error:
-        raise InvalidSpecError(f'expected {{"topic":[0,1]}}, got {shown(value)}', field="options.assign") from error
-
-
-def _number(options: Mapping[str, str], key: str, default: int) -> int:
-    value = options.get(key, str(default))
-    try:
-        return int(value)
-    except ValueError as error:
-        raise InvalidSpecError(f"a number, not {shown(value)}", field=f"options.{key}") from error
-
-
 def _alignment(options: Mapping[str, str]) -> Alignment | None:
     drift, idle = options.get("alignmentmaxdrift"), options.get("alignmentidletimeout", "30s")
     if drift is None:
         return None
-    max_drift = round(_seconds(drift, "alignmentMaxDrift") * 1000)
+    max_drift = round(seconds(drift, "alignmentMaxDrift") * 1000)
     if max_drift < 1:
         raise InvalidSpecError("must be longer than 0", field="options.alignmentMaxDrift")
     group = options.get("alignmentgroup")
     if group is not None and "source" not in options:
         raise InvalidSpecError("only sources of an operator can be aligned together", field="options.alignmentGroup")
-    idle_timeout = _seconds(idle, "alignmentIdleTimeout")
+    idle_timeout = seconds(idle, "alignmentIdleTimeout")
     if group is not None and idle_timeout < MIN_GROUP_IDLE:
         raise InvalidSpecError(f"at least {MIN_GROUP_IDLE:.0f}s in a group", field="options.alignmentIdleTimeout")
     return Alignment(max_drift=max_drift, idle_timeout=idle_timeout, group=group)
-
-
-def _seconds(duration: str, name: str) -> float:
-    """``500ms``, ``5m``, ``1h30m``, or ``0``, as in the custom resource."""
-    if not durations.is_duration(duration):
-        raise InvalidSpecError(f"a duration such as 500ms, 5m or 1h30m, not {shown(duration)}", field=f"options.{name}")
-    return durations.seconds(duration)
-
-
-def _choice(options: Mapping[str, str], key: str, known: tuple[str, ...]) -> str:
-    value = options.get(key, known[0]).lower()
-    if value not in known:
-        raise InvalidSpecError(f"one of {', '.join(known)}, not {shown(value)}", field=f"options.{key}")
-    return value
-
-
-def _positive(options: Mapping[str, str], key: str) -> int | None:
-    if key not in options:
-        return None
-    number = _number(options, key, 0)
-    if number < 1:
-        raise InvalidSpecError(f"at least 1, not {number}", field=f"options.{key}")
-    return number

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pyspark.sql.datasource import InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit
 
-from balanced_source.api import MAX_WATERMARK, SplitId
-from balanced_source.connectors.kafka import KafkaReaderSettings, OnDataLoss, SettingsCache
+from balanced_source.api import MAX_WATERMARK, Problem, ProblemKey, SplitId
 from balanced_source.documents import stream_offset
 from balanced_source.documents.alignment import SourceWatermark
 from balanced_source.documents.stream_offset import StreamOffset
@@ -27,22 +26,17 @@ from balanced_source.host.alignment import RecordTime
 from balanced_source.host.ends import Look, Mark, SplitEnd, confirmed, look, marks, with_confirmed
 from balanced_source.host.micro_batch import advance, close, is_new, reachable
 from balanced_source.host.observation import observe
-from balanced_source_adapters.kafka.admin import KafkaAdmin
-from balanced_source_adapters.mounted_secrets import MountedSecrets
-from balanced_source_spark.admission import Admission
 from balanced_source_spark.aligner import Aligner
 from balanced_source_spark.channels.errors import ChannelError
 from balanced_source_spark.channels.factory import open_channel
 from balanced_source_spark.checkpoints import check_owner
+from balanced_source_spark.contract.half import half_of
+from balanced_source_spark.contract.hooks import NO_SETTINGS, PlannerContext, PlannerHooks
 from balanced_source_spark.ends import Ends
 from balanced_source_spark.executors import AdoptionGate, Board
 from balanced_source_spark.group_alignment import GroupAlignment
 from balanced_source_spark.host_runtime import HostRuntime, Progress
-from balanced_source_spark.kafka.data_loss import LossCounter, LossProblems
-from balanced_source_spark.kafka.group_commits import GroupCommits
-from balanced_source_spark.kafka.record_sizes import RecordSizes, sampled
-from balanced_source_spark.kafka.settings import consumer_config
-from balanced_source_spark.options import Options, client_id
+from balanced_source_spark.options import Options, query_of
 from balanced_source_spark.partition import ReaderPartition
 
 if TYPE_CHECKING:
@@ -71,24 +65,31 @@ class StreamPlanner:
         self._confirmed: dict[SplitId, tuple[Mark, int]] = {}
         self._told: dict[str, Any] = {}
         self._told_at = float("-inf")
-        self._parsed = SettingsCache()
+        self._hooks = self._made_hooks()
+
+    def _made_hooks(self) -> PlannerHooks:
+        context = PlannerContext(
+            query=query_of(self._options),
+            settings=self._settings,
+            known_settings=self._known_settings,
+            set_problem=self._set_problem,
+            check_problems=self._check_problems,
+        )
+        return half_of(self._options.connector).hooks(context)
 
     @cached_property
     def _runtime(self) -> HostRuntime:
-        return HostRuntime(open_channel(self._options), host=self._options.host, gate=self._gate)
+        return HostRuntime(
+            open_channel(self._options),
+            host=self._options.host,
+            gate=self._gate,
+            with_former=self._hooks.with_former,
+        )
 
     @cached_property
     def _gate(self) -> AdoptionGate:
         folder = self._options.executors_dir
         return AdoptionGate(Board(folder) if folder is not None else None, patience=self._options.executor_patience)
-
-    @cached_property
-    def _admin(self) -> KafkaAdmin:
-        return KafkaAdmin(
-            MountedSecrets(self._options.secrets_dir),
-            client_id=client_id(self._options),
-            has_statistics=self._options.metrics_port is not None,
-        )
 
     @cached_property
     def _ends(self) -> Ends:
@@ -125,22 +126,6 @@ class StreamPlanner:
 
         return DriverMetrics(self._options.source or "embedded", port=self._options.metrics_port)
 
-    @cached_property
-    def _losses(self) -> LossCounter:
-        return LossCounter(self._admin.begins)
-
-    @cached_property
-    def _loss_problems(self) -> LossProblems:
-        return LossProblems(self._runtime, self._losses)
-
-    @cached_property
-    def _admission(self) -> Admission:
-        return Admission(RecordSizes(self._sample))
-
-    @cached_property
-    def _group_commits(self) -> GroupCommits:
-        return GroupCommits(self._commit_on)
-
     def initialOffset(self) -> dict[str, Any]:
         return stream_offset.to_json(StreamOffset())
 
@@ -155,7 +140,7 @@ class StreamPlanner:
             self._is_single = True
             self.prepareForTriggerAvailableNow()
         self._runtime.committed(begin)
-        self._commit_to_group(begin)
+        self._hooks.note_delivered(begin)
         if self._targets is not None and not self._runtime.wait_until_assigned(timeout=self._options.start_timeout):
             raise ChannelError(f"nothing was assigned to this driver within {self._options.start_timeout:.0f} s")
         if self._targets is None and not begin.epoch:
@@ -208,7 +193,7 @@ class StreamPlanner:
         self._has_closed |= finish.closings > 0
         plans = plan(stream_offset.from_json(start), finish)
         settings = self._runtime.settings(timeout=self._options.start_timeout) if plans else {}
-        self._losses.note(plans, self._parsed.of(settings))
+        self._hooks.note_planned(plans, settings)
         self._runtime.planned(finish)
         self._gate.note(finish.parallelism)
         owned = Counter(finish.owners.values())
@@ -225,7 +210,7 @@ class StreamPlanner:
     def stop(self) -> None:
         """Close what was made; a part that fails to close keeps no other one open, and is told afterwards."""
         with ExitStack() as parts:
-            for name in ("_admin", "_aligner", "_ends", "_group_commits", "_runtime"):
+            for name in ("_hooks", "_aligner", "_ends", "_runtime"):
                 if (part := self.__dict__.get(name)) is not None:
                     parts.callback(part.close)
 
@@ -240,7 +225,7 @@ class StreamPlanner:
             known = self._ends.get(base.positions)
             self._confirmed = {**self._confirmed, **confirmed(base, known)}
             seen = look(base, known, deleted=self._ends.deleted)
-            self._loss_problems.note(base, seen, self._settings())
+            self._hooks.note_look(base, seen)
             if self._targets is None or not (unknown := seen.unknown(base)):
                 return base, seen
             if time.monotonic() > deadline:
@@ -251,14 +236,14 @@ class StreamPlanner:
         # A query that ends by itself would end without the records of a silent split: it waits, and fails in words.
         held = {s: p or 0 for s, p in base.positions.items()}
         # Tasks skip what is deleted, after another look of their own.
-        skipped = seen.deleted if self._settings().on_data_loss is OnDataLoss.CONTINUE else {}
+        skipped = seen.deleted if seen.deleted and self._hooks.may_skip() else {}
         silent = self._ends.silent - skipped.keys()
         free = reachable(base, {**seen.ends, **skipped}, targets=self._targets, silent=silent)
         if self._is_single:  # there is no second micro-batch for what limits or the alignment leave
             return self._ended(base, seen, free)
         admitted = self._aligner.cap(held, free) if self._aligner is not None else free
         aligned = {s: max(p, admitted.get(s, 0)) for s, p in held.items()}
-        positions = self._admission.cap(held, aligned, self._settings().limits, may_wait=self._targets is None)
+        positions = self._hooks.admit(held, aligned, may_wait=self._targets is None)
         return self._ended(base, seen, positions)
 
     def _ended(self, base: StreamOffset, seen: Look, positions: Mapping[SplitId, int]) -> StreamOffset:
@@ -266,7 +251,7 @@ class StreamPlanner:
             base,
             positions,
             terms=seen.terms,
-            cuts=seen.cuts if self._settings().on_data_loss is OnDataLoss.CONTINUE else {},
+            cuts=seen.cuts if seen.cuts and self._hooks.may_skip() else {},
             max_records_per_reader=self._options.max_records_per_reader,
         )
 
@@ -282,10 +267,8 @@ class StreamPlanner:
         self._told = {**seen.to_json(), **({"alignment": aligned} if aligned else {})}
         if self._metrics is not None:
             self._metrics.note(seen, aligned_to=aligned.get("alignedTo"))
-            self._metrics.note_brokers(self._admin.statistics())
-        counts = {"skippedOffsets": self._losses.total, "uncountedOffsets": self._losses.uncounted}
-        lost = {name: count for name, count in counts.items() if count}
-        metrics = {"skew": seen.skew, **aligned, **lost}
+            self._metrics.note_figures(self._hooks.figures())
+        metrics = {"skew": seen.skew, **aligned, **self._hooks.numbers()}
         self._runtime.note_progress(Progress(lag=seen.lag, metrics=metrics, alignment=self._said()))
 
     def _said(self) -> SourceWatermark | None:
@@ -293,43 +276,31 @@ class StreamPlanner:
             return None
         return self._group.report(self._aligner.watermark)
 
-    def _commit_to_group(self, delivered: StreamOffset) -> None:
-        if self._settings().commit_group:
-            self._group_commits.note({s: p for s, p in delivered.positions.items() if p is not None})
-
-    def _commit_on(self, name: str, offsets: Mapping[SplitId, int]) -> None:
-        settings = self._known()
-        if group := settings.commit_group:
-            self._admin.commit(settings.cluster(name), group, offsets)
-
-    def _settings(self) -> KafkaReaderSettings:
-        """Returns what the newest assignment says; the defaults while there is none."""
+    def _settings(self) -> Mapping[str, Any]:
+        """Returns what the newest assignment says; nothing while there is none."""
         assignment = self._runtime.newest_assignment(timeout=0.0)
-        return self._parsed.of(assignment.settings) if assignment is not None else KafkaReaderSettings()
+        return assignment.settings if assignment is not None else NO_SETTINGS
 
-    def _known(self) -> KafkaReaderSettings:
-        """Returns what assignments said, with clusters that only former ones named."""
-        return self._parsed.of(self._runtime.settings(timeout=0.0))
+    def _set_problem(self, key: ProblemKey, problem: Problem | None) -> None:
+        self._runtime.set_problem(key, problem)
 
-    def _sample(self, split_id: SplitId, offset: int) -> float | None:
-        name = str(split_id[0])
-        cluster = self._known().cluster(name)
-        secrets = MountedSecrets(self._options.secrets_dir)
-        return sampled(
-            consumer_config(cluster, secrets, client_id=f"{client_id(self._options)}-sizes"), split_id, offset
-        )
+    def _check_problems(self) -> None:
+        self._runtime.check_problems()
+
+    def _known_settings(self) -> Mapping[str, Any]:
+        """Returns what assignments said, with what only former ones named."""
+        return self._runtime.settings(timeout=0.0)
 
     def _ask_ends(self, scope: str, split_ids: Iterable[SplitId]) -> Mapping[SplitId, SplitEnd]:
         if self._runtime.newest_assignment(timeout=0.0) is None:
             return {}
         listed, held = list(split_ids), marks(self._base)
-        cluster = self._known().cluster(scope)
-        return self._admin.ends(cluster, listed, {s: held[s] for s in listed if s in held})
+        return self._hooks.ends(scope, listed, {s: held[s] for s in listed if s in held})
 
     def _ask_times(self, scope: str, millis: Mapping[SplitId, int]) -> Mapping[SplitId, RecordTime | None]:
         if self._runtime.newest_assignment(timeout=0.0) is None:
             return {}
-        return self._admin.records_from(self._known().cluster(scope), millis)
+        return self._hooks.event_times(scope, millis)
 
 
 def _unknown(split_ids: Collection[SplitId], timeout: float) -> DiscoveryError:

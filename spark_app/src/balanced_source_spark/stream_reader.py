@@ -4,17 +4,17 @@ Besides the planning process Spark makes a reader in a process that lives for it
 its clients of brokers and of the API server, is loaded when planning begins.
 """
 
-from collections.abc import Iterator, Sequence
-from functools import cached_property, partial
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 
+from balanced_source_spark.contract.half import TaskReader, half_of
 from balanced_source_spark.ending import end_in_order
-from balanced_source_spark.options import Options, client_id
-from balanced_source_spark.task_reader import TaskReader
+from balanced_source_spark.options import Options, query_of
 
 if TYPE_CHECKING:
     from balanced_source_spark.planner import StreamPlanner
@@ -23,16 +23,9 @@ UNLIMITED: Final = ReadMaxRows(2**63 - 1)
 """The limits of a source are applied by the planner."""
 
 
-def task_reader(options: Options) -> partial[TaskReader]:
+def task_reader(options: Options) -> Callable[[], TaskReader]:
     """Makes what tasks get; pickled instead of a reader, so that a task knows nothing of options and planning."""
-    return partial(
-        TaskReader,
-        client_id=client_id(options),
-        secrets_dir=options.secrets_dir,
-        columns=options.columns,
-        prefetch=options.prefetch,
-        implementation=options.reader,
-    )
+    return half_of(options.connector).task_reader(query_of(options))
 
 
 class BalancedStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):

@@ -8,6 +8,7 @@ from balanced_source.connectors.kafka import KafkaCluster
 from balanced_source_adapters.kafka.client_statistics import BrokerStatistics, parse
 from balanced_source_adapters.kafka.config import NoSecrets
 from balanced_source_spark.driver_metrics import DriverMetrics
+from balanced_source_spark.kafka.broker_figures import broker_figures
 from balanced_source_spark.kafka.settings import RACK, consumer_config
 
 
@@ -29,7 +30,7 @@ def test_the_worst_broker_counts() -> None:
 def test_statistics_are_metrics_by_cluster() -> None:
     metrics = DriverMetrics("orders", port=None)
 
-    metrics.note_brokers({"east": BrokerStatistics(connected=3, rtt=0.5)})
+    metrics.note_figures(broker_figures({"east": BrokerStatistics(connected=3, rtt=0.5)}))
 
     labels = {"source": "orders", "cluster": "east"}
     assert metrics.registry.get_sample_value("balanced_source_host_kafka_brokers_connected", labels) == 3
@@ -39,7 +40,8 @@ def test_statistics_are_metrics_by_cluster() -> None:
 def test_a_round_trip_that_nobody_has_measured_is_unknown_and_not_0() -> None:
     metrics = DriverMetrics("orders", port=None)
 
-    metrics.note_brokers({"east": parse(json.dumps({"brokers": {"a:1/1": {"state": "UP", "rtt": {"avg": 0}}}}))})
+    seen = parse(json.dumps({"brokers": {"a:1/1": {"state": "UP", "rtt": {"avg": 0}}}}))
+    metrics.note_figures(broker_figures({"east": seen}))
 
     labels = {"source": "orders", "cluster": "east"}
     assert metrics.registry.get_sample_value("balanced_source_host_kafka_brokers_connected", labels) == 1

@@ -8,7 +8,7 @@ from confluent_kafka import KafkaException
 from balanced_source.api import SplitId
 from balanced_source.connectors.kafka import OnDataLoss, ReadLimits
 from balanced_source.errors import RefusedDiscoveryError
-from balanced_source_spark.admission import Admission
+from balanced_source_spark.kafka.admission import Admission
 from balanced_source_spark.kafka.record_sizes import RecordSizes
 from balanced_source_spark.options import parse_options
 

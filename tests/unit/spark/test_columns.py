@@ -7,8 +7,8 @@ from balanced_source_spark.kafka.arrow import TYPES, arrow_schema
 from balanced_source_spark.kafka.chunk import Chunk
 from balanced_source_spark.kafka.columns import record_batch
 from balanced_source_spark.kafka.names import COLUMNS, PLAIN
+from balanced_source_spark.kafka.schema import spark_schema
 from balanced_source_spark.options import parse_options
-from balanced_source_spark.schema import spark_schema
 from support.messages import FakeMessage
 
 
@@ -49,9 +49,9 @@ def test_no_messages_make_an_empty_batch_with_the_same_schema() -> None:
 
 
 def test_columns_are_chosen_in_the_given_order() -> None:
-    assert parse_options(EMBEDDED).columns == PLAIN
-    assert "headers" in parse_options({**EMBEDDED, "includeHeaders": "true"}).columns
-    assert parse_options({**EMBEDDED, "columns": "value, offset"}).columns == ("value", "offset")
+    assert parse_options(EMBEDDED).read.columns == PLAIN
+    assert "headers" in parse_options({**EMBEDDED, "includeHeaders": "true"}).read.columns
+    assert parse_options({**EMBEDDED, "columns": "value, offset"}).read.columns == ("value", "offset")
 
 
 @pytest.mark.parametrize("value", ["values", "", "key,key"])

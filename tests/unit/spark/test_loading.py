@@ -7,10 +7,10 @@ import sys
 import pytest
 
 from balanced_source_spark.batch_reader import BalancedBatchReader
+from balanced_source_spark.kafka.task_reader import KafkaTaskReader
 from balanced_source_spark.options import parse_options
 from balanced_source_spark.partition import ReaderPartition
 from balanced_source_spark.stream_reader import BalancedStreamReader
-from balanced_source_spark.task_reader import TaskReader
 
 pytestmark = pytest.mark.unit
 
@@ -37,7 +37,7 @@ def loaded_by(code: str, watched: tuple[str, ...]) -> list[str]:
     "code",
     [
         pytest.param("import balanced_source_spark.stream_reader", id="pickling"),
-        pytest.param("import balanced_source_spark.task_reader, balanced_source_spark.kafka.native", id="task"),
+        pytest.param("import balanced_source_spark.kafka.task_reader, balanced_source_spark.kafka.native", id="task"),
     ],
 )
 def test_only_the_planning_process_loads_clients_and_planning(code: str) -> None:
@@ -45,7 +45,8 @@ def test_only_the_planning_process_loads_clients_and_planning(code: str) -> None
 
 
 def test_a_schema_is_made_without_arrow() -> None:
-    code = "from balanced_source_spark import data_source as d, options, schema; schema.spark_schema(options.PLAIN)"
+    options = {"kafka.bootstrap.servers": "b:9", "subscribe": "t"}
+    code = f"from balanced_source_spark import data_source as d; d.BalancedDataSource({options}).schema()"
     assert loaded_by(code, ("pyarrow", *CLIENTS, *PLANNING)) == []
 
 
@@ -56,7 +57,7 @@ def test_the_watch_sees_what_is_loaded() -> None:
 @pytest.mark.parametrize("reader", [BalancedStreamReader, BalancedBatchReader])
 def test_what_is_pickled_only_reads(reader: type[BalancedStreamReader] | type[BalancedBatchReader]) -> None:
     made = pickle.loads(pickle.dumps(reader(parse_options(OPTIONS))))  # noqa: S301 - made a moment ago
-    assert isinstance(made, TaskReader)
+    assert isinstance(made, KafkaTaskReader)
     assert (made.columns, made.prefetch, made.implementation) == (("value", "offset"), 70_000, "native")
     assert (made.client_id, str(made.secrets_dir)) == ("balanced-source-embedded", "/s")
     assert list(made.read(ReaderPartition(subtask_id=0, ranges=()))) == []

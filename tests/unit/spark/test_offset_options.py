@@ -4,7 +4,7 @@ import pytest
 
 from balanced_source.connectors.kafka import EARLIEST, LATEST, Anchor, AtOffset, AtTime
 from balanced_source.errors import InvalidSpecError
-from balanced_source_spark.offset_options import ending_offsets, starting_offsets
+from balanced_source_spark.kafka.offset_options import ending_offsets, starting_offsets
 
 
 def test_offsets_per_partition_with_the_numbers_of_the_ends() -> None:

@@ -15,7 +15,8 @@ BROKER = {"kafka.bootstrap.servers": "b:1"}
 def test_the_operator_s_driver_needs_name_namespace_and_uid() -> None:
     options = parse_options({"source": "orders", "namespace": "n", "uid": "u", "includeHeaders": "true"})
 
-    assert (options.source, options.namespace, options.uid, options.include_headers) == ("orders", "n", "u", True)
+    assert (options.source, options.namespace, options.uid) == ("orders", "n", "u")
+    assert "headers" in options.read.columns
     assert options.embedded is None
 
 
@@ -108,7 +109,7 @@ def test_the_application_passes_on_how_to_read() -> None:
     passed = source_options(pipeline, DriverEnvironment(name="orders", namespace="n", uid="u"))
     options = parse_options(passed)
 
-    assert (options.columns, options.max_records_per_reader) == (("value", "timestamp"), 1000)
+    assert (options.read.columns, options.max_records_per_reader) == (("value", "timestamp"), 1000)
     assert options.executor_patience == 120
     assert options.accept_checkpoint_of == "shop/orders-old"
     assert options.alignment is not None

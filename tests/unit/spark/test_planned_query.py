@@ -174,11 +174,11 @@ def test_unread_records_of_a_recreated_topic_are_named_and_counted(capsys: pytes
     query.trigger_until(lambda: query.records.total() == 20, "some records")
     recreate(query, 5)
 
-    query.trigger_until(lambda: query.planner._losses.total > 0, "the loss to be counted")
+    query.trigger_until(lambda: query.hooks._losses.total > 0, "the loss to be counted")
     assert not query.trigger()
     query.close()
 
-    assert query.planner._losses.total == 40
+    assert query.hooks._losses.total == 40
     assert "partition 0 from offset 10 to 29; partition 1 from offset 10 to 29" in capsys.readouterr().out
 
 
@@ -354,7 +354,7 @@ def test_a_bounded_source_whose_topic_is_deleted_finishes_without_it_by_consent(
 
     query.trigger_until(lambda: query.last.closings > 0, "the closing micro-batch")
     (problem,) = query.planner._runtime.problems
-    lost = query.planner._losses.total
+    lost = query.hooks._losses.total
     query.close()
 
     want = [(("c", "t", 0), None, n) for n in range(3)] + [(("c", "u", 0), None, n) for n in range(7)]

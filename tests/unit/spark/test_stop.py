@@ -28,11 +28,11 @@ def reader(**parts: Any) -> StreamPlanner:
 
 
 @pytest.mark.scenario("D18")
-@pytest.mark.parametrize("failing", ["_runtime", "_ends", "_group_commits"])
+@pytest.mark.parametrize("failing", ["_runtime", "_ends", "_hooks"])
 def test_d18_a_close_that_fails_is_told_and_keeps_nothing_else_open(failing: str) -> None:
     """With the cause, as upstream tells it of a former enumerator; here of each part of the planning process."""
     cause = RuntimeError("socket is gone")
-    parts = {name: Part(cause if name == failing else None) for name in ("_runtime", "_ends", "_group_commits")}
+    parts = {name: Part(cause if name == failing else None) for name in ("_runtime", "_ends", "_hooks")}
 
     with pytest.raises(RuntimeError, match="socket is gone"):
         reader(**parts, _aligner=None).stop()
@@ -44,4 +44,4 @@ def test_what_was_never_made_is_not_made_to_be_closed() -> None:
     made = reader()
     made.stop()
 
-    assert not {"_runtime", "_ends", "_group_commits", "_aligner"} & made.__dict__.keys()
+    assert not {"_runtime", "_ends", "_aligner"} & made.__dict__.keys()

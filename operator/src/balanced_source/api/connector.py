@@ -58,6 +58,14 @@ class Connector(ABC):
         """
         return ""
 
+    @property
+    def spark(self) -> str:
+        """``module:attribute`` of the connector's Spark half, see `balanced_source_spark.contract.half`.
+
+        Empty if it has none. It is loaded by the processes of ``format("balanced")``.
+        """
+        return ""
+
     @abstractmethod
     def executor(self, secrets: SecretReader, *, caller: Caller, client_id: str) -> CallExecutor:
         """Return what executes the calls of one source's enumerator.

@@ -20,6 +20,7 @@ class KafkaConnector(Connector):
 
     kind: Final = KIND
     operator: Final = "balanced_source_operator.kafka.half:KafkaOperatorHalf"
+    spark: Final = "balanced_source_spark.kafka.half:KafkaSparkHalf"
 
     def executor(self, secrets: SecretReader, *, caller: Caller, client_id: str) -> CallExecutor:
         from balanced_source_adapters.kafka.admin import KafkaAdmin

@@ -24,7 +24,7 @@ from balanced_source_spark.partition import ReaderPartition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TaskReader:
+class KafkaTaskReader:
     """Reads one reader's share of a micro-batch.
 
     Attributes:

@@ -1,0 +1,113 @@
+"""The Spark half of a connector: options, schema, task reader and planner hooks of one kind of source.
+
+A connector names its half in `Connector.spark`. Spark starts several Python processes per query, and each of them
+imports this half. So the module of a half must be cheap to import: clients, Arrow and planning are imported by the
+method that needs them.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+
+from pyspark.sql.datasource import InputPartition
+
+from balanced_source.api import Source
+from balanced_source.assigners import SplitAssigner
+from balanced_source_adapters.connectors import Connectors, installed
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql.types import StructType
+
+    from balanced_source_spark.contract.hooks import PlannerContext, PlannerHooks
+
+ReadT = TypeVar("ReadT")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query(Generic[ReadT]):
+    """What all parts of a half know of their query. Tasks unpickle it.
+
+    Attributes:
+        client_id: name that servers see in their logs and quotas; a half may append to it.
+        secrets_dir: folder with one folder per Secret, with a file per key; None if no Secret is mounted.
+        read: what `SparkHalf.read_options` returned.
+        has_metrics: whether the driver serves Prometheus metrics of the query.
+    """
+
+    client_id: str
+    secrets_dir: Path | None
+    read: ReadT
+    has_metrics: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choices:
+    """What a user chooses for a source of any kind that its driver enumerates itself.
+
+    Attributes:
+        assigner: picks the owners of splits.
+        is_batch: whether this is a batch query: it reads from the start to the end of what there is.
+    """
+
+    assigner: SplitAssigner
+    is_batch: bool = False
+
+
+class TaskReader(Protocol):
+    """Reads one reader's share of a micro-batch, in a Spark task."""
+
+    def read(self, partition: InputPartition) -> "Iterator[pa.RecordBatch]":
+        """Return the records of a `ReaderPartition`: each record of its ranges exactly once, and no other record.
+
+        A task may be run again, also at the same time: the same partition must give the same records.
+        """
+        ...
+
+
+class SparkHalf(ABC, Generic[ReadT]):
+    """What Spark's processes ask of one kind of source. Stateless.
+
+    Keys of options are lower case, because Spark folds them.
+    """
+
+    @abstractmethod
+    def read_options(self, options: Mapping[str, str]) -> ReadT:
+        """Return what schema and tasks must know: a value that can be pickled, and nothing secret.
+
+        Raises:
+            InvalidSpecError: names the option.
+        """
+
+    @abstractmethod
+    def schema(self, read: ReadT) -> "StructType | str":
+        """Return the columns of the rows, as a type or as DDL such as ``number BIGINT, text STRING``."""
+
+    @abstractmethod
+    def source(self, options: Mapping[str, str], choices: Choices) -> Source[Any, Any]:
+        """Return the source of a query that runs without an operator and without local mode.
+
+        Raises:
+            InvalidSpecError: names the option.
+        """
+
+    @abstractmethod
+    def task_reader(self, query: Query[ReadT]) -> Callable[[], TaskReader]:
+        """Return what makes the reader of a task. It is pickled for every micro-batch: keep it small."""
+
+    @abstractmethod
+    def hooks(self, context: "PlannerContext[ReadT]") -> "PlannerHooks":
+        """Return what planning asks while a query runs; called once per query, in the planning process."""
+
+
+def half_of(kind: str, connectors: Connectors | None = None) -> SparkHalf[Any]:
+    """Return the Spark half of the connector of a kind, among all that are installed unless said otherwise.
+
+    Raises:
+        ConnectorError: there is no such connector, or it is broken.
+    """
+    base: type[Any] = SparkHalf
+    half: SparkHalf[Any] = (connectors or installed()).half(kind, lambda connector: connector.spark, base)
+    return half

@@ -1,0 +1,138 @@
+"""What planning asks of a connector while a query runs. Every hook but `ends` has a neutral default.
+
+All hooks are called in the planning process beside the driver JVM. An exception there ends the query, so a hook raises
+only what its docstring names. `ends` and `event_times` are called in threads of their own, one per scope; all others in
+Spark's planning thread, where they must not block.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, Final, Generic, TypeVar
+
+from balanced_source.api import Problem, ProblemKey, SplitId
+from balanced_source.documents.stream_offset import StreamOffset
+from balanced_source.host import ReaderPlan
+from balanced_source.host.alignment import RecordTime
+from balanced_source.host.ends import Look, Mark, SplitEnd
+from balanced_source_spark.contract.half import Query
+
+ReadT = TypeVar("ReadT")
+
+NO_SETTINGS: Final[Mapping[str, Any]] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannerContext(Generic[ReadT]):
+    """What hooks may use.
+
+    Attributes:
+        query: see `Query`.
+        settings: returns `Source.reader_settings` of the newest assignment; empty while there is none.
+        known_settings: returns the same after `PlannerHooks.with_former`; empty while there is none.
+        set_problem: sets the problem for a key, or clears it when the problem is None. The operator turns it into a
+            condition.
+        check_problems: raises the first fatal problem if there is no operator to report it.
+    """
+
+    query: Query[ReadT]
+    settings: Callable[[], Mapping[str, Any]]
+    known_settings: Callable[[], Mapping[str, Any]]
+    set_problem: Callable[[ProblemKey, Problem | None], None]
+    check_problems: Callable[[], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """A number for Prometheus.
+
+    Attributes:
+        name: of the gauge, without the prefix ``balanced_source_host_``.
+        text: what it counts, in which unit.
+        labels: names of labels → values; the label `source` is added.
+        value: the number.
+    """
+
+    name: str
+    text: str
+    value: float
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+class PlannerHooks(ABC):
+    """See the module."""
+
+    @abstractmethod
+    def ends(
+        self, scope: str, split_ids: Collection[SplitId], marks: Mapping[SplitId, Mark]
+    ) -> Mapping[SplitId, SplitEnd]:
+        """Return how far the splits of a scope can be read now. Blocking.
+
+        A split that is left out counts as deleted after a while.
+
+        Args:
+            scope: first part of the ids.
+            split_ids: those that are asked for.
+            marks: up to where each of them is read; for sources whose logs may be cut.
+
+        Raises:
+            DiscoveryError: the scope does not answer, or not for all splits; with the answers that there are.
+        """
+
+    def event_times(self, scope: str, millis: Mapping[SplitId, int]) -> Mapping[SplitId, RecordTime | None]:
+        """Return the first record at or after a time of each split, None for a split without one. Blocking.
+
+        Only asked when splits are aligned in event time. Splits that are left out are not read on until they are idle.
+
+        Raises:
+            DiscoveryError: the scope does not answer.
+        """
+        return {}
+
+    def admit(
+        self, held: Mapping[SplitId, int], reachable: Mapping[SplitId, int], *, may_wait: bool
+    ) -> Mapping[SplitId, int]:
+        """Return where the next micro-batch ends: between `held` and `reachable` for each split.
+
+        Args:
+            held: where each split stands.
+            reachable: how far it could be read.
+            may_wait: False in a query that ends by itself: it has ended if nothing moves.
+        """
+        return reachable
+
+    def may_skip(self) -> bool:
+        """Return whether the user accepts that records which are gone are skipped."""
+        return False
+
+    def note_look(self, base: StreamOffset, seen: Look) -> None:  # noqa: B027 - neutral
+        """Take note of what the ends mean for the splits of `base`: here a connector reports records that are gone.
+
+        Raises:
+            FatalProblemError: records are gone, the user does not accept that, and no operator can report it.
+        """
+
+    def note_planned(self, plans: Iterable[ReaderPlan], settings: Mapping[str, Any]) -> None:  # noqa: B027 - neutral
+        """Take note of a micro-batch that is planned, with the settings that its tasks get."""
+
+    def note_delivered(self, delivered: StreamOffset) -> None:  # noqa: B027 - neutral
+        """Take note that everything up to `delivered` is committed (FLIP-27's ``notifyCheckpointComplete``)."""
+
+    def with_former(self, settings: Mapping[str, Any], former: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the settings for tasks: the newest, with what a micro-batch that was planned before may still need.
+
+        Called in any thread.
+        """
+        return settings
+
+    def numbers(self) -> Mapping[str, int]:
+        """Return numbers for the query's progress and the report; only those that say something."""
+        return {}
+
+    def figures(self) -> Iterable[Figure]:
+        """Return numbers for Prometheus; asked in each micro-batch if `Query.has_metrics`."""
+        return ()
+
+    def close(self) -> None:  # noqa: B027 - neutral
+        """Close clients and threads. Called once, at the end of the query."""

@@ -1,0 +1,48 @@
+"""Kafka's Spark half; see `SparkHalf`."""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING
+
+from balanced_source.connectors.kafka import KafkaSource
+from balanced_source_spark.contract.half import Choices, Query, SparkHalf
+from balanced_source_spark.kafka.options import ReadOptions, embedded_source, read_options
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+    from balanced_source_spark.contract.hooks import PlannerContext
+    from balanced_source_spark.kafka.hooks import KafkaHooks
+    from balanced_source_spark.kafka.task_reader import KafkaTaskReader
+
+
+class KafkaSparkHalf(SparkHalf[ReadOptions]):
+    """Topics on one Kafka cluster or many."""
+
+    def read_options(self, options: Mapping[str, str]) -> ReadOptions:
+        return read_options(options)
+
+    def schema(self, read: ReadOptions) -> "StructType":
+        from balanced_source_spark.kafka.schema import spark_schema
+
+        return spark_schema(read.columns)
+
+    def source(self, options: Mapping[str, str], choices: Choices) -> KafkaSource:
+        return embedded_source(options, choices)
+
+    def task_reader(self, query: Query[ReadOptions]) -> "partial[KafkaTaskReader]":
+        from balanced_source_spark.kafka.task_reader import KafkaTaskReader
+
+        return partial(
+            KafkaTaskReader,
+            client_id=query.client_id,
+            secrets_dir=query.secrets_dir,
+            columns=query.read.columns,
+            prefetch=query.read.prefetch,
+            implementation=query.read.implementation,
+        )
+
+    def hooks(self, context: "PlannerContext[ReadOptions]") -> "KafkaHooks":
+        from balanced_source_spark.kafka.hooks import KafkaHooks
+
+        return KafkaHooks(context)
