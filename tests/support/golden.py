@@ -219,7 +219,7 @@ FORMATS = {
     ),
     "pipeline": Format(
         version=pipeline.VERSION,
-        example=PIPELINE,
+        example=replace(PIPELINE, connector="numbers"),
         encode=pipeline.encode,
         decode=pipeline.decode,
     ),
@@ -273,7 +273,9 @@ FULL = {
     ),
     "report": replace(REPORT, lineage=7),
     "stream-offset": replace(OFFSET, closings=2),
-    "pipeline": Pipeline(checkpoint_location="/checkpoint", sink=Sink(format="memory"), trigger=AvailableNow()),
+    "pipeline": Pipeline(
+        checkpoint_location="/checkpoint", sink=Sink(format="memory"), trigger=AvailableNow(), connector="numbers"
+    ),
     "driver-environment": DriverEnvironment(name="orders", namespace="shop", uid=UID),
     "enumerator-state": _full_state(),
 }
@@ -285,6 +287,9 @@ UNDISCOVERED = {
 }
 """Examples with a field that was added later, which readers of the same version ignore if they do not know it."""
 
+CONNECTOR = {"driver-environment": replace(ENVIRONMENT, pipeline=replace(PIPELINE, connector="numbers"))}
+"""Examples of a source of another connector."""
+
 
 if __name__ == "__main__":
     for kind, made in FORMATS.items():
@@ -293,3 +298,5 @@ if __name__ == "__main__":
             write_once(f"{kind}-v{made.version}-full.json", made.encode(FULL[kind]))
         if kind in UNDISCOVERED:
             write_once(f"{kind}-v{made.version}-undiscovered.json", made.encode(UNDISCOVERED[kind]))
+        if kind in CONNECTOR:
+            write_once(f"{kind}-v{made.version}-connector.json", made.encode(CONNECTOR[kind]))

@@ -16,7 +16,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from balanced_source.documents.environment import DriverEnvironment, from_variables
-from balanced_source.documents.pipeline import AvailableNow, Pipeline, ProcessingTime
+from balanced_source.documents.pipeline import DEFAULT_CONNECTOR, AvailableNow, Pipeline, ProcessingTime
 from balanced_source.errors import CorruptDocumentError, IncompatibleVersionError, InvalidSpecError
 from balanced_source_spark.data_source import register
 from balanced_source_spark.executors import Board, ExecutorScaler
@@ -81,6 +81,8 @@ def source_options(pipeline: Pipeline, environment: DriverEnvironment) -> dict[s
         "uid": environment.uid,
         "includeHeaders": str(pipeline.include_headers).lower(),
     }
+    if pipeline.connector != DEFAULT_CONNECTOR:
+        options["connector"] = pipeline.connector
     if pipeline.columns:
         options["columns"] = ",".join(pipeline.columns)
     if pipeline.accept_checkpoint_of:

@@ -30,9 +30,10 @@ from balanced_source.host import Phase, ReaderHost, is_finished
 from balanced_source_adapters.problem_log import log_problem
 from balanced_source_spark import checkpoints
 from balanced_source_spark.channels.channel import AssignmentChannel
-from balanced_source_spark.channels.errors import ChannelError, unassigned, undiscovered
+from balanced_source_spark.channels.errors import ChannelError
 from balanced_source_spark.checkpoints import checkpoint_problem, splits_behind
 from balanced_source_spark.claims import HEARTBEAT_INTERVAL, LOOK_EVERY, ClaimWatch
+from balanced_source_spark.contract.hooks import WithFormer, newest_settings
 from balanced_source_spark.executors import AdoptionGate
 from balanced_source_spark.instance import Instance
 from balanced_source_spark.why_nothing import fenced, unassigned, undiscovered
@@ -67,14 +68,6 @@ EventListener = Callable[[int, SourceEvent], None]
 """Gets the reader that a custom event of the enumerator is for, and the event."""
 
 
-WithFormer: TypeAlias = Callable[[Mapping[str, Any], Mapping[str, Any]], Mapping[str, Any]]
-"""See `PlannerHooks.with_former`."""
-
-
-def _newest(settings: Mapping[str, Any], _: Mapping[str, Any]) -> Mapping[str, Any]:
-    return settings
-
-
 def _unexpected(subtask_id: int, event: SourceEvent) -> None:
     log.warning("nobody expects this event of the enumerator", reader=subtask_id, name=event.name)
 
@@ -100,7 +93,7 @@ class HostRuntime:
         clock: Callable[[], float] = time.time,
         on_event: EventListener = _unexpected,
         gate: AdoptionGate | None = None,
-        with_former: WithFormer = _newest,
+        with_former: WithFormer = newest_settings,
         instance: Instance | None = None,
     ) -> None:
         self._channel = channel

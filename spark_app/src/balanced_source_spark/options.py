@@ -7,13 +7,11 @@ from typing import Any, Final
 
 from balanced_source.api import Source
 from balanced_source.assigners import STRATEGIES, SplitAssigner
+from balanced_source.documents.pipeline import DEFAULT_CONNECTOR
 from balanced_source.errors import InvalidSpecError
 from balanced_source.names import checked_label, checked_object, shown
 from balanced_source_spark.contract.half import Choices, Query, half_of
 from balanced_source_spark.contract.values import number, positive, seconds
-
-DEFAULT_CONNECTOR: Final = "kafka"
-"""Kind of a source whose options name none."""
 
 MIN_GROUP_IDLE: Final = 3.0
 """Seconds; sources of a group hear of each other every few seconds."""

@@ -12,10 +12,12 @@ import pytest
 from balanced_source.assigners import AssignerIdentity
 from balanced_source.coordinator import Checkpoint, loads
 from balanced_source.documents.assignment import Assignment
+from balanced_source.documents.pipeline import DEFAULT_CONNECTOR
 from support.golden import (
     ASSIGNMENT,
     BASE,
     CHECKPOINT,
+    CONNECTOR,
     ENVIRONMENT,
     FORMATS,
     FULL,
@@ -106,9 +108,12 @@ EXPECTED: dict[tuple[str, int, str], Any] = {
     ("stream-offset", 5, ""): OFFSET,
     ("stream-offset", 5, "-full"): FULL["stream-offset"],
     ("pipeline", 1, ""): PIPELINE,
-    ("pipeline", 1, "-full"): FULL["pipeline"],
+    ("pipeline", 1, "-full"): replace(FULL["pipeline"], connector=DEFAULT_CONNECTOR),
+    ("pipeline", 2, ""): replace(PIPELINE, connector="numbers"),
+    ("pipeline", 2, "-full"): FULL["pipeline"],
     ("driver-environment", 1, ""): ENVIRONMENT,
     ("driver-environment", 1, "-full"): FULL["driver-environment"],
+    ("driver-environment", 1, "-connector"): CONNECTOR["driver-environment"],
     ("enumerator-state", 1, ""): first_state(),
     # Version 2 as builds before 0.1.0 wrote it: the same format, without loads.
     ("enumerator-state", 2, "-before-loads"): second_state(CHECKPOINT, loads=NOTHING_SEEN, rebalance_nonce=0),

@@ -126,9 +126,9 @@ def test_the_packaged_application_needs_a_pipeline() -> None:
 
 
 def test_an_image_that_is_too_old_is_named() -> None:
-    newer = json.dumps({**pipeline.to_json(PIPELINE), "version": 2})
+    newer = json.dumps({**pipeline.to_json(PIPELINE), "version": 3})
 
-    with pytest.raises(IncompatibleVersionError, match=r"version 2.*up to 1"):
+    with pytest.raises(IncompatibleVersionError, match=r"version 3.*up to 2"):
         from_variables({**to_variables(ENVIRONMENT), "BALANCED_SOURCE_PIPELINE": newer})
-    with pytest.raises(InvalidSpecError, match=r"spec\.application\.image.*version 2.*image of the operator's release"):
+    with pytest.raises(InvalidSpecError, match=r"spec\.application\.image.*version 3.*image of the operator's release"):
         described({**to_variables(ENVIRONMENT), "BALANCED_SOURCE_PIPELINE": newer})

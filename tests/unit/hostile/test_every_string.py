@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from balanced_source.errors import InvalidSpecError
+from balanced_source.errors import ConnectorError, InvalidSpecError
 from balanced_source_operator.kube.port import object_path
 from balanced_source_operator.resources.access import role_binding
 from balanced_source_operator.resources.kinds import CONFIG_MAP, SECRET, SERVICE_ACCOUNT
@@ -82,10 +82,19 @@ def test_the_example_has_every_string_that_the_models_have() -> None:
         "application.driver.template",
         "application.executor.template",
     }  # no strings, but pods: checked as such
+    templates |= {"source.custom.connector", "source.custom.config"}  # see `test_a_hostile_connector_is_refused`
     missing = {
         path for path in known - covered - templates if not path.startswith(tuple(f"{same}." for same in same_as))
     }
     assert not missing
+
+
+@pytest.mark.parametrize("value", HOSTILE)
+def test_a_hostile_connector_is_refused(value: str) -> None:
+    """What is in `config` is checked by the connector: it is code of whoever built the image."""
+    with pytest.raises((InvalidSpecError, ConnectorError)) as refused:
+        source_of(parse_spec({**FULL, "source": {"custom": {"connector": value, "config": {value: value}}}}), METADATA)
+    check_sentence(str(refused.value))
 
 
 def cases(manifest: Mapping[str, Any], under: Path = ()) -> list[Any]:

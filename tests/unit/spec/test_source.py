@@ -7,10 +7,12 @@ import pytest
 from pydantic import ValidationError
 
 from balanced_source.api import Source
-from balanced_source_adapters.connectors import BUILT_IN
+from balanced_source.errors import InvalidSpecError
+from balanced_source_adapters.connectors import BUILT_IN, Connectors, Registration
 from balanced_source_operator.contract.base import Model
 from balanced_source_operator.contract.half import Common, OperatorHalf, Texts, half_of
 from balanced_source_operator.kafka.half import KafkaOperatorHalf
+from balanced_source_operator.spec import source as source_module
 from balanced_source_operator.spec.crd import structural_schema
 from balanced_source_operator.spec.source import BRANCHES, choice_of
 from support.builders import make_spec
@@ -46,19 +48,20 @@ def test_a_spec_names_its_kind_and_its_branch() -> None:
     source = make_spec().source
 
     assert source.kind == "kafka"
-    assert isinstance(source.branch, half_of("kafka").spec)
+    assert source.field == "spec.source.kafka"
+    assert isinstance(source.config(half_of("kafka")), half_of("kafka").spec)
 
 
 def test_several_kinds_are_a_choice_that_the_api_server_checks() -> None:
     schema = structural_schema(BOTH)
 
-    assert list(schema["properties"]) == ["files", "kafka"]
+    assert list(schema["properties"]) == ["files", "kafka", "custom"]
     assert "required" not in schema
     assert schema["properties"]["files"]["description"] == "Lines of files."
     (rule,) = schema["x-kubernetes-validations"]
     assert rule == {
-        "rule": "[has(self.files), has(self.kafka)].filter(x, x).size() == 1",
-        "message": "set exactly one of: files, kafka",
+        "rule": "[has(self.files), has(self.kafka), has(self.custom)].filter(x, x).size() == 1",
+        "message": "set exactly one of: files, kafka, custom",
     }
 
 
@@ -66,7 +69,7 @@ def test_several_kinds_are_a_choice_that_the_api_server_checks() -> None:
 def test_one_of_several_kinds_is_taken(value: dict[str, Any], kind: str) -> None:
     chosen = BOTH.model_validate(value)
 
-    assert (chosen.kind, chosen.branch) == (kind, getattr(chosen, kind))
+    assert (chosen.kind, chosen.config(FilesHalf())) == (kind, getattr(chosen, kind))
 
 
 @pytest.mark.parametrize("value", [{}, {"files": FILES, "kafka": KAFKA}])
@@ -81,3 +84,44 @@ def test_a_half_refuses_no_change_and_needs_no_texts_by_default() -> None:
 
     assert half.texts(FilesSpec(folder="/data")) == ()
     half.check_change(Source, Source, field="spec.source.files")  # type: ignore[arg-type]
+
+
+def test_a_source_of_another_connector_keeps_its_config_until_the_connector_reads_it() -> None:
+    chosen = BOTH.model_validate({"custom": {"connector": "folders", "config": FILES}})
+
+    assert (chosen.kind, chosen.field) == ("folders", "spec.source.custom.config")
+    assert chosen.config(FilesHalf()) == FilesSpec(folder="/data")
+
+
+@pytest.mark.parametrize(
+    ("config", "says"),
+    [
+        ({}, r"spec\.source\.custom\.config\.folder: Field required"),
+        ({"folder": 3}, r"config\.folder: Input should be a valid string"),
+        ({"folder": "/d", "depth": 1}, r"config\.depth: Extra inputs"),
+    ],
+)
+def test_the_connector_s_model_refuses_a_config_with_its_own_words(config: dict[str, Any], says: str) -> None:
+    chosen = BOTH.model_validate({"custom": {"connector": "folders", "config": config}})
+
+    with pytest.raises(InvalidSpecError, match=says):
+        chosen.config(FilesHalf())
+
+
+def test_a_config_is_kept_by_the_api_server_whatever_is_in_it() -> None:
+    custom = structural_schema(BOTH)["properties"]["custom"]
+
+    assert custom["required"] == ["connector"]
+    assert custom["properties"]["config"]["x-kubernetes-preserve-unknown-fields"] is True
+
+
+def test_a_branch_of_its_own_is_the_same_as_a_custom_source(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For a CRD that was made by ``balanced-source crd --with folders``."""
+    others = Connectors([Registration(kind="folders", reference="a:b", package="p")])
+    monkeypatch.setattr(source_module, "installed", lambda: others)
+
+    assert BOTH.model_validate({"folders": FILES}) == BOTH.model_validate(
+        {"custom": {"connector": "folders", "config": FILES}}
+    )
+    with pytest.raises(ValidationError, match="set exactly one of: files, kafka, custom"):
+        BOTH.model_validate({"folders": FILES, "files": FILES})

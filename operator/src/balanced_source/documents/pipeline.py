@@ -1,8 +1,9 @@
 """What the packaged application does with the rows: the operator writes it, the driver reads it.
 
 Operator and driver may be of different releases: the image of a running application is the user's. Version 1 has no
-number, because release 0.1.0 wrote none. Unknown keys are ignored, so that a field with a harmless default needs no
-new version; one that an older driver must not ignore does, and its writer adds the number.
+number, because release 0.1.0 wrote none; version 2 adds `connector`, and is written only for sources that need it.
+Unknown keys are ignored, so that a field with a harmless default needs no new version; one that an older driver must
+not ignore does, and its writer adds the number.
 """
 
 import json
@@ -14,8 +15,11 @@ from balanced_source.api import Json
 from balanced_source.documents.envelope import MALFORMED
 from balanced_source.errors import CorruptDocumentError, IncompatibleVersionError
 
-VERSION: Final = 1
+VERSION: Final = 2
 """Newest version that `from_json` reads."""
+
+DEFAULT_CONNECTOR: Final = "kafka"
+"""Kind of the source of a pipeline that names none: release 0.1.0 knew no other one."""
 
 T = TypeVar("T")
 
@@ -83,6 +87,7 @@ class Pipeline:
         executor_patience: longest wait for executors, as a duration; None for the default.
         alignment: see `EventTimeAlignment`; None for none.
         accept_checkpoint_of: former source, ``namespace/name``, whose checkpoint is taken over; None for none.
+        connector: kind of the source.
     """
 
     checkpoint_location: str
@@ -95,12 +100,15 @@ class Pipeline:
     executor_patience: str | None = None
     alignment: EventTimeAlignment | None = None
     accept_checkpoint_of: str | None = None
+    connector: str = DEFAULT_CONNECTOR
 
 
 def to_json(pipeline: Pipeline) -> dict[str, Json]:
-    """Return the JSON value of a pipeline."""
-    sink = pipeline.sink
+    """Return the JSON value of a pipeline, in the oldest version that can say it."""
+    sink, is_named = pipeline.sink, pipeline.connector != DEFAULT_CONNECTOR
     return _present(
+        version=VERSION if is_named else None,
+        connector=pipeline.connector if is_named else None,
         checkpointLocation=pipeline.checkpoint_location,
         sink={
             "format": sink.format,
@@ -171,6 +179,7 @@ def _from_json(data: Mapping[str, Any]) -> Pipeline:
         executor_patience=data.get("executorPatience"),
         alignment=_optional(data.get("alignment"), _alignment_from_json),
         accept_checkpoint_of=data.get("acceptCheckpointOf"),
+        connector=data.get("connector", DEFAULT_CONNECTOR),
     )
 
 

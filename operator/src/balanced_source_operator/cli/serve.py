@@ -24,8 +24,13 @@ def operator(debug: Annotated[bool, typer.Option(help="Log more.")] = False) -> 
     run(settings_from(os.environ))
 
 
-def crd() -> None:
-    """Print the CustomResourceDefinition."""
+def crd(
+    connectors: Annotated[
+        list[str] | None,
+        typer.Option("--with", help="Installed connector that gets its own branch in spec.source. Repeatable."),
+    ] = None,
+) -> None:
+    """Print the CustomResourceDefinition. Without --with, it is the same whatever is installed."""
     from balanced_source_operator.spec.crd import custom_resource_definition, to_yaml
 
-    typer.echo(to_yaml(custom_resource_definition()), nl=False)
+    typer.echo(to_yaml(custom_resource_definition(connectors or ())), nl=False)

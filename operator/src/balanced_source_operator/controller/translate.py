@@ -19,8 +19,14 @@ NO_TEXTS: Final[Mapping[TextReference, str | None]] = MappingProxyType({})
 
 
 def texts_of(spec: BalancedSourceSpec) -> tuple[TextReference, ...]:
-    """Return the texts outside the resource that the spec refers to."""
-    return half_of(spec.source.kind).texts(spec.source.branch)
+    """Return the texts outside the resource that the spec refers to.
+
+    Raises:
+        InvalidSpecError: a connector refuses its part of the spec. Names the field.
+        ConnectorError: the connector of the source cannot be used.
+    """
+    half = half_of(spec.source.kind)
+    return half.texts(spec.source.config(half))
 
 
 def to_source(spec: BalancedSourceSpec, texts: Texts = NO_TEXTS) -> Source[Any, Any]:
@@ -34,12 +40,12 @@ def to_source(spec: BalancedSourceSpec, texts: Texts = NO_TEXTS) -> Source[Any, 
         InvalidSpecError: what CEL could not check. Names the field.
         ConnectorError: the connector of the source cannot be used.
     """
-    kind = spec.source.kind
+    half = half_of(spec.source.kind)
     common = Common(
         assigner=STRATEGIES[spec.assignment.strategy.value](),
         rebalance_policy=_rebalance_policy(spec.assignment),
     )
-    return half_of(kind).to_source(spec.source.branch, common, texts, field=_field(kind))
+    return half.to_source(spec.source.config(half), common, texts, field=spec.source.field)
 
 
 def check_change(before: Source[Any, Any], after: Source[Any, Any]) -> None:

@@ -14,6 +14,7 @@ from typing import Any, Final
 from balanced_source.documents import environment
 from balanced_source.documents.environment import DriverEnvironment, to_variables
 from balanced_source.documents.pipeline import (
+    DEFAULT_CONNECTOR,
     AvailableNow,
     EventTimeAlignment,
     Pipeline,
@@ -86,6 +87,7 @@ def spark_application(
     conf: Mapping[str, str],
     max_failures: int | None = None,
     failures: int = 0,
+    connector: str = DEFAULT_CONNECTOR,
 ) -> dict[str, Any]:
     """The manifest.
 
@@ -98,6 +100,7 @@ def spark_application(
         conf: Spark configuration of the operator's settings; the user's wins.
         max_failures: failures after which it is not started again; None for no limit.
         failures: how many times in a row the applications before it have failed.
+        connector: kind of the source.
     """
     spec: dict[str, Any] = {
         "type": "Python",
@@ -110,7 +113,7 @@ def spark_application(
         "arguments": list(application.arguments),
         "restartPolicy": _restart_policy(application, max_failures),
         "sparkConf": {**DEFAULT_CONF, **conf, **application.spark_conf},
-        "driver": _driver(source, application, secrets),
+        "driver": _driver(source, application, secrets, connector),
         "executor": _executor(source, application, secrets, parallelism),
     }
     if application.image_pull_secrets:
@@ -159,8 +162,8 @@ def _restart_policy(application: Application, max_failures: int | None) -> dict[
     }
 
 
-def _driver(source: Identity, application: Application, secrets: tuple[str, ...]) -> dict[str, Any]:
-    variables = to_variables(driver_environment(source, application))
+def _driver(source: Identity, application: Application, secrets: tuple[str, ...], connector: str) -> dict[str, Any]:
+    variables = to_variables(driver_environment(source, application, connector))
     mounted = tuple(dict.fromkeys((*secrets, *_own_secrets(application))))
     return {
         "cores": application.driver.cores,
@@ -173,10 +176,12 @@ def _driver(source: Identity, application: Application, secrets: tuple[str, ...]
     }
 
 
-def driver_environment(source: Identity, application: Application) -> DriverEnvironment:
+def driver_environment(
+    source: Identity, application: Application, connector: str = DEFAULT_CONNECTOR
+) -> DriverEnvironment:
     """What the driver is told when it starts; only the packaged application gets a pipeline."""
     wanted = application.pipeline if application.main_application_file == PACKAGED_APPLICATION else None
-    pipeline = None if wanted is None else _pipeline(wanted)
+    pipeline = None if wanted is None else _pipeline(wanted, connector)
     return DriverEnvironment(
         name=source.name,
         namespace=source.namespace,
@@ -187,7 +192,7 @@ def driver_environment(source: Identity, application: Application) -> DriverEnvi
     )
 
 
-def _pipeline(wanted: spec.Pipeline) -> Pipeline:
+def _pipeline(wanted: spec.Pipeline, connector: str) -> Pipeline:
     sink, alignment = wanted.sink, wanted.alignment
     return Pipeline(
         checkpoint_location=wanted.checkpoint_location,
@@ -204,6 +209,7 @@ def _pipeline(wanted: spec.Pipeline) -> Pipeline:
         max_records_per_reader=wanted.max_records_per_reader,
         executor_patience=wanted.executor_patience,
         accept_checkpoint_of=wanted.accept_checkpoint_of,
+        connector=connector,
         alignment=None
         if alignment is None
         else EventTimeAlignment(

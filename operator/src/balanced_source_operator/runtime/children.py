@@ -221,6 +221,7 @@ class Children:
             conf=self._env.settings.spark_conf,
             max_failures=desired.spec.restart.max_failures,
             failures=self._failures,
+            connector=desired.source.kind,
         )
         # One that exists was made by the operator before this one, and has not been seen yet.
         if await self._adopt_or_create(KUBEFLOW_APPLICATION, manifest):

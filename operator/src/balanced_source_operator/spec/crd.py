@@ -1,12 +1,15 @@
 """The CustomResourceDefinition, generated from the models (``make generate``)."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import yaml
 from pydantic import BaseModel
 
 from balanced_source_operator.contract.base import rule
+from balanced_source_operator.contract.half import half_of
 from balanced_source_operator.spec import GROUP, KIND, PLURAL, VERSION, BalancedSourceSpec, Status
+from balanced_source_operator.spec.source import BRANCHES, choice_of
 
 _COLUMNS = (
     ("Ready", "string", '.status.conditions[?(@.type=="Ready")].status', 0),
@@ -26,8 +29,15 @@ _NAME_RULE = rule(
 )
 
 
-def custom_resource_definition() -> dict[str, Any]:
-    """The CRD as a manifest."""
+def custom_resource_definition(connectors: Sequence[str] = ()) -> dict[str, Any]:
+    """Return the CRD as a manifest.
+
+    Args:
+        connectors: kinds that get a branch of their own in ``spec.source``, besides those of this project.
+
+    Raises:
+        ConnectorError: one of them is not installed, or is broken.
+    """
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
@@ -43,12 +53,12 @@ def custom_resource_definition() -> dict[str, Any]:
                 "shortNames": ["bsrc"],
                 "categories": ["streaming"],
             },
-            "versions": [_version()],
+            "versions": [_version(connectors)],
         },
     }
 
 
-def _version() -> dict[str, Any]:
+def _version(connectors: Sequence[str]) -> dict[str, Any]:
     return {
         "name": VERSION,
         "served": True,
@@ -75,12 +85,21 @@ def _version() -> dict[str, Any]:
                     "apiVersion": {"type": "string"},
                     "kind": {"type": "string"},
                     "metadata": {"type": "object"},
-                    "spec": structural_schema(BalancedSourceSpec),
+                    "spec": _spec(connectors),
                     "status": structural_schema(Status),
                 },
             }
         },
     }
+
+
+def _spec(connectors: Sequence[str]) -> dict[str, Any]:
+    schema = structural_schema(BalancedSourceSpec)
+    if connectors:
+        halves = {**BRANCHES, **{kind: half_of(kind) for kind in connectors}}
+        description = schema["properties"]["source"]["description"]
+        schema["properties"]["source"] = {**structural_schema(choice_of(halves)), "description": description}
+    return schema
 
 
 def structural_schema(model: type[BaseModel]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 from balanced_source.api import Problem, ProblemKey, SplitId
 from balanced_source.documents.stream_offset import StreamOffset
@@ -19,6 +19,9 @@ from balanced_source.host.ends import Look, Mark, SplitEnd
 from balanced_source_spark.contract.half import Query
 
 ReadT = TypeVar("ReadT")
+
+WithFormer: TypeAlias = Callable[[Mapping[str, Any], Mapping[str, Any]], Mapping[str, Any]]
+"""See `PlannerHooks.with_former`."""
 
 NO_SETTINGS: Final[Mapping[str, Any]] = MappingProxyType({})
 
@@ -58,6 +61,11 @@ class Figure:
     text: str
     value: float
     labels: Mapping[str, str] = field(default_factory=dict)
+
+
+def newest_settings(settings: Mapping[str, Any], _: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the newest settings, whatever the former ones were."""
+    return settings
 
 
 class PlannerHooks(ABC):
@@ -124,7 +132,7 @@ class PlannerHooks(ABC):
 
         Called in any thread.
         """
-        return settings
+        return newest_settings(settings, former)
 
     def numbers(self) -> Mapping[str, int]:
         """Return numbers for the query's progress and the report; only those that say something."""
