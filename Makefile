@@ -112,7 +112,10 @@ test-native: native ## The native reader's own tests and lints
 bench-enumerator: install ## Time, memory and bytes of 1 000 … 1 000 000 splits (ARGS="--splits 1000 --repeats 1")
 	@PYTHONPATH=. $(RUN) benchmarks.bench_enumerator $(ARGS)
 
-.PHONY: bench-enumerator
+bench-autoscale: install ## spec.autoscaling beside a horizontal pod autoscaler on lag, simulated (ARGS="--seed 1 --recorded FILE")
+	@PYTHONPATH=. $(RUN) benchmarks.autoscaling $(ARGS)
+
+.PHONY: bench-enumerator bench-autoscale
 
 bench-read: native ## Reading beside Spark's own Kafka source, default and tuned (QUICK=1: a subset; FLINK=1: Flink too)
 	@PYTHONPATH=tests:. $(RUN) benchmarks.bench_read $(if $(QUICK),--quick,) $(if $(FLINK),--flink,) $(ARGS)

@@ -22,6 +22,8 @@ LEADS: Final = {
     ReasonKind.LOSS: "Condition `DataLoss` if reading goes on without the records, else `Degraded`; and an event of "
     "type Warning.",
     ReasonKind.STATE: "Conditions `Ready` and `Progressing` while nothing is wrong.",
+    ReasonKind.AUTOSCALING: "Condition `Autoscaling` of sources with `spec.autoscaling`; it is False where the "
+    "autoscaler cannot help. Changes of the number of readers are events, too.",
     ReasonKind.EVENT: "Events about what has happened once.",
 }
 

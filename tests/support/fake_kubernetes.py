@@ -266,6 +266,19 @@ class FakeClient:
         patched: Manifest | None = await self._call("patch status", kind, name, patch)
         return patched
 
+    async def scale(self, kind: Kind, namespace: str, name: str, *, before: int, after: int) -> None:
+        object_path(kind, namespace, name)
+
+        def scale() -> None:
+            found = self._server.find(kind, namespace, name)
+            if found is None:
+                raise RefusedError(f"{kind.plural} {name} not found", status=404)
+            if found["spec"]["parallelism"] != before:
+                raise ConflictError(f"{kind.plural} {name}: the number of replicas is not {before} any more")
+            self._server.edit(kind, namespace, name, {"spec": {"parallelism": after}})
+
+        await self._call("scale", kind, name, scale)
+
     async def delete(self, kind: Kind, namespace: str, name: str, *, uid: str) -> None:
         object_path(kind, namespace, name)
 

@@ -41,6 +41,7 @@ HOSTILE: Final = (
 
 FULL: Final[dict[str, Any]] = {
     "parallelism": 2,
+    "autoscaling": {"maxReaders": 8, "maxLag": "60s", "scaleDownDelay": "5m"},
     "assignment": {"strategy": "RoundRobin", "rebalance": {"mode": "Drift", "minInterval": "10m"}},
     "source": {
         "kafka": {

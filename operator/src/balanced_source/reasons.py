@@ -15,6 +15,7 @@ class ReasonKind(enum.Enum):
     SOURCE = "Problems of the source"
     LOSS = "Records that are gone"
     STATE = "States"
+    AUTOSCALING = "Decisions of the autoscaler"
     EVENT = "Events"
 
 
@@ -359,6 +360,63 @@ class Reason(enum.StrEnum):
         "WaitingForOldApplication",
         ReasonKind.STATE,
         "Pods of the former application still exist; no second driver starts before they are gone.",
+    )
+
+    WITHIN_BOUNDS = (
+        "WithinBounds",
+        ReasonKind.AUTOSCALING,
+        "`parallelism` was below `minReaders` or above `maxReaders`, and is changed to the nearest bound.",
+    )
+    MEASURING = (
+        "Measuring",
+        ReasonKind.AUTOSCALING,
+        "The load is being measured: the driver has just started, or splits have changed.",
+    )
+    WITHIN_TARGET = ("WithinTarget", ReasonKind.AUTOSCALING, "The readers suffice, and fewer would not.")
+    SCALED_UP = ("ScaledUp", ReasonKind.AUTOSCALING, "More arrives than the readers can process at the target.")
+    SCALED_DOWN = ("ScaledDown", ReasonKind.AUTOSCALING, "Fewer readers sufficed for `scaleDownDelay`.")
+    PROBING = (
+        "Probing",
+        ReasonKind.AUTOSCALING,
+        "Readers have had no backlog for `scaleDownDelay`, and their capacity is unknown: fewer are tried.",
+    )
+    SCALE_DOWN_DELAYED = ("ScaleDownDelayed", ReasonKind.AUTOSCALING, "Fewer readers suffice, but not for long enough.")
+    CATCHING_UP = ("CatchingUp", ReasonKind.AUTOSCALING, "The readers work off a backlog, and suffice for that.")
+    SPLITS_UNEVEN = (
+        "SplitsUneven",
+        ReasonKind.AUTOSCALING,
+        "Readers are added because splits differ in load, although fewer could carry a balanced load.",
+        "Use strategy `LoadAware`, or set `pipeline.maxRecordsPerReader`.",
+    )
+    HOT_SPLIT = (
+        "HotSplit",
+        ReasonKind.AUTOSCALING,
+        "One split gets more than one reader can process. More readers do not help.",
+        "Spread its keys over more partitions, or set `pipeline.maxRecordsPerReader`.",
+    )
+    DOWNSTREAM_LIMIT = (
+        "DownstreamLimit",
+        ReasonKind.AUTOSCALING,
+        "The last increase hardly raised the throughput: the readers are not the bottleneck.",
+        "Check the sink, the transformation and the brokers.",
+    )
+    AT_MAXIMUM = (
+        "AtMaximum",
+        ReasonKind.AUTOSCALING,
+        "The load needs more readers than `maxReaders`.",
+        "Raise `maxReaders`.",
+    )
+    LAG_UNKNOWN = (
+        "LagUnknown",
+        ReasonKind.AUTOSCALING,
+        "The driver does not report, or cannot reach a broker. The number of readers stays.",
+        "See the condition `Ready`.",
+    )
+    SCALING_REFUSED = (
+        "ScalingRefused",
+        ReasonKind.AUTOSCALING,
+        "The API server refused the change of `parallelism`.",
+        "Grant `patch` on `balancedsources/scale`: install the roles of the Helm chart.",
     )
 
     APPLICATION_CREATED = ("ApplicationCreated", ReasonKind.EVENT, "A SparkApplication was created.")

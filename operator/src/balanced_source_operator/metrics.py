@@ -35,6 +35,16 @@ class Metrics:
             "pending_splits": self._gauge("pending_splits", "Splits without a reader"),
             "lag": self._gauge("lag_records", "Records not read yet; no series while unknown"),
         }
+        self._autoscaling = {
+            "desired_readers": self._gauge("autoscaling_desired_readers", "Readers that the autoscaler has decided on"),
+            "utilization": self._gauge(
+                "autoscaling_utilization_percent", "Share of its capacity of the busiest reader"
+            ),
+            "arrival_rate": self._gauge("autoscaling_arrival_records_per_second", "Records that arrive per second"),
+            "capacity_per_reader": self._gauge(
+                "autoscaling_reader_capacity_records_per_second", "Records that one reader can process per second"
+            ),
+        }
         self._balance = Gauge(
             "balanced_source_splits_per_reader",
             "Splits of the emptiest and of the fullest reader",
@@ -63,8 +73,9 @@ class Metrics:
 
     def observe(self, source: Identity, status: Status) -> None:
         """Take over what the status says."""
-        for name, gauge in self._gauges.items():
-            value = getattr(status, name)
+        found = [(gauge, getattr(status, name)) for name, gauge in self._gauges.items()]
+        found += [(gauge, getattr(status.autoscaling, name, None)) for name, gauge in self._autoscaling.items()]
+        for gauge, value in found:
             if value is not None:
                 gauge.labels(source.namespace, source.name).set(value)
             else:  # unknown: no series, rather than the last value that was known
@@ -75,7 +86,7 @@ class Metrics:
     def forget(self, source: Identity) -> None:
         """The source is gone."""
         labels = (source.namespace, source.name)
-        for metric in (self._turns, self._failed, self._published, *self._gauges.values()):
+        for metric in (self._turns, self._failed, self._published, *self._gauges.values(), *self._autoscaling.values()):
             _remove(metric, labels)
         for bound in ("min", "max"):
             _remove(self._balance, (*labels, bound))

@@ -19,6 +19,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit
 from balanced_source.api import MAX_WATERMARK, Problem, ProblemKey, SplitId
 from balanced_source.documents import stream_offset
 from balanced_source.documents.alignment import SourceWatermark
+from balanced_source.documents.report import UNREAD
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.errors import DiscoveryError
 from balanced_source.host import plan
@@ -268,7 +269,8 @@ class StreamPlanner:
         if self._metrics is not None:
             self._metrics.note(seen, aligned_to=aligned.get("alignedTo"))
             self._metrics.note_figures(self._hooks.figures())
-        metrics = {"skew": seen.skew, **aligned, **self._hooks.numbers()}
+        unread = {} if seen.lag is None else {UNREAD: seen.lag + seen.records}
+        metrics = {"skew": seen.skew, **unread, **aligned, **self._hooks.numbers()}
         self._runtime.note_progress(Progress(lag=seen.lag, metrics=metrics, alignment=self._said()))
 
     def _said(self) -> SourceWatermark | None:

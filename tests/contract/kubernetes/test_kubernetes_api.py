@@ -209,6 +209,26 @@ async def test_a_replacement_of_the_spec_leaves_the_status(api: KubernetesApi, n
     assert again["metadata"]["generation"] == 2
 
 
+async def test_scaling_changes_replicas_only_from_the_number_that_was_seen(api: KubernetesApi, namespace: str) -> None:
+    made = await api.create(BALANCED_SOURCE, source(namespace))
+    before = int(made["spec"]["parallelism"])
+
+    await api.scale(BALANCED_SOURCE, namespace, "orders", before=before, after=before + 3)
+    with pytest.raises(ConflictError, match=f"not {before} any more"):
+        await api.scale(BALANCED_SOURCE, namespace, "orders", before=before, after=1)
+
+    found = await api.get(BALANCED_SOURCE, namespace, "orders")
+    assert found is not None
+    assert found["spec"] == {**made["spec"], "parallelism": before + 3}
+    assert found["metadata"]["generation"] == 2
+
+
+async def test_scaling_what_is_gone_is_refused(api: KubernetesApi, namespace: str) -> None:
+    with pytest.raises(RefusedError) as refused:
+        await api.scale(BALANCED_SOURCE, namespace, "orders", before=1, after=2)
+    assert refused.value.status == 404
+
+
 async def test_a_status_for_what_is_gone_is_no_error(api: KubernetesApi, namespace: str) -> None:
     assert await api.patch_status(BALANCED_SOURCE, namespace, "orders", {"epoch": 3}) is None
 

@@ -8,6 +8,7 @@ import structlog
 
 from balanced_source_operator.runtime import (
     alignment,
+    autoscaler,
     children,
     coordination,
     events,
@@ -21,7 +22,17 @@ from support import virtual_time
 
 @pytest.fixture(autouse=True)
 def _virtual_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (alignment, children, coordination, events, metadata, refusals, source_runtime, status_writer):
+    for module in (
+        alignment,
+        autoscaler,
+        children,
+        coordination,
+        events,
+        metadata,
+        refusals,
+        source_runtime,
+        status_writer,
+    ):
         monkeypatch.setattr(module, "time", virtual_time.time_module())
 
 

@@ -9,6 +9,10 @@ from balanced_source.documents import columns, envelope
 from balanced_source.documents.alignment import SourceWatermark, source_from_json, source_to_json
 from balanced_source.documents.assignment import NumberedEvent, decode_events, encode_events
 
+UNREAD: Final = "unread"
+"""Metric: records that were not read yet when the newest micro-batch began, with those that it reads. `lag` is without
+them, so it stays small while an overloaded source reads ever larger micro-batches."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostReport:

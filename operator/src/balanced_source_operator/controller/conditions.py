@@ -14,6 +14,7 @@ from balanced_source.coordinator.phase import acknowledged_epoch, source_phase
 from balanced_source.lifecycles import SOURCE, SourcePhase
 from balanced_source.reasons import Reason
 from balanced_source_operator.controller.application import ApplicationState
+from balanced_source_operator.controller.autoscaling.settings import autoscaling_status
 from balanced_source_operator.controller.facts import Facts
 from balanced_source_operator.controller.liveness import newest_report
 from balanced_source_operator.controller.problems import degradations_of, losses_of, missing_readers
@@ -24,6 +25,9 @@ PROGRESSING: Final = "Progressing"
 DEGRADED: Final = "Degraded"
 DATA_LOSS: Final = "DataLoss"
 """Only there when records were skipped because they were gone."""
+
+AUTOSCALING: Final = "Autoscaling"
+"""Only there with `spec.autoscaling`; False where more readers do not help or are not allowed."""
 
 _NUMBERS: Final = ("epoch", "acknowledgedEpoch", "readers", "splits", "pendingSplits", "balance")
 
@@ -58,7 +62,9 @@ def _described(
                 facts, DEGRADED, degraded is not None, *_or_else(degraded, Reason.AS_EXPECTED, "nothing is wrong")
             ),
             *_data_loss(facts),
+            *_autoscaling(facts),
         ],
+        "autoscaling": autoscaling_status(facts.verdict),
         "selector": facts.selector,
         "application": ApplicationStatus(name=facts.application.name, state=facts.application.state.value),
         "message": ready[2],
@@ -94,6 +100,14 @@ def _data_loss(facts: Facts) -> list[Condition]:
     """The condition for records that are gone; absent if there are none."""
     lost = losses_of(facts)
     return [_condition(facts, DATA_LOSS, True, lost[0].reason, _sentence(lost))] if lost else []
+
+
+def _autoscaling(facts: Facts) -> list[Condition]:
+    """The condition that explains the newest decision of the autoscaler; absent if there is none."""
+    verdict = facts.verdict
+    if verdict is None:
+        return []
+    return [_condition(facts, AUTOSCALING, verdict.is_able, verdict.reason, verdict.message)]
 
 
 def _degraded(facts: Facts) -> Problem | None:

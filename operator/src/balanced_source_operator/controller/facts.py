@@ -7,6 +7,7 @@ from typing import Any
 from balanced_source.api import Problem
 from balanced_source.coordinator import CoordinatorState
 from balanced_source_operator.controller.application import Decision
+from balanced_source_operator.controller.autoscaling import Verdict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +28,7 @@ class Facts:
         is_silent: whether the driver has not reported for so long that its lag is unknown.
         is_overdue: whether readers have been waited for longer than the gate's deadline.
         last_valid: what is kept of the last valid spec; see `last_valid.kept_text`.
+        verdict: newest decision of the autoscaler; None without `spec.autoscaling`.
         previous: the status as it is stored. Its numbers stay while the state is not known.
     """
 
@@ -43,4 +45,5 @@ class Facts:
     is_silent: bool
     is_overdue: bool
     last_valid: str
+    verdict: Verdict | None = None
     previous: Mapping[str, Any]

@@ -1,7 +1,7 @@
 """The port's adapter on kubernetes_asyncio: generic, because everything here is a manifest."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import aiohttp
@@ -24,7 +24,10 @@ REQUEST_TIMEOUT: Final = 15.0
 
 _NOT_FOUND: Final = 404
 _CONFLICT: Final = 409
-_INVALID: Final = (400, 422)
+_UNPROCESSABLE: Final = 422
+"""Both for an object that would be invalid, and for a test of a JSON patch that fails."""
+
+_INVALID: Final = (400, _UNPROCESSABLE)
 
 
 class KubernetesClient:
@@ -148,6 +151,21 @@ class KubernetesClient:
                 return None
             raise _translated(error, kind, name) from error
 
+    async def scale(self, kind: Kind, namespace: str, name: str, *, before: int, after: int) -> None:
+        where = "/spec/replicas"
+        steps = [{"op": "test", "path": where, "value": before}, {"op": "replace", "path": where, "value": after}]
+        try:
+            await self._call(
+                "PATCH",
+                object_path(kind, namespace, name, "scale"),
+                body=steps,
+                content_type="application/json-patch+json",
+            )
+        except ApiException as error:
+            if error.status == _UNPROCESSABLE and " is invalid" not in _message(error):
+                raise ConflictError(f"{kind.plural} {name}: the number of replicas is not {before} any more") from error
+            raise _translated(error, kind, name) from error
+
     async def delete(self, kind: Kind, namespace: str, name: str, *, uid: str) -> None:
         body = {"preconditions": {"uid": uid}, "propagationPolicy": "Background"}
         try:
@@ -161,7 +179,7 @@ class KubernetesClient:
         method: str,
         path: str,
         *,
-        body: Manifest | None = None,
+        body: Manifest | Sequence[Manifest] | None = None,
         query: Mapping[str, str] | None = None,
         content_type: str = "application/json",
     ) -> Manifest:

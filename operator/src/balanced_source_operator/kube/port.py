@@ -116,6 +116,14 @@ class KubernetesApi(Protocol):
         """Merge into the status and return the object; None if it is gone."""
         ...
 
+    async def scale(self, kind: Kind, namespace: str, name: str, *, before: int, after: int) -> None:
+        """Change the number of replicas by the scale subresource.
+
+        Raises:
+            ConflictError: it is not `before` any more.
+        """
+        ...
+
     async def delete(self, kind: Kind, namespace: str, name: str, *, uid: str) -> None:
         """Delete this very object with what it owns. One that is gone is no error."""
         ...

@@ -29,9 +29,11 @@ from balanced_source.documents import increments
 from balanced_source.documents.alignment import GroupWatermark
 from balanced_source.documents.assignment import Assignment
 from balanced_source.documents.parts import Content
+from balanced_source.documents.report import HostReport
 from balanced_source.errors import CorruptDocumentError, StateConflictError, StateError
 from balanced_source.reasons import Reason
 from balanced_source_adapters.connectors import installed
+from balanced_source_operator.controller.liveness import newest_report
 from balanced_source_operator.kube.port import Manifest
 from balanced_source_operator.resources.identity import Identity
 from balanced_source_operator.resources.kinds import CONFIG_MAP
@@ -92,6 +94,11 @@ class Coordination:
         await self._align(desired)
         await self._repair()
         await self._save_progress(coordinator)
+
+    @property
+    def report(self) -> HostReport | None:
+        """The newest report of the driver that the coordinator has accepted; None if there is none."""
+        return newest_report(self.coordinator.state) if self.coordinator is not None else None
 
     def drop(self) -> None:
         """Forget the coordinator."""

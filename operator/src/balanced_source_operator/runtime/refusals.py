@@ -62,6 +62,10 @@ class ReportingApi:
         call = self._api.patch_status(kind, namespace, name, status)
         return await self._reported(_STATUS, kind, name, call)
 
+    async def scale(self, kind: Kind, namespace: str, name: str, *, before: int, after: int) -> None:
+        """Change the number of replicas. The autoscaler has a condition of its own for refusals."""
+        await self._api.scale(kind, namespace, name, before=before, after=after)
+
     async def delete(self, kind: Kind, namespace: str, name: str, *, uid: str) -> None:
         await self._reported("delete", kind, name, self._api.delete(kind, namespace, name, uid=uid))
 

@@ -30,6 +30,7 @@ from balanced_source_operator.kube.port import KubernetesError, RefusedError
 from balanced_source_operator.resources.kinds import Kind
 from balanced_source_operator.resources.reader_pods import reader_selector
 from balanced_source_operator.runtime.announcer import Announcer
+from balanced_source_operator.runtime.autoscaler import Autoscaler
 from balanced_source_operator.runtime.children import Children
 from balanced_source_operator.runtime.coordination import Coordination
 from balanced_source_operator.runtime.deadline import Deadline
@@ -68,6 +69,7 @@ class SourceRuntime:
             environment, source, self._observed, self._events, self._problems, wake=self._wake.set
         )
         self._children = Children(environment, source, self._observed, self._events, self._problems)
+        self._autoscaler = Autoscaler(environment.api, source, self._events)
         self._status = StatusWriter(environment.api, source, self._events)
         self._announcer = Announcer(source, self._events)
         self._templates = TemplateCheck(environment.api, source)
@@ -147,6 +149,7 @@ class SourceRuntime:
             await self._coordination.turn(self._desired)
         if not is_stopped:
             self._decision = await self._run_application()
+        await self._autoscaler.turn(self._desired, self._coordination.report, is_paused=is_stopped)
 
     async def _run_application(self) -> Decision:
         if self._desired is None or self._desired.is_recalled:
@@ -248,6 +251,7 @@ class SourceRuntime:
             is_silent=self._liveness.is_silent(now=now),
             is_overdue=self._waiting.is_over(),
             last_valid=self._last_valid(),
+            verdict=self._autoscaler.verdict,
             previous=self._stored_status,
         )
 

@@ -16,7 +16,9 @@ from balanced_source_operator.spec import Status
 log = structlog.get_logger(__name__)
 
 LAG_INTERVAL: Final = 5.0
-"""Seconds between updates in which nothing but the lag changed."""
+"""Seconds between updates in which nothing but the lag and other measured numbers changed."""
+
+_MEASURED: Final[Mapping[str, Any]] = {"lag": None, "autoscaling": None}
 
 
 class StatusWriter:
@@ -52,7 +54,7 @@ class StatusWriter:
         if wanted == self._written:
             return None
         now = time.monotonic()
-        is_only_lag = {**wanted, "lag": None} == {**self._written, "lag": None}
+        is_only_lag = {**wanted, **_MEASURED} == {**self._written, **_MEASURED}
         if is_only_lag and now - self._at < LAG_INTERVAL:
             return LAG_INTERVAL
         before, self._at = self._written, now

@@ -10,6 +10,7 @@ from balanced_source_operator.contract.base import Model
 from balanced_source_operator.contract.errors import in_words
 from balanced_source_operator.spec.application import CONF_KEY, IMAGE, PROGRAM, Application
 from balanced_source_operator.spec.assignment import Assignment, Rebalance, RebalanceMode, Strategy
+from balanced_source_operator.spec.autoscaling import Autoscaling
 from balanced_source_operator.spec.restart import Restart
 from balanced_source_operator.spec.source import BRANCHES, Source
 from balanced_source_operator.spec.spark_values import MEMORY
@@ -36,7 +37,10 @@ class BalancedSourceSpec(Model):
     """What the user wants."""
 
     parallelism: Annotated[int, Field(ge=1, le=1000)] = 1
-    """Number of readers. A change takes effect while the query runs."""
+    """Number of readers. A change takes effect while the query runs. With `autoscaling` the operator changes it."""
+
+    autoscaling: Autoscaling | None = None
+    """Lets the operator choose the number of readers. Absent: parallelism stays as it is."""
 
     assignment: Assignment = Assignment()
     """How splits are assigned to readers."""
@@ -78,6 +82,7 @@ __all__ = [
     "WORDS",
     "Application",
     "Assignment",
+    "Autoscaling",
     "BalancedSourceSpec",
     "Condition",
     "Model",

@@ -16,7 +16,7 @@ class Condition(Model):
     """A metav1.Condition."""
 
     type: Annotated[str, Field(max_length=316)]
-    """Ready, Progressing, Degraded, or DataLoss."""
+    """Ready, Progressing, Degraded, DataLoss, or Autoscaling."""
 
     status: Annotated[str, Field(pattern="^(True|False|Unknown)$")]
     """True, False or Unknown."""
@@ -54,6 +54,22 @@ class ApplicationStatus(Model):
     """Pending, Running, Degraded, Stopping, Paused, Finished or Failed."""
 
 
+class AutoscalingStatus(Model):
+    """What the newest decision was taken from. The condition Autoscaling says why."""
+
+    desired_readers: int = 0
+    """Number of readers that was decided."""
+
+    utilization: int | None = None
+    """Percentage of its capacity that the busiest reader uses, without a backlog; absent while unknown."""
+
+    arrival_rate: int | None = None
+    """Records per second that arrive; absent while unknown."""
+
+    capacity_per_reader: int | None = None
+    """Records per second that one reader can process; absent until readers have had a backlog."""
+
+
 class Status(Model):
     """What is the case."""
 
@@ -86,6 +102,9 @@ class Status(Model):
 
     lag: int | None = None
     """Records that are there and not read yet; absent while unknown."""
+
+    autoscaling: AutoscalingStatus | None = None
+    """What the autoscaler measures; absent without spec.autoscaling."""
 
     application: ApplicationStatus = ApplicationStatus()
     """The Spark application."""

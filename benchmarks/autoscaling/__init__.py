@@ -1,0 +1,1 @@
+"""A simulation of autoscalers: `python -m benchmarks.autoscaling`."""

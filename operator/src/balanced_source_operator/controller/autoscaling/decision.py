@@ -1,0 +1,165 @@
+"""The decision: more readers at once, fewer after a delay, none while it is not known what would help."""
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+from balanced_source.reasons import Reason
+from balanced_source_operator.controller.autoscaling import words
+from balanced_source_operator.controller.autoscaling.memory import RECENT, Attempt, Memory
+from balanced_source_operator.controller.autoscaling.needs import Load, beside_hot_split, load_of, needed
+from balanced_source_operator.controller.autoscaling.policy import Policy
+from balanced_source_operator.controller.autoscaling.verdict import Verdict
+
+TOLERANCE: Final = 0.1
+"""Share by which the target may be exceeded before there are more readers."""
+
+PROBE: Final = 4
+"""One reader in so many is taken away to find out whether fewer suffice."""
+
+KEEP_MESSAGE: Final = 60.0
+"""Seconds for which a sentence stays while the decision is the same: its numbers change all the time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Situation:
+    """Everything that a decision is taken from."""
+
+    policy: Policy
+    memory: Memory
+    load: Load
+    capacity: float
+    is_measured: bool
+    wanted: int
+    adopted: int
+    now: float
+
+    @property
+    def utilization(self) -> float | None:
+        """Share of its capacity that the busiest reader uses; None while capacity is only a lower bound."""
+        if not self.is_measured or not self.capacity:
+            return None
+        arriving = replace(self.load, demand=self.load.arrival)
+        return arriving.of_busiest(self.adopted) / self.capacity
+
+    def is_short(self) -> bool:
+        """Whether there are clearly too few readers."""
+        limit = self.capacity * self.policy.target_utilization * (1 + TOLERANCE)
+        return self.is_measured and self.load.of_busiest(self.wanted) > limit
+
+
+def decide(policy: Policy, memory: Memory, *, wanted: int, now: float) -> Memory:
+    """Return the memory with the newest verdict; `verdict.readers` is the number of readers that there should be.
+
+    Args:
+        policy: what the user asks for.
+        memory: with the newest sample, see `learning.observe`.
+        wanted: number of readers that is desired now.
+        now: seconds.
+    """
+    if (bounded := policy.bounded(wanted)) != wanted:
+        verdict = Verdict(readers=bounded, reason=Reason.WITHIN_BOUNDS, message=words.bounds(policy, wanted))
+        return _decided(memory, verdict, wanted, now)
+    load = load_of(policy, memory)
+    if load is None:
+        verdict = Verdict(readers=wanted, reason=Reason.MEASURING, message=words.measuring())
+        return _decided(memory, verdict, wanted, now)
+    known = memory.capacity
+    situation = _Situation(
+        policy=policy,
+        memory=memory,
+        load=load,
+        capacity=known.rate if known is not None else 0.0,
+        is_measured=known is not None and known.is_measured,
+        wanted=wanted,
+        adopted=memory.samples[-1].readers,
+        now=now,
+    )
+    return _weighed(situation)
+
+
+def _weighed(it: _Situation) -> Memory:
+    need = needed(it.policy, it.load, it.capacity)
+    if it.is_short() and (need is None or need > it.wanted):
+        return _more(it, need)
+    if it.load.has_backlog:
+        memory = it.memory if it.is_measured else it.memory.disturbed(it.now)
+        memory = memory.noting(it.now, it.wanted, delay=it.policy.scale_down_delay)
+        return _said(it, memory, it.wanted, Reason.CATCHING_UP, words.catching_up(it.load, it.wanted))
+    fewest = it.wanted if need is None else min(need, it.wanted)
+    memory = it.memory.noting(it.now, fewest, delay=it.policy.scale_down_delay)
+    memory = replace(memory, attempt=None)
+    return _fewer(it, memory)
+
+
+def _more(it: _Situation, need: int | None) -> Memory:
+    """There are too few readers: add some, unless that is known not to help."""
+    memory = it.memory.noting(it.now, it.wanted, delay=it.policy.scale_down_delay)
+    if it.now < it.memory.blocked_until:
+        message = words.downstream(it.wanted)
+        return _said(it, memory, it.wanted, Reason.DOWNSTREAM_LIMIT, message, is_able=False)
+    if need is None:
+        return _limited(it, memory)
+    recent = it.memory.recent(RECENT)
+    attempt = Attempt(readers=it.wanted, rate=recent.rate) if recent is not None and it.load.has_backlog else None
+    balanced = it.load.demand / (it.capacity * it.policy.target_utilization)
+    if it.load.is_uneven and balanced <= it.wanted:
+        return _said(it, memory, need, Reason.SPLITS_UNEVEN, words.uneven(it.load, it.wanted, need))
+    message = words.more(it.load, it.capacity, it.wanted, need)
+    return _said(it, replace(memory, attempt=attempt), need, Reason.SCALED_UP, message)
+
+
+def _limited(it: _Situation, memory: Memory) -> Memory:
+    """Not even the most readers would do. A split that only one reader can read needs no further readers."""
+    if it.load.is_uneven:
+        readers = max(it.wanted, beside_hot_split(it.policy, it.load, it.capacity))
+        if it.load.hottest * it.load.arrival <= it.capacity:
+            return _said(it, memory, readers, Reason.CATCHING_UP, words.one_is_catching_up(it.load))
+        return _said(it, memory, readers, Reason.HOT_SPLIT, words.hot_split(it.load, it.capacity), is_able=False)
+    most = it.policy.max_readers
+    return _said(it, memory, most, Reason.AT_MAXIMUM, words.at_maximum(it.load, it.capacity, most), is_able=False)
+
+
+def _fewer(it: _Situation, memory: Memory) -> Memory:
+    """The readers suffice. Do fewer, for long enough?"""
+    fewest = memory.needs[0][1]
+    is_probe = fewest >= it.wanted and not it.is_measured
+    if is_probe:
+        fewest = it.policy.bounded(it.wanted - max(1, it.wanted // PROBE))
+    if (now := min(fewest, memory.needs[-1][1])) >= it.wanted:
+        return _said(it, memory, it.wanted, Reason.WITHIN_TARGET, words.within(it.load, it.capacity, it.wanted))
+    waited = it.now - (memory.calm_since or it.now)
+    is_due = fewest < it.wanted and waited >= it.policy.scale_down_delay and it.adopted == it.wanted
+    if not is_due or not memory.may_reverse(it.now):
+        return _said(it, memory, it.wanted, Reason.SCALE_DOWN_DELAYED, words.delayed(it.load, it.wanted, now))
+    if is_probe:
+        return _said(it, memory, fewest, Reason.PROBING, words.probing(it.wanted, fewest))
+    return _said(it, memory, fewest, Reason.SCALED_DOWN, words.fewer(it.load, it.capacity, it.wanted, fewest))
+
+
+def _said(
+    it: _Situation, memory: Memory, readers: int, reason: Reason, message: str, *, is_able: bool = True
+) -> Memory:
+    verdict = Verdict(
+        readers=readers,
+        reason=reason,
+        message=message,
+        is_able=is_able,
+        utilization=it.utilization,
+        capacity=it.capacity if it.is_measured else None,
+        arrival=it.load.arrival,
+    )
+    return _decided(memory, verdict, it.wanted, it.now)
+
+
+def _decided(memory: Memory, verdict: Verdict, wanted: int, now: float) -> Memory:
+    """Keep the sentence of a decision that is the same as before for a while, and remember a change."""
+    before = memory.verdict
+    is_same = before is not None and (before.reason, before.readers) == (verdict.reason, verdict.readers)
+    if before is not None and is_same and now - before.decided_at < KEEP_MESSAGE:
+        verdict = replace(verdict, message=before.message, decided_at=before.decided_at)
+    else:
+        verdict = replace(verdict, decided_at=now)
+    if verdict.readers == wanted:
+        return replace(memory, verdict=verdict)
+    sign = 1 if verdict.readers > wanted else -1
+    return replace(memory.moved(now, sign), verdict=verdict)

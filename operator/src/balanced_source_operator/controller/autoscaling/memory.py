@@ -1,0 +1,157 @@
+"""What the autoscaler remembers between two decisions. It is not stored: a restarted operator measures again."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Final
+
+from balanced_source_operator.controller.autoscaling.samples import Interval, Sample, between
+from balanced_source_operator.controller.autoscaling.verdict import Verdict
+
+WINDOW: Final = 30.0
+"""Seconds over which capacity and skew are measured."""
+
+RECENT: Final = 10.0
+"""Seconds over which readers are measured, at least: a few micro-batches."""
+
+ARRIVAL: Final = 5.0
+"""Seconds over which the arrival rate is measured, at least. Ends of splits do not depend on micro-batches."""
+
+EXPIRES: Final = 6 * 3600.0
+"""Seconds after which a measured capacity is only a lower bound: a sink may have become faster unnoticed."""
+
+HOUR: Final = 3600.0
+"""Seconds."""
+
+REVERSALS: Final = 4
+"""Changes of direction in any hour, at most."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capacity:
+    """What one reader can process.
+
+    Attributes:
+        rate: records per second.
+        at: when it was last confirmed.
+        is_measured: whether readers had a backlog then; otherwise it is a lower bound.
+    """
+
+    rate: float
+    at: float
+    is_measured: bool
+
+    def confirmed(self, rate: float, at: float) -> "Capacity":
+        """Return the capacity after a measurement under a backlog: the newest counts by half."""
+        known = (self.rate + rate) / 2 if self.is_measured else rate
+        return Capacity(rate=known, at=at, is_measured=True)
+
+    def at_least(self, rate: float, at: float) -> "Capacity":
+        """Return the capacity after readers have processed `rate` without a backlog."""
+        is_measured = self.is_measured and at - self.at < EXPIRES
+        return replace(self, rate=max(self.rate, rate), is_measured=is_measured)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """The newest increase under a backlog: did it help?
+
+    Attributes:
+        readers: before it.
+        rate: of all readers before it.
+    """
+
+    readers: int
+    rate: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """See the module.
+
+    Attributes:
+        samples: the newest and some of the last `WINDOW` seconds, oldest first.
+        capacity: of one reader; None while unknown.
+        needs: time → number of readers that the load needed, of the scale-down delay; only those that no later one
+            exceeds, so that the first is the maximum.
+        calm_since: since when there have been as many readers as now, without a backlog that fewer could not take.
+        moves: time → sign of each change of the number of readers in the last hour, and the newest one before it.
+        attempt: see there; None if there was none, or its effect is known.
+        blocked_until: until when more readers are known not to help.
+        verdict: the newest decision.
+    """
+
+    samples: tuple[Sample, ...] = ()
+    capacity: Capacity | None = None
+    needs: tuple[tuple[float, int], ...] = ()
+    calm_since: float | None = None
+    moves: tuple[tuple[float, int], ...] = ()
+    attempt: Attempt | None = None
+    blocked_until: float = -float("inf")
+    verdict: Verdict | None = None
+
+    def observed(self, sample: Sample) -> "Memory":
+        """Return the memory with a further sample. One that says nothing new changes nothing."""
+        if not self.samples:
+            return replace(self, samples=(sample,))
+        newest = self.samples[-1]
+        if sample.at == newest.at or (sample.is_repeated(newest) and sample.at > newest.at):
+            return self
+        if not sample.continues(newest):
+            return replace(self, samples=(sample,))
+        return replace(self, samples=tuple(_thinned((*self.samples, sample))))
+
+    @property
+    def window(self) -> Interval | None:
+        """The time since the oldest sample; None while it is too short."""
+        return self._since(self.samples[0], ARRIVAL) if self.samples else None
+
+    @property
+    def steady(self) -> Interval | None:
+        """The longest time up to now in which owners were the same; None while it is too short."""
+        alike = [s for s in self.samples if s.owners == self.samples[-1].owners]
+        return self._since(alike[0], RECENT) if alike else None
+
+    def recent(self, least: float) -> Interval | None:
+        """Return the shortest time up to now that has at least so many seconds; None if there is none."""
+        found = (i for s in reversed(self.samples) if (i := self._since(s, least)) is not None)
+        return next(found, None)
+
+    def _since(self, sample: Sample, least: float) -> Interval | None:
+        newest = self.samples[-1]
+        return between(sample, newest) if newest.at - sample.at >= least else None
+
+    def noting(self, now: float, needed: int, *, delay: float) -> "Memory":
+        """Return the memory with the number of readers that is needed now."""
+        kept = tuple((at, n) for at, n in self.needs if at > now - delay and n > needed)
+        since = now if self.calm_since is None else self.calm_since
+        return replace(self, needs=(*kept, (now, needed)), calm_since=since)
+
+    def disturbed(self, now: float) -> "Memory":
+        """Return the memory after something that makes what was needed before meaningless."""
+        return replace(self, needs=(), calm_since=now)
+
+    def moved(self, now: float, sign: int) -> "Memory":
+        """Return the memory after a change of the number of readers."""
+        old = [m for m in self.moves if m[0] <= now - HOUR]
+        kept = (*old[-1:], *(m for m in self.moves if m[0] > now - HOUR))
+        return replace(self.disturbed(now), moves=(*kept, (now, sign)))
+
+    def may_reverse(self, now: float) -> bool:
+        """Whether there may be fewer readers: that and the next increase stay within `REVERSALS` of an hour."""
+        if not self.moves or self.moves[-1][1] < 0:
+            return True
+        pairs = zip(self.moves, self.moves[1:], strict=False)
+        reversals = sum(before[1] != after[1] and after[0] > now - HOUR for before, after in pairs)
+        return reversals + 2 <= REVERSALS
+
+
+def _thinned(samples: tuple[Sample, ...]) -> Iterator[Sample]:
+    """Drop samples that the window does not need: a report of many splits is large."""
+    newest = samples[-1]
+    for number, sample in enumerate(samples[:-1]):
+        follower = samples[number + 1]
+        is_before_window = newest.at - follower.at >= WINDOW
+        is_dense = number > 0 and follower.at - samples[number - 1].at < RECENT / 2 and follower is not newest
+        if not (is_before_window or is_dense):
+            yield sample
+    yield newest

@@ -1,0 +1,90 @@
+"""How many readers a load needs, and what limits them if no number suffices."""
+
+import math
+from dataclasses import dataclass
+
+from balanced_source_operator.controller.autoscaling.learning import EVEN
+from balanced_source_operator.controller.autoscaling.memory import ARRIVAL, Memory
+from balanced_source_operator.controller.autoscaling.policy import Policy
+from balanced_source_operator.controller.autoscaling.samples import Interval
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Load:
+    """What readers have to process, in records per second.
+
+    Attributes:
+        arrival: what arrives.
+        demand: what must be processed: what arrives, and a backlog that has become too old.
+        behind: seconds by which readers are behind.
+        has_backlog: whether more is unread than what normally waits for a micro-batch.
+        splits: number of splits.
+        hottest: share of the split that is read most, 0 to 1.
+        hottest_split: that split, in words.
+        is_countable: whether the assigner gives every reader as many splits, whatever they cost.
+        is_shared: whether several readers may read ranges of one split.
+    """
+
+    arrival: float
+    demand: float
+    behind: float
+    has_backlog: bool
+    splits: int
+    hottest: float
+    hottest_split: str
+    is_countable: bool
+    is_shared: bool
+
+    def of_busiest(self, readers: int) -> float:
+        """Return what the busiest of so many readers has to process, as the assigner spreads the splits."""
+        mean = self.demand / readers
+        if self.is_shared or not self.splits:
+            return mean
+        hottest = self.hottest * self.demand
+        if not self.is_countable:
+            return max(mean, hottest)
+        others = (self.demand - hottest) / max(1, self.splits - 1)
+        return max(mean, hottest + (math.ceil(self.splits / readers) - 1) * others)
+
+    @property
+    def is_uneven(self) -> bool:
+        """Whether the split that is read most stands out."""
+        return not self.is_shared and self.hottest * self.splits > EVEN
+
+
+def load_of(policy: Policy, memory: Memory) -> Load | None:
+    """Return the present load; None while it has not been observed for long enough."""
+    recent, window = memory.recent(ARRIVAL), memory.window
+    if recent is None or window is None:
+        return None
+    behind = recent.unread / recent.arrival if recent.arrival else math.inf * bool(recent.unread)
+    excess = max(0.0, recent.unread - policy.normal_wait * recent.arrival)
+    return Load(
+        arrival=recent.arrival,
+        demand=recent.arrival + (excess / policy.max_lag if behind > policy.max_lag else 0.0),
+        behind=behind,
+        has_backlog=excess > 0,
+        splits=window.splits,
+        hottest=window.hottest / window.rate if window.rate else 0.0,
+        hottest_split=_words(window),
+        is_countable=not policy.follows_load,
+        is_shared=policy.shares_splits,
+    )
+
+
+def needed(policy: Policy, load: Load, capacity: float) -> int | None:
+    """Return the fewest readers that carry a load at the target; None if not even the most do."""
+    if load.demand <= 0:
+        return policy.min_readers
+    allowed = range(policy.min_readers, policy.max_readers + 1)
+    return next((n for n in allowed if load.of_busiest(n) <= capacity * policy.target_utilization), None)
+
+
+def beside_hot_split(policy: Policy, load: Load, capacity: float) -> int:
+    """Return the fewest readers of which one reads the hottest split and the others carry the rest."""
+    rest = (1 - load.hottest) * load.arrival
+    return policy.bounded(1 + math.ceil(rest / (capacity * policy.target_utilization)))
+
+
+def _words(window: Interval) -> str:
+    return "/".join(str(part) for part in window.hottest_split)

@@ -1,0 +1,122 @@
+"""What readers have done between two of their reports."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Self
+
+from balanced_source.api import SplitId
+from balanced_source.documents.report import UNREAD, HostReport
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """One report, as far as it matters here.
+
+    Attributes:
+        at: seconds, by the driver's clock.
+        incarnation: of the driver attempt.
+        readers: number of readers.
+        unread: records that are not read yet, counted from `positions`.
+        positions: split → committed position.
+        owners: split → reader.
+    """
+
+    at: float
+    incarnation: int = 1
+    readers: int
+    unread: int
+    positions: Mapping[SplitId, int]
+    owners: Mapping[SplitId, int]
+
+    @classmethod
+    def of(cls, report: HostReport) -> Self | None:
+        """Return the sample that a report is; None while its driver reads nothing or does not know its lag."""
+        if report.lag is None or not report.parallelism:
+            return None
+        told = report.metrics.get(UNREAD)
+        return cls(
+            at=report.heartbeat,
+            incarnation=report.incarnation,
+            readers=report.parallelism,
+            unread=told if isinstance(told, int) and not isinstance(told, bool) else report.lag,
+            positions={s: p or 0 for s, p in report.positions.items()},
+            owners=report.owners,
+        )
+
+    def is_repeated(self, before: "Sample") -> bool:
+        """Whether a micro-batch was running at both samples, so that only the time differs."""
+        return self.unread > 0 and self.unread == before.unread and self.positions == before.positions
+
+    def continues(self, before: "Sample") -> bool:
+        """Whether the time since an earlier sample can be measured: same driver attempt, same splits, no way back."""
+        return (
+            self.incarnation == before.incarnation
+            and self.at > before.at
+            and self.positions.keys() == before.positions.keys()
+            and all(position >= before.positions[s] for s, position in self.positions.items())
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interval:
+    """The time between two samples. Rates are records per second.
+
+    Attributes:
+        seconds: between the samples.
+        readers: at its end.
+        splits: number of splits.
+        rate: read.
+        arrival: arrived.
+        unread_before: records that were unread at its begin.
+        unread: records that are unread at its end.
+        busiest: rate of the reader that read most.
+        hottest: rate of the split that was read most.
+        hottest_split: that split.
+        is_steady: whether owners were the same all the time.
+    """
+
+    seconds: float
+    readers: int
+    splits: int
+    rate: float
+    arrival: float
+    unread_before: int
+    unread: int
+    busiest: float
+    hottest: float
+    hottest_split: SplitId
+    is_steady: bool
+
+    def is_saturated(self, wait: float) -> bool:
+        """Whether readers had work all the time: more unread at both ends than what they read in `wait` seconds."""
+        return self.is_steady and self.rate > 0 and min(self.unread_before, self.unread) > wait * self.rate
+
+    @property
+    def skew(self) -> float:
+        """Rate of the busiest reader over the mean."""
+        return self.busiest * self.readers / self.rate if self.rate else 1.0
+
+
+def between(before: Sample, after: Sample) -> Interval:
+    """Return what happened between two samples of which the second continues the first."""
+    seconds = after.at - before.at
+    read = {s: position - before.positions[s] for s, position in after.positions.items()}
+    per_reader = Counter[int]()
+    for split_id, records in read.items():
+        per_reader[after.owners.get(split_id, -1)] += records
+    hottest = max(read, key=lambda s: (read[s], s), default=())
+    total = sum(read.values())
+    return Interval(
+        seconds=seconds,
+        readers=after.readers,
+        splits=len(read),
+        rate=total / seconds,
+        arrival=max(0, total + after.unread - before.unread) / seconds,
+        unread_before=before.unread,
+        unread=after.unread,
+        busiest=max(per_reader.values(), default=0) / seconds,
+        hottest=read.get(hottest, 0) / seconds,
+        hottest_split=hottest,
+        is_steady=before.readers == after.readers and before.owners == after.owners,
+    )

@@ -1,0 +1,45 @@
+"""Between the custom resource and the autoscaler: its policy, and what the status says of its decisions."""
+
+from balanced_source.durations import seconds
+from balanced_source_operator.controller.autoscaling.policy import Policy
+from balanced_source_operator.controller.autoscaling.verdict import Verdict
+from balanced_source_operator.spec import BalancedSourceSpec, Strategy
+from balanced_source_operator.spec.status import AutoscalingStatus
+
+UNKNOWN_TRIGGER = 1.0
+"""Seconds that are assumed between two micro-batches of an application of the user's own."""
+
+
+def policy_of(spec: BalancedSourceSpec) -> Policy | None:
+    """Return the autoscaler's policy; None if the number of readers is the user's affair."""
+    asked, pipeline = spec.autoscaling, spec.application.pipeline
+    if asked is None:
+        return None
+    trigger = pipeline.trigger.processing_time if pipeline is not None else None
+    return Policy(
+        min_readers=asked.min_readers,
+        max_readers=asked.max_readers,
+        target_utilization=asked.target_utilization / 100,
+        max_lag=max(1.0, seconds(asked.max_lag)),
+        scale_down_delay=seconds(asked.scale_down_delay),
+        trigger=seconds(trigger) if trigger is not None else UNKNOWN_TRIGGER,
+        shares_splits=pipeline is not None and pipeline.max_records_per_reader is not None,
+        follows_load=spec.assignment.strategy is Strategy.LOAD_AWARE,
+    )
+
+
+def autoscaling_status(verdict: Verdict | None) -> AutoscalingStatus | None:
+    """Return the numbers of a decision for the status."""
+    if verdict is None:
+        return None
+    return AutoscalingStatus(
+        desired_readers=verdict.readers,
+        utilization=_rounded(verdict.utilization, scale=100),
+        arrival_rate=_rounded(verdict.arrival),
+        capacity_per_reader=_rounded(verdict.capacity),
+    )
+
+
+def _rounded(value: float | None, *, scale: float = 1) -> int | None:
+    """Return a number with two significant digits, so that noise does not change the status all the time."""
+    return None if value is None else int(float(f"{value * scale:.1e}"))

@@ -1,0 +1,107 @@
+"""Sentences that explain decisions: what is so, and what to do where the autoscaler cannot help."""
+
+from balanced_source_operator.controller.autoscaling.needs import Load
+from balanced_source_operator.controller.autoscaling.policy import Policy
+
+
+def bounds(policy: Policy, wanted: int) -> str:
+    """Return why a number of readers outside the bounds is changed."""
+    return f"parallelism {wanted} is outside minReaders {policy.min_readers} and maxReaders {policy.max_readers}"
+
+
+def measuring() -> str:
+    """Return what is waited for at the beginning."""
+    return "The load is being measured; the first decision needs reports of at least 5 s"
+
+
+def more(load: Load, capacity: float, wanted: int, readers: int) -> str:
+    """Return why there are more readers."""
+    return f"{_rates(load, capacity)}: {wanted} readers are too few, {readers} suffice"
+
+
+def uneven(load: Load, wanted: int, readers: int) -> str:
+    """Return why there are more readers although their number is not the problem."""
+    return (
+        f"Splits are unevenly loaded: {load.hottest_split} gets {load.hottest:.0%} of the records, so {wanted} readers "
+        f"fall behind that could carry a balanced load; {readers} suffice. Use strategy LoadAware to need fewer"
+    )
+
+
+def hot_split(load: Load, capacity: float) -> str:
+    """Return why more readers do not help: one split is too much for any reader."""
+    return (
+        f"Split {load.hottest_split} gets {load.hottest * load.arrival:.0f} records/s, and one reader processes "
+        f"{capacity:.0f}: more readers do not help. Spread its keys over more partitions, or set "
+        "pipeline.maxRecordsPerReader so that several readers share it"
+    )
+
+
+def at_maximum(load: Load, capacity: float, most: int) -> str:
+    """Return why the lag grows although the autoscaler does all it may."""
+    return f"{_rates(load, capacity)}: maxReaders {most} is too few. Raise spec.autoscaling.maxReaders"
+
+
+def downstream(wanted: int) -> str:
+    """Return why no readers are added: the last increase changed nothing."""
+    return (
+        f"The last increase to {wanted} readers hardly raised the throughput, so something else is the limit. Check "
+        "the sink, the transformation and the brokers; readers are added again after 10 minutes"
+    )
+
+
+def catching_up(load: Load, wanted: int) -> str:
+    """Return why nothing changes while there is a backlog."""
+    return f"{wanted} readers are catching up; they are {load.behind:.0f} s behind"
+
+
+def one_is_catching_up(load: Load) -> str:
+    """Return why there are not more readers although readers are far behind."""
+    return f"The backlog is mostly in split {load.hottest_split}, and one reader works it off; more readers do not help"
+
+
+def within(load: Load, capacity: float, wanted: int) -> str:
+    """Return why nothing changes."""
+    return f"{_rates(load, capacity)}: {wanted} readers suffice"
+
+
+def delayed(load: Load, wanted: int, fewest: int) -> str:
+    """Return why there are not fewer readers yet."""
+    return (
+        f"{load.arrival:.0f} records/s arrive: {fewest} of {wanted} readers would suffice. The number is reduced when "
+        "that has lasted for scaleDownDelay, and when it keeps within 4 changes of direction an hour"
+    )
+
+
+def fewer(load: Load, capacity: float, wanted: int, readers: int) -> str:
+    """Return why there are fewer readers."""
+    return f"{_rates(load, capacity)}: {readers} of {wanted} readers suffice"
+
+
+def probing(wanted: int, readers: int) -> str:
+    """Return why there are fewer readers although nobody knows whether they suffice."""
+    return (
+        f"{wanted} readers have had no backlog for scaleDownDelay, and what one can process is unknown: "
+        f"{readers} are tried"
+    )
+
+
+def unknown(wanted: int) -> str:
+    """Return why nothing is decided: the driver does not say how far behind it is."""
+    return (
+        f"The driver has not reported its lag, so parallelism stays at {wanted}. See the condition Ready, and the log "
+        "of the driver's pod"
+    )
+
+
+def refused(readers: int, error: str) -> str:
+    """Return that a decision could not be carried out."""
+    return (
+        f"The API server refused to change parallelism to {readers}: {error.rstrip('.')}. Grant patch on "
+        "balancedsources/scale to the operator: install the roles of the Helm chart"
+    )
+
+
+def _rates(load: Load, capacity: float) -> str:
+    """Return the two rates that everything follows from."""
+    backlog = f", {load.behind:.0f} s behind" if load.has_backlog else ""
+    return f"{load.arrival:.0f} records/s arrive{backlog}, and one reader processes {capacity:.0f}"

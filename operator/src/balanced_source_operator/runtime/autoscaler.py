@@ -1,0 +1,112 @@
+"""Lets the autoscaler decide after each report, and changes `parallelism` as it says."""
+
+import time
+from dataclasses import replace
+
+from balanced_source.documents.report import HostReport
+from balanced_source.reasons import Reason
+from balanced_source_operator.controller.autoscaling import Memory, Policy, Sample, Verdict, decide, observe, words
+from balanced_source_operator.controller.autoscaling.settings import policy_of
+from balanced_source_operator.controller.liveness import ALIVE
+from balanced_source_operator.kube.port import ConflictError, KubernetesApi, RefusedError
+from balanced_source_operator.resources.identity import Identity
+from balanced_source_operator.resources.kinds import BALANCED_SOURCE
+from balanced_source_operator.runtime.environment import Desired
+from balanced_source_operator.runtime.events import EventRecorder
+
+
+class Autoscaler:
+    """Of one source.
+
+    The decision is written to `spec.parallelism` through the scale subresource, as every autoscaler does it: users see
+    it, `kubectl scale` still works, and a restarted operator finds it.
+    """
+
+    def __init__(self, api: KubernetesApi, source: Identity, events: EventRecorder) -> None:
+        self._api = api
+        self._source = source
+        self._events = events
+        self._memory = Memory()
+        self._decided_from: tuple[Policy, int, Sample | None] | None = None
+        self._since = time.monotonic()
+        self._refused: Verdict | None = None
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """The newest decision; None while the source has no autoscaling or is paused."""
+        return self._refused or self._memory.verdict
+
+    async def turn(self, desired: Desired | None, report: HostReport | None, *, is_paused: bool) -> None:
+        """Decide if there is something new, and do it.
+
+        Raises:
+            KubernetesError: the API server does not answer.
+        """
+        policy = policy_of(desired.spec) if desired is not None else None
+        if policy is None or desired is None or is_paused:
+            self._memory, self._decided_from, self._refused = Memory(), None, None
+            return
+        wanted, now = desired.spec.parallelism, time.monotonic()
+        memory = self._observed(policy, report, now)
+        newest = memory.samples[-1] if memory.samples else None
+        decided_from = (policy, wanted, newest)
+        if self._is_decided(decided_from):
+            self._memory = replace(memory, verdict=self._memory.verdict)
+            return
+        before, after = self._memory.verdict, decide(policy, memory, wanted=wanted, now=now)
+        if newest is None and after.verdict is not None and after.verdict.readers == wanted:
+            after = replace(after, verdict=_unknown(wanted))
+        await self._carry_out(after, wanted)
+        self._decided_from = decided_from if self._refused is None else None
+        await self._announce(before, self.verdict)
+
+    def _is_decided(self, decided_from: tuple[Policy, int, Sample | None]) -> bool:
+        """Whether the newest decision was taken from the same things. Samples are large: compared by identity."""
+        known = self._decided_from
+        return known is not None and known[:2] == decided_from[:2] and known[2] is decided_from[2]
+
+    def _observed(self, policy: Policy, report: HostReport | None, now: float) -> Memory:
+        """Return the memory with the newest report; without what was measured before if the driver is silent."""
+        sample = Sample.of(report) if report is not None else None
+        known = self._memory.samples[-1] if self._memory.samples else None
+        if sample is not None and (known is None or sample.at != known.at):
+            after = observe(policy, self._memory, sample, now=now)
+            self._since = now
+            return after
+        if sample is None or now - self._since >= ALIVE:
+            return replace(self._memory, samples=(), needs=(), calm_since=None)
+        return self._memory
+
+    async def _carry_out(self, memory: Memory, wanted: int) -> None:
+        """Change the number of readers. A conflict means that somebody else has: the next turn decides again."""
+        verdict = memory.verdict
+        assert verdict is not None  # noqa: S101 - `decide` always sets one
+        if verdict.readers != wanted:
+            source = self._source
+            try:
+                await self._api.scale(
+                    BALANCED_SOURCE, source.namespace, source.name, before=wanted, after=verdict.readers
+                )
+            except ConflictError:
+                return
+            except RefusedError as error:
+                message = words.refused(verdict.readers, str(error))
+                self._refused = replace(verdict, reason=Reason.SCALING_REFUSED, message=message, is_able=False)
+                return
+        self._memory, self._refused = memory, None
+
+    async def _announce(self, before: Verdict | None, after: Verdict | None) -> None:
+        """Post an event for each change of the number of readers, and a warning when the autoscaler cannot help."""
+        if after is None or after is before:
+            return
+        is_change = before is None or after.readers != before.readers
+        is_warning = not after.is_able and (before is None or before.reason != after.reason)
+        if is_warning or (is_change and after.reason in _CHANGES):
+            await self._events.post(after.reason, after.message, warning=not after.is_able)
+
+
+_CHANGES = (Reason.SCALED_UP, Reason.SCALED_DOWN, Reason.PROBING, Reason.SPLITS_UNEVEN, Reason.WITHIN_BOUNDS)
+
+
+def _unknown(wanted: int) -> Verdict:
+    return Verdict(readers=wanted, reason=Reason.LAG_UNKNOWN, message=words.unknown(wanted), is_able=False)

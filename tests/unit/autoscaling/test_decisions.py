@@ -1,0 +1,293 @@
+"""The autoscaler's decisions, from samples alone."""
+
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from balanced_source.reasons import Reason
+from balanced_source_operator.controller.autoscaling import Memory, Policy, Sample, Verdict, decide, observe
+from balanced_source_operator.controller.autoscaling.memory import WINDOW
+from support.builders import make_report
+
+POLICY = Policy(min_readers=1, max_readers=12)
+CAPACITY = 100
+"""Records per second of one reader."""
+
+
+@dataclass
+class Source:
+    """Readers that read what they can, 10 seconds at a time; loads are records per second of each split."""
+
+    policy: Policy = POLICY
+    readers: int = 2
+    splits: int = 12
+    limit: float = float("inf")
+    now: float = 1000.0
+    memory: Memory = field(default_factory=Memory)
+    verdicts: list[Verdict] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.backlog = dict.fromkeys(range(self.splits), 0.0)
+        self.read = dict.fromkeys(range(self.splits), 0.0)
+
+    def run(self, seconds: float, load: float, **hot: float) -> "Source":
+        """Let time pass under a load; `hot` is what the first split gets on top."""
+        until = self.now + seconds
+        while self.now < until:
+            self._tick(load, **hot)
+        return self
+
+    def _tick(self, load: float, hot: float = 0.0) -> None:
+        for split in self.backlog:
+            self.backlog[split] += 10 * (load / self.splits + (hot if split == 0 else 0))
+        for reader in range(self.readers):
+            mine = range(reader, self.splits, self.readers)
+            rate = min(CAPACITY, self.limit / self.readers)
+            share = min(1.0, 10 * rate / (sum(self.backlog[s] for s in mine) or 1))
+            for split in mine:
+                self.read[split] += share * self.backlog[split]
+                self.backlog[split] *= 1 - share
+        self.now += 10
+        self.decide(self.sample())
+
+    def decide(self, sample: Sample) -> None:
+        self.memory = observe(self.policy, self.memory, sample, now=self.now)
+        self.memory = decide(self.policy, self.memory, wanted=self.readers, now=self.now)
+        assert self.memory.verdict is not None
+        self.verdicts.append(self.memory.verdict)
+        self.readers = self.memory.verdict.readers
+
+    def sample(self, **changes: Any) -> Sample:
+        values: dict[str, Any] = {
+            "at": self.now,
+            "readers": self.readers,
+            "unread": round(sum(self.backlog.values())),
+            "positions": {("c", "t", s): int(read) for s, read in self.read.items()},
+            "owners": {("c", "t", s): s % self.readers for s in self.read},
+            **changes,
+        }
+        return Sample(**values)
+
+    @property
+    def reason(self) -> Reason:
+        return self.verdicts[-1].reason
+
+    @property
+    def message(self) -> str:
+        return self.verdicts[-1].message
+
+    @property
+    def reasons(self) -> list[Reason]:
+        """Reasons one after the other, without repetitions."""
+        found = [verdict.reason for verdict in self.verdicts]
+        return [reason for i, reason in enumerate(found) if i == 0 or reason != found[i - 1]]
+
+
+def measured(readers: int = 6, **changes: Any) -> Source:
+    """A source whose capacity is known, with a load that its readers carry well."""
+    source = Source(readers=2, **changes)
+    source.run(60, 350)
+    assert source.memory.capacity is not None
+    assert source.memory.capacity.rate == pytest.approx(CAPACITY, rel=0.05)
+    source.readers = readers
+    return source.run(120, 0.7 * CAPACITY * readers)
+
+
+def test_nothing_is_decided_before_the_load_is_known() -> None:
+    source = Source()
+    source.decide(source.sample())
+
+    assert (source.reason, source.readers) == (Reason.MEASURING, 2)
+
+
+def test_a_backlog_teaches_the_capacity_and_the_number_of_readers_follows() -> None:
+    source = Source(readers=2).run(60, 450)
+
+    assert Reason.SCALED_UP in source.reasons
+    assert source.readers == 6, "450 / (100 x 0.8) is 5.6, and 12 splits spread evenly over 6"
+    scaled_up = next(v for v in source.verdicts if v.reason is Reason.SCALED_UP)
+    assert scaled_up.message.endswith("2 readers are too few, 6 suffice")
+    assert scaled_up.utilization is not None
+    assert scaled_up.utilization > 2
+
+
+def test_a_known_capacity_needs_no_backlog_to_scale_up() -> None:
+    source = measured(readers=6)
+
+    source.run(20, 570)
+
+    assert source.readers == 12
+    assert sum(source.backlog.values()) == 0
+
+
+def test_fewer_readers_come_after_the_delay_and_not_before() -> None:
+    source = measured(readers=6)
+
+    source.run(250, 150)
+    assert (source.readers, source.reason) == (6, Reason.SCALE_DOWN_DELAYED)
+    source.run(100, 150)
+    assert source.readers == 2
+
+
+def test_a_peak_within_the_delay_keeps_the_readers_that_it_needs() -> None:
+    source = measured(readers=6)
+
+    source.run(200, 150).run(20, 290).run(200, 150)
+
+    assert source.readers == 4
+    assert Reason.SCALED_DOWN in source.reasons
+
+
+def test_readers_without_load_become_the_fewest() -> None:
+    assert Source(readers=6).run(400, 0).readers == 1
+
+
+def test_an_unknown_capacity_is_found_out_one_step_at_a_time() -> None:
+    source = Source(readers=8, splits=8).run(320, 100)
+
+    assert source.readers == 6
+    assert Reason.PROBING in source.reasons
+
+
+def test_a_hot_split_is_named_and_does_not_call_for_more_readers_for_ever() -> None:
+    source = measured(readers=6, policy=replace(POLICY, max_readers=50))
+
+    source.run(300, 200, hot=160)
+
+    assert source.reason is Reason.HOT_SPLIT
+    assert not source.verdicts[-1].is_able
+    assert "Split c/t/0 gets" in source.message
+    assert source.readers <= 12, "one for each split at most"
+
+
+def test_readers_that_share_splits_have_no_hot_split() -> None:
+    policy = replace(POLICY, shares_splits=True)
+    source = Source(policy=policy)
+    for number in range(3):
+        source.now = 1000.0 + 10 * number
+        one = {"positions": {("c", "t", 0): 2000 * number}, "owners": {("c", "t", 0): 0}}
+        source.decide(source.sample(unread=4000 + 1000 * number, **one))
+
+    assert source.reasons == [Reason.MEASURING, Reason.SCALED_UP, Reason.CATCHING_UP]
+    assert source.readers == 4, "2 readers read 200 records/s of one split, and 300 arrive"
+
+
+def test_splits_that_differ_in_load_are_told_from_too_few_readers() -> None:
+    source = measured(readers=6)
+
+    source.run(60, 250, hot=60)
+
+    assert Reason.SPLITS_UNEVEN in source.reasons
+    assert "Use strategy LoadAware" in next(v.message for v in source.verdicts if v.reason is Reason.SPLITS_UNEVEN)
+
+
+def test_an_assigner_that_follows_the_load_needs_no_further_readers_for_that() -> None:
+    source = measured(readers=6, policy=replace(POLICY, follows_load=True))
+
+    source.run(60, 330, hot=60)
+
+    assert source.readers == 6
+
+
+def test_readers_that_wait_for_the_sink_do_not_become_more_and_more() -> None:
+    source = Source(readers=2, limit=200).run(120, 400)
+    highest = source.readers
+    source.run(300, 400)
+
+    assert source.reason is Reason.DOWNSTREAM_LIMIT
+    assert "Check the sink" in source.message
+    assert source.readers == highest
+
+
+def test_more_than_the_maximum_is_said() -> None:
+    source = Source(policy=replace(POLICY, max_readers=3)).run(120, 900)
+
+    assert (source.readers, source.reason) == (3, Reason.AT_MAXIMUM)
+    assert not source.verdicts[-1].is_able
+
+
+@pytest.mark.parametrize(("readers", "bounded"), [(1, 2), (9, 6)])
+def test_a_number_outside_the_bounds_is_corrected_at_once(readers: int, bounded: int) -> None:
+    memory = decide(replace(POLICY, min_readers=2, max_readers=6), Memory(), wanted=readers, now=0.0)
+
+    assert memory.verdict is not None
+    assert (memory.verdict.readers, memory.verdict.reason) == (bounded, Reason.WITHIN_BOUNDS)
+
+
+def test_directions_change_at_most_four_times_in_any_hour() -> None:
+    source = measured(readers=6, policy=replace(POLICY, scale_down_delay=30.0))
+    moves: list[tuple[float, int]] = []
+    for _ in range(60):
+        for load in (150, 600):
+            before = source.readers
+            source.run(120, load)
+            moves += [(source.now, 1 if source.readers > before else -1)] if source.readers != before else []
+
+    turns = [after[0] for before, after in pairwise(moves) if before[1] != after[1]]
+    assert len(turns) >= 4, "it does scale down now and then"
+    assert max(sum(at <= turn < at + 3600 for turn in turns) for at in turns) <= 4
+
+
+def test_a_long_micro_batch_is_not_taken_for_idle_readers() -> None:
+    """Reports in the middle of a micro-batch say nothing new but the time."""
+    source = measured(readers=6)
+    before = source.memory
+    unread = {"unread": 500}
+    source.decide(source.sample(at=source.now + 10, **unread))
+    known = source.memory.samples
+    for number in range(2, 6):
+        source.decide(source.sample(at=source.now + 10 * number, **unread))
+
+    assert source.memory.samples == known
+    assert source.memory.capacity == before.capacity
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        pytest.param({"incarnation": 2}, id="another driver"),
+        pytest.param({"positions": {("c", "t", 0): 5}}, id="other splits"),
+        pytest.param({"positions": {("c", "t", s): 0 for s in range(12)}}, id="positions that went back"),
+    ],
+)
+def test_what_cannot_be_compared_begins_a_new_measurement(changes: dict[str, Any]) -> None:
+    source = measured()
+    source.now += 10
+    source.decide(source.sample(**changes))
+
+    assert len(source.memory.samples) == 1
+    assert source.reason is Reason.MEASURING
+    assert source.memory.capacity is not None, "what a reader can process is still true"
+
+
+def test_memory_is_bounded_whatever_the_interval_between_reports() -> None:
+    for step in (0.5, 2.0, 10.0, 45.0):
+        source = Source()
+        for number in range(400):
+            source.now = 1000.0 + step * number
+            source.decide(source.sample(unread=0))
+        assert len(source.memory.samples) <= 2 + WINDOW / 2.5
+        assert len(source.memory.needs) <= 12
+
+
+def test_a_report_becomes_a_sample_if_it_knows_its_lag() -> None:
+    report = make_report(parallelism=2, lag=7, metrics={"skew": 1.0, "unread": 19})
+
+    sample = Sample.of(report)
+
+    assert sample is not None
+    assert sample.unread == 19
+    older = Sample.of(replace(report, metrics={"unread": True}))
+    assert older is not None
+    assert older.unread == 7, "a driver of an older release does not say it"
+    assert Sample.of(replace(report, lag=None)) is None
+    assert Sample.of(replace(report, parallelism=0)) is None
+
+
+def test_a_sentence_stays_while_its_decision_is_the_same() -> None:
+    source = measured(readers=6)
+    messages = {source.run(10, 420 + number).message for number in range(5)}
+
+    assert len(messages) <= 2
