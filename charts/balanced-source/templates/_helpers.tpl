@@ -49,6 +49,9 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
   resources: [balancedsources]
   verbs: [get, list, watch]
 - apiGroups: [balancedsource.io]
+  resources: [balancedsources/scale]
+  verbs: [patch]
+- apiGroups: [balancedsource.io]
   resources: [balancedsources/status]
   verbs: [patch]
 # needed for owner references that block deletion, where the API server checks them
@@ -87,10 +90,64 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end }}
 
 {{- define "balanced-source.validate" -}}
+{{- include "balanced-source.validateNames" . }}
+{{- include "balanced-source.validateCrds" . }}
+{{- if eq (int .Values.metrics.port) (int .Values.probes.port) }}
+{{- fail (printf "metrics.port and probes.port are both %d: give each its own port" (int .Values.probes.port)) }}
+{{- end }}
+{{- if and (not .Values.leaderElection.enabled) (eq (default "" .Values.strategy.type) "RollingUpdate") }}
+{{- fail "strategy.type RollingUpdate needs leaderElection.enabled: the old and the new pod would work on the same sources. Remove strategy" }}
+{{- end }}
+{{- if and .Values.podDisruptionBudget.enabled (gt (int .Values.replicas) 1) }}
+{{- $least := toString .Values.podDisruptionBudget.minAvailable }}
+{{- if or (eq $least "100%") (and (not (hasSuffix "%" $least)) (ge (int $least) (int .Values.replicas))) }}
+{{- fail (printf "podDisruptionBudget.minAvailable is %s with %d replicas: no node could ever be drained. Set it to less than replicas" $least (int .Values.replicas)) }}
+{{- end }}
+{{- end }}
 {{- if and (gt (int .Values.replicas) 1) (not .Values.leaderElection.enabled) }}
 {{- fail "replicas > 1 needs leaderElection.enabled: two operators would work on the same sources" }}
 {{- end }}
 {{- if and .Values.metrics.serviceMonitor.enabled .Values.metrics.podMonitor.enabled }}
 {{- fail "set at most one of metrics.serviceMonitor.enabled and metrics.podMonitor.enabled: everything would be scraped twice" }}
+{{- end }}
+{{- end }}
+
+{{/* Names of Services and values of labels have at most 63 characters, and nothing may be cut off in silence. */}}
+{{- define "balanced-source.validateNames" -}}
+{{- $name := default (printf "%s-%s" .Release.Name (include "balanced-source.name" .)) .Values.fullnameOverride }}
+{{- if and (not .Values.fullnameOverride) (contains (include "balanced-source.name" .) .Release.Name) }}
+{{- $name = .Release.Name }}
+{{- end }}
+{{- if gt (len (default "" .Values.nameOverride)) 63 }}
+{{- fail (printf "nameOverride %s has %d characters: use at most 63" .Values.nameOverride (len .Values.nameOverride)) }}
+{{- end }}
+{{- $service := or .Values.metrics.service.enabled .Values.metrics.serviceMonitor.enabled }}
+{{- $most := ternary 55 63 $service }}
+{{- if gt (len $name) $most }}
+{{- fail (printf "the name %s has %d characters, and objects named after it would be cut off: set fullnameOverride to at most %d characters" $name (len $name) $most) }}
+{{- end }}
+{{- range $key := list "app.kubernetes.io/name" "app.kubernetes.io/instance" }}
+{{- range $field := list "commonLabels" "podLabels" }}
+{{- if hasKey (index $.Values $field) $key }}
+{{- fail (printf "%s must not set %s: the Deployment selects its pods by this label" $field $key) }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- range $key := list "helm.sh/chart" "app.kubernetes.io/version" "app.kubernetes.io/managed-by" }}
+{{- if hasKey $.Values.commonLabels $key }}
+{{- fail (printf "commonLabels must not set %s: the chart sets this label" $key) }}
+{{- end }}
+{{- end }}
+{{- range $key, $_ := .Values.commonLabels }}
+{{- if hasKey $.Values.podLabels $key }}
+{{- fail (printf "commonLabels and podLabels both set %s: remove it from one of them" $key) }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/* Helm deletes what leaves a release, and with the definition every BalancedSource of the cluster. */}}
+{{- define "balanced-source.validateCrds" -}}
+{{- if and (not .Values.crds.install) (not .Values.crds.keep) }}
+{{- fail "crds.install=false with crds.keep=false would delete the definition and every BalancedSource at an upgrade: set crds.keep=true" }}
 {{- end }}
 {{- end }}

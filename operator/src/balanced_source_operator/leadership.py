@@ -3,13 +3,11 @@
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Final
 
 import aiohttp
 import structlog
-from aiohttp import web
 from kubernetes_asyncio.client import ApiClient
 from kubernetes_asyncio.client.exceptions import ApiException
 from kubernetes_asyncio.leaderelection.electionconfig import Config
@@ -91,7 +89,6 @@ async def serve_while_leading(
     *,
     namespace: str,
     identity: str,
-    probe_port: int,
     stop: asyncio.Event,
     end: End = end_now,
 ) -> None:
@@ -104,8 +101,7 @@ async def serve_while_leading(
     leading = asyncio.Event()
     campaign = asyncio.create_task(_election(lock, leading).run())
     try:
-        async with _answering_probes(probe_port):
-            await _first_of(campaign, asyncio.create_task(leading.wait()), asyncio.create_task(stop.wait()))
+        await _first_of(campaign, asyncio.create_task(leading.wait()), asyncio.create_task(stop.wait()))
         if leading.is_set() and not stop.is_set():
             await _serve_during(campaign, asyncio.ensure_future(serve()), guard)
     finally:
@@ -150,22 +146,3 @@ async def _first_of(campaign: asyncio.Task[None], *waits: asyncio.Task[Any]) -> 
         wait.cancel()
     if campaign.done():
         campaign.result()
-
-
-@asynccontextmanager
-async def _answering_probes(port: int) -> AsyncIterator[None]:
-    """Answer /healthz while waiting for the Lease: a follower is healthy. Serving has an endpoint of its own."""
-
-    async def healthy(_: web.Request) -> web.Response:
-        return web.json_response({"leading": False})
-
-    application = web.Application()
-    application.router.add_get("/healthz", healthy)
-    runner = web.AppRunner(application)
-    await runner.setup()
-    if port:
-        await web.TCPSite(runner, "0.0.0.0", port).start()  # noqa: S104 - the kubelet asks from outside the pod
-    try:
-        yield
-    finally:
-        await runner.cleanup()

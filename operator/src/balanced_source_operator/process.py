@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 
@@ -14,7 +14,9 @@ from prometheus_client import start_http_server
 
 from balanced_source_operator.ending import STOP_SECONDS, end_within, on_stop_signals
 from balanced_source_operator.handlers import build_registry
+from balanced_source_operator.health import Health, Role, answering_probes, watch_rights
 from balanced_source_operator.kube.client import KubernetesClient
+from balanced_source_operator.kube.rights import missing_rights
 from balanced_source_operator.leadership import serve_while_leading
 from balanced_source_operator.metrics import Metrics
 from balanced_source_operator.runtime.call_pool import LanePool
@@ -33,21 +35,33 @@ def run(settings: Settings) -> None:
 async def _run(settings: Settings) -> None:
     stop = asyncio.Event()
     on_stop_signals(partial(asyncio.get_running_loop().call_soon_threadsafe, stop.set))
-    metrics = Metrics()
+    metrics, health = Metrics(), Health()
     if settings.metrics_port:
         start_http_server(settings.metrics_port, registry=metrics.registry)
-    async with _client() as client:
-        if settings.lease_namespace:
-            await serve_while_leading(
-                lambda: _serve(settings, client, metrics, stop),
-                client,
-                namespace=settings.lease_namespace,
-                identity=settings.identity,
-                probe_port=settings.probe_port,
-                stop=stop,
-            )
-        else:
-            await _serve(settings, client, metrics, stop)
+    async with _client() as client, answering_probes(health, settings.probe_port):
+        rights = asyncio.create_task(watch_rights(health, partial(missing_rights, client, settings.namespaces)))
+        try:
+            await _lead(settings, client, stop, health, lambda: _serve(settings, client, metrics, stop))
+        finally:
+            rights.cancel()
+
+
+async def _lead(
+    settings: Settings, client: ApiClient, stop: asyncio.Event, health: Health, serve: Callable[[], Awaitable[None]]
+) -> None:
+    """Serve at once without leader election, else when this replica leads."""
+
+    async def serve_now() -> None:
+        health.role = Role.SERVING
+        await serve()
+
+    if not settings.lease_namespace:
+        await serve_now()
+        return
+    health.role = Role.STANDING_BY
+    await serve_while_leading(
+        serve_now, client, namespace=settings.lease_namespace, identity=settings.identity, stop=stop
+    )
 
 
 @asynccontextmanager
@@ -74,7 +88,8 @@ async def _serve(settings: Settings, client: ApiClient, metrics: Metrics, stop: 
             settings=kopf_settings,
             clusterwide=not settings.namespaces,
             namespaces=settings.namespaces,
-            liveness_endpoint=f"http://0.0.0.0:{settings.probe_port}/healthz" if settings.probe_port else None,
+            # Without it kopf asks for the user's name, and a UID that a cluster assigns has none. The type is private.
+            identity=settings.identity,  # type: ignore[arg-type]
             stop_flag=stop,
         )
     finally:

@@ -38,7 +38,7 @@ class Settings:
     """Port of /metrics; 0 serves none."""
 
     probe_port: int = 8081
-    """Port of /healthz; 0 serves none."""
+    """Port of /healthz and /readyz; 0 serves none."""
 
     lease_namespace: str = ""
     """Namespace of the Lease by which replicas elect a leader; empty runs without election."""

@@ -21,6 +21,7 @@ SPARK = f"system:serviceaccount:{JOBS}:spark"
 APPLICATIONS = "sparkapplications.sparkoperator.k8s.io"
 OPERATOR_RIGHTS = {
     "balancedsources.balancedsource.io": {"get", "list", "watch"},
+    "balancedsources.balancedsource.io/scale": {"patch"},
     "balancedsources.balancedsource.io/status": {"patch"},
     "balancedsources.balancedsource.io/finalizers": {"update"},
     "configmaps": {"get", "list", "watch", "create", "update", "patch"},

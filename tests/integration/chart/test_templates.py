@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
+from balanced_source_operator.kube import rights
 from support.chart.values import EVERYTHING
 from testbed.errors import CommandError
 from testbed.helm import Helm
@@ -104,6 +105,18 @@ def test_everything_can_be_on_at_once(render: Render) -> None:
         ({"metrics": {"serviceMonitor": {"enabled": True}, "podMonitor": {"enabled": True}}}, "scraped twice"),
         ({"serviceAccount": {"create": False}}, "serviceAccount.name must be set"),
         ({"watchNamespace": ["jobs"]}, "watchNamespace"),
+        ({"crds": {"install": False, "keep": False}}, "would delete the definition and every BalancedSource"),
+        ({"metrics": {"port": 8081}}, "metrics.port and probes.port are both 8081"),
+        ({"replicas": 2, "podDisruptionBudget": {"minAvailable": 2}}, "no node could ever be drained"),
+        ({"replicas": 2, "podDisruptionBudget": {"minAvailable": "100%"}}, "no node could ever be drained"),
+        ({"fullnameOverride": "n" * 64}, "64 characters, and objects named after it would be cut off"),
+        ({"fullnameOverride": "n" * 56, "metrics": {"service": {"enabled": True}}}, "at most 55 characters"),
+        ({"nameOverride": "n" * 64}, "nameOverride n+ has 64 characters"),
+        ({"podLabels": {"app.kubernetes.io/name": "x"}}, "podLabels must not set app.kubernetes.io/name"),
+        ({"commonLabels": {"app.kubernetes.io/instance": "x"}}, "the Deployment selects its pods by this label"),
+        ({"commonLabels": {"helm.sh/chart": "x"}}, "commonLabels must not set helm.sh/chart"),
+        ({"commonLabels": {"a": "x"}, "podLabels": {"a": "z"}}, "commonLabels and podLabels both set a"),
+        ({"leaderElection": {"enabled": False}, "strategy": {"type": "RollingUpdate"}}, "the old and the new pod"),
         ({"replicas": "two"}, "replicas"),
         ({"settings": {"resyncSeconds": -1}}, "resyncSeconds"),
     ],
@@ -115,7 +128,46 @@ def test_wrong_values_are_refused(render: Render, values: dict[str, Any], messag
 
 def test_without_election_an_old_pod_ends_before_a_new_one_begins(render: Render) -> None:
     deployment = one(render(leaderElection={"enabled": False}), "Deployment")
-    assert deployment["spec"]["strategy"] == {"type": "Recreate"}
+    # null removes what the API server added to the former strategy; without it the change is forbidden
+    assert deployment["spec"]["strategy"] == {"type": "Recreate", "rollingUpdate": None}
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"replicas": 2, "podDisruptionBudget": {"minAvailable": "50%"}},
+        {"replicas": 1, "podDisruptionBudget": {"minAvailable": 1}},
+        {"replicas": 2, "podDisruptionBudget": {"minAvailable": 9, "enabled": False}},
+        {"fullnameOverride": "n" * 63},
+        {"fullnameOverride": "n" * 55, "metrics": {"service": {"enabled": True}}},
+        {"crds": {"install": False}},
+    ],
+)
+def test_values_at_the_edge_are_accepted(render: Render, values: dict[str, Any]) -> None:
+    documents = render(**values)
+    assert all(len(document["metadata"]["name"]) <= 63 for document in documents if document["kind"] == "Service")
+
+
+def test_ready_and_alive_are_different_questions(render: Render) -> None:
+    container = one(render(), "Deployment")["spec"]["template"]["spec"]["containers"][0]
+    paths = {probe: container[f"{probe}Probe"]["httpGet"]["path"] for probe in ("startup", "liveness", "readiness")}
+    assert paths == {"startup": "/healthz", "liveness": "/healthz", "readiness": "/readyz"}
+
+
+def test_the_operator_looks_for_exactly_the_rights_of_the_chart(render: Render) -> None:
+    rules = one(render(watchNamespaces=["jobs"]), "Role", "demo-balanced-source")["rules"]
+    granted = {(g, r, v) for rule in rules for g in rule["apiGroups"] for r in rule["resources"] for v in rule["verbs"]}
+    needed = {
+        (right.kind.group, "/".join(filter(None, (right.kind.plural, right.subresource))), right.verb)
+        for right in rights.needed(["jobs"])
+    }
+    assert granted == needed
+
+
+def test_the_network_policy_lets_the_operator_reach_what_it_needs(render: Render) -> None:
+    egress = one(render(networkPolicy={"enabled": True}), "NetworkPolicy")["spec"]["egress"][0]["ports"]
+    ports = {(entry["port"], entry["protocol"]) for entry in egress}
+    assert {(53, "UDP"), (53, "TCP"), (5353, "UDP"), (443, "TCP"), (6443, "TCP"), (9096, "TCP"), (9098, "TCP")} <= ports
 
 
 def test_every_value_is_described(chart: Path) -> None:

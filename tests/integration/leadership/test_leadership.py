@@ -8,14 +8,12 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-import aiohttp
 import pytest
 from kubernetes_asyncio import config
 from kubernetes_asyncio.client import ApiClient, Configuration
 
 from balanced_source_operator.leadership import LEASE_NAME, serve_while_leading
 from testbed.control_plane import ControlPlane
-from testbed.ports import LOOPBACK, PortPool
 
 pytestmark = [pytest.mark.integration, pytest.mark.asyncio]
 
@@ -49,7 +47,7 @@ async def within(seconds: float, awaitable: Awaitable[Any]) -> None:
 class Replica:
     """Says when it serves, and serves until it is told to stop or to fail."""
 
-    def __init__(self, client: ApiClient, namespace: str, identity: str, port: int = 0) -> None:
+    def __init__(self, client: ApiClient, namespace: str, identity: str) -> None:
         self.serving = asyncio.Event()
         self.failure: Exception | None = None
         self.stop = asyncio.Event()
@@ -60,7 +58,6 @@ class Replica:
                 client,
                 namespace=namespace,
                 identity=identity,
-                probe_port=port,
                 stop=self.stop,
                 end=self.lost.set,  # it would end this process
             )
@@ -90,28 +87,6 @@ async def test_one_serves_and_its_successor_begins_at_once(control_plane: Contro
         assert lease["spec"]["holderIdentity"] == "second"
         second.stop.set()
         await within(10, second.task)
-
-
-async def test_a_follower_is_healthy(control_plane: ControlPlane, namespace: str) -> None:
-    ports = PortPool()
-    port = ports.take()
-    async with client_of(control_plane) as client, aiohttp.ClientSession() as session:
-        leader = Replica(client, namespace, "leader")
-        await within(20, leader.serving.wait())
-        follower = Replica(client, namespace, "follower", port)
-        async with asyncio.timeout(10):
-            while True:
-                try:
-                    async with session.get(f"http://{LOOPBACK}:{port}/healthz") as reply:
-                        assert reply.status == 200
-                        break
-                except aiohttp.ClientConnectorError:
-                    await asyncio.sleep(0.05)
-        for replica in (follower, leader):
-            replica.stop.set()
-            await within(10, replica.task)
-        assert not follower.serving.is_set()
-    ports.close()
 
 
 async def test_a_leader_that_cannot_serve_ends(control_plane: ControlPlane, namespace: str) -> None:

@@ -1,0 +1,110 @@
+"""What the probes ask: /healthz says that the event loop lives, /readyz that the operator can do its work.
+
+Ready means serving, or standing by for the leader, with all rights that serving needs. A process that lives but may not
+even list the sources must not let a rollout succeed.
+"""
+
+import asyncio
+import enum
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import Final
+
+import structlog
+from aiohttp import web
+
+from balanced_source_operator.kube.port import KubernetesError
+
+SOON: Final = 10.0
+"""Seconds until rights are looked at again while some are missing."""
+
+LATER: Final = 300.0
+"""Seconds until rights are looked at again when none is missing."""
+
+_SHOWN: Final = 5
+"""Rights that the log names one by one."""
+
+log = structlog.get_logger(__name__)
+
+
+class Role(enum.StrEnum):
+    """What the process does."""
+
+    STARTING = "starting"
+    STANDING_BY = "standing by"
+    SERVING = "serving"
+
+
+class Health:
+    """State of the process, as the probes see it.
+
+    Attributes:
+        role: what the process does.
+        problem: why it cannot work; empty if it can. Until rights were looked at, nobody knows.
+    """
+
+    def __init__(self) -> None:
+        self.role = Role.STARTING
+        self.problem = "the rights of the service account were not checked yet"
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the process serves or stands by, and has the rights to serve."""
+        return self.role is not Role.STARTING and not self.problem
+
+    def note_rights(self, missing: Sequence[str]) -> None:
+        """Take over which rights are missing, and log it when that changes."""
+        before, self.problem = self.problem, _sentence(missing)
+        if self.problem != before and missing:
+            log.error("not ready", problem=self.problem)
+        elif self.problem != before:
+            log.info("the service account has all rights that the operator needs")
+
+
+def _sentence(missing: Sequence[str]) -> str:
+    if not missing:
+        return ""
+    more = f" and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else ""
+    return (
+        f"The service account may not {', '.join(missing[:_SHOWN])}{more}. Install the roles of the Helm chart "
+        "(rbac.create), or bind the same rules to the account; the operator checks again automatically"
+    )
+
+
+async def watch_rights(health: Health, missing: Callable[[], Awaitable[Sequence[str]]]) -> None:
+    """Look at the rights again and again. An API server that does not answer changes nothing.
+
+    Args:
+        health: is told.
+        missing: returns the rights that the service account lacks, in words.
+    """
+    while True:
+        try:
+            health.note_rights(await missing())
+        except KubernetesError as error:
+            log.warning("rights could not be checked", error=str(error))
+        await asyncio.sleep(SOON if health.problem else LATER)
+
+
+@asynccontextmanager
+async def answering_probes(health: Health, port: int) -> AsyncIterator[None]:
+    """Answer probes as long as this lasts. They come every few seconds and are not logged."""
+
+    async def alive(_: web.Request) -> web.Response:
+        return web.json_response({"role": health.role.value})
+
+    async def ready(_: web.Request) -> web.Response:
+        told = {"role": health.role.value, "problem": health.problem}
+        return web.json_response(told, status=200 if health.is_ready else 503)
+
+    application = web.Application()
+    application.router.add_get("/healthz", alive)
+    application.router.add_get("/readyz", ready)
+    runner = web.AppRunner(application, access_log=None)
+    await runner.setup()
+    if port:
+        await web.TCPSite(runner, "0.0.0.0", port).start()  # noqa: S104 - the kubelet asks from outside the pod
+    try:
+        yield
+    finally:
+        await runner.cleanup()

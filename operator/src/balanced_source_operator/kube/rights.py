@@ -1,0 +1,112 @@
+"""The rights that the operator needs, and which of them its service account lacks."""
+
+import asyncio
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import aiohttp
+from kubernetes_asyncio.client import ApiClient
+
+from balanced_source_operator.kube.port import KubernetesError
+from balanced_source_operator.resources.kinds import (
+    BALANCED_SOURCE,
+    CONFIG_MAP,
+    EVENT,
+    KUBEFLOW_APPLICATION,
+    POD,
+    POD_TEMPLATE,
+    ROLE,
+    ROLE_BINDING,
+    SECRET,
+    SERVICE_ACCOUNT,
+    Kind,
+)
+
+NEEDED: Final[tuple[tuple[Kind, str, tuple[str, ...]], ...]] = (
+    (BALANCED_SOURCE, "", ("get", "list", "watch")),
+    (BALANCED_SOURCE, "scale", ("patch",)),
+    (BALANCED_SOURCE, "status", ("patch",)),
+    (BALANCED_SOURCE, "finalizers", ("update",)),
+    (CONFIG_MAP, "", ("get", "list", "watch", "create", "update", "patch")),
+    (KUBEFLOW_APPLICATION, "", ("get", "list", "watch", "create", "delete")),
+    (POD, "", ("list", "watch")),
+    (POD_TEMPLATE, "", ("create",)),
+    (SECRET, "", ("get",)),
+    (SERVICE_ACCOUNT, "", ("get",)),
+    (ROLE, "", ("get", "create", "patch")),
+    (ROLE_BINDING, "", ("get", "create", "patch")),
+    (EVENT, "", ("create",)),
+)
+"""Kind, subresource and verbs: the rules of the Helm chart, in its order."""
+
+_REVIEW: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+_TIMEOUT: Final = 15.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Right:
+    """One verb on one resource; an empty namespace means all of them."""
+
+    verb: str
+    kind: Kind
+    subresource: str
+    namespace: str
+
+    def __str__(self) -> str:
+        resource = f"{self.kind.plural}/{self.subresource}" if self.subresource else self.kind.plural
+        where = f"namespace {self.namespace}" if self.namespace else "all namespaces"
+        return f"{self.verb} {resource} in {where}"
+
+    def review(self) -> dict[str, Any]:
+        """Return the question for the API server."""
+        attributes = {
+            "namespace": self.namespace,
+            "verb": self.verb,
+            "group": self.kind.group,
+            "resource": self.kind.plural,
+            "subresource": self.subresource,
+        }
+        return {
+            "apiVersion": "authorization.k8s.io/v1",
+            "kind": "SelfSubjectAccessReview",
+            "spec": {"resourceAttributes": attributes},
+        }
+
+
+def needed(namespaces: Sequence[str]) -> Iterator[Right]:
+    """Yield all rights that serving these namespaces needs; none given means all of them."""
+    for namespace in namespaces or ("",):
+        for kind, subresource, verbs in NEEDED:
+            for verb in verbs:
+                yield Right(verb=verb, kind=kind, subresource=subresource, namespace=namespace)
+
+
+async def missing_rights(client: ApiClient, namespaces: Sequence[str]) -> list[str]:
+    """Return the rights that the service account lacks, in words.
+
+    Raises:
+        KubernetesError: the API server does not answer, or refuses the question.
+    """
+    return [str(right) for right in needed(namespaces) if not await _is_granted(client, right)]
+
+
+async def _is_granted(client: ApiClient, right: Right) -> bool:
+    try:
+        async with asyncio.timeout(_TIMEOUT):
+            response = await client.call_api(
+                _REVIEW,
+                "POST",
+                header_params={"Accept": "application/json", "Content-Type": "application/json"},
+                body=right.review(),
+                auth_settings=["BearerToken"],
+                _preload_content=False,
+            )
+            text = await response.text()
+    except (aiohttp.ClientError, TimeoutError, OSError) as error:
+        raise KubernetesError(f"the API server does not answer: {error!r}") from error
+    try:
+        return bool(json.loads(text)["status"]["allowed"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise KubernetesError(f"the API server does not say whether the operator may {right}: {text[:200]}") from error
