@@ -99,7 +99,10 @@ e2e: install ## The story on real pods (CLUSTER=node: root on Linux; kind: an en
 test-chart: install ## The chart: templates, and an install with exactly its rights
 	@$(RUN) pytest -q tests/integration/chart
 
-.PHONY: e2e test-chart
+test-doctor: testbed ## Seeded faults on a real cluster and broker: `balanced-source doctor` names each (about 2 minutes)
+	@$(RUN) pytest -q tests/doctor
+
+.PHONY: e2e test-chart test-doctor
 
 native: install ## Build the native reader and let .venv find it (Rust; about 5 minutes once, then cached)
 	@.ci/native .venv > /dev/null

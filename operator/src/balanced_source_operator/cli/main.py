@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from balanced_source_operator.cli import inspect, local, serve, validate
+from balanced_source_operator.cli import diagnose, inspect, local, serve, validate
 from balanced_source_operator.cli.errors import INTERNAL, report_of
 from balanced_source_operator.version import __version__
 
@@ -16,7 +16,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for group in (validate, inspect, local, serve):
+for group in (validate, inspect, diagnose, local, serve):
     group.add_to(app)
 
 

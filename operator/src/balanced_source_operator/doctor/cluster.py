@@ -1,0 +1,146 @@
+"""Checks what the cluster must have: the CRD, a Spark operator, our operator, rights."""
+
+from collections.abc import AsyncIterator, Iterator, Mapping
+from typing import Any, Final
+
+from balanced_source_operator.doctor.finding import ClusterApi, Diagnosis, Fault, error, unknown
+from balanced_source_operator.kube.port import KubernetesError, RefusedError
+from balanced_source_operator.resources.kinds import BALANCED_SOURCE, KUBEFLOW_APPLICATION, Kind
+from balanced_source_operator.spec.crd import custom_resource_definition
+
+_NOT_FOUND: Final = 404
+_SHOWN: Final = 5
+_INSTALL: Final = "Install or upgrade the Helm chart; or run: balanced-source crd | kubectl apply --server-side -f -"
+_SELECTOR: Final = "app.kubernetes.io%2Fname%3Dbalanced-source"
+
+_OPERATOR_RIGHTS: Final = (
+    (BALANCED_SOURCE, "", ("get", "list", "watch")),
+    (BALANCED_SOURCE, "status", ("patch",)),
+    (Kind("", "v1", "configmaps", "ConfigMap"), "", ("get", "list", "watch", "create", "update", "patch")),
+    (KUBEFLOW_APPLICATION, "", ("get", "list", "watch", "create", "delete")),
+    (Kind("", "v1", "pods", "Pod"), "", ("list", "watch")),
+    (Kind("", "v1", "secrets", "Secret"), "", ("get",)),
+    (Kind("", "v1", "serviceaccounts", "ServiceAccount"), "", ("get",)),
+    (Kind("rbac.authorization.k8s.io", "v1", "roles", "Role"), "", ("get", "create", "patch")),
+    (Kind("rbac.authorization.k8s.io", "v1", "rolebindings", "RoleBinding"), "", ("get", "create", "patch")),
+    (Kind("", "v1", "events", "Event"), "", ("create",)),
+)
+"""What the operator's service account must be allowed to do in the namespace of a source."""
+
+
+async def check_crd(api: ClusterApi) -> Diagnosis:
+    """Check that the CRD is installed, and knows every field of this version."""
+    name = f"{BALANCED_SOURCE.plural}.{BALANCED_SOURCE.group}"
+    try:
+        found = await api.ask("GET", f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}")
+    except RefusedError as refusal:
+        if refusal.status == _NOT_FOUND:
+            return error("CRD", Fault.CRD_MISSING, f"the CRD {name} is not installed", _INSTALL)
+        return unknown("CRD", f"the CRD {name} may not be read: {refusal}")
+    missing = list(_missing_fields(_schema(custom_resource_definition()), _schema(found), ""))
+    if missing:
+        shown = ", ".join(missing[:_SHOWN]) + (f" and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else "")
+        message = f"the CRD {name} is older than this program: it lacks {shown}, and the API server drops these fields"
+        return error("CRD", Fault.CRD_OUTDATED, message, _INSTALL)
+    return Diagnosis(check="CRD")
+
+
+def _schema(crd: Mapping[str, Any]) -> Mapping[str, Any]:
+    for version in crd["spec"]["versions"]:
+        if version["name"] == BALANCED_SOURCE.version:
+            found: Mapping[str, Any] = version["schema"]["openAPIV3Schema"]
+            return found
+    return {}
+
+
+def _missing_fields(ours: Mapping[str, Any], theirs: Mapping[str, Any], at: str) -> Iterator[str]:
+    """Yield the topmost fields that the installed schema lacks."""
+    installed = theirs.get("properties", {})
+    for name, field in ours.get("properties", {}).items():
+        path = f"{at}.{name}".lstrip(".")
+        if name not in installed:
+            yield path
+        else:
+            yield from _missing_fields(field, installed[name], path)
+    for below in ("items", "additionalProperties"):
+        if isinstance(ours.get(below), Mapping) and isinstance(theirs.get(below), Mapping):
+            yield from _missing_fields(ours[below], theirs[below], at)
+
+
+async def check_spark_operator(api: ClusterApi) -> Diagnosis:
+    """Check that the kind of Kubeflow's Spark operator is known."""
+    kind = KUBEFLOW_APPLICATION
+    try:
+        await api.ask("GET", f"/apis/{kind.group}/{kind.version}")
+    except RefusedError as refusal:
+        if refusal.status == _NOT_FOUND:
+            return error(
+                "Spark operator",
+                Fault.SPARK_OPERATOR_MISSING,
+                f"the kind {kind.plural}.{kind.group} does not exist",
+                "Install Kubeflow's Spark operator, and let it watch the namespaces of your sources.",
+            )
+        return unknown("Spark operator", str(refusal))
+    return Diagnosis(check="Spark operator")
+
+
+async def operator_accounts(api: ClusterApi) -> tuple[list[tuple[str, str]], list[Diagnosis]]:
+    """Return namespace and service account of each operator that can be seen, and what is wrong with them."""
+    try:
+        found = await api.ask("GET", f"/apis/apps/v1/deployments?labelSelector={_SELECTOR}")
+    except KubernetesError as refusal:
+        return [], [unknown("operator", f"its Deployment may not be listed: {refusal}")]
+    accounts, diagnoses = [], []
+    for deployment in found.get("items", ()):
+        metadata = deployment["metadata"]
+        name = f"{metadata['namespace']}/{metadata['name']}"
+        pod = deployment["spec"]["template"]["spec"]
+        accounts.append((metadata["namespace"], pod.get("serviceAccountName", "default")))
+        diagnoses.append(_availability(name, deployment.get("status") or {}))
+    return accounts, diagnoses
+
+
+def _availability(name: str, status: Mapping[str, Any]) -> Diagnosis:
+    check = f"operator {name}"
+    if status.get("availableReplicas", 0) > 0:
+        return Diagnosis(check=check)
+    namespace = name.partition("/")[0]
+    remedy = f"Run: kubectl -n {namespace} describe pods -l app.kubernetes.io/name=balanced-source"
+    return error(check, Fault.OPERATOR_UNAVAILABLE, f"no pod of Deployment {name} is available", remedy)
+
+
+async def check_rights(api: ClusterApi, account: tuple[str, str], namespace: str) -> AsyncIterator[Diagnosis]:
+    """Yield the rights that the operator's service account lacks in a namespace."""
+    user = f"system:serviceaccount:{account[0]}:{account[1]}"
+    check = f"rights of {user} in {namespace}"
+    lacking = []
+    try:
+        for kind, subresource, verbs in _OPERATOR_RIGHTS:
+            asked = {"namespace": namespace, "group": kind.group, "resource": kind.plural, "subresource": subresource}
+            refused = [verb for verb in verbs if not await _may(api, user, verb=verb, **asked)]
+            if refused:
+                resource = "/".join(filter(None, [kind.plural, subresource]))
+                lacking.append(f"{', '.join(refused)} {resource}{f'.{kind.group}' if kind.group else ''}")
+    except KubernetesError as refusal:
+        yield unknown(check, f"they may not be looked up: {refusal}")
+        return
+    if lacking:
+        message = f"{user} may not do this in namespace {namespace}: {'; '.join(lacking)}"
+        remedy = "Install the roles of the Helm chart (rbac.create); if watchNamespaces is set, it must list this one."
+        yield error(check, Fault.RIGHT_MISSING, message, remedy)
+    else:
+        yield Diagnosis(check=check)
+
+
+async def _may(api: ClusterApi, user: str, **attributes: str) -> bool:
+    body = {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SubjectAccessReview",
+        "spec": {"user": user, "groups": _groups(user), "resourceAttributes": attributes},
+    }
+    answer = await api.ask("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", body=body)
+    return bool(answer["status"]["allowed"])
+
+
+def _groups(user: str) -> list[str]:
+    return ["system:serviceaccounts", f"system:serviceaccounts:{user.split(':')[2]}", "system:authenticated"]

@@ -1,0 +1,89 @@
+"""All checks, in the order in which faults hide each other."""
+
+from collections.abc import AsyncIterator
+
+from balanced_source_operator.doctor.cluster import check_crd, check_rights, check_spark_operator, operator_accounts
+from balanced_source_operator.doctor.finding import ClusterApi, Diagnosis, Fault, Level, error
+from balanced_source_operator.doctor.outside import check_discovery
+from balanced_source_operator.doctor.sources import (
+    Patient,
+    check_application,
+    check_conditions,
+    check_operator,
+    check_references,
+    understood,
+)
+from balanced_source_operator.kube.port import KubernetesError
+from balanced_source_operator.resources.kinds import BALANCED_SOURCE
+
+
+async def examine(
+    api: ClusterApi, namespace: str, name: str = "", *, account: tuple[str, str] | None = None
+) -> AsyncIterator[Diagnosis]:
+    """Yield the result of each check.
+
+    Args:
+        api: the cluster.
+        namespace: of the sources.
+        name: of one source; all of the namespace if empty.
+        account: namespace and name of the operator's service account; None looks for its Deployment.
+    """
+    try:
+        await api.ask("GET", "/version")
+    except KubernetesError as failure:
+        remedy = "Check the kubeconfig (kubectl version), the network, and whether you are logged in."
+        yield error("cluster", Fault.API_SERVER_UNREACHABLE, str(failure), remedy)
+        return
+    crd = await check_crd(api)
+    yield crd
+    yield await check_spark_operator(api)
+    accounts, diagnoses = ([account], []) if account is not None else await operator_accounts(api)
+    for diagnosis in diagnoses:
+        yield diagnosis
+    for found in accounts:
+        async for diagnosis in check_rights(api, found, namespace):
+            yield diagnosis
+    if crd.fault != Fault.CRD_MISSING:
+        async for diagnosis in _sources(api, namespace, name):
+            yield diagnosis
+
+
+async def _sources(api: ClusterApi, namespace: str, name: str) -> AsyncIterator[Diagnosis]:
+    try:
+        found = await api.list(BALANCED_SOURCE, namespace, selector="")
+    except KubernetesError as refusal:
+        remedy = "Ask for the ClusterRole view in this namespace."
+        yield error("sources", Fault.RIGHT_MISSING, f"sources of {namespace} may not be listed: {refusal}", remedy)
+        return
+    chosen = [body for body in found if not name or body["metadata"]["name"] == name]
+    if name and not chosen:
+        there = ", ".join(sorted(body["metadata"]["name"] for body in found)) or "none"
+        message = f"there is no BalancedSource {name} in namespace {namespace} (there: {there})"
+        yield error("sources", Fault.SOURCE_MISSING, message, "Correct the name, or choose the namespace with -n.")
+    for body in chosen:
+        patient = Patient(namespace=namespace, name=str(body["metadata"]["name"]), body=body)
+        async for diagnosis in examine_source(api, patient):
+            yield diagnosis
+
+
+async def examine_source(api: ClusterApi, patient: Patient) -> AsyncIterator[Diagnosis]:
+    """Yield the result of each check of one source."""
+    yield check_operator(patient)
+    for diagnosis in check_conditions(patient):
+        yield diagnosis
+    async for diagnosis in check_application(api, patient):
+        yield diagnosis
+    answer = await understood(api, patient)
+    if isinstance(answer, Diagnosis):
+        yield answer
+        return
+    spec, source = answer
+    async for diagnosis in check_references(api, patient, spec, source):
+        yield diagnosis
+    async for diagnosis in check_discovery(api, patient.namespace, patient.label, source):
+        yield diagnosis
+
+
+def is_healthy(diagnoses: list[Diagnosis]) -> bool:
+    """Return whether no check found a fault."""
+    return all(diagnosis.level is not Level.ERROR for diagnosis in diagnoses)

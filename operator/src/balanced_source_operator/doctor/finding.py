@@ -1,0 +1,81 @@
+"""What the doctor says."""
+
+import enum
+from dataclasses import dataclass
+from typing import Protocol
+
+from balanced_source.reasons import Reason
+from balanced_source_operator.kube.port import KubernetesApi, Manifest
+
+
+class Level(enum.StrEnum):
+    """How bad it is."""
+
+    OK = "ok"
+    UNKNOWN = "unknown"
+    ERROR = "error"
+
+
+class Fault(enum.StrEnum):
+    """What is wrong; stable words for programs, the same as reasons of conditions where there is such a reason."""
+
+    API_SERVER_UNREACHABLE = "ApiServerUnreachable"
+    CRD_MISSING = "CrdMissing"
+    CRD_OUTDATED = "CrdOutdated"
+    SPARK_OPERATOR_MISSING = "SparkOperatorMissing"
+    SPARK_OPERATOR_SILENT = "SparkOperatorSilent"
+    OPERATOR_SILENT = "OperatorSilent"
+    OPERATOR_UNAVAILABLE = "OperatorUnavailable"
+    RIGHT_MISSING = "PermissionMissing"
+    SOURCE_MISSING = "SourceMissing"
+    SPEC_INVALID = "InvalidSpec"
+    SERVICE_ACCOUNT_MISSING = "ServiceAccountMissing"
+    SECRET_MISSING = "SecretNotFound"  # noqa: S105 - a word, not a secret
+    CONFIG_MAP_MISSING = "ConfigMapMissing"
+    VOLUME_CLAIM_MISSING = "VolumeClaimMissing"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Diagnosis:
+    """The result of one check.
+
+    Attributes:
+        check: what was looked at, in a few words.
+        level: how bad it is.
+        fault: what is wrong: a `Fault`, or the reason of a condition; empty if nothing is.
+        message: what happened to which object; empty if nothing did.
+        remedy: what to do.
+    """
+
+    check: str
+    level: Level = Level.OK
+    fault: str = ""
+    message: str = ""
+    remedy: str = ""
+
+
+class ClusterApi(KubernetesApi, Protocol):
+    """An API server that also answers requests about itself."""
+
+    async def ask(self, method: str, path: str, *, body: Manifest | None = None) -> Manifest:
+        """Send any request.
+
+        Raises:
+            KubernetesError: the API server refused, or does not answer.
+        """
+        ...
+
+
+def error(check: str, fault: str, message: str, remedy: str) -> Diagnosis:
+    """Return the diagnosis of a fault."""
+    return Diagnosis(check=check, level=Level.ERROR, fault=fault, message=message, remedy=remedy)
+
+
+def unknown(check: str, message: str) -> Diagnosis:
+    """Return the diagnosis of something that could not be checked."""
+    return Diagnosis(check=check, level=Level.UNKNOWN, message=message)
+
+
+def remedy_of(reason: str) -> str:
+    """Return the remedy of a condition's reason; empty for reasons of connectors from elsewhere."""
+    return next((known.remedy for known in Reason if known == reason), "")

@@ -1,0 +1,161 @@
+"""Checks one source: its spec, what it refers to, what operator and Spark operator say about it."""
+
+from collections.abc import AsyncIterator, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from balanced_source.api import Source
+from balanced_source.errors import BalancedSourceError
+from balanced_source_adapters.connectors import installed
+from balanced_source_operator.controller.translate import texts_of, to_source
+from balanced_source_operator.doctor.finding import ClusterApi, Diagnosis, Fault, error, remedy_of, unknown
+from balanced_source_operator.kube.port import KubernetesError, Manifest, UnknownKindError
+from balanced_source_operator.resources.kinds import (
+    KUBEFLOW_APPLICATION,
+    NAME_LABEL,
+    SECRET,
+    SERVICE_ACCOUNT,
+    Kind,
+)
+from balanced_source_operator.runtime.metadata import read_texts
+from balanced_source_operator.spec import Application, BalancedSourceSpec, parse_spec
+
+CLAIM: Final = Kind("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patient:
+    """A source that is examined.
+
+    Attributes:
+        namespace: where it is.
+        name: of the BalancedSource.
+        body: the BalancedSource.
+    """
+
+    namespace: str
+    name: str
+    body: Manifest
+
+    @property
+    def label(self) -> str:
+        """How checks call it."""
+        return f"source {self.namespace}/{self.name}"
+
+
+async def understood(api: ClusterApi, patient: Patient) -> tuple[BalancedSourceSpec, Source[Any, Any]] | Diagnosis:
+    """Return spec and source, or why the operator cannot use them."""
+    check = f"{patient.label}: spec"
+    try:
+        spec = parse_spec(patient.body.get("spec"))
+        texts = await read_texts(api, patient.namespace, texts_of(spec))
+        for reference, text in texts.items():
+            if text is None:
+                message = f"ConfigMap {reference.name} with key {reference.key} does not exist in {patient.namespace}"
+                return error(check, Fault.CONFIG_MAP_MISSING, message, "Create it, or correct clustersFrom.")
+        return spec, to_source(spec, texts)
+    except KubernetesError as refusal:
+        return unknown(check, str(refusal))
+    except BalancedSourceError as problem:
+        return error(check, Fault.SPEC_INVALID, str(problem), "Correct the field; check with: balanced-source validate")
+
+
+def check_operator(patient: Patient) -> Diagnosis:
+    """Check that an operator has looked at the newest generation of the source."""
+    check = f"{patient.label}: operator"
+    generation = patient.body["metadata"].get("generation", 0)
+    seen = (patient.body.get("status") or {}).get("observedGeneration", 0)
+    if seen >= generation:
+        return Diagnosis(check=check)
+    state = f"it last saw generation {seen}" if seen else "there is no status at all"
+    return error(
+        check,
+        Fault.OPERATOR_SILENT,
+        f"no operator has handled generation {generation} of {patient.name}: {state}",
+        f"Check that the operator runs and serves namespace {patient.namespace} (watchNamespaces). "
+        "If the source was changed seconds ago, run this again.",
+    )
+
+
+def check_conditions(patient: Patient) -> Iterator[Diagnosis]:
+    """Yield the problems that the operator has found, with the remedy of their reason."""
+    for condition in (patient.body.get("status") or {}).get("conditions", ()):
+        if condition.get("type") in ("Degraded", "DataLoss") and condition.get("status") == "True":
+            reason, message = str(condition.get("reason")), str(condition.get("message"))
+            yield error(f"{patient.label}: {condition['type']}", reason, message, remedy_of(reason))
+
+
+async def check_application(api: ClusterApi, patient: Patient) -> AsyncIterator[Diagnosis]:
+    """Yield an error for each SparkApplication that no Spark operator has taken up."""
+    check = f"{patient.label}: Spark operator"
+    selector = f"{NAME_LABEL}={patient.name}"
+    try:
+        found = await api.list(KUBEFLOW_APPLICATION, patient.namespace, selector=selector)
+    except UnknownKindError:
+        return  # said once, for the whole cluster
+    except KubernetesError as refusal:
+        yield unknown(check, str(refusal))
+        return
+    for application in found:
+        if not ((application.get("status") or {}).get("applicationState") or {}).get("state"):
+            yield error(
+                check,
+                Fault.SPARK_OPERATOR_SILENT,
+                f"no Spark operator has taken up SparkApplication {application['metadata']['name']}",
+                f"Check that the Spark operator runs and watches namespace {patient.namespace} "
+                "(spark.jobNamespaces of its chart).",
+            )
+
+
+async def check_references(
+    api: ClusterApi, patient: Patient, spec: BalancedSourceSpec, source: Source[Any, Any]
+) -> AsyncIterator[Diagnosis]:
+    """Yield an error for each object that the source needs and that does not exist."""
+    application = spec.application
+    secrets = {*installed().of(source).needed_secrets(source), *_secrets_of(application)}
+    needed = [
+        (
+            SERVICE_ACCOUNT,
+            application.service_account,
+            Fault.SERVICE_ACCOUNT_MISSING,
+            "Create it with the rights that Spark's drivers need (sparkAccounts of the Helm chart).",
+        ),
+        *(
+            (SECRET, name, Fault.SECRET_MISSING, "Create the Secret; the operator retries by itself.")
+            for name in sorted(secrets)
+        ),
+        *(
+            (CLAIM, name, Fault.VOLUME_CLAIM_MISSING, "Create the PersistentVolumeClaim, or correct the pod template.")
+            for name in sorted(_claims_of(application))
+        ),
+    ]
+    for kind, name, fault, remedy in needed:
+        check = f"{patient.label}: {kind.kind} {name}"
+        try:
+            found = await api.get(kind, patient.namespace, name)
+        except KubernetesError as refusal:
+            yield unknown(check, str(refusal))
+            continue
+        message = f"{kind.kind} {name} does not exist in namespace {patient.namespace}"
+        yield Diagnosis(check=check) if found is not None else error(check, fault, message, remedy)
+
+
+def _secrets_of(application: Application) -> Iterator[str]:
+    yield from application.image_pull_secrets
+    yield from (each.secret_ref.name for each in application.spark_conf_from)
+    if application.pipeline is not None:
+        yield from (each.secret_ref.name for each in application.pipeline.sink.options_from)
+
+
+def _claims_of(application: Application) -> set[str]:
+    templates = (application.driver.template, application.executor.template)
+    return {name for template in templates for name in _claims_in(template or {})}
+
+
+def _claims_in(template: Mapping[str, Any]) -> Iterator[str]:
+    for volume in (template.get("spec") or {}).get("volumes") or ():
+        match volume:
+            case {"persistentVolumeClaim": {"claimName": str(name)}}:
+                yield name
+            case _:
+                pass

@@ -1,0 +1,191 @@
+"""The doctor names each fault, and says what to do; what it may not see is unknown, never fine."""
+
+import copy
+import json
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from balanced_source.errors import RefusedDiscoveryError
+from balanced_source.reasons import Reason
+from balanced_source_operator.cli import app
+from balanced_source_operator.cli.diagnose import as_text
+from balanced_source_operator.doctor import Diagnosis, Level, examine, outside
+from balanced_source_operator.kube.port import RefusedError
+from balanced_source_operator.resources.kinds import (
+    BALANCED_SOURCE,
+    KUBEFLOW_APPLICATION,
+    NAME_LABEL,
+    SERVICE_ACCOUNT,
+)
+from balanced_source_operator.spec.crd import custom_resource_definition
+from support.builders import source_body
+from support.examined import CRD, DEPLOYMENTS, SPARK, Examined, deployment
+from support.fake_kubernetes import FakeKubernetes
+
+
+class Scene:
+    """A healthy source in a healthy cluster."""
+
+    def __init__(self) -> None:
+        self.server = FakeKubernetes()
+        self.api = Examined(self.server)
+        self.server.add(SERVICE_ACCOUNT, {"metadata": {"namespace": "default", "name": "spark"}})
+        self.body = source_body()
+        self.status: dict[str, Any] = {"observedGeneration": 1}
+
+    async def found(self) -> list[Diagnosis]:
+        self.server.add(BALANCED_SOURCE, self.body)
+        self.server.edit(BALANCED_SOURCE, "default", "orders", {"status": self.status})
+        return [diagnosis async for diagnosis in examine(self.api, "default")]
+
+    async def faults(self) -> list[str]:
+        return [diagnosis.fault for diagnosis in await self.found() if diagnosis.level is Level.ERROR]
+
+
+@pytest.fixture
+def scene(monkeypatch: pytest.MonkeyPatch) -> Scene:
+    monkeypatch.setattr(outside, "found_problems", lambda *_: {})
+    return Scene()
+
+
+async def test_a_healthy_cluster_has_no_fault(scene: Scene) -> None:
+    found = await scene.found()
+
+    assert {diagnosis.level for diagnosis in found} == {Level.OK}
+    assert len(found) > 5
+
+
+async def test_an_api_server_that_does_not_answer(scene: Scene) -> None:
+    scene.api.is_reachable = False
+
+    assert await scene.faults() == ["ApiServerUnreachable"]
+
+
+async def test_a_missing_crd(scene: Scene) -> None:
+    scene.api.answers[CRD] = None
+
+    assert await scene.faults() == ["CrdMissing"]
+
+
+async def test_an_older_crd(scene: Scene) -> None:
+    crd = copy.deepcopy(custom_resource_definition())
+    spec = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
+    del spec["properties"]["suspend"]
+    del spec["properties"]["source"]["properties"]["kafka"]["properties"]["limits"]
+    scene.api.answers[CRD] = crd
+    (fault,) = [diagnosis for diagnosis in await scene.found() if diagnosis.fault]
+
+    assert fault.fault == "CrdOutdated"
+    assert "it lacks spec.source.kafka.limits, spec.suspend, and" in fault.message
+
+
+async def test_a_missing_spark_operator(scene: Scene) -> None:
+    scene.api.answers[SPARK] = None
+
+    assert await scene.faults() == ["SparkOperatorMissing"]
+
+
+async def test_an_operator_without_pods(scene: Scene) -> None:
+    scene.api.answers[DEPLOYMENTS] = {"items": [deployment(available=0)]}
+
+    assert await scene.faults() == ["OperatorUnavailable"]
+
+
+async def test_a_missing_right(scene: Scene) -> None:
+    scene.api.forbidden = {"create sparkapplications", "delete sparkapplications", "get secrets"}
+    (fault,) = [diagnosis for diagnosis in await scene.found() if diagnosis.fault]
+
+    assert fault.fault == "PermissionMissing"
+    assert "create, delete sparkapplications.sparkoperator.k8s.io; get secrets" in fault.message
+
+
+async def test_an_operator_that_has_not_seen_the_source(scene: Scene) -> None:
+    scene.status = {}
+
+    assert await scene.faults() == ["OperatorSilent"]
+
+
+async def test_a_spark_operator_that_has_not_seen_the_application(scene: Scene) -> None:
+    metadata = {"namespace": "default", "name": "orders-1", "labels": {NAME_LABEL: "orders"}}
+    scene.server.add(KUBEFLOW_APPLICATION, {"metadata": metadata, "spec": {}})
+
+    assert await scene.faults() == ["SparkOperatorSilent"]
+
+
+async def test_missing_objects(scene: Scene) -> None:
+    scene.server.remove(SERVICE_ACCOUNT, "default", "spark")
+    scene.body["spec"]["application"]["imagePullSecrets"] = ["registry"]
+    scene.body["spec"]["source"]["kafka"]["clusters"][0]["propertiesFrom"] = [{"secretRef": {"name": "kafka"}}]
+
+    assert await scene.faults() == ["ServiceAccountMissing", "SecretNotFound", "SecretNotFound"]
+
+
+async def test_a_missing_config_map(scene: Scene) -> None:
+    kafka = {"clustersFrom": {"configMapRef": {"name": "streams"}}, "subscription": {"streams": ["a"]}}
+    scene.body["spec"]["source"] = {"kafka": kafka}
+
+    assert await scene.faults() == ["ConfigMapMissing"]
+
+
+async def test_an_invalid_spec_that_the_api_server_accepted(scene: Scene) -> None:
+    scene.body["spec"]["assignment"] = {"rebalance": {"mode": "Drift", "minInterval": "1s"}}
+
+    assert await scene.faults() == ["InvalidSpec"]
+
+
+async def test_conditions_come_with_the_remedy_of_their_reason(scene: Scene) -> None:
+    condition = {"type": "Degraded", "status": "True", "reason": "QuotaExceeded", "message": "quota pods"}
+    scene.status["conditions"] = [{**condition, "lastTransitionTime": "2026-01-01T00:00:00Z"}]
+    (fault,) = [diagnosis for diagnosis in await scene.found() if diagnosis.fault]
+
+    assert (fault.fault, fault.message, fault.remedy) == ("QuotaExceeded", "quota pods", Reason.QUOTA_EXCEEDED.remedy)
+
+
+async def test_problems_of_discovery_keep_their_reason(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = RefusedDiscoveryError("topic oders does not exist", reason=Reason.UNKNOWN_TOPIC)
+    monkeypatch.setattr(outside, "found_problems", lambda *_: {"main": problem})
+
+    assert await scene.faults() == ["UnknownTopic"]
+
+
+async def test_what_may_not_be_looked_up_is_unknown(scene: Scene) -> None:
+    forbidden = RefusedError("forbidden", status=403)
+    scene.server.deny(forbidden, kind=SERVICE_ACCOUNT, verbs=["get"])
+    scene.api.answers[DEPLOYMENTS] = None
+    found = await scene.found()
+
+    assert [d.check for d in found if d.level is Level.UNKNOWN] == [
+        "operator",
+        "source default/orders: ServiceAccount spark",
+    ]
+    assert not any(diagnosis.fault for diagnosis in found)
+
+
+async def test_a_source_that_is_not_there(scene: Scene) -> None:
+    found = [diagnosis async for diagnosis in examine(scene.api, "default", "oders") if diagnosis.fault]
+
+    assert [diagnosis.fault for diagnosis in found] == ["SourceMissing"]
+
+
+def test_without_a_kubeconfig_the_command_says_what_to_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))
+    text = CliRunner().invoke(app, ["doctor"])
+    as_json = CliRunner().invoke(app, ["doctor", "-o", "json"])
+
+    assert (text.exit_code, as_json.exit_code) == (1, 1)
+    assert "ERROR    cluster: ApiServerUnreachable" in text.stdout
+    assert [found["fault"] for found in json.loads(as_json.stdout)] == ["ApiServerUnreachable"]
+
+
+def test_a_fault_is_followed_by_what_to_do() -> None:
+    diagnosis = Diagnosis(
+        check="CRD", level=Level.ERROR, fault="CrdMissing", message="gone", remedy="Install it."
+    )
+
+    assert as_text(diagnosis).splitlines() == [
+        "ERROR    CRD: CrdMissing",
+        "         gone",
+        "         → Install it.",
+    ]
