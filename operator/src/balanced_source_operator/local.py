@@ -88,6 +88,11 @@ class LocalOperator:
         """What decides; for looking at."""
         return self._loop.coordinator
 
+    @property
+    def parallelism(self) -> int:
+        """Number of readers that the spec asks for."""
+        return self._spec.parallelism
+
     def start(self) -> None:
         """Begin, in the background."""
         self._loop.start()

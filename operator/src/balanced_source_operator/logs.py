@@ -36,3 +36,11 @@ def configure_logging(*, is_debug: bool = False) -> None:
     root.handlers[:] = [handler]
     root.setLevel(level)
     logging.getLogger("kopf").setLevel(logging.WARNING)
+
+
+def configure_quiet_logging() -> None:
+    """Set up logging of a command that shows its state itself: only errors are logged."""
+    structlog.configure(
+        wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+    )

@@ -47,7 +47,7 @@ def _run(variables: Mapping[str, str]) -> None:
     spark.streams.addListener(ProgressLogger())
     query = start(spark, pipeline, transform, environment)
     stop_when_finished(spark, query)
-    _stop_on_sigterm(query)
+    stop_on_sigterm(query)
     query.awaitTermination()
 
 
@@ -58,6 +58,17 @@ def start(
     board = Board(Path(tempfile.mkdtemp(prefix="balanced-source-executors-")))
     ExecutorScaler(spark, board).start()
     options = {**source_options(pipeline, environment), "executorsDir": str(board.folder)}
+    return start_with(options, spark, pipeline, transform, environment)
+
+
+def start_with(
+    options: Mapping[str, str],
+    spark: SparkSession,
+    pipeline: Pipeline,
+    transform: Transform,
+    environment: DriverEnvironment,
+) -> StreamingQuery:
+    """Start the query that a pipeline describes, with these options of the source."""
     rows = spark.readStream.format("balanced").options(**options).load()
     writer = transform(rows).writeStream.queryName(environment.name)
     return _sink(writer, pipeline, sink_options(pipeline.sink, environment)).start()
@@ -170,7 +181,7 @@ def spark_interval(duration: str) -> str:
     return " ".join(parts)
 
 
-def _stop_on_sigterm(query: StreamingQuery) -> None:
+def stop_on_sigterm(query: StreamingQuery) -> None:
     """Let the micro-batch that runs end in peace; what is not committed is replayed anyway."""
 
     def stop(*_: Any) -> None:

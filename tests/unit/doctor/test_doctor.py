@@ -180,9 +180,7 @@ def test_without_a_kubeconfig_the_command_says_what_to_set(monkeypatch: pytest.M
 
 
 def test_a_fault_is_followed_by_what_to_do() -> None:
-    diagnosis = Diagnosis(
-        check="CRD", level=Level.ERROR, fault="CrdMissing", message="gone", remedy="Install it."
-    )
+    diagnosis = Diagnosis(check="CRD", level=Level.ERROR, fault="CrdMissing", message="gone", remedy="Install it.")
 
     assert as_text(diagnosis).splitlines() == [
         "ERROR    CRD: CrdMissing",

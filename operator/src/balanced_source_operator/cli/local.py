@@ -1,16 +1,39 @@
-"""``local``: serves a source without Kubernetes."""
+"""``run`` and ``local``: sources without Kubernetes."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Console
 
 from balanced_source_operator.cli.errors import in_sentences
 
 
 def add_to(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(in_sentences(local))
+    """Add the commands."""
+    for command in (run, local):
+        app.command()(in_sentences(command))
+
+
+def run(
+    file: Annotated[Path, typer.Option("-f", "--file", help="A BalancedSource; edit it while this runs.")],
+    folder: Annotated[
+        Path | None, typer.Option("--dir", help="Folder for documents and log; .balanced-source/NAME by default.")
+    ] = None,
+) -> None:
+    """Run the whole manifest on this machine, without Kubernetes: source, transform and sink.
+
+    Changes of the file take effect while it runs, for example of parallelism; those of spec.application when it is
+    started again. Secrets and ConfigMaps are folders beside the file. Stop it with Ctrl-C.
+    """
+    from balanced_source_operator.laptop.picture import picture
+    from balanced_source_operator.laptop.run import run as run_manifest
+    from balanced_source_operator.logs import configure_quiet_logging
+
+    configure_quiet_logging()
+    with picture(Console()) as show:
+        code = run_manifest(file, folder, show)
+    raise typer.Exit(code)
 
 
 def local(

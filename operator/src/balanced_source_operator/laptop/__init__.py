@@ -1,0 +1,1 @@
+"""``balanced-source run``: the whole manifest on one machine, without Kubernetes."""

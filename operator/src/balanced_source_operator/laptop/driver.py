@@ -1,0 +1,152 @@
+"""The Spark side of a run: a process of its own, whose progress arrives as lines of JSON."""
+
+import importlib.util
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, Final
+
+from balanced_source.documents.environment import DriverEnvironment, to_variables
+from balanced_source.errors import InvalidSpecError
+
+MODULE: Final = "balanced_source_spark.laptop"
+STOP_PATIENCE: Final = 60.0
+"""Seconds that a micro-batch may take to end after the query was told to stop."""
+
+_TAIL: Final = 12
+"""Lines of the log that a failure shows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """What the query has done so far.
+
+    Attributes:
+        is_started: whether the query has started.
+        batch: number of the newest micro-batch; None before the first.
+        rows: read by this run.
+        last_rows: read by the newest micro-batch.
+        seconds: that the newest micro-batch took.
+    """
+
+    is_started: bool = False
+    batch: int | None = None
+    rows: int = 0
+    last_rows: int = 0
+    seconds: float = 0.0
+
+
+def check_prerequisites() -> None:
+    """Check that this machine can run Spark.
+
+    Raises:
+        InvalidSpecError: names what is missing, and how to install it.
+    """
+    for module, package in (
+        ("pyspark", "pyspark"),
+        ("balanced_source_spark", "balanced-source[spark]"),
+        ("pyarrow", "balanced-source[spark]"),
+    ):
+        if importlib.util.find_spec(module) is None:
+            raise InvalidSpecError(
+                f"the Python package {module} is not installed for {sys.executable}. "
+                f"Run: {sys.executable} -m pip install '{package}'",
+                field="run",
+            )
+    home = os.environ.get("JAVA_HOME")
+    if shutil.which("java") is None and not (home and (Path(home) / "bin" / "java").exists()):
+        raise InvalidSpecError("Spark needs Java 17 or 21: install it, or set JAVA_HOME", field="run")
+
+
+class Driver:
+    """A running query.
+
+    Args:
+        environment: what a driver is told when it starts.
+        folder: of local mode; it also gets the log.
+        slots: number of tasks at the same time.
+        conf: settings of Spark.
+        python_path: folders in which the transform is looked for.
+    """
+
+    def __init__(
+        self,
+        environment: DriverEnvironment,
+        *,
+        folder: Path,
+        slots: int,
+        conf: Mapping[str, str],
+        python_path: Sequence[Path] = (),
+    ) -> None:
+        self.log = folder / "driver.log"
+        command = [sys.executable, "-m", MODULE, "--folder", str(folder), "--slots", str(slots)]
+        command += [part for key, value in conf.items() for part in ("--conf", f"{key}={value}")]
+        self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
+            command,
+            env={**os.environ, **to_variables(environment), "PYTHONPATH": _joined(python_path)},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=self.log.open("wb"),
+            text=True,
+        )
+        self.progress = Progress()
+        self._reader = threading.Thread(target=self._read, args=(self._process.stdout,), daemon=True)
+        self._reader.start()
+
+    @property
+    def exit_code(self) -> int | None:
+        """None while the query runs."""
+        return self._process.poll()
+
+    def stop(self) -> int:
+        """End the query after its micro-batch; return the exit code."""
+        if self._process.poll() is None:
+            self._process.send_signal(signal.SIGTERM)
+        try:
+            code = self._process.wait(STOP_PATIENCE)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            code = self._process.wait()
+        self._reader.join()
+        return code
+
+    def last_words(self) -> str:
+        """Return the end of the log."""
+        lines = self.log.read_text(errors="replace").splitlines()
+        return "\n".join([line for line in lines if line.strip()][-_TAIL:])
+
+    def _read(self, lines: IO[str]) -> None:
+        for line in lines:
+            try:
+                self.progress = advanced(self.progress, json.loads(line))
+            except ValueError:
+                continue  # what a transform prints
+
+
+def _joined(folders: Sequence[Path]) -> str:
+    known = os.environ.get("PYTHONPATH")
+    return os.pathsep.join([*map(str, folders), *([known] if known else [])])
+
+
+def advanced(progress: Progress, line: Any) -> Progress:
+    """Return the progress after a line that the query wrote."""
+    match line:
+        case {"event": "query started"}:
+            return Progress(is_started=True, batch=progress.batch, rows=progress.rows)
+        case {"event": "batch", "batch": int(batch), "rows": int(rows), "durations": dict(durations)}:
+            return Progress(
+                is_started=True,
+                batch=batch,
+                rows=progress.rows + rows,
+                last_rows=rows,
+                seconds=durations.get("triggerExecution", 0) / 1000,
+            )
+        case _:
+            return progress

@@ -1,0 +1,114 @@
+"""Serves a source and runs its query until it ends or the user stops it."""
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+from balanced_source.documents.environment import DriverEnvironment
+from balanced_source.errors import InvalidSpecError
+from balanced_source_operator.laptop.driver import Driver, Progress, check_prerequisites
+from balanced_source_operator.local import UID, LocalOperator, read_manifest, read_spec
+from balanced_source_operator.resources.identity import Identity
+from balanced_source_operator.resources.spark_application import driver_environment
+from balanced_source_operator.spec import BalancedSourceSpec
+from balanced_source_operator.spec.application import PACKAGED_APPLICATION
+from balanced_source_operator.views import gather
+from balanced_source_operator.views.model import SourceView
+
+POLL: Final = 0.2
+"""Seconds between looks."""
+
+MIN_SLOTS: Final = 8
+"""Task slots are threads here: enough of them that a larger parallelism finds free ones."""
+
+Show = Callable[[SourceView, Progress], None]
+
+
+def run(file: Path, folder: Path | None, show: Show) -> int:
+    """Run the manifest in a file; return the exit code of the query.
+
+    Args:
+        file: the BalancedSource. Changes take effect while it runs.
+        folder: for documents and log; None for ``.balanced-source/NAME`` in the current folder.
+        show: called with the state of the source, a few times per second.
+
+    Raises:
+        InvalidSpecError: the manifest cannot run here. Says why.
+    """
+    name, spec = _name(file), read_spec(file)
+    environment = local_environment(name, spec, file)
+    check_prerequisites()
+    where = (folder or Path(".balanced-source") / name).absolute()
+    where.mkdir(parents=True, exist_ok=True)
+    with _serving(file, where) as operator:
+        driver = Driver(
+            environment,
+            folder=where,
+            slots=max(MIN_SLOTS, os.cpu_count() or 1, spec.parallelism),
+            conf=spec.application.spark_conf,
+            python_path=(file.parent.absolute(),),
+        )
+        return _followed(operator, driver, lambda: show(_view(operator, where, name), driver.progress))
+
+
+def local_environment(name: str, spec: BalancedSourceSpec, file: Path) -> DriverEnvironment:
+    """Return what the driver of a local run is told: Secrets are folders beside the manifest.
+
+    Raises:
+        InvalidSpecError: the application is not the packaged one.
+    """
+    application = spec.application
+    if application.main_application_file != PACKAGED_APPLICATION or application.pipeline is None:
+        raise InvalidSpecError(
+            "only the packaged application runs here. Start your own program with spark-submit, "
+            "and serve the source with: balanced-source local",
+            field="spec.application.mainApplicationFile",
+        )
+    found = driver_environment(Identity(namespace="local", name=name, uid=UID), application)
+    return replace(found, secrets_dir=str(file.parent.absolute()))
+
+
+def _name(file: Path) -> str:
+    metadata = read_manifest(file).get("metadata")
+    name = metadata.get("name") if isinstance(metadata, dict) else None
+    if not isinstance(name, str) or not name:
+        raise InvalidSpecError("must have a name", field=f"{file}: metadata")
+    return name
+
+
+@contextmanager
+def _serving(file: Path, folder: Path) -> Iterator[LocalOperator]:
+    operator = LocalOperator(file, folder)
+    operator.start()
+    try:
+        yield operator
+    finally:
+        operator.close()
+
+
+def _followed(operator: LocalOperator, driver: Driver, show: Callable[[], Any]) -> int:
+    """Follow the query to its end. An interruption stops it in order."""
+    try:
+        while driver.exit_code is None:
+            operator.look()
+            show()
+            time.sleep(POLL)
+    except KeyboardInterrupt:
+        return driver.stop()
+    except BaseException:
+        driver.stop()
+        raise
+    show()
+    code = driver.stop()
+    if code:
+        raise InvalidSpecError(f"the query failed. Its log ends with:\n{driver.last_words()}", field=str(driver.log))
+    return code
+
+
+def _view(operator: LocalOperator, folder: Path, name: str) -> SourceView:
+    view = gather.of_folder(folder, name=name, desired=operator.parallelism)
+    return replace(view, notes=(*view.notes, *(problem.message for problem in operator.problems)))

@@ -1,0 +1,68 @@
+"""The packaged application on one machine: Spark in this process, assignments from a folder of local mode.
+
+``balanced-source run`` starts this program, with the environment that the operator gives a driver.
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import SparkSession
+
+from balanced_source.documents.environment import DriverEnvironment
+from balanced_source.errors import InvalidSpecError
+from balanced_source_spark.application import (
+    described,
+    load_transform,
+    source_options,
+    start_with,
+    stop_on_sigterm,
+    stop_when_finished,
+)
+from balanced_source_spark.data_source import register
+from balanced_source_spark.mounted_options import secret_settings
+from balanced_source_spark.progress import ProgressLogger
+
+
+def main(arguments: Sequence[str] = sys.argv[1:]) -> None:
+    """Run until the query ends or SIGTERM arrives. A mistake of the user ends the program with a sentence."""
+    parser = argparse.ArgumentParser(prog="balanced_source_spark.laptop")
+    parser.add_argument("--folder", type=Path, required=True, help="folder of local mode")
+    parser.add_argument("--slots", type=int, required=True, help="number of tasks that run at the same time")
+    parser.add_argument("--conf", action="append", default=[], help="setting of Spark: KEY=VALUE")
+    parsed = parser.parse_args(arguments)
+    settings = dict(text.split("=", 1) for text in parsed.conf)
+    try:
+        _run(parsed.folder, parsed.slots, settings)
+    except (InvalidSpecError, StreamingQueryException) as error:
+        sys.exit(str(error))
+
+
+def _run(folder: Path, slots: int, settings: Mapping[str, str]) -> None:
+    environment, pipeline = described(os.environ)
+    transform = load_transform(pipeline.transform)
+    spark = _session(environment, slots, settings)
+    register(spark)
+    spark.streams.addListener(ProgressLogger())
+    options = {**source_options(pipeline, environment), "assignmentDir": str(folder)}
+    query = start_with(options, spark, pipeline, transform, environment)
+    stop_when_finished(spark, query)
+    stop_on_sigterm(query)
+    query.awaitTermination()
+    spark.stop()
+
+
+def _session(environment: DriverEnvironment, slots: int, settings: Mapping[str, str]) -> SparkSession:
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.master(f"local[{slots}]").appName(environment.name)
+    defaults = {"spark.ui.enabled": "false", "spark.python.unix.domain.socket.enabled": "true"}
+    for key, value in {**defaults, **settings, **secret_settings(environment)}.items():
+        builder = builder.config(key, value)
+    return builder.getOrCreate()
+
+
+if __name__ == "__main__":
+    main()

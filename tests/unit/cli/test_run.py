@@ -1,0 +1,124 @@
+"""``run``: what the picture is made of, and what cannot run on one machine."""
+
+import importlib.util
+import io
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import structlog
+import yaml
+from rich.console import Console
+from typer.testing import CliRunner
+
+from balanced_source.documents.environment import from_variables, to_variables
+from balanced_source.errors import InvalidSpecError
+from balanced_source_operator.cli import app
+from balanced_source_operator.laptop.driver import Progress, advanced, check_prerequisites
+from balanced_source_operator.laptop.picture import picture
+from balanced_source_operator.laptop.run import local_environment
+from balanced_source_operator.views.model import Adopted, SourceView
+from support.builders import make_spec, source_body
+
+
+@pytest.fixture(autouse=True)
+def _logging_is_left_as_it_was() -> Iterator[None]:
+    before = structlog.get_config()
+    yield
+    structlog.configure(**before)
+
+
+FILE = Path("/home/me/orders.yaml")
+VIEW = SourceView(
+    namespace="",
+    name="orders",
+    desired=2,
+    epoch=1,
+    parallelism=2,
+    owners={("main", "orders", 0): 0},
+    lag=30,
+    adopted=Adopted(epoch=1, parallelism=2),
+)
+
+
+def batch(number: int, rows: int) -> dict[str, Any]:
+    return {"event": "batch", "batch": number, "rows": rows, "durations": {"triggerExecution": 1500}, "sources": []}
+
+
+def test_progress_follows_the_lines_of_the_query() -> None:
+    progress = Progress()
+    for line in ({"event": "query started"}, batch(0, 10), {"event": "other"}, batch(1, 5)):
+        progress = advanced(progress, line)
+
+    assert progress == Progress(is_started=True, batch=1, rows=15, last_rows=5, seconds=1.5)
+
+
+@pytest.mark.parametrize("line", [[], "text", {"event": "batch"}, {"event": "batch", "batch": "x"}])
+def test_what_a_transform_prints_is_not_progress(line: Any) -> None:
+    assert advanced(Progress(), line) == Progress()
+
+
+def test_the_driver_is_told_what_a_pod_would_be_told_with_secrets_beside_the_manifest() -> None:
+    environment = local_environment("orders", make_spec(), FILE)
+
+    assert from_variables(to_variables(environment)) == environment
+    assert (environment.name, environment.uid, environment.secrets_dir) == ("orders", "local", "/home/me")
+    assert environment.pipeline is not None
+
+
+def test_a_program_of_ones_own_is_refused_with_what_to_do() -> None:
+    spec = make_spec()
+    own = spec.model_copy(update={"application": spec.application.model_copy(update={"main_application_file": "a.py"})})
+
+    with pytest.raises(InvalidSpecError, match=r"only the packaged application runs here\. Start your own program"):
+        local_environment("orders", own, FILE)
+
+
+def test_without_spark_the_command_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "orders.yaml").write_text(yaml.safe_dump(source_body()))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
+    result = CliRunner().invoke(app, ["run", "-f", "orders.yaml"])
+
+    assert result.exit_code == 2
+    assert "Error: run: the Python package pyspark is not installed for " in result.stderr
+    assert "-m pip install 'pyspark'" in result.stderr
+
+
+def test_without_java_the_command_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setattr(shutil, "which", lambda _: None)
+
+    with pytest.raises(InvalidSpecError, match="Spark needs Java 17 or 21: install it, or set JAVA_HOME"):
+        check_prerequisites()
+
+
+def shown(*, is_terminal: bool) -> str:
+    text = io.StringIO()
+    console = Console(file=text, width=100, force_terminal=is_terminal, color_system=None, _environ={})
+    with picture(console) as show:
+        for progress in (
+            Progress(),
+            Progress(is_started=True),
+            Progress(is_started=True, batch=3, rows=70, last_rows=5),
+        ):
+            show(VIEW, progress)
+            show(VIEW, progress)
+    return text.getvalue()
+
+
+def test_elsewhere_than_on_a_terminal_there_is_a_line_per_batch() -> None:
+    assert shown(is_terminal=False) == (
+        "batch 3: 5 rows in 0.00 s; 70 rows so far; epoch 1, 2 readers, 1 splits, lag 30\n"
+    )
+
+
+def test_on_a_terminal_there_is_a_bar_and_a_table() -> None:
+    text = shown(is_terminal=True)
+
+    assert "Spark is starting …" in text
+    assert "waiting for the first micro-batch …" in text
+    assert "━━━" in text
+    assert "main/orders/0" in text
