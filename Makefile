@@ -84,6 +84,7 @@ generate: install ## Write what is generated from the code: the CRD, the chart's
 	@PYTHONPATH=tests $(RUN) support.scenario_index > docs/scenarios.md
 	@PYTHONPATH=tests $(RUN) support.kafka_reference > docs/kafka.md
 	@PYTHONPATH=tests $(RUN) support.conditions_reference > docs/reference/conditions.md
+	@PYTHONPATH=tests $(RUN) support.reference
 	@PYTHONPATH=tests $(RUN) support.golden
 	@PYTHONPATH=tests $(RUN) proof.page
 
@@ -102,7 +103,15 @@ test-chart: install ## The chart: templates, and an install with exactly its rig
 test-doctor: testbed ## Seeded faults on a real cluster and broker: `balanced-source doctor` names each (about 2 minutes)
 	@$(RUN) pytest -q tests/doctor
 
-.PHONY: e2e test-chart test-doctor
+DOCS := $(BALANCED_SOURCE_CACHE)/docs-venv
+
+docs: install ## Build the documentation site into build/site, and check its links
+	@.ci/venv $(DOCS) docs
+	@NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs build --quiet --strict --site-dir build/site
+	@$(PY) .ci/site.py build/site
+	@$(RUN) pytest -q tests/unit/reference tests/unit/docs
+
+.PHONY: e2e test-chart test-doctor docs
 
 native: install ## Build the native reader and let .venv find it (Rust; about 5 minutes once, then cached)
 	@.ci/native .venv > /dev/null

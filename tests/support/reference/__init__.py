@@ -1,0 +1,17 @@
+"""Pages of docs/reference that are made from the code: ``python -m support.reference`` writes them."""
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from support.reference import chart_values, command_line, fields, labels, metrics, options, settings
+
+PAGES: Final[Mapping[str, Callable[[], str]]] = {
+    "fields.md": fields.page,
+    "options.md": options.page,
+    "metrics.md": metrics.page,
+    "chart-values.md": chart_values.page,
+    "settings.md": settings.page,
+    "labels.md": labels.page,
+    "command-line.md": command_line.page,
+}
+"""File below docs/reference → its content."""

@@ -1,0 +1,89 @@
+"""What users copy from the pages is valid: manifests, commands, and links of files that the site does not have."""
+
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import pytest
+import typer.main
+
+from balanced_source_operator.cli import app
+from balanced_source_operator.cli.manifests import check_text
+from testbed.versions import CHECKOUT
+
+PAGES = (CHECKOUT / "README.md", *sorted((CHECKOUT / "docs").rglob("*.md")))
+EXAMPLES = tuple(sorted((CHECKOUT / "examples").glob("*.yaml")))
+_BLOCK = re.compile(r"^( *)```yaml\n(.*?)^ *```", re.MULTILINE | re.DOTALL)
+_COMMAND = re.compile(
+    r"^ *(?:\$ |helm template \. \| )?((?:balanced-source|kubectl bsrc) [a-z-][^#|→\n]*)", re.MULTILINE
+)
+_LINK = re.compile(r"\]\(([^)#:]+)\)")
+
+
+def blocks() -> Iterator[Any]:
+    for page in PAGES:
+        for number, match in enumerate(_BLOCK.finditer(page.read_text(encoding="utf-8")), 1):
+            if "kind: BalancedSource" in match[2]:
+                yield pytest.param(dedent(match[2]), id=f"{page.stem}-{number}")
+
+
+@pytest.mark.parametrize("text", list(blocks()))
+def test_a_manifest_on_a_page_is_valid(text: str) -> None:
+    assert check_text(text, "-").problems == ()
+
+
+@pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: file.name)
+def test_an_example_is_valid(file: Path) -> None:
+    report = check_text(file.read_text(encoding="utf-8"), str(file))
+
+    assert report.problems == ()
+    assert report.checked
+
+
+def commands() -> Iterator[Any]:
+    for page in PAGES:
+        if page.parent.name != "reference":
+            for match in _COMMAND.finditer(_code_of(page)):
+                yield pytest.param(match[1].strip(), id=f"{page.stem}: {match[1].strip()}"[:80])
+
+
+def _code_of(page: Path) -> str:
+    """Indented blocks, fenced blocks and words in backticks."""
+    text = page.read_text(encoding="utf-8")
+    blocks = re.findall(r"^ {4}.*$|^```.*?^```", text, re.MULTILINE | re.DOTALL)
+    return "\n".join([*blocks, *re.findall(r"`([^`\n]+)`", text)])
+
+
+@pytest.mark.parametrize("text", list(commands()))
+def test_a_command_on_a_page_exists_with_its_options(text: str) -> None:
+    words = shlex.split(text.replace("kubectl bsrc", "balanced-source").replace("[", "").replace("]", ""))[1:]
+    group: Any = typer.main.get_command(app)
+    if words[0].startswith("-"):
+        return
+    command = group.commands[words[0]]
+
+    assert _complaint(command, words) in (None, "Missing")
+
+
+def _complaint(command: Any, words: list[str]) -> str | None:
+    try:
+        command.make_context(words[0], words[1:]).close()
+    except Exception as error:  # noqa: BLE001 - whatever the parser raises
+        text = str(getattr(error, "message", "")) or str(error)
+        return "Missing" if "missing" in type(error).__name__.lower() else f"{type(error).__name__}: {text}"
+    return None
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_links_of_a_page_lead_to_files(page: Path) -> None:
+    targets = _LINK.findall(page.read_text(encoding="utf-8"))
+
+    assert [target for target in targets if not (page.parent / target).exists()] == []
+
+
+def test_there_is_something_to_check() -> None:
+    assert len(list(blocks())) >= 4
+    assert len(list(commands())) >= 15
