@@ -1,7 +1,9 @@
 """How many consumers a worker makes for its readers, and what they hold; brokers are librdkafka's mock cluster."""
 
+import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 import pytest
@@ -12,7 +14,8 @@ from balanced_source.host import SplitRange
 from balanced_source_adapters.kafka.config import NoSecrets
 from balanced_source_spark.kafka import consumers, native, range_reader
 from balanced_source_spark.kafka.pool import MAX_KEPT
-from balanced_source_spark.kafka.settings import RangeReaderSettings, consumer_config
+from balanced_source_spark.kafka.settings import RangeReaderSettings, ReadStalledError, consumer_config
+from balanced_source_spark.kafka.topic_watch import Interrupt
 
 pytestmark = pytest.mark.skipif(not native.is_available(), reason="the native reader is not installed")
 
@@ -65,6 +68,31 @@ def read(
     piece = SplitRange(split_id=("c", TOPIC, partition), start=start, end=start + BATCH)
     batches = by([piece], settings)
     return [(row["partition"], row["offset"]) for batch in batches for row in batch.to_pylist()]
+
+
+class Soon(Interrupt):
+    """Interrupts a read as soon as it can be."""
+
+    @contextmanager
+    def calls(self, stop: Callable[[], Any]) -> Iterator[None]:
+        with super().calls(stop):
+            threading.Thread(target=self.set).start()
+            yield
+
+
+@pytest.mark.parametrize("by", [native.read_ranges, range_reader.read_ranges], ids=["native", "python"])
+def test_a_read_that_is_interrupted_from_another_thread_ends(cluster: KafkaCluster, by: Any) -> None:
+    """It waits for records that do not come; the next read has a new consumer."""
+    config = consumer_config(cluster, NoSecrets(), client_id="interrupted")
+    interrupt = Soon()
+    settings = RangeReaderSettings(cluster="c", config=config, reader=77, stall=3600, interrupt=interrupt)
+    if by is range_reader.read_ranges:  # looks by itself
+        interrupt.set()
+
+    with pytest.raises(ReadStalledError, match="the read was interrupted"):
+        list(by([SplitRange(split_id=("c", TOPIC, 0), start=0, end=RECORDS + 1)], settings))
+
+    assert len(read(cluster, 77, 0, partition=0, by=by)) == BATCH
 
 
 @pytest.mark.parametrize("readers", [1, MAX_KEPT, READERS])

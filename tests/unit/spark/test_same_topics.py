@@ -1,5 +1,6 @@
 """A task reads from the topics that its micro-batch was planned for, or says why not."""
 
+import threading
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -11,6 +12,7 @@ from balanced_source.host import SplitRange
 from balanced_source_spark.kafka import native, same_topics
 from balanced_source_spark.kafka.same_topics import SameTopics
 from balanced_source_spark.kafka.settings import OffsetsLostError, ReadStalledError
+from balanced_source_spark.kafka.topic_watch import Interrupt, TopicWatch
 
 T = SplitRange(split_id=("c", "t", 0), start=5, end=9, identity="first")
 U = SplitRange(split_id=("c", "u", 0), start=0, end=3, identity="u")
@@ -49,7 +51,8 @@ def read(
         if error is not None:
             raise error
 
-    return list(SameTopics(cluster="c", ids=cluster.ids, policy=policy, missing=0.0).read(ranges, reader))
+    topics = SameTopics(cluster="c", ids=cluster.ids, policy=policy, missing=0.0)
+    return list(topics.read(ranges, reader, Interrupt()))
 
 
 SAME = {"t": "first", "u": "u"}
@@ -102,12 +105,43 @@ def test_a_failed_read_says_that_the_topic_is_another_one(error: Exception) -> N
         read(Cluster(SAME), error=error)
 
 
+@pytest.mark.parametrize("policy", list(OnDataLoss))
+@pytest.mark.parametrize("answer", [RECREATED, {"u": "u"}], ids=["recreated", "deleted"])
+def test_a_read_ends_soon_after_its_topic_does(answer: Mapping[str, str], policy: OnDataLoss) -> None:
+    """Nothing else would end it before it counts as stalled: two minutes, in which nothing else is read either."""
+    cluster, interrupt, is_over = Cluster(SAME), Interrupt(), threading.Event()
+    down = TransientDiscoveryError("c is down", scope="c")
+
+    def reader(kept: Sequence[SplitRange]) -> Iterator[Any]:
+        yield kept[0]
+        with interrupt.calls(is_over.set):
+            cluster.answers = [down, SAME, answer]
+            assert is_over.wait(20), "the watch ends the read"
+        raise ReadStalledError("the read was interrupted")
+
+    watch = TopicWatch(look_after=0.0, look_every=0.001)
+    topics = SameTopics(cluster="c", ids=cluster.ids, policy=policy, missing=0.0, watch=watch)
+    with pytest.raises(OffsetsLostError, match="topic t was deleted"):
+        list(topics.read([T, U], reader, interrupt))
+
+
+def test_a_read_that_is_interrupted_before_it_begins_ends_too() -> None:
+    interrupt, calls = Interrupt(), list[str]()
+    interrupt.set()
+
+    with interrupt.calls(lambda: calls.append("stop")):
+        assert interrupt.is_set
+
+    assert calls == ["stop"]
+
+
 def test_a_cluster_that_does_not_answer_is_waited_for() -> None:
     down = TransientDiscoveryError("c is down", scope="c")
 
     assert read(Cluster(down, down, SAME)) == [T, U]
+    topics = SameTopics(cluster="c", ids=Cluster(down).ids, policy=OnDataLoss.FAIL, patience=0.0)
     with pytest.raises(TransientDiscoveryError):
-        list(SameTopics(cluster="c", ids=Cluster(down).ids, policy=OnDataLoss.FAIL, patience=0.0).read([T], iter))
+        list(topics.read([T], iter, Interrupt()))
 
 
 def test_ranges_of_a_former_state_know_no_ids() -> None:

@@ -55,8 +55,9 @@ def read_ranges(ranges: Sequence[SplitRange], settings: RangeReaderSettings) -> 
         with _pool.borrowed(
             key, lambda: _open(module, settings), owner=settings.reader, begin=lambda reader: reader.begin(wanted)
         ) as reader:
-            while (batch := reader.next_batch()) is not None:
-                yield pa.record_batch(batch)
+            with settings.interrupt.calls(reader.close):
+                while (batch := reader.next_batch()) is not None:
+                    yield pa.record_batch(batch)
             reader.forget_idle(FORGET_AFTER)
             _tell(settings, reader)
     except module.NativeOffsetsLost as error:
@@ -64,6 +65,8 @@ def read_ranges(ranges: Sequence[SplitRange], settings: RangeReaderSettings) -> 
     except module.NativeReadStalled as error:
         raise ReadStalledError(str(error)) from None
     except module.NativeReadError as error:
+        if settings.interrupt.is_set:
+            raise ReadStalledError(f"cluster {settings.cluster}: the read was interrupted") from None
         raise ReadRefusedError(without_secrets(str(error), settings.config)) from None
 
 

@@ -71,6 +71,8 @@ class _Reading:
                 deadline = time.monotonic() + self._settings.stall
             elif time.monotonic() > deadline:
                 raise ReadStalledError(self._stalled())
+            if self._settings.interrupt.is_set:
+                raise ReadStalledError(f"cluster {self._settings.cluster}: the read was interrupted")
             with collector_paused():
                 accepted = self._accepted(messages)
                 batch = self._batch(accepted) if len(accepted) else None

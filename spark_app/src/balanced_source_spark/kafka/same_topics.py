@@ -18,6 +18,7 @@ from balanced_source.errors import TransientDiscoveryError
 from balanced_source.host import SplitRange
 from balanced_source_spark.kafka.settings import STALL, OffsetsLostError, ReadStalledError
 from balanced_source_spark.kafka.task_log import tell
+from balanced_source_spark.kafka.topic_watch import WATCH, Interrupt, TopicWatch
 
 RETRY: Final = 0.5
 """Seconds between two questions to a cluster that does not answer."""
@@ -39,6 +40,7 @@ class SameTopics:
         policy: whether ranges of recreated topics are skipped.
         patience: seconds to wait for a cluster that does not answer.
         missing: see `MISSING`.
+        watch: looks at the topics of reads to which nothing comes.
     """
 
     cluster: str
@@ -46,11 +48,20 @@ class SameTopics:
     policy: OnDataLoss
     patience: float = STALL
     missing: float = MISSING
+    watch: TopicWatch = WATCH
 
     def read(
-        self, ranges: Sequence[SplitRange], read: Callable[[Sequence[SplitRange]], Iterator[pa.RecordBatch]]
+        self,
+        ranges: Sequence[SplitRange],
+        read: Callable[[Sequence[SplitRange]], Iterator[pa.RecordBatch]],
+        interrupt: Interrupt,
     ) -> Iterator[pa.RecordBatch]:
         """All records of the ranges whose topics are the planned ones.
+
+        Args:
+            ranges: of the micro-batch.
+            read: reads some of them.
+            interrupt: ends `read` when a topic is deleted meanwhile.
 
         Raises:
             OffsetsLostError: a topic was deleted or recreated, and must not be skipped or has been read already.
@@ -59,7 +70,10 @@ class SameTopics:
         """
         kept = self._planned(ranges)
         try:
-            yield from read(kept)
+            with self.watch.watching(self._deletion(kept), interrupt) as watched:
+                for batch in read(kept):
+                    watched.moved()
+                    yield batch
         except (OffsetsLostError, ReadStalledError):
             self._check(kept)  # says more
             raise
@@ -79,9 +93,26 @@ class SameTopics:
         if others := _others(ranges, found):
             raise OffsetsLostError(self._said(others, found))
 
+    def _deletion(self, ranges: Sequence[SplitRange]) -> Callable[[], bool]:
+        """Return a test whether a topic of these ranges is gone; one that is only missing must be so for a while."""
+        missing_since = float("inf")
+
+        def is_gone() -> bool:
+            nonlocal missing_since
+            found = self._ids(_topics(ranges))
+            others = _others(ranges, found)
+            missing_since = min(missing_since, time.monotonic()) if others else float("inf")
+            is_recreated = any(KafkaSplitId.of(r.split_id).topic in found for r in others)
+            return is_recreated or time.monotonic() - missing_since >= self.missing
+
+        return is_gone
+
+    def _ids(self, topics: Collection[str]) -> Mapping[str, str]:
+        return self.ids(topics) if topics else {}
+
     def _known(self, ranges: Sequence[SplitRange]) -> Mapping[str, str]:
         """Ids of the topics of these ranges, as far as they exist."""
-        topics = {KafkaSplitId.of(piece.split_id).topic for piece in ranges if piece.identity is not None}
+        topics = _topics(ranges)
         began = time.monotonic()
         while topics:
             try:
@@ -108,6 +139,10 @@ class SameTopics:
             topic_recreated(self.cluster, topic, listed, self.policy, exists=topic in found).message
             for topic, listed in gaps.items()
         )
+
+
+def _topics(ranges: Sequence[SplitRange]) -> set[str]:
+    return {KafkaSplitId.of(piece.split_id).topic for piece in ranges if piece.identity is not None}
 
 
 def _others(ranges: Sequence[SplitRange], found: Mapping[str, str]) -> list[SplitRange]:

@@ -5,7 +5,7 @@ Neither client is imported here: a task pays for the one that serves it.
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from balanced_source.api import SecretReader
@@ -14,6 +14,7 @@ from balanced_source.documents.environment import RACK
 from balanced_source.errors import BalancedSourceError
 from balanced_source_adapters.kafka.config import client_config
 from balanced_source_spark.kafka.names import PLAIN
+from balanced_source_spark.kafka.topic_watch import Interrupt
 
 STALL: Final = 120.0
 """Seconds without any progress until the task fails, like ``kafkaConsumer.pollTimeoutMs`` of Spark's own source."""
@@ -86,6 +87,7 @@ class RangeReaderSettings:
         splits: how many the reader owns; its memory is divided by them.
         prefetch: bytes, see `PREFETCH`.
         implementation: `auto`, `native` or `python`.
+        interrupt: ends the read with ReadStalledError when it is set.
     """
 
     cluster: str
@@ -96,6 +98,7 @@ class RangeReaderSettings:
     splits: int = 1
     prefetch: int = PREFETCH
     implementation: str = "auto"
+    interrupt: Interrupt = field(default_factory=Interrupt)
 
     def consumer(self, *, queue_per_split: bool) -> Mapping[str, Any]:
         """Configuration of the consumer; what the user has set goes first."""

@@ -70,7 +70,7 @@ class KafkaTaskReader:
                 return read_ranges(kept, settings)
             return read_what_is_left(kept, settings, begins=partial(admin.begins, cluster), read=read_ranges)
 
-        yield from topics.read(ranges, read)
+        yield from topics.read(ranges, read, settings.interrupt)
 
     def _range_settings(self, cluster: KafkaCluster, partition: ReaderPartition) -> RangeReaderSettings:
         return RangeReaderSettings(
