@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from balanced_source_operator.controller.last_valid import LIMIT, kept_spec, kept_text
+from balanced_source_operator.controller.last_valid import LIMIT, kept_fixed, kept_spec, kept_text
 from balanced_source_operator.controller.translate import to_source
 from support.builders import make_spec, spec_json
 
@@ -59,9 +59,20 @@ def test_a_spec_that_is_too_large_is_not_kept() -> None:
     assert kept_text(make_spec(source=with_cluster(**too_large))) == ""
 
 
+def test_what_must_not_change_is_kept_beside_the_spec() -> None:
+    spec, fixed = make_spec(), {"stoppingOffsets": "", "cluster a: stoppingOffsets": "Latest"}
+
+    text = kept_text(spec, fixed)
+
+    assert kept_fixed(text) == fixed
+    assert kept_spec(text) == kept_spec(kept_text(spec))
+    assert kept_fixed(kept_text(spec)) == {}, "of an older operator: unknown"
+
+
 @pytest.mark.parametrize(
     "text",
-    [None, "", 7, "{", "[]", "null", "{}", '{"source": 1}', '{"parallelism": 0}', "[" * 100_000],
+    [None, "", 7, "{", "[]", "null", "{}", '{"source": 1}', '{"parallelism": 0}', "[" * 100_000, '{"fixed": 7}'],
 )
 def test_what_is_no_valid_spec_is_ignored(text: Any) -> None:
     assert kept_spec(text) is None
+    assert kept_fixed(text) == {}

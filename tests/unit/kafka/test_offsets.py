@@ -7,6 +7,7 @@ from balanced_source.connectors.kafka import (
     EARLIEST,
     LATEST,
     Anchor,
+    AtCommit,
     AtOffset,
     AtTime,
     FromAnchor,
@@ -15,6 +16,7 @@ from balanced_source.connectors.kafka import (
     OffsetsInitializer,
     PerPartition,
     PerTopic,
+    initializer_text,
     resolve_start,
     resolve_stop,
     wish_of,
@@ -142,3 +144,26 @@ def test_all_partitions_are_asked_about_at_once(lookup: FakeLookup) -> None:
 def test_numbers_mean_what_they_mean_in_spark() -> None:
     assert (wish_of(-2), wish_of(-1), wish_of(0)) == (Anchor.EARLIEST, Anchor.LATEST, AtOffset(0))
     assert FromAnchor(Anchor.EARLIEST) == EARLIEST
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (LATEST, '{"fromAnchor":{"anchor":"Latest"}}'),
+        (FromCommit("g", Anchor.EARLIEST), '{"fromCommit":{"group":"g","reset":"Earliest"}}'),
+        (FromTime(7), '{"fromTime":{"millis":7,"reset":"Latest"}}'),
+        (
+            PerPartition(listed={("u", 1): AtOffset(3), ("t", 0): AtTime(4), ("t", 1): AtCommit("g")}, default=LATEST),
+            """{"perPartition":{"default":{"fromAnchor":{"anchor":"Latest"}},"listed":[[["t",0],{"time":{"millis":4}}],
+            [["t",1],{"commit":{"group":"g"}}],[["u",1],{"offset":{"offset":3}}]],"reset":null}}""",
+        ),
+        (
+            PerTopic(topics={"b": EARLIEST, "a": LATEST}, default=EARLIEST),
+            """{"perTopic":{"default":{"fromAnchor":{"anchor":"Earliest"}},
+            "topics":[["a",{"fromAnchor":{"anchor":"Latest"}}],["b",{"fromAnchor":{"anchor":"Earliest"}}]]}}""",
+        ),
+    ],
+)
+def test_the_text_of_an_initializer_never_changes(value: OffsetsInitializer, text: str) -> None:
+    """Statuses hold it: another text would count as another end, and the source would be refused."""
+    assert initializer_text(value) == "".join(text.split())

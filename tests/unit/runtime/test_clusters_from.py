@@ -70,3 +70,39 @@ def test_streams_move_and_broken_metadata_changes_nothing() -> None:
     assert story.broken == []
     assert story.applications == ["orders-1"], "nothing was restarted"
     assert len(story.driver.delivered) == sum(story.broker.ends.values())
+
+
+@pytest.mark.parametrize("is_bounded", [False, True], ids=["unbounded before", "bounded before"])
+def test_an_end_that_is_changed_in_metadata_while_no_operator_runs_is_refused(*, is_bounded: bool) -> None:
+    """The API server checks the spec alone; what the status remembers of the last valid one has the ends."""
+
+    def ending(kind: str | None) -> str:
+        east = EAST if kind is None else {**EAST, "stoppingOffsets": {"type": kind}}
+        return yaml.safe_dump({"clusters": [east], "streams": {"orders": {"main": ["orders"]}}})
+
+    story, before = Story(), ending("Latest" if is_bounded else None)
+    story.metadata = before
+
+    async def play() -> None:
+        data = {"clusters.yaml": before}
+        story.server.add(CONFIG_MAP, {"metadata": {"namespace": NAMESPACE, "name": "streams"}, "data": data})
+        await story.begin(source=SOURCE)
+        await story.launched()
+        story.driver.start()
+        await story.adopted(parallelism=2, splits=8)
+        for operator in list(story.operators):
+            await operator.stop()
+            story.operators.remove(operator)
+        write(story, ending(None if is_bounded else "Latest"))
+        story.start_operator(name="operator-2")
+
+        await story.until(lambda: "cluster main: stoppingOffsets: was changed" in str(story.status), "the refusal")
+        assert len(story.owners) == 8
+
+        write(story, before)
+        await story.until(lambda: "InvalidSpec" not in str(story.status), "the trouble to be over")
+        await story.end()
+
+    virtual_time.run(play())
+    assert story.broken == []
+    assert story.applications == ["orders-1"], "nothing was restarted"

@@ -82,6 +82,14 @@ class OperatorHalf(ABC, Generic[SpecT]):
             InvalidSpecError: the change is not possible. Names what has changed.
         """
 
+    def fixed(self, source: Source[Any, Any]) -> Mapping[str, str]:
+        """Return what must not change while the source lives: what it is, for messages → its value, as stable text.
+
+        The status keeps it, so that a change is noticed that was made while no operator ran. Empty by default.
+        """
+        del source
+        return {}
+
 
 def half_of(kind: str, connectors: Connectors | None = None) -> OperatorHalf[Any]:
     """Return the operator half of the connector of a kind, among all that are installed unless said otherwise.

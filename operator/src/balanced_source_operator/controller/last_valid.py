@@ -8,6 +8,7 @@ The application is left out: its arguments and pod templates may hold secrets, a
 
 import json
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Any, Final
 
 from balanced_source.errors import InvalidSpecError
@@ -20,13 +21,24 @@ KEPT: Final = {"parallelism", "assignment", "rebalance_nonce", "source"}
 LIMIT: Final = 65_536
 """Characters; a larger spec is not kept."""
 
+NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
+
+_FIXED: Final = "fixed"
+
 _APPLICATION: Final = {"image": "unknown", "sparkVersion": "4.2.0"}
 """Stands for the application, which is not kept."""
 
 
-def kept_text(spec: BalancedSourceSpec) -> str:
-    """Return what is kept of a valid spec; empty if it is too large, or holds what looks like a secret."""
+def kept_text(spec: BalancedSourceSpec, fixed: Mapping[str, str] = NOTHING) -> str:
+    """Return what is kept of a valid spec; empty if it is too large, or holds what looks like a secret.
+
+    Args:
+        spec: in effect.
+        fixed: what must not change, also if it is not in the spec; see `fixed_values`.
+    """
     fields = spec.model_dump(mode="json", by_alias=True, exclude_unset=True, include=KEPT)
+    if fixed:
+        fields[_FIXED] = dict(fixed)
     text = json.dumps(fields, separators=(",", ":"), sort_keys=True)
     is_secret = any(holds_secret(key, value) for key, value in _texts("", fields))
     return "" if is_secret or len(text) > LIMIT else text
@@ -39,9 +51,19 @@ def kept_spec(text: Any) -> BalancedSourceSpec | None:
     """
     try:
         fields = json.loads(text)
+        fields.pop(_FIXED, None)
         return parse_spec({**fields, "application": _APPLICATION})
-    except (InvalidSpecError, ValueError, TypeError, RecursionError):
+    except (InvalidSpecError, ValueError, TypeError, AttributeError, RecursionError):
         return None
+
+
+def kept_fixed(text: Any) -> Mapping[str, str]:
+    """Return what must not change since the spec was kept; empty if that is unknown."""
+    try:
+        found = json.loads(text)[_FIXED]
+        return {str(name): str(value) for name, value in found.items()}
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return {}
 
 
 def _texts(key: str, value: Any) -> Iterable[tuple[str, str]]:

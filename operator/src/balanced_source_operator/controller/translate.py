@@ -62,6 +62,26 @@ def check_change(before: Source[Any, Any], after: Source[Any, Any]) -> None:
     half_of(after.kind).check_change(before, after, field=_field(after.kind))
 
 
+def fixed_values(source: Source[Any, Any]) -> Mapping[str, str]:
+    """Return what must not change while the source lives; see `OperatorHalf.fixed`."""
+    return half_of(source.kind).fixed(source)
+
+
+def check_fixed(before: Mapping[str, str], source: Source[Any, Any]) -> None:
+    """Check that nothing has changed that must not, since `before` was in effect; what is new there does not count.
+
+    Raises:
+        InvalidSpecError: names what has changed.
+    """
+    for name, value in fixed_values(source).items():
+        if before.get(name, value) != value:
+            raise InvalidSpecError(
+                "was changed while the operator was down, and cannot be while the source lives: change it back, or "
+                "make a new source",
+                field=name,
+            )
+
+
 def assigner_warning(source: Source[Any, Any], parallelism: int) -> Problem | None:
     """Return what is wrong with how the source's strategy spreads splits over so many readers."""
     return source.assigner.warning(parallelism) if isinstance(source, DiscoveringSource) else None

@@ -1,9 +1,10 @@
 """Kafka's operator half; see `OperatorHalf`."""
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from balanced_source.api import Source
-from balanced_source.connectors.kafka import KafkaSource
+from balanced_source.connectors.kafka import KafkaSource, initializer_text
 from balanced_source.errors import ContractViolationError, InvalidSpecError
 from balanced_source_operator.contract.half import Common, OperatorHalf, TextReference, Texts
 from balanced_source_operator.kafka.spec import WORDS, KafkaSpec
@@ -43,6 +44,13 @@ class KafkaOperatorHalf(OperatorHalf[KafkaSpec]):
         for cluster in (*kafka.clusters, *kafka.inactive):
             if known.get(cluster.name, cluster.stopping_offsets) != cluster.stopping_offsets:
                 raise InvalidSpecError(_FIXED, field=f"cluster {cluster.name}: stoppingOffsets")
+
+    def fixed(self, source: Source[Any, Any]) -> Mapping[str, str]:
+        """Return all ends: see `check_change`."""
+        kafka = _kafka(source)
+        own = {f"cluster {c.name}: stoppingOffsets": c.stopping_offsets for c in (*kafka.clusters, *kafka.inactive)}
+        ends = {"stoppingOffsets": kafka.stopping_offsets, **own}
+        return {name: "" if end is None else initializer_text(end) for name, end in ends.items()}
 
 
 def _kafka(source: Source[Any, Any]) -> KafkaSource:

@@ -15,16 +15,22 @@ from typing import Any, Final
 
 import structlog
 
-from balanced_source.api import Problem, ProblemBoard
+from balanced_source.api import Problem, ProblemBoard, Source
 from balanced_source.errors import ConnectorError, InvalidSpecError, StateConflictError
 from balanced_source.reasons import Reason
 from balanced_source_operator.controller.application import ApplicationState, Decision
 from balanced_source_operator.controller.conditions import WAITS_FOR_READERS, status_of
 from balanced_source_operator.controller.facts import Facts
-from balanced_source_operator.controller.last_valid import LIMIT, kept_spec, kept_text
+from balanced_source_operator.controller.last_valid import LIMIT, kept_fixed, kept_spec, kept_text
 from balanced_source_operator.controller.liveness import Liveness, newest_report
 from balanced_source_operator.controller.problems import problems_of
-from balanced_source_operator.controller.translate import assigner_warning, check_change, to_source
+from balanced_source_operator.controller.translate import (
+    assigner_warning,
+    check_change,
+    check_fixed,
+    fixed_values,
+    to_source,
+)
 from balanced_source_operator.controller.urgent import is_suspended, with_urgent_fields
 from balanced_source_operator.kube.port import KubernetesError, RefusedError
 from balanced_source_operator.resources.kinds import Kind
@@ -167,8 +173,7 @@ class SourceRuntime:
         try:
             spec = parse_spec(self._observed.body.get("spec"))
             source = to_source(spec, await self._metadata.read(spec))
-            if self._desired is not None:
-                check_change(self._desired.source, source)
+            self._check_change(source)
             desired = Desired(spec=spec, source=source)
             await self._templates.check(desired)
         except (InvalidSpecError, ConnectorError) as error:
@@ -179,6 +184,13 @@ class SourceRuntime:
         self._note_refusal(None)
         self._problems.set("assigner", assigner_warning(source, spec.parallelism))
         self._desired = desired
+
+    def _check_change(self, source: Source[Any, Any]) -> None:
+        """Compare with what is in effect, or with what the status remembers of it after a restart."""
+        if self._desired is None or self._desired.is_recalled:
+            check_fixed(kept_fixed(self._stored_status.get("lastValidSpec")), source)
+        if self._desired is not None:
+            check_change(self._desired.source, source)
 
     def _note_refusal(self, error: InvalidSpecError | ConnectorError | None) -> None:
         """Set the problem that keeps the newest spec from taking effect, if there is one, and clear any former one."""
@@ -191,7 +203,9 @@ class SourceRuntime:
         if spec is None:
             return None
         try:
-            return Desired(spec=spec, source=to_source(spec, await self._metadata.read(spec)), is_recalled=True)
+            source = to_source(spec, await self._metadata.read(spec))
+            self._check_change(source)
+            return Desired(spec=spec, source=source, is_recalled=True)
         except (InvalidSpecError, ConnectorError):
             return None
 
@@ -203,7 +217,7 @@ class SourceRuntime:
         """Return what the next operator needs of the spec in effect; what is stored while no spec is known."""
         if self._desired is None:
             return str(self._stored_status.get("lastValidSpec", ""))[:LIMIT]
-        return kept_text(self._desired.spec)
+        return kept_text(self._desired.spec, fixed_values(self._desired.source))
 
     def _reader_selector(self) -> str:
         """Return the selector of the scale subresource. A recalled spec has a stand-in for its application."""

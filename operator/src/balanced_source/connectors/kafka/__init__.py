@@ -25,6 +25,7 @@ from balanced_source.connectors.kafka.offsets import (
     OffsetsInitializer,
     PerPartition,
     PerTopic,
+    initializer_text,
     wish_of,
 )
 from balanced_source.connectors.kafka.properties import (
@@ -73,6 +74,7 @@ __all__ = [
     "check_not_lending",
     "check_properties",
     "check_reserved",
+    "initializer_text",
     "is_secret",
     "listed",
     "log_truncated",

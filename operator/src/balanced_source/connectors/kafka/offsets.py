@@ -6,10 +6,11 @@ requests, and so that the same choice means the same for start and stop. `resolu
 """
 
 import enum
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Final, TypeAlias
+from dataclasses import dataclass, field, fields
+from typing import Any, Final, TypeAlias
 
 EARLIEST_OFFSET: Final = -2
 """What Spark's JSON writes for the first offset of a partition."""
@@ -130,3 +131,35 @@ def _reset(anchor: Anchor | None) -> tuple[Wish, ...]:
 
 EARLIEST: Final = FromAnchor(Anchor.EARLIEST)
 LATEST: Final = FromAnchor(Anchor.LATEST)
+
+
+def initializer_text(value: Any) -> str:
+    """Return a text that is equal for equal initializers, in every version: what it is made of, by name."""
+    return json.dumps(_parts(value), separators=(",", ":"), sort_keys=True)
+
+
+def _parts(value: Any) -> Any:
+    match value:
+        case Anchor():
+            return value.value
+        case Mapping():
+            return sorted([_parts(key), _parts(part)] for key, part in value.items())
+        case tuple():
+            return [_parts(part) for part in value]
+        case None | str() | int():
+            return value
+        case _:
+            return {_NAMES[type(value)]: {f.name: _parts(getattr(value, f.name)) for f in fields(value)}}
+
+
+_NAMES: Final[Mapping[type, str]] = {
+    AtOffset: "offset",
+    AtTime: "time",
+    AtCommit: "commit",
+    FromAnchor: "fromAnchor",
+    FromCommit: "fromCommit",
+    FromTime: "fromTime",
+    PerPartition: "perPartition",
+    PerTopic: "perTopic",
+}
+"""Stored: never changed."""
