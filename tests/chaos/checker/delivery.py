@@ -37,7 +37,7 @@ class Verdict:
         unexpected: rows of records that no log has ever held, or outside of the bounds.
         disordered: rows with a smaller offset than the row before them, of the same split in the same task.
         replayed: micro-batches of which two whole attempts differ.
-        excused: records that are gone and named by a notice.
+        excused: records that are gone and named by a notice, or that nobody can name.
         examples: what is wrong, in words.
     """
 
@@ -65,6 +65,8 @@ class Evidence:
     bounds: Mapping[Split, Bound]
     attempts: tuple[Attempt, ...]
     notices: tuple[Notice, ...]
+    cut: frozenset[Record] = frozenset()
+    """Records that an unclean election took before they were delivered: nobody can name them."""
 
     @classmethod
     def read(cls, folder: Path) -> "Evidence":
@@ -78,7 +80,7 @@ class Evidence:
         told = notices(folder / "logs", {(r.topic, r.partition) for r in ever - final})
         sink = folder / "sink"
         found = spark_files.attempts(sink) if (sink / "_spark_metadata").exists() else attempts(sink)
-        return cls(ever, final, bounds, tuple(found), tuple(told))
+        return cls(ever, final, bounds, tuple(found), tuple(told), _cut(folder))
 
 
 def judge(evidence: Evidence) -> Verdict:
@@ -87,7 +89,11 @@ def judge(evidence: Evidence) -> Verdict:
     expected = {record for record in evidence.ever if _is_expected(record, evidence.bounds)}
     missing = {record for record in expected if _row(record) not in delivered}
     gone = missing - evidence.final
-    excused = {r for r in gone if any(n.excuses(r.topic, r.topic_id, r.partition, r.offset) for n in evidence.notices)}
+    excused = {
+        r
+        for r in gone
+        if r in evidence.cut or any(n.excuses(r.topic, r.topic_id, r.partition, r.offset) for n in evidence.notices)
+    }
     lost = missing - excused
     known = {_row(record) for record in expected}
     unexpected = [row for row in delivered if row not in known]
@@ -109,6 +115,23 @@ def judge(evidence: Evidence) -> Verdict:
             *_examples("replayed differently: micro-batch", replayed),
         ),
     )
+
+
+def _is_named(record: Record, told: Iterable[Notice]) -> bool:
+    return any(n.excuses(record.topic, record.topic_id, record.partition, record.offset) for n in told)
+
+
+def _cut(folder: Path) -> frozenset[Record]:
+    """Return the records that were undelivered in the dump before a log was cut, and not in the one after it."""
+    file, found = folder / "cuts.jsonl", set[Record]()
+    for line in file.read_text().splitlines() if file.exists() else ():
+        told = json.loads(line)
+        before, after = (set(load(folder / "dumps" / told[name])) for name in ("before", "after"))
+        reached = {(c, t, p, topic_id): position for c, t, p, topic_id, position in told["committed"]}
+        found |= {
+            r for r in before - after if r.offset >= reached.get((r.cluster, r.topic, r.partition, r.topic_id), 0)
+        }
+    return frozenset(found)
 
 
 def _is_expected(record: Record, bounds: Mapping[Split, Bound]) -> bool:

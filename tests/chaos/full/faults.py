@@ -13,7 +13,7 @@ from chaos.checker import broker_log
 from chaos.full.source import DOCUMENTS, Source
 from chaos.full.stack import Stack
 from chaos.light.brokers import Undo
-from chaos.light.losses import elect
+from chaos.light.losses import elect, note_cut
 from chaos.network import Mode
 from chaos.world import STRATEGIES
 from testbed.errors import TestbedError
@@ -170,7 +170,12 @@ def elect_uncleanly(stack: Stack, dice: random.Random) -> None:
     topic = dice.choice(sorted(load.topics))
     with stack.brokers.exclusive("main", stack.tend) as is_free:
         if is_free:
-            elect(stack.brokers, load, topic, dice, tend=stack.tend, dump=lambda: source.dump("main", topic))
+            elect(stack.brokers, load, topic, dice, tend=stack.tend, dump=lambda: _dumped(source, topic))
+
+
+def _dumped(source: Source, topic: str) -> Undo:
+    before, committed = source.dump("main", topic), source.committed()
+    return lambda: note_cut(source.folder, before, source.dump("main", topic), committed)
 
 
 def remove_cluster(stack: Stack, dice: random.Random) -> Undo | None:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final
 
 import yaml
@@ -144,11 +145,12 @@ class Source:
             self._next += 1
         return dict(self._reached)
 
-    def dump(self, cluster: str, topic: str) -> None:
-        """Keep for the checker what the log holds now."""
+    def dump(self, cluster: str, topic: str) -> Path:
+        """Keep for the checker what the log holds now; returns the file."""
         self.dumps += 1
         file = self.folder / "dumps" / f"{self.dumps:03}.csv"
         broker_log.dump(file, cluster, self._bootstraps[cluster], [topic])
+        return file
 
     def keep_copy(self) -> None:
         """Copy the documents, to restore older ones later."""

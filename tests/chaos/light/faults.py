@@ -72,12 +72,13 @@ class Scene:
             shutil.copytree(self.stage.documents, target)
             self.copies.append(target)
 
-    def dump(self, cluster: str, *topics: str) -> None:
-        """Keep for the checker what the log holds now."""
+    def dump(self, cluster: str, *topics: str) -> Path:
+        """Keep for the checker what the log holds now; returns the file."""
         self.dumps += 1
         file = self.stage.folder / "dumps" / f"{self.dumps:03}-{cluster}.csv"
         name = self.stage.world.name_of(cluster)
         broker_log.dump(file, name, self.brokers[cluster].bootstrap, topics)
+        return file
 
     def is_drained(self, cluster: str, topic: str) -> bool:
         """Return whether everything in a topic is delivered and committed; processes are tended meanwhile."""

@@ -1,7 +1,10 @@
 """Faults that destroy records before they are read. The product must name each of them."""
 
 import contextlib
+import json
 import random
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Final
 
 from chaos.light import faults
@@ -62,10 +65,31 @@ def elect_uncleanly(scene: Scene, dice: random.Random) -> None:
     topic = dice.choice(sorted(load.topics))
     with scene.brokers.exclusive("main", scene.tend) as is_free, contextlib.suppress(DeadlineError):
         if is_free:
-            elect(scene.brokers, load, topic, dice, tend=scene.tend, dump=lambda: scene.dump("main", topic))
+            elect(scene.brokers, load, topic, dice, tend=scene.tend, dump=lambda: _dumped(scene, topic))
 
 
-def elect(brokers: Brokers, load: Load, topic: str, dice: random.Random, *, tend: Undo, dump: Undo) -> None:
+def _dumped(scene: Scene, topic: str) -> Undo:
+    """Keep what the log holds; returns what is called when it has been cut."""
+    before, committed = scene.dump("main", topic), scene.stage.committed()
+    return lambda: note_cut(scene.stage.folder, before, scene.dump("main", topic), committed)
+
+
+def note_cut(
+    folder: Path, before: Path, after: Path, committed: Mapping[tuple[str, str, int], tuple[str | None, int]]
+) -> None:
+    """Tell the checker of a log that was cut: two dumps, and how far it was delivered at the first one.
+
+    Nobody can name unread records that an unclean election takes: other records have their offsets before anybody asks.
+    """
+    reached = [[*split, topic_id, position] for split, (topic_id, position) in committed.items()]
+    line = {"before": before.name, "after": after.name, "committed": reached}
+    with (folder / "cuts.jsonl").open("a") as out:
+        out.write(json.dumps(line) + "\n")
+
+
+def elect(
+    brokers: Brokers, load: Load, topic: str, dice: random.Random, *, tend: Undo, dump: Callable[[], Undo]
+) -> None:
     """Let a replica of the cluster `main` lead a topic that has missed its newest records.
 
     Args:
@@ -74,7 +98,7 @@ def elect(brokers: Brokers, load: Load, topic: str, dice: random.Random, *, tend
         topic: whose log is truncated.
         dice: chooses the nodes.
         tend: what a schedule does while it waits.
-        dump: keeps what the log holds before it is truncated.
+        dump: keeps what the log holds before it is truncated; what it returns does so afterwards.
 
     Raises:
         DeadlineError: a step took too long; nodes may be down.
@@ -89,10 +113,11 @@ def elect(brokers: Brokers, load: Load, topic: str, dice: random.Random, *, tend
     wait_until(lambda: admin.in_sync(topic) == {leader}, _ELECTION, "the follower to be out of sync")
     load.burst(topic, 40)
     tend()
-    dump()
+    dump_again = dump()
     kafka.kill(leader)
     brokers.start_node("main", follower)
     wait_until(lambda: admin.leaders(topic) == {follower}, _ELECTION, "the unclean leader")
+    dump_again()
     brokers.start_node("main", leader)
 
 

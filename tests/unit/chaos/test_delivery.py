@@ -1,5 +1,8 @@
 """What the checker of `make chaos` calls lost, duplicated, unexpected, disordered, replayed differently and excused."""
 
+import json
+from pathlib import Path
+
 import pytest
 
 from chaos.checker.broker_log import Record
@@ -95,3 +98,23 @@ def test_a_record_that_is_still_in_the_log_is_never_excused() -> None:
 
 def test_a_delivered_record_may_be_gone() -> None:
     assert verdict(range(4), attempt(0, 0, 1, 2, 3), gone=range(2)).is_ok
+
+
+def test_only_what_an_unclean_election_took_before_it_was_delivered_needs_no_name(tmp_path: Path) -> None:
+    """Three records of six are cut; the first one was delivered, as far as the query has committed."""
+    (tmp_path / "dumps").mkdir()
+    (tmp_path / "bounds.json").write_text("{}")
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "sink").mkdir()
+    after = [record(offset) for offset in range(3)] + [record(offset, digest=f"new-{offset}") for offset in range(3, 5)]
+    for name, records in (("001", [record(o) for o in range(6)]), ("002", after), ("final", after)):
+        lines = [",".join(map(str, one)) for one in records]
+        (tmp_path / "dumps" / f"{name}.csv").write_text("".join(line + "\n" for line in lines))
+    line = {"before": "001.csv", "after": "002.csv", "committed": [["main", "orders", 0, "first", 4]]}
+    (tmp_path / "cuts.jsonl").write_text(json.dumps(line) + "\n")
+
+    evidence = Evidence.read(tmp_path)
+    found = judge(evidence)
+
+    assert evidence.cut == {record(4), record(5)}
+    assert (found.excused, found.lost) == (2, 6)
