@@ -109,7 +109,7 @@ class PlannedQuery:
 
     def start(self) -> None:
         """A new driver with the checkpoint: replays what is logged but not committed."""
-        self.channel = EmbeddedChannel(self.source, self.broker.execute, parallelism=self.parallelism)
+        self.channel = EmbeddedChannel(self.source, self.broker.execute, parallelism=self.parallelism, confirm=0.0)
         self.planner = StreamPlanner(self.options)
         self.hooks = self.planner._hooks
         self.planner.__dict__["_runtime"] = HostRuntime(

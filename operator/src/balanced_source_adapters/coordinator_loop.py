@@ -117,7 +117,7 @@ class CoordinatorLoop:
         self._problem: Exception | None = None
         self._problems: Mapping[ProblemKey, Problem] = {}
         self._has_assigned = False
-        self._has_nothing = False
+        self._empty_since: float | None = None
 
     @property
     def problem(self) -> Exception | None:
@@ -133,9 +133,10 @@ class CoordinatorLoop:
         return self._problems
 
     @property
-    def has_nothing(self) -> bool:
-        """Whether every scope has answered, and there is no split to assign."""
-        return self._has_nothing
+    def empty_for(self) -> float:
+        """Seconds for which every scope has answered and there has been no split to assign; 0 if there is one."""
+        since = self._empty_since
+        return 0.0 if since is None else time.monotonic() - since
 
     @property
     def is_over(self) -> bool:
@@ -180,7 +181,7 @@ class CoordinatorLoop:
                 step()
                 is_due = False
                 self._problems = self._found_problems()
-                self._has_nothing = self._found_nothing()
+                self._note_empty()
             except StateConflictError as error:
                 log.error("another process serves this source: the coordinator stops", error=str(error))
                 self._problem = error
@@ -200,10 +201,13 @@ class CoordinatorLoop:
         }
         return found if self._problem is None else {**found, _COORDINATOR: _internal_error(self._problem)}
 
-    def _found_nothing(self) -> bool:
+    def _note_empty(self) -> None:
         enumerator = self.coordinator.enumerator
         has_splits = enumerator.pending_splits() or enumerator.context.current_assignments()
-        return not has_splits and not enumerator.undiscovered()
+        if has_splits or enumerator.undiscovered():
+            self._empty_since = None
+        elif self._empty_since is None:
+            self._empty_since = time.monotonic()
 
     def _start(self) -> None:
         self._do(self.coordinator.start(now=time.time()))

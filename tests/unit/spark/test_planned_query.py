@@ -73,7 +73,7 @@ def test_a_query_begins_where_it_was_started_also_when_its_first_micro_batch_is_
     assert stream_offset.from_json(query.offsets[0]).positions == dict.fromkeys(broker.ends, 7)
 
 
-def test_a_query_on_nothing_is_idle_at_once_and_reads_what_appears() -> None:
+def test_a_query_on_nothing_is_idle_soon_and_reads_what_appears() -> None:
     """A pattern that matches no topic yet: there is nothing to wait for."""
     query = PlannedQuery(
         source=kafka_source("c", discovery_interval=0.01), broker=Broker(), options=Options(start_timeout=3600.0)

@@ -26,7 +26,7 @@ SPLIT = ("c", "t", 0)
 Answer = Callable[[bool], Any]
 
 
-def runtime(answer: Answer, **changes: Any) -> HostRuntime:
+def runtime(answer: Answer, *, confirm: float = 0.0, **changes: Any) -> HostRuntime:
     """`answer` is asked whether this is a discovery; what it returns is the answer, an error is raised."""
 
     def execute(call: AsyncCall) -> Any:
@@ -35,7 +35,7 @@ def runtime(answer: Answer, **changes: Any) -> HostRuntime:
             raise told
         return told
 
-    return HostRuntime(EmbeddedChannel(kafka_source("c", **changes), execute, parallelism=1))
+    return HostRuntime(EmbeddedChannel(kafka_source("c", **changes), execute, parallelism=1, confirm=confirm))
 
 
 def listed(problem: DiscoveryError | None = None) -> Discovered:
@@ -71,7 +71,7 @@ def test_what_may_pass_is_waited_for() -> None:
     ],
     ids=["no topic", "no partitions"],
 )
-def test_a_query_that_ends_by_itself_says_at_once_that_there_is_nothing(
+def test_a_query_that_ends_by_itself_says_soon_that_there_is_nothing(
     problem: DiscoveryError | None, reason: str
 ) -> None:
     """Everything is discovered: waiting does not help, and no operator is missing."""
@@ -88,6 +88,23 @@ def test_a_problem_beside_what_was_found_is_no_refusal() -> None:
     problem = RefusedDiscoveryError("topic u does not exist", scope="c")
     split = KafkaPartitionSplit(cluster="c", topic="t", partition=0, offset=0)
     made = runtime(lambda is_discovery: listed(problem) if is_discovery else (split,))
+    try:
+        assert made.first_assignment(timeout=60).owners == {SPLIT: 0}
+    finally:
+        made.close()
+
+
+def test_a_topic_that_is_not_everywhere_known_yet_is_waited_for() -> None:
+    """It was created a moment ago: the broker that was asked first had not heard of it."""
+    attempts: list[bool] = []
+
+    def answer(is_discovery: bool) -> Any:
+        attempts.append(is_discovery)
+        if len(attempts) == 1:
+            return Discovered(split_ids=frozenset(), problem=RefusedDiscoveryError("topic t does not exist", scope="c"))
+        return listed() if is_discovery else (KafkaPartitionSplit(cluster="c", topic="t", partition=0, offset=0),)
+
+    made = runtime(answer, confirm=3600.0, discovery_interval=0.01)
     try:
         assert made.first_assignment(timeout=60).owners == {SPLIT: 0}
     finally:

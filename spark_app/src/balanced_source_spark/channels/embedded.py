@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any, Final
 
 from balanced_source.api import CallExecutor, Problem, ProblemKey, Source
+from balanced_source.connectors.discovery import CONFIRMATION_DELAY
 from balanced_source.coordinator import ParallelismChanged, ReportReceived, SourceCoordinator
 from balanced_source.documents.assignment import Assignment
 from balanced_source.documents.report import HostReport
@@ -12,6 +13,9 @@ from balanced_source.errors import RefusedDiscoveryError
 from balanced_source_adapters.coordinator_loop import CoordinatorLoop
 from balanced_source_spark.channels.channel import AssignmentListener
 from balanced_source_spark.instance import Instance
+
+CONFIRM: Final = CONFIRMATION_DELAY + 1.0
+"""Seconds without any split after which there is nothing to read: brokers learn of a new topic one after another."""
 
 NO_SPLITS: Final = "all clusters have answered, and what the options select has no partitions. Check the subscription"
 
@@ -22,7 +26,11 @@ class EmbeddedChannel:
     has_operator = False
     is_durable = False
 
-    def __init__(self, source: Source[Any, Any], execute: CallExecutor, *, parallelism: int) -> None:
+    def __init__(
+        self, source: Source[Any, Any], execute: CallExecutor, *, parallelism: int, confirm: float = CONFIRM
+    ) -> None:
+        """A channel that is not started yet; for `confirm` see `CONFIRM`."""
+        self._confirm = confirm
         self._coordinator: SourceCoordinator[Any, Any] = SourceCoordinator(source, parallelism=parallelism)
         self._execute = execute
         self._loop: CoordinatorLoop | None = None
@@ -70,9 +78,9 @@ class EmbeddedChannel:
         """Return what the first discovery or look-up of start offsets was refused for, or why there is nothing."""
         if self._loop is not None and (problem := self._loop.problem) is not None:
             return f"the coordinator failed: {problem!r}. Please report this as a bug"
-        if self._loop is not None and self._loop.has_nothing:
-            why = "; ".join(problem.message for problem in self._loop.problems.values())
-            return f"there is nothing to read: {why or NO_SPLITS}"
+        if self._loop is not None and self._loop.empty_for > self._confirm:
+            why = "; ".join(problem.message for problem in self._loop.problems.values()) or NO_SPLITS
+            return f"there is nothing to read: {why.removesuffix('; looking again')}, then start the query again"
         blocked = self.coordinator.enumerator.blocked().values()
         return "; ".join(str(problem) for problem in blocked if isinstance(problem, RefusedDiscoveryError)) or None
 
