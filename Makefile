@@ -138,7 +138,10 @@ bench-read-all: native ## All cases and Flink; resumable: cases kept in KEEP (be
 bench-tune: native ## Search the best settings of Spark's own source and of Flink, one knob after the other
 	@PYTHONPATH=tests:. $(RUN) benchmarks.bench_tune --flink $(ARGS)
 
-.PHONY: native test-native bench-read bench-read-all bench-tune
+test-alerts: install ## The alerts of the chart, played by promtool (fetched from Debian if missing)
+	@PYTHONPATH=tests $(RUN) alerts
+
+.PHONY: test-alerts native test-native bench-read bench-read-all bench-tune
 
 soak: testbed native ## 50 sources with rescales for HOURS (2 by default; SMOKE=1: three minutes): does anything grow?
 	@PYTHONPATH=tests:operator/src:spark_app/src $(RUN) soak --hours $(or $(HOURS),$(if $(SMOKE),0.05,2)) $(SOAK)

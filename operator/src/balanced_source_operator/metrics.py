@@ -1,92 +1,149 @@
 """Prometheus metrics of the operator."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from balanced_source_operator.resources.identity import Identity
-from balanced_source_operator.spec.status import Status
+from balanced_source_operator.spec.status import Condition, Status
 
-_LABELS = ("namespace", "source")
+PREFIX: Final = "balanced_source_"
+
+LABELS: Final = ("namespace", "source")
+"""Labels of all series about one source."""
+
+_OF_STATUS: Final = {
+    "epoch": ("epoch", "Newest epoch."),
+    "acknowledged_epoch": ("acknowledged_epoch", "Newest epoch that readers have adopted."),
+    "readers": ("readers", "Readers of the newest adopted epoch."),
+    "splits": ("splits", "Known splits."),
+    "pending_splits": ("pending_splits", "Splits without a reader."),
+    "lag": ("lag_records", "Records that are not read yet. No series while unknown."),
+}
+"""Field of the status → name and text."""
+
+_OF_AUTOSCALING: Final = {
+    "desired_readers": ("autoscaling_desired_readers", "Readers that the autoscaler has decided on."),
+    "utilization": ("autoscaling_utilization_percent", "Percentage of its capacity that the busiest reader uses."),
+    "arrival_rate": ("autoscaling_arrival_records_per_second", "Records that arrive per second."),
+    "capacity_per_reader": (
+        "autoscaling_reader_capacity_records_per_second",
+        "Records that one reader can process per second. No series until readers have had a backlog.",
+    ),
+}
+"""Field of the autoscaler's part of the status → name and text."""
+
+OF_SIGNALS: Final = {
+    "desired_readers": "Readers that spec.parallelism asks for. No series while the spec was never valid.",
+    "epoch_lag": "Published epochs that readers have not adopted.",
+    "discovery_failing_scopes": "Clusters, or other scopes, whose newest discovery failed.",
+    "report_timestamp_seconds": "Unix time of the driver's newest report. No series before the first.",
+    "skipped_records": "Offsets that were deleted before they were read, since the driver has started.",
+    "application_failures": "Failures of the application in a row.",
+}
+"""What is known of a source besides its status: name → text."""
 
 
 class Metrics:
-    """All series carry the labels `namespace` and `source`."""
+    """All metrics of the process, in one registry."""
 
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
         self.registry = registry or CollectorRegistry()
-        self._turns = Histogram(
-            "balanced_source_turn_seconds", "Time of one turn of a source", _LABELS, registry=self.registry
+        self._turns = self._made(Histogram, "turn_seconds", "Time of one turn of a source.", *LABELS)
+        self._failed = self._made(Counter, "failed_turns", "Turns of a source that failed.", *LABELS)
+        self._published = self._made(Counter, "assignments_published", "Published assignments.", *LABELS)
+        self._created = self._made(Counter, "applications_created", "Created SparkApplications.", *LABELS)
+        self._status = {field: self._gauge(name, text) for field, (name, text) in _OF_STATUS.items()}
+        self._autoscaling = {field: self._gauge(name, text) for field, (name, text) in _OF_AUTOSCALING.items()}
+        self._signals = {name: self._gauge(name, text) for name, text in OF_SIGNALS.items()}
+        balance = "Splits of the reader that has fewest (min) and of the one that has most (max)."
+        self._balance = self._gauge("splits_per_reader", balance, "bound")
+        self._condition = self._gauge("condition", "1 while a condition is True, 0 while it is False.", "type")
+        self._reason = self._gauge("condition_reason", "1 for the present reason of a condition.", "type", "reason")
+        self._requests = self._made(Counter, "api_requests", "Requests to the API server.", "verb", "kind")
+        self._errors = self._made(
+            Counter, "api_errors", "Requests that the API server refused or did not answer.", "verb", "kind", "error"
         )
-        self._failed = Counter(
-            "balanced_source_failed_turns", "Turns that did not come to their end", _LABELS, registry=self.registry
-        )
-        self._published = Counter(
-            "balanced_source_assignments_published", "Published assignments", _LABELS, registry=self.registry
-        )
-        self._gauges = {
-            "epoch": self._gauge("epoch", "Newest epoch"),
-            "acknowledged_epoch": self._gauge("acknowledged_epoch", "Newest epoch that readers have adopted"),
-            "readers": self._gauge("readers", "Readers of the newest adopted epoch"),
-            "splits": self._gauge("splits", "Known splits"),
-            "pending_splits": self._gauge("pending_splits", "Splits without a reader"),
-            "lag": self._gauge("lag_records", "Records not read yet; no series while unknown"),
-        }
-        self._autoscaling = {
-            "desired_readers": self._gauge("autoscaling_desired_readers", "Readers that the autoscaler has decided on"),
-            "utilization": self._gauge(
-                "autoscaling_utilization_percent", "Share of its capacity of the busiest reader"
-            ),
-            "arrival_rate": self._gauge("autoscaling_arrival_records_per_second", "Records that arrive per second"),
-            "capacity_per_reader": self._gauge(
-                "autoscaling_reader_capacity_records_per_second", "Records that one reader can process per second"
-            ),
-        }
-        self._balance = Gauge(
-            "balanced_source_splits_per_reader",
-            "Splits of the emptiest and of the fullest reader",
-            (*_LABELS, "bound"),
-            registry=self.registry,
-        )
+        self._leader = self._made(Gauge, "leader", "1 while this replica serves, 0 while it stands by.")
+        self._ready = self._made(Gauge, "ready", "1 while this replica serves or stands by with all rights it needs.")
+        self._reasons: dict[Identity, set[tuple[str, str]]] = {}
+        self._conditions: dict[Identity, set[str]] = {}
 
-    def _gauge(self, name: str, text: str) -> Gauge:
-        return Gauge(f"balanced_source_{name}", text, _LABELS, registry=self.registry)
+    def _made(self, kind: Any, name: str, text: str, *labels: str) -> Any:
+        return kind(PREFIX + name, text, labels, registry=self.registry)
+
+    def _gauge(self, name: str, text: str, *labels: str) -> Any:
+        return self._made(Gauge, name, text, *LABELS, *labels)
 
     @contextmanager
     def turn(self, source: Identity) -> Iterator[None]:
         """Time a turn, and count it if it fails."""
         begin = time.perf_counter()
+        failed = self._failed.labels(source.namespace, source.name)  # from 0 on, or the first failure is no increase
         try:
             yield
         except BaseException:
-            self._failed.labels(source.namespace, source.name).inc()
+            failed.inc()
             raise
         finally:
             self._turns.labels(source.namespace, source.name).observe(time.perf_counter() - begin)
 
     def published(self, source: Identity) -> None:
-        """An assignment was published."""
+        """Count a published assignment."""
         self._published.labels(source.namespace, source.name).inc()
 
-    def observe(self, source: Identity, status: Status) -> None:
-        """Take over what the status says."""
-        found = [(gauge, getattr(status, name)) for name, gauge in self._gauges.items()]
+    def created(self, source: Identity) -> None:
+        """Count a created SparkApplication."""
+        self._created.labels(source.namespace, source.name).inc()
+
+    def requested(self, verb: str, kind: str, error: str = "") -> None:
+        """Count a request to the API server, and its failure if `error` says what failed."""
+        self._requests.labels(verb, kind).inc()
+        if error:
+            self._errors.labels(verb, kind, error).inc()
+
+    def follow(self, *, is_leader: Callable[[], bool], is_ready: Callable[[], bool]) -> None:
+        """Ask what this replica does whenever metrics are read."""
+        self._leader.set_function(lambda: float(is_leader()))
+        self._ready.set_function(lambda: float(is_ready()))
+
+    def observe(self, source: Identity, status: Status, signals: Mapping[str, float | None] | None = None) -> None:
+        """Take over what the status says, and what else is known: values of `OF_SIGNALS` by their names."""
+        labels = (source.namespace, source.name)
+        found = [(gauge, getattr(status, name)) for name, gauge in self._status.items()]
         found += [(gauge, getattr(status.autoscaling, name, None)) for name, gauge in self._autoscaling.items()]
+        found += [(gauge, (signals or {}).get(name)) for name, gauge in self._signals.items()]
         for gauge, value in found:
             if value is not None:
-                gauge.labels(source.namespace, source.name).set(value)
+                gauge.labels(*labels).set(value)
             else:  # unknown: no series, rather than the last value that was known
-                _remove(gauge, (source.namespace, source.name))
-        self._balance.labels(source.namespace, source.name, "min").set(status.balance.min)
-        self._balance.labels(source.namespace, source.name, "max").set(status.balance.max)
+                _remove(gauge, labels)
+        self._balance.labels(*labels, "min").set(status.balance.min)
+        self._balance.labels(*labels, "max").set(status.balance.max)
+        self._observe_conditions(source, status.conditions)
+
+    def _observe_conditions(self, source: Identity, conditions: list[Condition]) -> None:
+        labels = (source.namespace, source.name)
+        types, reasons = {c.type for c in conditions}, {(c.type, c.reason) for c in conditions}
+        for kind in self._conditions.get(source, set()) - types:
+            _remove(self._condition, (*labels, kind))
+        for pair in self._reasons.get(source, set()) - reasons:
+            _remove(self._reason, (*labels, *pair))
+        for condition in conditions:
+            self._condition.labels(*labels, condition.type).set(condition.status == "True")
+            self._reason.labels(*labels, condition.type, condition.reason).set(1)
+        self._conditions[source], self._reasons[source] = types, reasons
 
     def forget(self, source: Identity) -> None:
-        """The source is gone."""
+        """Drop all series of a source that is gone."""
         labels = (source.namespace, source.name)
-        for metric in (self._turns, self._failed, self._published, *self._gauges.values(), *self._autoscaling.values()):
+        self._observe_conditions(source, [])
+        del self._conditions[source], self._reasons[source]
+        counters = (self._turns, self._failed, self._published, self._created)
+        for metric in (*counters, *self._status.values(), *self._autoscaling.values(), *self._signals.values()):
             _remove(metric, labels)
         for bound in ("min", "max"):
             _remove(self._balance, (*labels, bound))

@@ -21,6 +21,7 @@ from balanced_source_operator.leadership import serve_while_leading
 from balanced_source_operator.metrics import Metrics
 from balanced_source_operator.runtime.call_pool import LanePool
 from balanced_source_operator.runtime.environment import Environment
+from balanced_source_operator.runtime.metered import MeteredApi
 from balanced_source_operator.runtime.supervisor import Supervisor
 from balanced_source_operator.settings import Settings
 
@@ -36,6 +37,7 @@ async def _run(settings: Settings) -> None:
     stop = asyncio.Event()
     on_stop_signals(partial(asyncio.get_running_loop().call_soon_threadsafe, stop.set))
     metrics, health = Metrics(), Health()
+    metrics.follow(is_leader=lambda: health.role is Role.SERVING, is_ready=lambda: health.is_ready)
     if settings.metrics_port:
         start_http_server(settings.metrics_port, registry=metrics.registry)
     async with _client() as client, answering_probes(health, settings.probe_port):
@@ -76,7 +78,8 @@ async def _client() -> AsyncIterator[ApiClient]:
 
 
 async def _serve(settings: Settings, client: ApiClient, metrics: Metrics, stop: asyncio.Event) -> None:
-    environment = Environment(api=KubernetesClient(client), settings=settings, pool=LanePool(), metrics=metrics)
+    api = MeteredApi(KubernetesClient(client), metrics)
+    environment = Environment(api=api, settings=settings, pool=LanePool(), metrics=metrics)
     supervisor = Supervisor(environment)
     kopf_settings = kopf.OperatorSettings()
     # Roles in namespaces give no right to watch definitions and namespaces.

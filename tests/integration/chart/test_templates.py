@@ -164,6 +164,30 @@ def test_the_operator_looks_for_exactly_the_rights_of_the_chart(render: Render) 
     assert granted == needed
 
 
+def test_alerts_have_runbooks_and_can_be_left_out(render: Render) -> None:
+    rule = {"enabled": True, "runbookUrl": "https://example.org/runbooks/", "disabled": ["BalancedSourceDegraded"]}
+    rules = one(render(metrics={"prometheusRule": rule}), "PrometheusRule")["spec"]["groups"][0]["rules"]
+    names = [rule["alert"] for rule in rules]
+    assert "BalancedSourceNotReady" in names
+    assert "BalancedSourceDegraded" not in names
+    assert rules[0]["annotations"]["runbook_url"] == f"https://example.org/runbooks/{names[0]}.md"
+    plain = one(render(metrics={"prometheusRule": {"enabled": True}}), "PrometheusRule")["spec"]["groups"][0]["rules"]
+    assert all((CHECKOUT / rule["annotations"]["runbook"]).is_file() for rule in plain)
+
+
+@pytest.mark.parametrize(("kind", "key"), [("serviceMonitor", "endpoints"), ("podMonitor", "podMetricsEndpoints")])
+def test_monitors_have_their_options(render: Render, kind: str, key: str) -> None:
+    relabeling = [{"action": "labeldrop", "regex": "pod"}]
+    options = {"scrapeTimeout": "5s", "annotations": {"a": "b"}, "relabelings": relabeling}
+    monitor = one(render(metrics={kind: {"enabled": True, **options}}), kind[0].upper() + kind[1:])
+    assert monitor["metadata"]["annotations"] == {"a": "b"}
+    (endpoint,) = monitor["spec"][key]
+    assert endpoint["honorLabels"] is True, "a source's namespace is not that of the operator's pod"
+    assert endpoint["scrapeTimeout"] == "5s"
+    assert endpoint["relabelings"] == relabeling
+    assert "metricRelabelings" not in endpoint
+
+
 def test_the_network_policy_lets_the_operator_reach_what_it_needs(render: Render) -> None:
     egress = one(render(networkPolicy={"enabled": True}), "NetworkPolicy")["spec"]["egress"][0]["ports"]
     ports = {(entry["port"], entry["protocol"]) for entry in egress}

@@ -225,6 +225,7 @@ class Children:
         )
         # One that exists was made by the operator before this one, and has not been seen yet.
         if await self._adopt_or_create(KUBEFLOW_APPLICATION, manifest):
+            self._env.metrics.created(self._identity)
             await self._events.post(Reason.APPLICATION_CREATED, f"SparkApplication {name} was created")
 
 

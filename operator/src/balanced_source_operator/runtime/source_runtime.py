@@ -24,6 +24,7 @@ from balanced_source_operator.controller.facts import Facts
 from balanced_source_operator.controller.last_valid import LIMIT, kept_fixed, kept_spec, kept_text
 from balanced_source_operator.controller.liveness import Liveness, newest_report
 from balanced_source_operator.controller.problems import problems_of
+from balanced_source_operator.controller.signals import signals_of
 from balanced_source_operator.controller.translate import (
     assigner_warning,
     check_change,
@@ -240,7 +241,8 @@ class SourceRuntime:
         facts = self._facts()
         status = status_of(facts)
         self._waiting.note(waits=any(c.reason in WAITS_FOR_READERS for c in status.conditions))
-        self._env.metrics.observe(self._identity, status)
+        desired_readers = self._desired.spec.parallelism if self._desired is not None else None
+        self._env.metrics.observe(self._identity, status, signals_of(facts, desired_readers=desired_readers))
         try:
             return await self._status.write(status, seen=self._observed.body)
         finally:

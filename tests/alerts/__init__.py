@@ -1,0 +1,1 @@
+"""Plays the chart's alerts with promtool: `make test-alerts`."""
