@@ -253,6 +253,12 @@ class Reason(enum.StrEnum):
         "The operator cannot read a Secret of a cluster.",
         "Create the Secret in the namespace of the source, or correct its name.",
     )
+    NEEDS_OWNER = (
+        "NeedsOwner",
+        ReasonKind.SOURCE,
+        "Listing the splits needs files or an identity that the source does not name; the operator lends none.",
+        "Read the source without an operator or by local mode, or use a connector that takes a Secret.",
+    )
     SECRET_NOT_FOUND = (
         "SecretNotFound",
         ReasonKind.SOURCE,

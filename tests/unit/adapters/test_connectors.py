@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from balanced_source.api import AsyncCall, Caller, CallExecutor, Connector, SecretReader
+from balanced_source.api import AsyncCall, Caller, CallExecutor, Connector, Identity, NamedSecrets, SecretReader
 from balanced_source.connectors.discovery import Alarm
 from balanced_source.connectors.kafka import DiscoverKafka, KafkaCluster, TopicList
 from balanced_source.errors import ConnectorError, ContractViolationError, InvalidSpecError
@@ -29,6 +29,9 @@ class OtherConnector(Connector):
 
     def executor(self, secrets: SecretReader, *, caller: Caller, client_id: str) -> CallExecutor:
         return lambda call: (type(call).__name__, caller, client_id)
+
+    def identity_of(self, call: AsyncCall) -> Identity:
+        return NamedSecrets()
 
 
 class Half:
@@ -76,7 +79,7 @@ def test_another_connector_takes_its_place_beside_kafka() -> None:
     execute = both.get("other").executor(Nothing(), caller=Caller.OPERATOR, client_id="me")
     assert execute(Alarm()) == ("Alarm", Caller.OPERATOR, "me")
     assert both.get("other").secrets(kafka_source("c")) == both.get("other").needed_secrets(kafka_source("c")) == ()
-    assert both.get("other").secrets_of(Alarm()) == ()
+    assert both.get("other").identity_of(Alarm()) == NamedSecrets()
 
 
 def test_the_same_entry_point_twice_is_one() -> None:
@@ -147,8 +150,8 @@ def test_kafka_names_the_secrets_of_a_call_and_of_a_source() -> None:
     source = kafka_source(clusters=(cluster("a", "s1"), cluster("b", "s2", "s1")), inactive=(cluster("c", "s0"),))
     kafka = KafkaConnector()
 
-    assert kafka.secrets_of(discovery("s")) == ("s",)
-    assert kafka.secrets_of(Alarm()) == ()
+    assert kafka.identity_of(discovery("s")) == NamedSecrets(("s",))
+    assert kafka.identity_of(Alarm()) == NamedSecrets()
     assert kafka.needed_secrets(source) == ("s1", "s2")
     assert kafka.secrets(source) == ("s0", "s1", "s2"), "a cluster that is not read may be read again"
     with pytest.raises(ContractViolationError, match="is not a Kafka source"):

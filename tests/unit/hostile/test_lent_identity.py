@@ -1,14 +1,33 @@
-"""The operator uses a source's properties in its own pod: none of them may use what only that pod has."""
+"""The operator makes a source's calls in its own pod: none of them may use what only that pod has."""
 
+import asyncio
 import base64
+from collections.abc import Hashable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from balanced_source.api import (
+    AsyncCall,
+    Caller,
+    CallExecutor,
+    CallFailure,
+    Connector,
+    DriverOnly,
+    Identity,
+    SecretReader,
+)
+from balanced_source.connectors.discovery import Alarm, Discover
 from balanced_source.connectors.kafka.properties import LENDING, RESERVED
-from balanced_source.errors import InvalidSpecError
+from balanced_source.coordinator import CallCompleted, ExecuteCall
+from balanced_source.errors import InvalidSpecError, RefusedDiscoveryError
 from balanced_source_adapters.kafka.connector import OwnSecrets
 from balanced_source_operator.controller.translate import to_source
 from balanced_source_operator.resources.kinds import SECRET
+from balanced_source_operator.runtime.call_pool import Lane
+from balanced_source_operator.runtime.calls import CallRunner
 from balanced_source_operator.runtime.secrets import SecretCache
 from support.builders import make_spec
 from support.fake_kubernetes import FakeKubernetes
@@ -35,3 +54,76 @@ async def test_nor_does_a_secret(name: str) -> None:
     with pytest.raises(InvalidSpecError, match=f"Secret kafka: property {name} is not allowed here") as caught:
         OwnSecrets(cache).read("kafka")
     assert "/var/run" not in str(caught.value)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadFile(Discover):
+    """A listing that lies in a file of whoever executes the call."""
+
+    scope: str
+    round: int
+    path: Path
+
+
+class FileConnector(Connector):
+    """Reads what the process can read: it says so, and must not be asked by the operator."""
+
+    kind = "files"
+
+    def __init__(self) -> None:
+        self.executed = list[AsyncCall]()
+
+    def executor(self, secrets: SecretReader, *, caller: Caller, client_id: str) -> CallExecutor:
+        def execute(call: AsyncCall) -> Any:
+            self.executed.append(call)
+            assert isinstance(call, ReadFile)
+            return call.path.read_text()
+
+        return execute
+
+    def identity_of(self, call: AsyncCall) -> Identity:
+        return DriverOnly()
+
+
+async def test_a_call_that_needs_an_owner_s_files_is_refused_before_it_starts(tmp_path: Path) -> None:
+    token = tmp_path / "token"
+    token.write_text("the operator's own")
+    connector, lanes, answers = FileConnector(), Lanes(), asyncio.Queue[CallCompleted]()
+    runner = CallRunner(
+        FakeKubernetes().client(), "default", lanes, answers.put_nowait, source="orders", connector=connector
+    )
+
+    runner.submit(ExecuteCall(call_id=7, call=ReadFile(scope="/etc", round=1, path=token), delay=0.0))
+    answer = await answers.get()
+
+    assert isinstance(answer.result, CallFailure)
+    error = answer.result.error
+    assert isinstance(error, RefusedDiscoveryError)
+    assert (error.scope, error.reason) == ("/etc", "NeedsOwner")
+    assert "'files'" in str(error)
+    assert (connector.executed, lanes.used) == ([], [])
+
+
+class Lanes:
+    """Notes what reaches a thread."""
+
+    def __init__(self) -> None:
+        self.used = list[Lane]()
+
+    async def run(self, lane: Lane, function: CallExecutor, call: Any) -> Any:
+        self.used.append(lane)
+        return function(call)
+
+    def forget(self, owner: Hashable) -> None:
+        """Nothing is remembered."""
+
+
+async def test_an_alarm_is_nobody_s_call() -> None:
+    answers = asyncio.Queue[CallCompleted]()
+    runner = CallRunner(
+        FakeKubernetes().client(), "default", Lanes(), answers.put_nowait, source="orders", connector=FileConnector()
+    )
+
+    runner.submit(ExecuteCall(call_id=1, call=Alarm(), delay=0.0))
+
+    assert (await answers.get()).result is None

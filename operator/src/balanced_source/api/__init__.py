@@ -1,6 +1,14 @@
 """The contracts of FLIP-27: what a connector implements and what it may rely on."""
 
-from balanced_source.api.connector import Caller, CallExecutor, Connector, SecretReader
+from balanced_source.api.connector import (
+    Caller,
+    CallExecutor,
+    Connector,
+    DriverOnly,
+    Identity,
+    NamedSecrets,
+    SecretReader,
+)
 from balanced_source.api.enumerator import (
     AsyncCall,
     Boundedness,
@@ -51,9 +59,12 @@ __all__ = [
     "Caller",
     "CompletionHandler",
     "Connector",
+    "DriverOnly",
+    "Identity",
     "InputStatus",
     "Json",
     "JsonSerializer",
+    "NamedSecrets",
     "Position",
     "Problem",
     "ProblemBoard",

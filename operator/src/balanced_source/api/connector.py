@@ -10,6 +10,7 @@ It must be cheap to import: clients are imported by `Connector.executor`, where 
 import enum
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
 from balanced_source.api.enumerator import AsyncCall, Source
@@ -28,6 +29,28 @@ class Caller(enum.Enum):
 
     OPERATOR = "Operator"
     OWNER = "Owner"
+
+
+@dataclass(frozen=True, slots=True)
+class NamedSecrets:
+    """A call that uses these Secrets of its source's namespace and nothing else; without names it is anonymous.
+
+    The operator executes it, and so does every process of the source's owner.
+    """
+
+    names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DriverOnly:
+    """A call that uses what only a process of the source's owner has: local paths, mounted volumes, a cloud role.
+
+    The operator never executes it.
+    """
+
+
+Identity: TypeAlias = NamedSecrets | DriverOnly
+"""Whose identity a call of an enumerator needs."""
 
 
 class SecretReader(Protocol):
@@ -71,15 +94,15 @@ class Connector(ABC):
         """Return what executes the calls of one source's enumerator.
 
         Args:
-            secrets: resolves Secrets. Those that `secrets_of` names for a call are loaded when the call is executed.
+            secrets: resolves Secrets. Those that `identity_of` names for a call are loaded when the call is executed.
             caller: whose process it runs in. For `Caller.OPERATOR` it must refuse everything that would lend the
                 source the operator's identity, also if a Secret asks for it.
             client_id: what servers see of the client.
         """
 
-    def secrets_of(self, call: AsyncCall) -> tuple[str, ...]:
-        """Return the names of the Secrets that a call needs, in the namespace of its source."""
-        return ()
+    @abstractmethod
+    def identity_of(self, call: AsyncCall) -> Identity:
+        """Return whose identity a call needs. There is no default: none could be right for every connector."""
 
     def secrets(self, source: Source[Any, Any]) -> tuple[str, ...]:
         """Return the names of the Secrets that readers of the source mount, sorted."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, assert_never
 
-from balanced_source.api import AsyncCall, Caller, CallExecutor, Connector, SecretReader, Source
+from balanced_source.api import AsyncCall, Caller, CallExecutor, Connector, Identity, NamedSecrets, SecretReader, Source
 from balanced_source.connectors.kafka import (
     DiscoverKafka,
     InitializeKafka,
@@ -38,8 +38,9 @@ class KafkaConnector(Connector):
 
         return execute
 
-    def secrets_of(self, call: AsyncCall) -> tuple[str, ...]:
-        return call.cluster.secrets if isinstance(call, DiscoverKafka | InitializeKafka) else ()
+    def identity_of(self, call: AsyncCall) -> Identity:
+        """The Secrets of the cluster; `check_not_lending` sees to it that its properties name no file."""
+        return NamedSecrets(call.cluster.secrets if isinstance(call, DiscoverKafka | InitializeKafka) else ())
 
     def secrets(self, source: Source[Any, Any]) -> tuple[str, ...]:
         """Clusters that are not read now may be read again one day."""

@@ -8,7 +8,7 @@ from balanced_source.api import Problem, RebalanceMode, RebalancePolicy, Source
 from balanced_source.assigners import STRATEGIES
 from balanced_source.connectors.discovery import DiscoveringSource
 from balanced_source.durations import seconds
-from balanced_source.errors import InvalidSpecError
+from balanced_source.errors import BalancedSourceError, ConnectorError, InvalidSpecError
 from balanced_source_operator.contract.half import Common, TextReference, Texts, half_of
 from balanced_source_operator.spec import Assignment, BalancedSourceSpec, Strategy
 
@@ -45,7 +45,16 @@ def to_source(spec: BalancedSourceSpec, texts: Texts = NO_TEXTS) -> Source[Any, 
         assigner=STRATEGIES[spec.assignment.strategy.value](),
         rebalance_policy=_rebalance_policy(spec.assignment),
     )
-    return half.to_source(spec.source.config(half), common, texts, field=spec.source.field)
+    config = spec.source.config(half)
+    try:
+        return half.to_source(config, common, texts, field=spec.source.field)
+    except BalancedSourceError:
+        raise
+    except Exception as error:
+        raise ConnectorError(
+            f"connector {spec.source.kind!r} failed on {spec.source.field}: {type(error).__name__}: {error}. Report "
+            "this to the authors of its package"
+        ) from error
 
 
 def check_change(before: Source[Any, Any], after: Source[Any, Any]) -> None:

@@ -2,13 +2,13 @@
 
 import asyncio
 from collections.abc import Callable
-from typing import Any
+from typing import Any, assert_never
 
-from balanced_source.api import AsyncCall, Caller, CallFailure, Connector
+from balanced_source.api import AsyncCall, Caller, CallFailure, Connector, DriverOnly, NamedSecrets
+from balanced_source.connectors.discovery import Alarm
 from balanced_source.coordinator import CallCompleted, ExecuteCall
 from balanced_source.errors import RefusedDiscoveryError
 from balanced_source.reasons import Reason
-from balanced_source_adapters.coordinator_loop import with_alarms
 from balanced_source_operator.kube.port import KubernetesApi, KubernetesError
 from balanced_source_operator.runtime.call_pool import CallPool
 from balanced_source_operator.runtime.secrets import SecretCache
@@ -35,7 +35,7 @@ class CallRunner:
         self._secrets = SecretCache(api, namespace)
         client_id = f"balanced-source-operator-{namespace}-{source}"
         self._connector = connector
-        self._call = with_alarms(connector.executor(self._secrets, caller=Caller.OPERATOR, client_id=client_id))
+        self._call = connector.executor(self._secrets, caller=Caller.OPERATOR, client_id=client_id)
         self._pool = pool
         self._owner = (namespace, source)
         self._deliver = deliver
@@ -62,10 +62,26 @@ class CallRunner:
         self._deliver(CallCompleted(effect.call_id, result))
 
     async def _result(self, call: AsyncCall) -> Any:
+        if isinstance(call, Alarm):
+            return None
         scope = getattr(call, "scope", None)
-        if names := self._connector.secrets_of(call):
-            await self._load_secrets(names, scope or "")
+        match self._connector.identity_of(call):
+            case NamedSecrets(names):
+                await self._load_secrets(names, scope or "")
+            case DriverOnly():
+                raise self._refused(scope)
+            case other:
+                assert_never(other)
         return await self._pool.run((self._owner, scope), self._call, call)
+
+    def _refused(self, scope: str | None) -> RefusedDiscoveryError:
+        return RefusedDiscoveryError(
+            f"{scope or 'the source'} can be listed only by a process of its owner: connector "
+            f"{self._connector.kind!r} needs files or an identity that the source does not name, and the operator does "
+            "not lend its own. Read the source without an operator, or by local mode",
+            scope=scope or "",
+            reason=Reason.NEEDS_OWNER,
+        )
 
     async def _load_secrets(self, names: tuple[str, ...], scope: str) -> None:
         try:
