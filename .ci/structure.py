@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).parent.parent
-PRODUCT, OTHERS = ("operator/src", "spark_app/src"), ("tests", "benchmarks", ".ci")
+PRODUCT, OTHERS = ("operator/src", "spark_app/src"), ("tests", "benchmarks", "examples", ".ci")
 
 
 class Limits(NamedTuple):

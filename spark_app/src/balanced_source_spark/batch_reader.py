@@ -49,4 +49,5 @@ class BalancedBatchReader(DataSourceReader):
             planner.stop()
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        assert isinstance(partition, ReaderPartition)  # noqa: S101 - Spark passes what `partitions` returned
         return task_reader(self._options)().read(partition)

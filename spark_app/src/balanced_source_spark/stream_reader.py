@@ -15,6 +15,7 @@ from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows, SupportsTri
 from balanced_source_spark.contract.half import TaskReader, half_of
 from balanced_source_spark.ending import end_in_order
 from balanced_source_spark.options import Options, query_of
+from balanced_source_spark.partition import ReaderPartition
 
 if TYPE_CHECKING:
     from balanced_source_spark.planner import StreamPlanner
@@ -71,4 +72,5 @@ class BalancedStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._planner.stop()
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        assert isinstance(partition, ReaderPartition)  # noqa: S101 - Spark passes what `partitions` returned
         return task_reader(self._options)().read(partition)

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
-from pyspark.sql.datasource import InputPartition
-
-from balanced_source.api import Source
+from balanced_source.api import SecretReader, Source
 from balanced_source.assigners import SplitAssigner
 from balanced_source_adapters.connectors import Connectors, installed
+from balanced_source_adapters.mounted_secrets import MountedSecrets
+from balanced_source_spark.partition import ReaderPartition
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -42,6 +42,11 @@ class Query(Generic[ReadT]):
     read: ReadT
     has_metrics: bool = False
 
+    @property
+    def secrets(self) -> SecretReader:
+        """Resolves the Secrets that the source names."""
+        return MountedSecrets(self.secrets_dir)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choices:
@@ -59,8 +64,8 @@ class Choices:
 class TaskReader(Protocol):
     """Reads one reader's share of a micro-batch, in a Spark task."""
 
-    def read(self, partition: InputPartition) -> "Iterator[pa.RecordBatch]":
-        """Return the records of a `ReaderPartition`: each record of its ranges exactly once, and no other record.
+    def read(self, partition: ReaderPartition) -> "Iterator[pa.RecordBatch]":
+        """Return the records of the partition's ranges: each exactly once, and no others. There may be no ranges.
 
         A task may be run again, also at the same time: the same partition must give the same records.
         """

@@ -1,0 +1,1 @@
+"""Logs behind an HTTP API, as a connector of Balanced Source."""

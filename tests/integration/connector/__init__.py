@@ -1,0 +1,1 @@
+"""A connector that the tree does not know, from its wheel."""

@@ -1,0 +1,54 @@
+"""The product and the sample connector as users get them: wheels, in an environment without this tree."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from testbed.venvs import ensure_venv
+from testbed.versions import CHECKOUT
+
+SAMPLE = CHECKOUT / "examples" / "connector"
+BARE_SPARK = "4.3.0"
+"""Its environment in the cache holds dependencies and nothing of this project."""
+
+
+@dataclass(frozen=True)
+class Installed:
+    """Wheels, unpacked beside the dependencies.
+
+    Attributes:
+        python: of the environment.
+        site: folder with the wheels' content.
+    """
+
+    python: Path
+    site: Path
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """Variables of a process that sees the wheels and not the tree."""
+        kept = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+        local = {"PYSPARK_PYTHON": str(self.python), "SPARK_LOCAL_IP": "127.0.0.1"}
+        return {**kept, **local, "PYTHONPATH": str(self.site)}
+
+
+def install(folder: Path, *projects: Path) -> Installed:
+    """Build wheels of projects, and install them into a folder of their own."""
+    uv = _run(str(CHECKOUT / ".ci" / "venv"), "--uv").strip()
+    wheels, site = folder / "wheels", folder / "site"
+    for project in projects:
+        build = ("build", "--quiet", "--wheel", "--no-build-isolation", "--python", sys.executable)
+        _run(uv, *build, "--out-dir", str(wheels), str(project))
+    python = ensure_venv(BARE_SPARK) / "bin" / "python"
+    found = map(str, sorted(wheels.glob("*.whl")))
+    _run(uv, "pip", "install", "--quiet", "--no-deps", "--no-index", "--target", str(site), *found)
+    return Installed(python=python, site=site)
+
+
+def _run(*command: str) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - our own commands
+    assert done.returncode == 0, done.stderr
+    return done.stdout
