@@ -78,6 +78,9 @@ demo: install ## The product at work on real parts, with a proof at the end (KEE
 demo-multicluster: install ## Four brokers, clusters that come and go: owners in global and in per-cluster mode, step by step
 	@PYTHONPATH=tests $(RUN) demo.multicluster
 
+demo-connector: install ## The sample connector from its wheel under the operator: rescales, kills, and a proof at the end
+	@PYTHONPATH=tests $(RUN) demo.connector
+
 generate: install ## Write what is generated from the code: the CRD, the chart's copy of it, the index of scenarios, references
 	@.venv/bin/balanced-source crd > crds/balancedsource.io_balancedsources.yaml
 	@cp crds/balancedsource.io_balancedsources.yaml charts/balanced-source/files/
@@ -91,7 +94,7 @@ generate: install ## Write what is generated from the code: the CRD, the chart's
 bench-rescale: testbed ## Seconds from a patch to the first micro-batch with it, beside stopping and starting the native source
 	@PYTHONPATH=tests:. $(PY) benchmarks/bench_rescale.py $(BENCH)
 
-.PHONY: fuzz proof demo demo-multicluster generate bench-rescale test test-real test-spark43
+.PHONY: fuzz proof demo demo-multicluster demo-connector generate bench-rescale test test-real test-spark43
 .PHONY: help install lock format lint test-unit testbed test-testbed
 
 e2e: install ## The story on real pods (CLUSTER=node: root on Linux; kind: an engine; process: neither)

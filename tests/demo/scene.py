@@ -1,5 +1,6 @@
 """What the demo plays in: a cluster, the operator, a broker with load, and the source."""
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import yaml
 from support.story.operator_process import OperatorProcess
 from support.story.watch import Batch, SourceView, batches
 from testbed.cluster import ProcessCluster
+from testbed.process_node.images import ProcessImage
 from testbed.versions import CHECKOUT
 
 EXAMPLE = CHECKOUT / "examples" / "orders.yaml"
@@ -85,6 +87,12 @@ class Scene:
         return {("main", topic, p): end for topic in TOPICS for p, (_, end) in admin.offsets(topic).items()}
 
 
-def new_cluster(run_dir: Path, **options: Any) -> ProcessCluster:
-    """A cluster with a broker and our custom resource."""
-    return ProcessCluster(run_dir, kafka=["main"], crds=[CHECKOUT / "crds"], **options)
+def new_cluster(
+    run_dir: Path,
+    *,
+    kafka: Sequence[str] = ("main",),
+    images: Mapping[str, ProcessImage] | None = None,
+    **options: Any,
+) -> ProcessCluster:
+    """A cluster with our custom resource; with a broker, and the images of the checkout, unless said otherwise."""
+    return ProcessCluster(run_dir, kafka=kafka, crds=[CHECKOUT / "crds"], extra_images=images, **options)

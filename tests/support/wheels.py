@@ -4,11 +4,14 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from testbed.cache import Cache
+from testbed.images import spark_image
+from testbed.process_node.images import ProcessImage
 from testbed.venvs import ensure_venv
-from testbed.versions import CHECKOUT
+from testbed.versions import CHECKOUT, SPARK
 
 SAMPLE = CHECKOUT / "examples" / "connector"
 BARE_SPARK = "4.3.0"
@@ -46,6 +49,14 @@ def install(folder: Path, *projects: Path) -> Installed:
     found = map(str, sorted(wheels.glob("*.whl")))
     _run(uv, "pip", "install", "--quiet", "--no-deps", "--no-index", "--target", str(site), *found)
     return Installed(python=python, site=site)
+
+
+def image(installed: Installed, cache: Cache | None = None) -> ProcessImage:
+    """Return the Spark image of the process node with the wheels instead of the checkout."""
+    kept = cache or Cache()
+    plain = spark_image(ensure_venv(SPARK[0], kept), kept)
+    site = str(installed.site)
+    return replace(plain, env={**plain.env, "PYTHONPATH": site}, visible=(*plain.visible, site))
 
 
 def _run(*command: str) -> str:

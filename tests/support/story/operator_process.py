@@ -23,6 +23,7 @@ class OperatorProcess:
         detach: whether it outlives this process.
         name: of its processes, unique within the control plane.
         settings: further ``BALANCED_SOURCE_…`` variables, without that prefix.
+        environment: further variables.
         start_timeout: seconds that it may take to serve.
     """
 
@@ -34,6 +35,7 @@ class OperatorProcess:
         user: str = ADMIN,
         detach: bool = False,
         settings: Mapping[str, str] | None = None,
+        environment: Mapping[str, str] | None = None,
         name: str = "operator",
         start_timeout: float = 60.0,
     ) -> None:
@@ -45,6 +47,7 @@ class OperatorProcess:
             "PROBE_PORT": "0",
             **(settings or {}),
         }
+        self._environment = dict(environment or {})
         self._user = user
         self._supervisor = Supervisor(control_plane.run_dir, detach=detach)
         self._child: Child | None = None
@@ -58,6 +61,7 @@ class OperatorProcess:
             **os.environ,
             "KUBECONFIG": str(self._control_plane.kubeconfig(self._user)),
             **{f"BALANCED_SOURCE_{name}": value for name, value in self._variables.items()},
+            **self._environment,
         }
         command = [sys.executable, "-c", _PROGRAM, "operator"]
         self._child = self._supervisor.start(f"{self._name}-{self._starts}", command, env=environment)

@@ -1,0 +1,190 @@
+"""A connector that the tree does not know, under the operator: ``python -m demo.connector``.
+
+The wheels of the product and of the sample connector are built, and installed beside the dependencies; operator, driver
+and executors load both from there. The source is read with 2, 5 and 3 readers; a driver and an executor are killed.
+"""
+
+import contextlib
+import tempfile
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow.parquet as pq
+import typer
+import yaml
+from rich.console import Console
+
+from demo.scene import EXAMPLE, new_cluster
+from support.log_api import Entry, LogApi
+from support.story.operator_process import OperatorProcess
+from support.story.sink import committed_files, rows
+from support.story.watch import SourceView, owner_table
+from support.wheels import SAMPLE, image, install
+from testbed.cluster import ProcessCluster
+from testbed.errors import DeadlineError
+from testbed.progress import Progress
+from testbed.versions import CHECKOUT
+from testbed.waiting import wait_until
+
+IMAGE: Final = "balanced-source/spark-httplog:1"
+LOGS: Final = tuple(f"log-{number}" for number in range(7))
+TOKEN: Final = "let-me-in"  # noqa: S105 - of a server that lives as long as the demo
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+console = Console(highlight=False, soft_wrap=True)
+
+
+class Scene:
+    """A cluster, the operator, and a source of the sample connector.
+
+    Args:
+        cluster: started.
+        operator: not started yet.
+        api: what is read.
+    """
+
+    def __init__(self, cluster: ProcessCluster, operator: OperatorProcess, api: LogApi) -> None:
+        self.cluster, self.operator, self.api = cluster, operator, api
+        self.source = SourceView(cluster.control_plane.kubectl, "orders")
+        self.data = cluster.run_dir / "data"
+        self.sink = self.data / "orders"
+
+    def apply(self) -> None:
+        """Create the Secret and the source."""
+        kubectl = self.cluster.control_plane.kubectl
+        kubectl("create", "secret", "generic", "api", f"--from-literal=token={TOKEN}")
+        file = self.cluster.run_dir / "orders.yaml"
+        file.write_text(yaml.safe_dump(self._manifest()))
+        kubectl("apply", "-f", str(file))
+
+    def rescale(self, readers: int) -> int:
+        """Change the parallelism; returns 1 if anything was restarted by that."""
+        before = self._identity()
+        self.source.patch({"parallelism": readers})
+        self.source.wait_adopted(parallelism=readers, timeout=180)
+        self.wait_more()
+        console.print(owner_table(self.source.assignment), markup=False)
+        return 0 if self._identity() == before else 1
+
+    def kill_driver(self) -> None:
+        """Wait for a successor that reads."""
+        incarnation = self.source.report.incarnation
+        self.cluster.kill_pod_process(self._driver()["metadata"]["name"])
+        wait_until(lambda: self.source.report.incarnation > incarnation, 300, "a new driver to register", interval=0.5)
+        self.source.wait_adopted(parallelism=self.source.assignment.parallelism, timeout=180)
+        self.wait_more()
+
+    def kill_executor(self) -> None:
+        """Tasks of the executor are run again elsewhere."""
+        running = [pod for pod in self.cluster.pods("spark-role=executor") if pod["status"].get("phase") == "Running"]
+        self.cluster.kill_pod_process(running[0]["metadata"]["name"])
+        self.wait_more()
+
+    def wait_more(self) -> None:
+        """Wait until entries that were produced from now on have arrived."""
+        wanted = self.api.entries.total()
+        wait_until(lambda: rows(self.sink) > wanted, 240, "further entries to arrive", interval=0.5)
+
+    def delivered(self) -> Counter[Entry]:
+        """What is in the sink."""
+        tables = (pq.read_table(file).to_pylist() for file in committed_files(self.sink))
+        return Counter((row["log"], row["number"], row["text"]) for table in tables for row in table)
+
+    def _driver(self) -> dict[str, Any]:
+        name = f"{self.source.status['application']['name']}-driver"
+        return next(pod for pod in self.cluster.pods("spark-role=driver") if pod["metadata"]["name"] == name)
+
+    def _identity(self) -> tuple[Any, ...]:
+        pod = self._driver()
+        restarts = [status["restartCount"] for status in pod["status"].get("containerStatuses", [])]
+        return pod["metadata"]["uid"], restarts, self.source.report.incarnation
+
+    def _manifest(self) -> dict[str, Any]:
+        manifest: dict[str, Any] = yaml.safe_load(EXAMPLE.read_text())
+        spec, config = manifest["spec"], {"url": self.api.url, "secret": "api", "discoveryInterval": "1s"}
+        spec["source"] = {"custom": {"connector": "httplog", "config": config}}
+        spec["application"]["image"] = IMAGE
+        self.data.mkdir(exist_ok=True)
+        for role in ("driver", "executor"):
+            settings = spec["application"][role]
+            settings["memory"] = "768m"
+            settings["template"]["spec"]["volumes"] = [{"name": "data", "hostPath": {"path": str(self.data)}}]
+        return manifest
+
+
+@contextlib.contextmanager
+def growing(api: LogApi) -> Iterator[None]:
+    """Let all logs grow, a few hundred entries per second."""
+    is_over = threading.Event()
+
+    def grow() -> None:
+        while not is_over.wait(0.1):
+            for name in LOGS:
+                api.append(name, 5)
+
+    thread = threading.Thread(target=grow, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        thread.join()
+
+
+def play(scene: Scene, progress: Progress) -> int:
+    """All acts; returns how often a rescale restarted something."""
+    with progress.step("start operator"):
+        scene.operator.start()
+    with growing(scene.api):
+        with progress.step("apply, driver and executor start, first micro-batches"):
+            scene.apply()
+            scene.source.wait_adopted(parallelism=2, splits=len(LOGS), timeout=300)
+            scene.wait_more()
+        restarts = 0
+        for readers in (5, 3):
+            with progress.step(f"kubectl patch: {readers} readers"):
+                restarts += scene.rescale(readers)
+        with progress.step("kill -9 the driver"):
+            scene.kill_driver()
+        with progress.step("kill -9 an executor"):
+            scene.kill_executor()
+    with progress.step("read the rest"), contextlib.suppress(DeadlineError):
+        wanted = scene.api.entries.total()
+        wait_until(lambda: rows(scene.sink) >= wanted, 120, "all entries to arrive", interval=0.5)
+    return restarts
+
+
+@app.command()
+def main(folder: Path = typer.Option(None, help="Where everything goes; a temporary folder by default.")) -> None:
+    """Play the story; exit code 1 when an entry was lost or duplicated."""
+    progress = Progress(console)
+    run_dir = folder or Path(tempfile.mkdtemp(prefix="balanced-source-demo-"))
+    with progress.step("build wheels, and install them"):
+        installed = install(run_dir / "wheels", CHECKOUT, SAMPLE)
+    with LogApi() as api, new_cluster(run_dir / "cluster", kafka=(), images={IMAGE: image(installed)}) as cluster:
+        for name in LOGS:
+            api.append(name, 100)
+        operator = OperatorProcess(
+            cluster.control_plane,
+            spark_conf=cluster.driver_spark_conf,
+            environment={"PYTHONPATH": str(installed.site)},
+        )
+        scene = Scene(cluster, operator, api)
+        restarts = play(scene, progress)
+        delivered, produced = scene.delivered(), api.entries
+        operator.stop()
+    lost, more = (produced - delivered).total(), (delivered - produced).total()
+    is_ok = not (lost or more or restarts) and api.tokens.keys() == {f"Bearer {TOKEN}"}
+    console.print(
+        f"demo-connector: {'OK' if is_ok else 'FAILED'} produced={produced.total()} delivered={delivered.total()} "
+        f"lost={lost} duplicated={more} restarts_by_rescale={restarts}",
+        markup=False,
+    )
+    raise typer.Exit(0 if is_ok else 1)
+
+
+if __name__ == "__main__":
+    app()
