@@ -17,7 +17,7 @@ from balanced_source.api import (
     SplitsChange,
 )
 from balanced_source.reader import Fetchers, RecordsBySplits, SourceReaderBase
-from contract.suites.source_reader import Context
+from balanced_source.testing.source_reader import Context
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,8 +7,8 @@ import pytest
 
 from balanced_source.api import InputStatus
 from balanced_source.reader import Fetchers, InlineFetchers, SplitOutputs, Threading
+from balanced_source.testing.source_reader import Context
 from balanced_source_adapters.fetchers import ThreadedFetchers
-from contract.suites.source_reader import Context
 from support.numbers import NumbersReader, NumbersSourceReader, NumbersSplit
 from testbed.waiting import wait_until
 

@@ -1,7 +1,7 @@
 """The product's owner policies."""
 
 from balanced_source.assigners import HashAssigner, LoadAwareAssigner, PerScopeAssigner, RoundRobinAssigner
-from contract.suites.assigner import AssignerContract
+from balanced_source.testing.assigner import AssignerContract
 
 
 class TestHash(AssignerContract):

@@ -4,7 +4,7 @@ from typing import Any
 
 from balanced_source.api import AsyncCall, SplitId
 from balanced_source.connectors.kafka import KafkaSource
-from contract.suites.enumerator import EnumeratorContract
+from balanced_source.testing.enumerator import EnumeratorContract
 from support.numbers import NumbersSplit
 from support.numbers_source import NumbersSource
 from support.world import Broker, kafka_source

@@ -4,7 +4,7 @@ from balanced_source.api import JsonSerializer
 from balanced_source.connectors.discovery import DiscoveryState
 from balanced_source.connectors.discovery.values import Retained
 from balanced_source.connectors.kafka import KafkaPartitionSplit
-from contract.suites.serializer import SerializerContract
+from balanced_source.testing.serializer import SerializerContract
 from support.numbers import NumbersSplit
 from support.numbers_source import NumbersSource
 from support.world import kafka_source

@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 
 from balanced_source.api import BoundedSplit, SourceReaderContext, SourceSplit
 from balanced_source.reader import Fetchers, InlineFetchers, Threading
+from balanced_source.testing.source_reader import SourceReaderContract
 from balanced_source_adapters.fetchers import ThreadedFetchers
-from contract.suites.source_reader import SourceReaderContract
 from support.numbers import NumbersReader, NumbersSourceReader, NumbersSplit
 
 

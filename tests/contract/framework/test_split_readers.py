@@ -4,7 +4,7 @@ import threading
 from collections.abc import Sequence
 
 from balanced_source.api import BoundedSplit
-from contract.suites.split_reader import SplitReaderContract
+from balanced_source.testing.split_reader import SplitReaderContract
 from support.numbers import NumbersReader, NumbersSplit
 
 

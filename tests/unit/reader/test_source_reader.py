@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from balanced_source.api import InputStatus, SourceEvent
 from balanced_source.errors import ContractViolationError
 from balanced_source.reader import InlineFetchers, RecordsBySplits, Threading
+from balanced_source.testing.source_reader import Context
 from balanced_source_adapters.fetchers import ThreadedFetchers
-from contract.suites.source_reader import Context
 from support.numbers import NumbersReader, NumbersSourceReader, NumbersSplit
 from support.reader_scene import Make, Scene, makers
 from testbed.waiting import wait_until

@@ -8,7 +8,7 @@ import pytest
 
 from balanced_source.api import BoundedSplit, SplitId, SplitReader, SplitsAddition, SplitsRemoval
 from balanced_source.errors import ContractViolationError
-from testbed.waiting import wait_until
+from balanced_source.testing.waiting import wait_until
 
 DEADLINE = 20.0
 """Seconds until a fetch that should have brought something fails the test."""
@@ -212,15 +212,16 @@ class _Reading:
                 self.fetch()
             return wanted <= set(self.finished)
 
-        wait_until(is_over, DEADLINE, f"the end of {sorted(wanted)}", interval=0.001)
+        wait_until(is_over, DEADLINE, f"the end of {sorted(wanted)}")
 
 
 class _background:  # noqa: N801 - used like a function
     """A fetch in another thread; the event is set when it returns."""
 
     def __init__(self, reader: SplitReader[Any, Any]) -> None:
+        self._reader = reader
         self._done = threading.Event()
-        self._thread = threading.Thread(target=lambda: (reader.fetch(), self._done.set()), daemon=True)
+        self._thread = threading.Thread(target=self._fetch, daemon=True)
 
     def __enter__(self) -> threading.Event:
         self._thread.start()
@@ -228,3 +229,7 @@ class _background:  # noqa: N801 - used like a function
 
     def __exit__(self, *_: object) -> None:
         self._thread.join(DEADLINE)
+
+    def _fetch(self) -> None:
+        self._reader.fetch()
+        self._done.set()

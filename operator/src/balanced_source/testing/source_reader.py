@@ -4,6 +4,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from balanced_source.api import (
@@ -15,7 +16,7 @@ from balanced_source.api import (
     SourceSplit,
 )
 from balanced_source.reader import SplitOutputs
-from testbed.waiting import wait_until
+from balanced_source.testing.waiting import wait_until
 
 DEADLINE = 20.0
 """Seconds until a reader that should have emitted something fails the test."""
@@ -25,8 +26,8 @@ DEADLINE = 20.0
 class Context(SourceReaderContext):
     """Of a reader under test: notes what it says."""
 
-    subtask_id: int = 0  # type: ignore[assignment] # a field implements the property
-    location: str = "here"  # type: ignore[assignment] # the same
+    subtask_id: int = 0
+    location: str = "here"
     requests: int = 0
     events: list[SourceEvent] = field(default_factory=list)
     available: threading.Event = field(default_factory=threading.Event)
@@ -88,7 +89,7 @@ class SourceReaderContract:
         total = len(self.all_records())
         for count in sorted({0, 1, 2, total // 2, total - 1, total}):
             with self._running(self.splits()) as first:
-                first.until(lambda count=count, first=first: len(first.records) >= count)
+                first.until(partial(first.has, count))
                 snapshot = first.reader.snapshot_state(1)
                 again = first.reader.snapshot_state(2)
             with self._running(snapshot) as second:
@@ -142,6 +143,9 @@ class _Running:
         self.records: list[Any] = []
         self.output: SplitOutputs[Any] = SplitOutputs(lambda record, _: self.records.append(record))
 
+    def has(self, count: int) -> bool:
+        return len(self.records) >= count
+
     def poll(self) -> InputStatus:
         return self.reader.poll_next(self.output)
 
@@ -152,7 +156,7 @@ class _Running:
                     return condition()
             return True
 
-        wait_until(polled, DEADLINE, "records", interval=0.001)
+        wait_until(polled, DEADLINE, "records")
 
     def to_the_end(self) -> None:
         self.reader.notify_no_more_splits()
@@ -162,4 +166,4 @@ class _Running:
                 pass
             return status is InputStatus.END_OF_INPUT
 
-        wait_until(has_ended, DEADLINE, "the end of input", interval=0.001)
+        wait_until(has_ended, DEADLINE, "the end of input")

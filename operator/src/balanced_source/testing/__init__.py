@@ -1,0 +1,10 @@
+"""Contract suites: what every implementation of a contract must do. For pytest; extra ``balanced-source[testing]``.
+
+Derive a class from a suite, implement its hooks, and name it ``Test…``.
+"""
+
+import pytest
+
+_SUITES = ("assigner", "enumerator", "serializer", "source_reader", "split_reader")
+
+pytest.register_assert_rewrite(*(f"{__name__}.{suite}" for suite in _SUITES))
