@@ -111,6 +111,10 @@ class ConnectorError(BalancedSourceError):
     """No usable connector of a kind is installed; names the package to add or to replace."""
 
 
+class JournalError(BalancedSourceError):
+    """The store of a journal cannot be reached, or does not offer what a journal needs."""
+
+
 class FatalProblemError(BalancedSourceError):
     """A problem that waiting does not solve. Ends a query that has no operator to report it.
 

@@ -20,6 +20,7 @@ from testbed.waiting import wait_until
 
 LOGS = tuple(f"log-{number}" for number in range(7))
 PATIENCE = 180
+OPERATOR = "from balanced_source_operator.cli import app; app()"
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +65,7 @@ class Scene:
         self.out.mkdir()
         self._log = (folder / "programs.log").open("a")
         self.scale(2)
-        self._programs = [self._start("-m", "balanced_source_operator.cli", "local", *self._local())]
+        self._programs = [self._start("-c", OPERATOR, "local", *self._local())]
 
     def scale(self, parallelism: int) -> None:
         custom = {"connector": "httplog", "config": {"url": self._api.url, "discoveryInterval": "1s", "secret": "api"}}

@@ -1,0 +1,189 @@
+"""Reading with a journal: sealed before emitted. Pure; tests explore every interleaving of this code.
+
+A task fetches into a buffer, seals what it has fetched, and only then emits. `seal` creates a record if there is none,
+so of all attempts at a task one wins, and the others emit what the winner sealed. When a micro-batch is over, the
+planner seals an empty record for each reader without one, then folds the records into the next starts. After that a
+late attempt can only lose: what was folded once never changes.
+"""
+
+import enum
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Protocol, Self, TypeAlias, assert_never
+
+from balanced_source.api import Position, SplitId
+from balanced_source.documents.journal import JournalRecord, RecordKey
+from balanced_source.errors import ContractViolationError
+
+
+class SealResult(enum.Enum):
+    """What became of an attempt to create a record.
+
+    SEALED: there was none, and now there is this one.
+    TAKEN: there was one already.
+    UNKNOWN: the answer was lost; the record may have been created.
+    """
+
+    SEALED = "Sealed"
+    TAKEN = "Taken"
+    UNKNOWN = "Unknown"
+
+
+class Journal(Protocol):
+    """Where records are kept. An implementation must create them atomically, or not at all."""
+
+    def read(self, key: RecordKey) -> JournalRecord | None:
+        """Return a record; None if there is none.
+
+        Raises:
+            JournalError: the store cannot be reached.
+        """
+        ...
+
+    def seal(self, record: JournalRecord) -> SealResult:
+        """Create a record if its key has none."""
+        ...
+
+    def delete_below(self, journal: str, number: int) -> None:
+        """Delete records of micro-batches that Spark does not retain any more."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """Read the record of the task."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fetch:
+    """Fetch from the starts, up to the limits, into a buffer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seal:
+    """Create the record."""
+
+    record: JournalRecord
+
+
+@dataclass(frozen=True, slots=True)
+class Emit:
+    """Emit exactly what a record says.
+
+    Attributes:
+        record: what to emit.
+        is_buffered: whether the buffer holds it; else it is read again, from `starts` to `ends`.
+    """
+
+    record: JournalRecord
+    is_buffered: bool
+
+
+Step: TypeAlias = Look | Fetch | Seal | Emit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """One attempt at the task of a reader: tells the next step, and is told its outcome.
+
+    Attributes:
+        key: of the task's record.
+        step: what to do next; after an `Emit` the attempt is over.
+        own: what is in the buffer.
+    """
+
+    key: RecordKey
+    step: Step = Look()
+    own: JournalRecord | None = None
+
+    def looked(self, found: JournalRecord | None) -> Self:
+        """The record was read."""
+        if found is not None:
+            return replace(self, step=Emit(found, is_buffered=found == self.own))
+        return replace(self, step=Fetch() if self.own is None else Seal(self.own))
+
+    def fetched(self, record: JournalRecord) -> Self:
+        """The buffer holds what `record` says; also if that is nothing."""
+        if record.key != self.key:
+            raise ContractViolationError(f"the record of {record.key} was fetched for {self.key}")
+        return replace(self, own=record, step=Seal(record))
+
+    def sealed(self, result: SealResult) -> Self:
+        """The record was created or not. Only a record that was read or created may be emitted."""
+        match result:
+            case SealResult.SEALED if self.own is not None:
+                return replace(self, step=Emit(self.own, is_buffered=True))
+            case SealResult.SEALED | SealResult.TAKEN | SealResult.UNKNOWN:
+                return replace(self, step=Look())
+            case _:
+                assert_never(result)
+
+
+def run(attempt: Attempt, journal: Journal, fetch: "Fetcher") -> Emit:
+    """Take the steps of an attempt until there is something to emit.
+
+    Raises:
+        JournalError: the store cannot be reached. The task fails, and Spark runs it again.
+    """
+    while True:
+        match attempt.step:
+            case Look():
+                attempt = attempt.looked(journal.read(attempt.key))
+            case Fetch():
+                attempt = attempt.fetched(fetch(attempt.key))
+            case Seal(record):
+                attempt = attempt.sealed(journal.seal(record))
+            case Emit() as emit:
+                return emit
+            case _:
+                assert_never(attempt.step)
+
+
+class Fetcher(Protocol):
+    """Fetches into the buffer of a task."""
+
+    def __call__(self, key: RecordKey) -> JournalRecord:
+        """Return what the buffer holds now."""
+        ...
+
+
+def close(journal: Journal, name: str, number: int, readers: Iterable[int]) -> list[JournalRecord] | None:
+    """Return the final records of a micro-batch that is over, one per reader.
+
+    Readers without a record get an empty one: an action that skipped their task has delivered nothing of theirs.
+
+    Returns:
+        The records; None if that of a reader is not known yet because an answer was lost. Ask again.
+
+    Raises:
+        JournalError: the store cannot be reached.
+    """
+    final = []
+    for reader in readers:
+        key = RecordKey(name, number, reader)
+        found = journal.read(key)
+        if found is None:
+            journal.seal(JournalRecord(key=key))
+            found = journal.read(key)
+        if found is None:
+            return None
+        final.append(found)
+    return final
+
+
+def folded(starts: Mapping[SplitId, Position], records: Iterable[JournalRecord]) -> dict[SplitId, Position]:
+    """Return the starts of the next micro-batch.
+
+    Raises:
+        ContractViolationError: a record does not begin at the start of a split, or two have read the same split.
+    """
+    after: dict[SplitId, Position] = {}
+    for record in records:
+        for split_id, end in record.ends.items():
+            if split_id in after or record.starts.get(split_id) != starts.get(split_id):
+                raise ContractViolationError(
+                    f"micro-batch {record.key.number} of reader {record.key.reader} does not continue split "
+                    f"{split_id} at {starts.get(split_id)!r}: was the journal of another query used?"
+                )
+            after[split_id] = end
+    return {**starts, **after}
