@@ -18,7 +18,6 @@ from typing import Any, Final
 import structlog
 
 from balanced_source.api import Problem, ProblemBoard, ProblemKey, SplitId
-from balanced_source.connectors.kafka import with_former
 from balanced_source.documents import stream_offset
 from balanced_source.documents.assignment import Assignment
 from balanced_source.documents.report import HostReport
@@ -155,11 +154,15 @@ class Shell:
         self.channel = _Channel()
         self._board = _Board(Path("/nowhere"))
         self._gate = AdoptionGate(None, patience=math.inf)
+        self.planner = StreamPlanner(Options(start_timeout=0.0))
         self.runtime = _Runtime(
-            self.channel, clock=lambda: 0.0, gate=self._gate, instance=Instance(id="i"), with_former=with_former
+            self.channel,
+            clock=lambda: 0.0,
+            gate=self._gate,
+            instance=Instance(id="i"),
+            with_former=self.planner._hooks.with_former,
         )
         self.runtime._location = ""
-        self.planner = StreamPlanner(Options(start_timeout=0.0))
         self._admin = Admin()
         parts = {"_runtime": self.runtime, "_gate": self._gate}
         self.planner._hooks.__dict__.update(_admin=self._admin, _admission=_OneEach())

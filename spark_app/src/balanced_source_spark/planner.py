@@ -21,7 +21,7 @@ from balanced_source.documents import stream_offset
 from balanced_source.documents.alignment import SourceWatermark
 from balanced_source.documents.report import UNREAD
 from balanced_source.documents.stream_offset import StreamOffset
-from balanced_source.errors import DiscoveryError
+from balanced_source.errors import DiscoveryError, InvalidSpecError
 from balanced_source.host import plan
 from balanced_source.host.alignment import RecordTime
 from balanced_source.host.ends import Look, Mark, SplitEnd, confirmed, look, marks, with_confirmed
@@ -281,7 +281,7 @@ class StreamPlanner:
     def _settings(self) -> Mapping[str, Any]:
         """Returns what the newest assignment says; nothing while there is none."""
         assignment = self._runtime.newest_assignment(timeout=0.0)
-        return assignment.settings if assignment is not None else NO_SETTINGS
+        return self._of_its_kind(assignment.settings) if assignment is not None else NO_SETTINGS
 
     def _set_problem(self, key: ProblemKey, problem: Problem | None) -> None:
         self._runtime.set_problem(key, problem)
@@ -291,7 +291,21 @@ class StreamPlanner:
 
     def _known_settings(self) -> Mapping[str, Any]:
         """Returns what assignments said, with what only former ones named."""
-        return self._runtime.settings(timeout=0.0)
+        return self._of_its_kind(self._runtime.settings(timeout=0.0))
+
+    def _of_its_kind(self, settings: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the settings of an assignment.
+
+        Raises:
+            InvalidSpecError: they are for another connector than the one that reads.
+        """
+        if settings and self._options.connector not in settings:
+            raise InvalidSpecError(
+                f"the source is of kind {', '.join(settings)}, and this query would read it with connector "
+                f"{self._options.connector!r}: set the option connector to the kind of the source",
+                field="options.connector",
+            )
+        return settings
 
     def _ask_ends(self, scope: str, split_ids: Iterable[SplitId]) -> Mapping[SplitId, SplitEnd]:
         if self._runtime.newest_assignment(timeout=0.0) is None:

@@ -1,13 +1,17 @@
 """Options of the data source, and the small things of the packaged application."""
 
+from dataclasses import replace
+from types import SimpleNamespace
+
 import pytest
 
 from balanced_source.connectors.kafka import EARLIEST, LATEST, PartitionSet, TopicList, TopicPattern
 from balanced_source.documents.environment import DriverEnvironment
 from balanced_source.documents.pipeline import AvailableNow, EventTimeAlignment, Pipeline, Sink
-from balanced_source.errors import InvalidSpecError
+from balanced_source.errors import ConnectorError, InvalidSpecError
 from balanced_source_spark.application import load_transform, source_options, spark_interval
-from balanced_source_spark.options import parse_options
+from balanced_source_spark.options import Options, parse_options
+from balanced_source_spark.planner import StreamPlanner
 
 BROKER = {"kafka.bootstrap.servers": "b:1"}
 
@@ -153,3 +157,29 @@ def test_alignment_is_off_unless_a_drift_is_given() -> None:
 def test_a_wrong_option_of_the_reader_is_named(option: str, value: str) -> None:
     with pytest.raises(InvalidSpecError, match=rf"(?i)options\.{option}"):
         parse_options({**BROKER, "subscribe": "t", option: value})
+
+
+def test_a_query_with_another_connector_than_its_source_s_is_refused() -> None:
+    """Local mode: the driver is told the folder, and the connector by its own options."""
+    planner = StreamPlanner(Options())
+    assignment = SimpleNamespace(settings={"httplog": {"url": "http://a"}})
+    planner.__dict__["_runtime"] = SimpleNamespace(
+        newest_assignment=lambda **_: assignment, settings=lambda **_: assignment.settings
+    )
+
+    for settings in (planner._settings, planner._known_settings):
+        with pytest.raises(InvalidSpecError, match=r"options.connector: the source is of kind httplog.*'kafka'"):
+            settings()
+
+
+def test_a_connector_that_is_not_installed_is_named() -> None:
+    with pytest.raises(ConnectorError, match="no connector of kind 'httplog' is installed"):
+        parse_options({"connector": "httplog", "source": "orders"})
+
+
+def test_the_operator_s_driver_is_told_the_connector() -> None:
+    pipeline = Pipeline(checkpoint_location="/ck", sink=Sink(), trigger=AvailableNow(), connector="httplog")
+    environment = DriverEnvironment(name="orders", namespace="n", uid="u")
+
+    assert source_options(pipeline, environment)["connector"] == "httplog"
+    assert "connector" not in source_options(replace(pipeline, connector="kafka"), environment)
