@@ -8,7 +8,7 @@ absolute paths, sizes and times of the jars. The JVM ignores an archive that doe
 from pathlib import Path
 
 from testbed.cache import Cache, content_key
-from testbed.commands import nice, run
+from testbed.commands import run
 from testbed.errors import BuildError, CommandError
 from testbed.java import java, java_version
 from testbed.progress import Progress
@@ -52,7 +52,7 @@ def _archive(venv: Path, file: Path) -> None:
     python = venv / "bin" / "python"
     env = {"SPARK_SUBMIT_OPTS": f"-XX:ArchiveClassesAtExit={file} {' '.join(_QUIET)}", "PYSPARK_PYTHON": str(python)}
     try:
-        run(nice([python, _PROGRAM]), env=env)
+        run([python, _PROGRAM], env=env)
     except CommandError as error:
         raise BuildError(f"cannot archive the classes of Spark: {error.stderr[-3000:]}") from error
     if not file.is_file():
