@@ -27,6 +27,9 @@ from testbed.errors import MissingPrerequisiteError, ProcessDiedError, log_tail
 from testbed.waiting import wait_until
 
 T = TypeVar("T")
+_UNLESS_ORPHANED = '[ "$PPID" = "$0" ] && exec "$@"'
+"""A parent that was killed before its child asked to die with it is not noticed by the kernel."""
+
 _SAME_START = 0.05  # seconds; the kernel counts start times in ticks of 10 ms
 
 
@@ -249,7 +252,7 @@ def _die_with_parent(words: list[str]) -> list[str]:
     setpriv = shutil.which("setpriv")
     if setpriv is None:
         raise MissingPrerequisiteError("`setpriv` is missing. It is a part of util-linux 2.33 or newer.")
-    return [setpriv, "--pdeathsig", "KILL", "--", *words]
+    return [setpriv, "--pdeathsig", "KILL", "--", "/bin/sh", "-c", _UNLESS_ORPHANED, str(os.getpid()), *words]
 
 
 def _group_members(group: int) -> list[psutil.Process]:
