@@ -82,10 +82,12 @@ class OperatorUnderTest:
         client: FakeClient,
         name: str = "operator-1",
         lag: Callable[[], float] = lambda: 0.0,
+        *,
+        instance: str = "",
     ) -> None:
         self.client = client
         environment = Environment(
-            api=client, settings=Settings(identity=name), pool=BrokerPool(broker), metrics=Metrics()
+            api=client, settings=Settings(identity=name, instance=instance), pool=BrokerPool(broker), metrics=Metrics()
         )
         self.supervisor = supervisor.Supervisor(environment)
         self._unwatch = server.watch(self._on_event, lag)
@@ -199,8 +201,11 @@ class Story:
         for number in range(operators):
             self.start_operator(self.server.client(self.fault, at=self.at), f"operator-{number + 1}")
 
-    def start_operator(self, client: FakeClient | None = None, name: str = "operator-1") -> OperatorUnderTest:
-        made = OperatorUnderTest(self.server, self.broker, client or self.server.client(), name, self.lag)
+    def start_operator(
+        self, client: FakeClient | None = None, name: str = "operator-1", instance: str = ""
+    ) -> OperatorUnderTest:
+        client = client or self.server.client()
+        made = OperatorUnderTest(self.server, self.broker, client, name, self.lag, instance=instance)
         self.operators.append(made)
         return made
 

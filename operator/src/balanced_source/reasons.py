@@ -107,7 +107,7 @@ class Reason(enum.StrEnum):
         "StateConflict",
         ReasonKind.OPERATION,
         "Two operators serve the same source. As an event: the operator lost one race, and read the state again.",
-        "Enable leader election.",
+        "Enable leader election; give two installations different namespaces (`watchNamespaces`).",
     )
     SPARK_OPERATOR_MISSING = (
         "SparkOperatorMissing",

@@ -43,6 +43,10 @@ class Settings:
     lease_namespace: str = ""
     """Namespace of the Lease by which replicas elect a leader; empty runs without election."""
 
+    instance: str = ""
+    """Name of the installation that this process is a replica of, in the status of its sources. Two installations that
+    serve the same source notice each other by it; empty says nothing."""
+
     identity: str = "balanced-source-operator"
     """Name of this replica, for the Lease and for events."""
 
@@ -74,6 +78,7 @@ def settings_from(environment: Mapping[str, str]) -> Settings:
         metrics_port=int(number("METRICS_PORT", default.metrics_port)),
         probe_port=int(number("PROBE_PORT", default.probe_port)),
         lease_namespace=environment.get(PREFIX + "LEASE_NAMESPACE", default.lease_namespace),
+        instance=environment.get(PREFIX + "INSTANCE", default.instance),
         identity=environment.get(PREFIX + "IDENTITY", default.identity),
     )
 

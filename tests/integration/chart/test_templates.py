@@ -64,6 +64,7 @@ def test_settings_reach_the_operator(render: Render) -> None:
     container = one(render(**EVERYTHING), "Deployment")["spec"]["template"]["spec"]["containers"][0]
     variables = {entry["name"]: entry.get("value") for entry in container["env"]}
     assert variables["BALANCED_SOURCE_NAMESPACES"] == "jobs,more-jobs"
+    assert variables["BALANCED_SOURCE_INSTANCE"] == "system/demo-balanced-source"
     assert variables["BALANCED_SOURCE_SPARK_CONF"] == '{"spark.ui.enabled":"false"}'
     assert variables["BALANCED_SOURCE_RESYNC_SECONDS"] == "10"
     assert variables["BALANCED_SOURCE_SAVE_INTERVAL_SECONDS"] == "1.5"

@@ -77,7 +77,7 @@ class SourceRuntime:
         )
         self._children = Children(environment, source, self._observed, self._events, self._problems)
         self._autoscaler = Autoscaler(environment.api, source, self._events)
-        self._status = StatusWriter(environment.api, source, self._events)
+        self._status = StatusWriter(environment.api, source, self._events, instance=environment.settings.instance)
         self._announcer = Announcer(source, self._events)
         self._templates = TemplateCheck(environment.api, source)
         self._metadata = MetadataReader(environment.api, source.namespace)
@@ -238,6 +238,7 @@ class SourceRuntime:
 
     async def _write_status(self) -> float | None:
         """Write the status and announce problems. Problems are announced even if the status is refused."""
+        self._note_rival()
         facts = self._facts()
         status = status_of(facts)
         self._waiting.note(waits=any(c.reason in WAITS_FOR_READERS for c in status.conditions))
@@ -298,6 +299,15 @@ class SourceRuntime:
         if self._lasts():
             message = f"{error}. Make sure that only one operator serves this namespace: enable leader election"
             self._raise(Reason.STATE_CONFLICT, message)
+
+    def _note_rival(self) -> None:
+        """Two installations whose namespaces overlap agree about everything, and double every request."""
+        rival, own = self._status.rival(self._observed.body), self._env.settings.instance
+        message = (
+            f"Two operators serve this source: {own} and {rival}. Set watchNamespaces of the two releases so that no "
+            "namespace is in both, or uninstall one of them"
+        )
+        self._problems.set("rival", Problem(reason=Reason.STATE_CONFLICT, message=message) if rival else None)
 
     def _note_foreign(self, error: ForeignObjectError) -> None:
         """An object of somebody else is a problem; one that the garbage collector is about to delete is not yet."""

@@ -21,16 +21,39 @@ LAG_INTERVAL: Final = 5.0
 _MEASURED: Final[Mapping[str, Any]] = {"lag": None, "autoscaling": None}
 
 
-class StatusWriter:
-    """Of one source."""
+RIVAL_HOLD: Final = 60.0
+"""Seconds between updates while another installation writes, too: two that repair each other must not do so at once."""
 
-    def __init__(self, api: KubernetesApi, source: Identity, events: EventRecorder) -> None:
+RIVAL_FORGET: Final = 180.0
+"""Seconds without a status of another installation after which there is none any more."""
+
+
+class StatusWriter:
+    """Of one source.
+
+    Args:
+        api: the API server.
+        source: whose status it is.
+        events: where events are posted.
+        instance: name of the operator's installation; empty if it has none.
+    """
+
+    def __init__(self, api: KubernetesApi, source: Identity, events: EventRecorder, *, instance: str = "") -> None:
         self._api = api
         self._source = source
         self._events = events
         self._written: dict[str, Any] = {}
         self._stored: Manifest | None = None
         self._at = 0.0
+        self._instance = instance
+        self._rival, self._rival_at = "", -float("inf")
+
+    def rival(self, seen: Manifest) -> str:
+        """Return the name of another installation that has written the status after this one did; empty if none has."""
+        now, writer = time.monotonic(), (seen.get("status") or {}).get("servedBy", "")
+        if self._instance and writer not in ("", self._instance) and self._is_edited(seen):
+            self._rival, self._rival_at = str(writer), now
+        return self._rival if now - self._rival_at < RIVAL_FORGET else ""
 
     @property
     def written(self) -> Mapping[str, Any]:
@@ -47,13 +70,15 @@ class StatusWriter:
         Raises:
             KubernetesError: the API server does not answer.
         """
-        wanted = status.model_dump(mode="json", by_alias=True)
+        wanted = {**status.model_dump(mode="json", by_alias=True), "servedBy": self._instance}
+        now = time.monotonic()
+        if self.rival(seen) and (left := self._at + RIVAL_HOLD - now) > 0:
+            return left
         if self._is_edited(seen):
             log.warning("status was edited: restored", source=self._source.name, namespace=self._source.namespace)
             self._written = {}
         if wanted == self._written:
             return None
-        now = time.monotonic()
         is_only_lag = {**wanted, **_MEASURED} == {**self._written, **_MEASURED}
         if is_only_lag and now - self._at < LAG_INTERVAL:
             return LAG_INTERVAL

@@ -112,6 +112,9 @@ class Status(Model):
     message: str = ""
     """The state in one sentence."""
 
+    served_by: Annotated[str, Field(max_length=512)] = ""
+    """Namespace and name of the operator's installation that wrote this status."""
+
     last_valid_spec: Annotated[str, Field(max_length=65_536)] = ""
     """What a restarted operator needs of the last valid spec, while the newest one is invalid. Written by the operator;
     empty if it is too large."""
