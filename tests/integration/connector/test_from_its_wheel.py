@@ -15,11 +15,13 @@ import yaml
 from support.builders import spec_json
 from support.log_api import Entry, LogApi
 from support.wheels import SAMPLE, Installed, install
+from testbed.errors import DeadlineError
 from testbed.versions import CHECKOUT
 from testbed.waiting import wait_until
 
 LOGS = tuple(f"log-{number}" for number in range(7))
-PATIENCE = 180
+PATIENCE = 400
+"""Seconds; a machine under load needs a minute for a JVM alone."""
 OPERATOR = "from balanced_source_operator.cli import app; app()"
 
 
@@ -104,7 +106,7 @@ class Scene:
 
         try:
             wait_until(holds, PATIENCE, what, interval=0.1)
-        except AssertionError as error:
+        except (AssertionError, DeadlineError) as error:
             raise AssertionError(f"{error}: {(self.folder / 'programs.log').read_text()[-3000:]}") from error
 
     def wait_read(self) -> None:
@@ -129,7 +131,7 @@ def scene(tmp_path: Path, installed: Installed, api: LogApi) -> Iterator[Scene]:
     made.close()
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1500)
 def test_it_is_rescaled_live_and_survives_a_killed_driver_exactly_once(scene: Scene, api: LogApi) -> None:
     """Readers 2 → 5 → 3, and logs that are found while it runs; the driver is killed in between."""
     driver = scene.drive()
