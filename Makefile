@@ -23,13 +23,14 @@ lock: ## Resolve the lock files anew
 format: install ## Format the code
 	@$(RUN) ruff format -q . && $(RUN) ruff check -q --fix .
 
-lint: install ## ruff, mypy --strict, import contracts, hadolint, lengths
+lint: install ## ruff, mypy --strict, import contracts, hadolint, lengths, prose
 	@$(RUN) ruff format --check .
 	@$(RUN) ruff check .
 	@$(RUN) mypy
 	@.venv/bin/lint-imports
 	@.venv/bin/hadolint Dockerfile
 	@$(PY) .ci/structure.py
+	@$(PY) .ci/prose.py
 
 test: lint testbed native ## Everything but the story on real pods; installs and builds what it needs
 	@$(MAKE) --no-print-directory test-unit test-real test-spark43
@@ -106,6 +107,9 @@ test-chart: install ## The chart: templates, and an install with exactly its rig
 test-doctor: testbed ## Seeded faults on a real cluster and broker: `balanced-source doctor` names each (about 2 minutes)
 	@$(RUN) pytest -q tests/doctor
 
+demo-notebook: testbed native ## Build the wheels, install them into a bare environment, run examples/quickstart.ipynb on a real broker
+	@$(RUN) pytest -q tests/integration/packaging
+
 DOCS := $(BALANCED_SOURCE_CACHE)/docs-venv
 
 docs: install ## Build the documentation site into build/site, and check its links
@@ -114,7 +118,7 @@ docs: install ## Build the documentation site into build/site, and check its lin
 	@$(PY) .ci/site.py build/site
 	@$(RUN) pytest -q tests/unit/reference tests/unit/docs
 
-.PHONY: e2e test-chart test-doctor docs
+.PHONY: e2e test-chart test-doctor docs demo-notebook
 
 native: install ## Build the native reader and let .venv find it (Rust; about 5 minutes once, then cached)
 	@.ci/native .venv > /dev/null

@@ -1,0 +1,83 @@
+"""What the distribution declares is what the code imports, no more and no less."""
+
+import ast
+import importlib.metadata
+import re
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from testbed.versions import CHECKOUT
+
+PROJECT = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+OPERATOR, SPARK = CHECKOUT / "operator" / "src", CHECKOUT / "spark_app" / "src"
+OURS = {"balanced_source", "balanced_source_adapters", "balanced_source_operator", "balanced_source_spark"}
+NEEDED_BY = {
+    "operator": (OPERATOR / "balanced_source_adapters", OPERATOR / "balanced_source_operator"),
+    "spark": (OPERATOR / "balanced_source_adapters", SPARK / "balanced_source_spark"),
+}
+ELSEWHERE = {"pyspark", "py4j", "balanced_source_native"}
+"""Comes with the Spark installation, or is an extra of its own."""
+
+DISTRIBUTIONS = {"cel": "common-expression-language", "yaml": "pyyaml"}
+
+
+def imported(folder: Path) -> Iterator[str]:
+    """Top-level modules from elsewhere that a package imports, also within functions."""
+    for file in folder.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            match node:
+                case ast.Import(names=names):
+                    yield from (name.name.partition(".")[0] for name in names)
+                case ast.ImportFrom(module=str(module), level=0):
+                    yield module.partition(".")[0]
+                case _:
+                    pass
+
+
+def needed(folders: tuple[Path, ...]) -> set[str]:
+    modules = {name for folder in folders for name in imported(folder)}
+    return {_distribution(name) for name in modules - OURS - ELSEWHERE - sys.stdlib_module_names}
+
+
+def _distribution(module: str) -> str:
+    return DISTRIBUTIONS.get(module, module.replace("_", "-"))
+
+
+def declared(extra: str) -> set[str]:
+    return {re.split(r"[^A-Za-z0-9._-]", text)[0].lower() for text in PROJECT["optional-dependencies"][extra]}
+
+
+@pytest.mark.parametrize("extra", NEEDED_BY)
+def test_an_extra_declares_what_its_packages_import(extra: str) -> None:
+    assert declared(extra) == needed(NEEDED_BY[extra])
+
+
+def test_the_library_needs_nothing() -> None:
+    assert needed((OPERATOR / "balanced_source",)) == set()
+    assert PROJECT["dependencies"] == []
+
+
+def test_every_import_names_an_installed_distribution() -> None:
+    for name in needed(NEEDED_BY["operator"]) | needed(NEEDED_BY["spark"]):
+        assert importlib.metadata.version(name)
+
+
+def test_all_parts_have_one_version() -> None:
+    cargo = tomllib.loads((CHECKOUT / "spark_app" / "native" / "Cargo.toml").read_text(encoding="utf-8"))
+    chart = (CHECKOUT / "charts" / "balanced-source" / "Chart.yaml").read_text(encoding="utf-8")
+    version = PROJECT["version"]
+
+    assert cargo["package"]["version"] == version
+    assert re.findall(r"^(?:version|appVersion): (\S+)$", chart, re.MULTILINE) == [version, version]
+    assert PROJECT["optional-dependencies"]["native"] == [f"balanced-source-native=={version}"]
+
+
+def test_the_index_can_say_what_it_is_for() -> None:
+    found = PROJECT["classifiers"]
+
+    for group in ("Development Status", "Intended Audience", "Operating System", "Programming Language", "Topic"):
+        assert any(classifier.startswith(f"{group} :: ") for classifier in found), group
