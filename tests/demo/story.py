@@ -136,7 +136,7 @@ def lose_operator(scene: Scene, progress: Progress) -> None:
 
 
 def lose_driver(scene: Scene, progress: Progress) -> None:
-    """Kill the driver: it comes back with its checkpoint, replays what was not committed, and registers anew."""
+    """Kill the driver: it comes back with its checkpoint, replays what was not committed, and registers again."""
     _act("kill -9 the driver")
     incarnation = scene.source.report.incarnation
     scene.cluster.kill_pod_process(scene.driver)

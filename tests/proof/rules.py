@@ -64,7 +64,7 @@ def _check_fencing(before: Operator, event: Event, after: Operator) -> None:
             f"rule 10, fencing: a report of incarnation {report.incarnation} counted, {known.incarnation} is registered"
         )
     if after.coordinator.state.hosts[report.host].incarnation < known.incarnation and not is_old:
-        return  # a new lineage: everybody registers anew
+        return  # a new lineage: everybody registers again
 
 
 def _check_one_owner(after: Operator) -> None:

@@ -19,7 +19,7 @@ LEADS: Final = {
     "all of these automatically.",
     ReasonKind.SOURCE: "Condition `Degraded` and an event of type Warning, found by discovery or by the driver. Their "
     "severity is that of `DiscoveryFailed`.",
-    ReasonKind.LOSS: "Condition `DataLoss` if reading goes on without the records, else `Degraded`; and an event of "
+    ReasonKind.LOSS: "Condition `DataLoss` if reading continues without the records, else `Degraded`; and an event of "
     "type Warning.",
     ReasonKind.STATE: "Conditions `Ready` and `Progressing` while nothing is wrong.",
     ReasonKind.AUTOSCALING: "Condition `Autoscaling` of sources with `spec.autoscaling`; it is False where the "

@@ -58,7 +58,7 @@ class Reason(enum.StrEnum):
     INVALID_SPEC = (
         "InvalidSpec",
         ReasonKind.OPERATION,
-        "The spec is invalid. The last valid one stays in effect, but for `suspend` and `parallelism`.",
+        "The spec is invalid. The last valid one stays in effect, except for `suspend` and `parallelism`.",
         "Correct the field that the message names.",
     )
     CONNECTOR_BROKEN = (
@@ -100,7 +100,7 @@ class Reason(enum.StrEnum):
     FOREIGN_OBJECT = (
         "ForeignObject",
         ReasonKind.OPERATION,
-        "An object has a name that the operator needs and belongs to somebody else.",
+        "An object has a name that the operator needs and belongs to another owner.",
         "Delete or rename the object. After a restore, see [Backup and restore](../operations.md#backup-and-restore).",
     )
     STATE_CONFLICT = (
@@ -336,7 +336,7 @@ class Reason(enum.StrEnum):
         "LogTruncated",
         ReasonKind.LOSS,
         "The log of a topic was cut before offsets that were read, by an unclean election or a restored disk.",
-        "Under `onDataLoss: Fail` its partitions are not read: set `Continue` to read what is there now.",
+        "Under `onDataLoss: Fail` its partitions are not read: set `Continue` to read the available records.",
     )
     OFFSETS_SKIPPED = (
         "OffsetsSkipped",
@@ -349,7 +349,7 @@ class Reason(enum.StrEnum):
     STABLE = ("Stable", ReasonKind.STATE, "Nothing is under way.")
     READING = ("Reading", ReasonKind.STATE, "The readers read what was assigned to them.")
     FINISHED = ("Finished", ReasonKind.STATE, "A bounded source has been read to its end.")
-    SUSPENDED = ("Suspended", ReasonKind.STATE, "`spec.suspend` is set.", "Remove it to go on.")
+    SUSPENDED = ("Suspended", ReasonKind.STATE, "`spec.suspend` is set.", "Remove it to continue.")
     NOT_READING = ("NotReading", ReasonKind.STATE, "No reader has adopted an assignment yet.")
     DISCOVERING = ("Discovering", ReasonKind.STATE, "The first discovery has not finished.")
     RECOVERING = ("Recovering", ReasonKind.STATE, "Readers of a host have to register before anything is assigned.")
@@ -437,7 +437,7 @@ class Reason(enum.StrEnum):
         "A topic was deleted, or new partitions did not begin at offset 0. The message names what was not read.",
         "If records were lost, produce them again. Under `onDataLoss: Fail` set `Continue` to read a recreated topic.",
     )
-    SPLITS_RETURNED = ("SplitsReturned", ReasonKind.EVENT, "Removed splits are back, and go on where they stood.")
+    SPLITS_RETURNED = ("SplitsReturned", ReasonKind.EVENT, "Removed splits are back, and continue where they stood.")
     SPLITS_DROPPED = ("SplitsDropped", ReasonKind.EVENT, "A lost reader had splits that are not subscribed any more.")
     RETENTION_ENDED = ("RetentionEnded", ReasonKind.EVENT, "The retained positions of removed splits were dropped.")
     LOADS_DRIFTED = ("LoadsDrifted", ReasonKind.EVENT, "Loads have changed lastingly, and splits move to follow them.")
@@ -445,25 +445,25 @@ class Reason(enum.StrEnum):
         "StateOutdated",
         ReasonKind.EVENT,
         "The stored state is older than what is published or reported. Readers are asked where they stand.",
-        "Nothing, unless nobody restored the state: then look for who did.",
+        "Nothing, if you restored the state. Otherwise find out who changed it.",
     )
     STATE_RESTORED = (
         "StateRestored",
         ReasonKind.EVENT,
-        "Somebody changed or deleted the stored state; it was written again.",
-        "Look for who did.",
+        "Another client changed or deleted the stored state; it was written again.",
+        "Find out who did.",
     )
     ASSIGNMENT_RESTORED = (
         "AssignmentRestored",
         ReasonKind.EVENT,
-        "Somebody changed or deleted the published assignment; it was written again.",
-        "Look for who did.",
+        "Another client changed or deleted the published assignment; it was written again.",
+        "Find out who did.",
     )
     OWNER_REFERENCE_RESTORED = (
         "OwnerReferenceRestored",
         ReasonKind.EVENT,
-        "Somebody removed the owner reference or the label of an object; it was written again.",
-        "Look for who did.",
+        "Another client removed the owner reference or the label of an object; it was written again.",
+        "Find out who did.",
     )
 
 
@@ -480,7 +480,7 @@ number may skip new records.
 """
 
 DATA_LOSS_REASONS: Final = CHECKPOINT_REASONS | {r.value for r in Reason if r.kind is ReasonKind.LOSS}
-"""Reasons of problems after which the sink lacks records, or may lack some. Reading goes on unless one is fatal."""
+"""Reasons of problems after which the sink lacks records, or may lack some. Reading continues unless one is fatal."""
 
 
 def severity(reason: str) -> int:

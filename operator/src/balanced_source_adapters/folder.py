@@ -67,7 +67,7 @@ class FolderStore:
         self._path.parent.mkdir(parents=True, exist_ok=True)
         with _locked(self._path):
             if read_text(self._path) != self._known:
-                raise StateConflictError(f"{self._path} was written by somebody else: stop one of the two")
+                raise StateConflictError(f"{self._path} was written by another process: stop one of the two")
             write_atomically(self._path, text)
             self._known = text
 

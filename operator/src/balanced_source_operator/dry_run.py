@@ -78,7 +78,7 @@ async def plan_with(api: KubernetesApi, spec: BalancedSourceSpec, *, namespace: 
     """
     stored = await api.get(CONFIG_MAP, namespace, Names.of(name).state)
     if stored is None:
-        raise StateError(f"there is no state of a BalancedSource {name!r} in namespace {namespace!r}")
+        raise StateError(f"there is no stored state of a BalancedSource {name!r} in namespace {namespace!r}")
     body = await api.get(BALANCED_SOURCE, namespace, name)
     before = parse_spec(body["spec"]) if body is not None else None
     source = to_source(spec, await config_maps.read_texts(api, namespace, texts_of(spec)))

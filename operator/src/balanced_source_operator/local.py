@@ -162,7 +162,7 @@ class LocalOperator:
             source = to_source(spec, read_texts(self._file, spec))
             check_change(self._source, source)
         except InvalidSpecError as error:
-            message = f"{error}. Correct it; the last valid spec stays in effect, but for parallelism"
+            message = f"{error}. Correct it; the last valid spec stays in effect, except for parallelism"
             self._problems.raise_(Reason.INVALID_SPEC, Problem(reason=Reason.INVALID_SPEC, message=message))
             self._spec = with_urgent_fields(self._spec, read_raw_spec(self._file))
             self._loop.put(ParallelismChanged(self._spec.parallelism))
@@ -208,7 +208,7 @@ def _readable(path: Path, decode: Callable[[str], T]) -> T | None:
         text = read_text(path)
         return decode(text) if text is not None else None
     except StateError as error:
-        log.warning("damaged document ignored; it is written anew", path=str(path), error=str(error))
+        log.warning("damaged document ignored; it is written again", path=str(path), error=str(error))
         return None
 
 

@@ -17,16 +17,16 @@ class Settings:
     """Namespaces to serve; empty serves all."""
 
     resync: float = 30.0
-    """Seconds after which a source is looked at although nothing was heard, so that a lost event costs little."""
+    """Seconds after which a source is checked even without an event, so that a lost event costs little."""
 
     save_interval: float = 30.0
     """Seconds between stores of the enumerator state when only positions have moved."""
 
     stuck_after: float = 300.0
-    """Seconds that a SparkApplication may stay in a passing state before it is deleted and made anew."""
+    """Seconds that a SparkApplication may stay in a passing state before it is deleted and recreated."""
 
     retry_failed_after: float = 30.0
-    """Seconds after which a failed SparkApplication is made anew."""
+    """Seconds after which a failed SparkApplication is recreated."""
 
     gate_deadline: float = 300.0
     """Seconds that a recovery may wait for readers before the condition says who is missing."""

@@ -59,7 +59,7 @@ def splits_behind(offset: StreamOffset, former: HostReport) -> dict[SplitId, int
 def _lost(former: HostReport) -> str:
     return (
         f"the Spark checkpoint is empty, although incarnation {former.incarnation} of this query read "
-        f"{len(former.positions)} splits: it was deleted, or checkpointLocation was changed. Reading goes on where "
+        f"{len(former.positions)} splits: it was deleted, or checkpointLocation was changed. Reading continues where "
         "that query last reported; micro-batches that it committed after that report are delivered again. Their "
         "numbers begin at 0 again, and a sink that recognises micro-batches by their number may skip new ones. "
         "If this was not intended, suspend the source, restore the checkpoint, and resume"

@@ -61,7 +61,11 @@ class AdoptionGate:
             return True
         waited = time.monotonic() - self._asked[wanted]
         if is_over := waited >= self._patience:
-            log.warning("executors have not come: readers share those that there are", readers=wanted, seconds=waited)
+            log.warning(
+                "not all requested executors are available yet; readers share the available ones",
+                readers=wanted,
+                seconds=waited,
+            )
         return is_over
 
     def note(self, adopted: int) -> None:
@@ -140,7 +144,7 @@ class ExecutorScaler:
                 continue
             try:
                 self._take(wanted or adopted, adopted)
-            except Exception as error:  # noqa: BLE001 - py4j raises anything; the query goes on with what there is
+            except Exception as error:  # noqa: BLE001 - py4j raises anything; the query continues with what there is
                 log.warning("cannot change the number of executors now", error=str(error)[:300])
 
     def _take(self, wanted: int, adopted: int) -> None:

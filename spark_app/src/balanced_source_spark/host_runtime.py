@@ -69,7 +69,7 @@ EventListener = Callable[[int, SourceEvent], None]
 
 
 def _unexpected(subtask_id: int, event: SourceEvent) -> None:
-    log.warning("nobody expects this event of the enumerator", reader=subtask_id, name=event.name)
+    log.warning("this event of the enumerator is not expected", reader=subtask_id, name=event.name)
 
 
 class HostRuntime:
@@ -464,7 +464,7 @@ class HostRuntime:
             self._fail(error)
             return True
         except ChannelError as error:
-            log.warning("cannot report now; the query goes on", error=str(error))
+            log.warning("cannot report now; the query continues", error=str(error))
             with self._lock:
                 self._is_urgent = True
                 self._lock.wait(REPORT_INTERVAL)

@@ -242,7 +242,7 @@ def test_records_that_were_deleted_before_they_were_read(reader: Reader) -> None
 def test_a_topic_that_was_made_anew_is_shorter(reader: Reader) -> None:
     reader.produce(100)
 
-    with pytest.raises(OffsetsLostError, match="or the topic was created anew"):
+    with pytest.raises(OffsetsLostError, match="or the topic was recreated"):
         reader.rows({0: (150, 200)})
 
 

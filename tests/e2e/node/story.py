@@ -117,7 +117,7 @@ def rescale(scene: Scene, progress: Progress, readers: int) -> list[str]:
 
 
 def lose_driver(scene: Scene, progress: Progress) -> None:
-    """Delete the driver's pod: it comes back with its checkpoint and registers anew."""
+    """Delete the driver's pod: it comes back with its checkpoint and registers again."""
     pod, incarnation = scene.driver["metadata"], scene.source.report.incarnation
     with progress.step("kubectl delete the driver's pod: another one reads"):
         scene.kubectl("delete", "pod", pod["name"], "-n", JOBS, "--wait=false")

@@ -34,7 +34,7 @@ identity of that pod (`ssl.key.location`, `sasl.oauthbearer.assertion.file`,
 `sasl.oauthbearer.metadata.authentication.type`). Put keys and certificates into a Secret, as PEM.
 
 A Secret that changes is read again with every call to the cluster, and by the readers with every micro-batch (pods see
-it when the kubelet has updated the mounted files, about a minute): the query goes on.
+it when the kubelet has updated the mounted files, about a minute): the query continues.
 
 ## Fields
 """

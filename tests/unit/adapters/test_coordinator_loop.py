@@ -149,5 +149,5 @@ def test_local_mode_ends_with_the_reason(tmp_path: Path, monkeypatch: pytest.Mon
     (tmp_path / "documents").mkdir()
     (tmp_path / "documents" / "enumerator.json").write_text("written by another operator")
 
-    with pytest.raises(StateConflictError, match=r"enumerator\.json was written by somebody else"):
+    with pytest.raises(StateConflictError, match=r"enumerator\.json was written by another process"):
         operator.run()

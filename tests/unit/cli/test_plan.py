@@ -109,7 +109,7 @@ async def test_the_cluster_is_asked() -> None:
 
 
 async def test_a_source_without_state_is_told() -> None:
-    with pytest.raises(StateError, match="no state of a BalancedSource 'orders' in namespace 'default'"):
+    with pytest.raises(StateError, match="no stored state of a BalancedSource 'orders' in namespace 'default'"):
         await plan_with(Cluster(), make_spec(), namespace="default", name="orders")  # type: ignore[arg-type]
 
 

@@ -42,5 +42,5 @@ def test_what_the_user_sets_wins() -> None:
 def test_only_a_numbered_partition_at_a_number_is_a_split() -> None:
     assert split_of(("c", "t", 3), 5, {}) == KafkaPartitionSplit(cluster="c", topic="t", partition=3, offset=5)
     for split_id, offset in ((("c", "t", "3"), 5), (("c", "t", 3), None)):
-        with pytest.raises(ContractViolationError, match="is no partition of a topic"):
+        with pytest.raises(ContractViolationError, match="is not a partition of a topic"):
             split_of(split_id, offset, {})

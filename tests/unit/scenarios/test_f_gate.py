@@ -121,7 +121,7 @@ def test_f8_the_order_of_reports_does_not_matter_and_they_are_taken_once() -> No
 
 @pytest.mark.scenario("X8")
 def test_x8_the_end_is_told_once_per_registration() -> None:
-    """Splits that come back, discoveries and rescales do not repeat it; a reader that registers anew is told again."""
+    """Splits that come back, discoveries and rescales do not repeat it; a reader that registers again is told again."""
     stage = Stage(readers=2, source=bounded_source("c")).topic("t", 4).running()
     assert stage.told_no_more == {0, 1}
 

@@ -193,7 +193,7 @@ class SplitEnumeratorContext(ABC, Generic[SplitT]):
     def send_event_to_reader(self, subtask_id: int, event: SourceEvent) -> None:
         """Queue an event for a registered reader; delivered once, in order, after the splits that it has been given.
 
-        It belongs to the reader's present incarnation: one that registers anew does not get it, and `add_reader` is
+        It belongs to the reader's present incarnation: one that registers again does not get it, and `add_reader` is
         called for that one. Sending makes an epoch, so it is no channel for what changes every second.
 
         Raises:
@@ -300,7 +300,7 @@ class SplitEnumerator(ABC, Generic[SplitT, StateT]):
     def handle_revoked(self, splits: Sequence[SplitT]) -> None:
         """Called when hosts have let go of splits that were revoked, with their final positions.
 
-        Only now may such a split be given out again as something else (a topic that was deleted and created anew).
+        Only now may such a split be given out again as something else (a topic that was deleted and recreated).
         """
 
     def handle_loads(self) -> None:

@@ -2,7 +2,7 @@
 
 They travel inside the documents: numbered, repeated until the other side has acknowledged the number,
 handed over once and in order. JSON only, nothing secret. An event belongs to the incarnation of the reader that it was
-sent to, or that sent it: a reader that registers anew gets and sends none of the old ones, and the enumerator, which
+sent to, or that sent it: a reader that registers again gets and sends none of the old ones, and the enumerator, which
 sees it by `SplitEnumerator.add_reader`, says again what it must know.
 """
 

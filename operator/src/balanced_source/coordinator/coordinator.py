@@ -226,7 +226,9 @@ class SourceCoordinator(Generic[SplitT, StateT]):
         self._report_outdated()
 
     def _report_outdated(self) -> None:
-        text = "the stored enumerator state is an older copy: readers report again what they hold, and reading goes on"
+        text = (
+            "the stored enumerator state is an older copy: readers report again what they hold, and reading continues"
+        )
         self._context.report(Reason.STATE_OUTDATED, text, warning=True)
 
     def _register(self, report: HostReport) -> None:

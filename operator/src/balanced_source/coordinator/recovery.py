@@ -1,6 +1,6 @@
 """Registration of reader hosts, and the gate that a recovery must pass (FLIP-537).
 
-A host that registers anew has read its Spark checkpoint and reports what it holds. What happens then depends on
+A host that registers again has read its Spark checkpoint and reports what it holds. What happens then depends on
 whether anybody else is running:
 
 * *full recovery*: no host is active. Nothing is assigned until all hosts that may hold something have registered; then

@@ -58,7 +58,7 @@ def newest(*positions: Position) -> Position:
 def without_former(report: HostReport, splits: Mapping[SplitId, SplitT]) -> HostReport:
     """The report without what it says of former splits that had the ids of these.
 
-    A host keeps the position of a split that it let go of. If the split was deleted and created anew meanwhile, that
+    A host keeps the position of a split that it let go of. If the split was deleted and recreated meanwhile, that
     position means nothing any more.
     """
     former = {s for s, told in report.attributes.items() if s in splits and is_other(told, splits[s].attributes())}

@@ -34,7 +34,7 @@ class Assignment:
         owners: split → subtask. A split that is not here is pending, or not ours.
         starts: position of the splits that their host may not hold yet; see `balanced_source.host.adopt`.
         since: epoch in which each of these was assigned. A host whose offset is older has nothing to say about it: what
-            it holds by that name is of former times (a topic that was created anew).
+            it holds by that name is of former times (a topic that was recreated).
         attributes: what readers must know of a split besides its position; only where there is anything.
         retained: splits whose positions the hosts keep although they do not read them: for a return, and so that the
             stream offset alone could restore everything. An owned split is among them if its host may have read on

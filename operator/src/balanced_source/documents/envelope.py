@@ -75,7 +75,7 @@ def decode(kind: Kind, text: str, *, source: str | None = None) -> Json:
     if version > kind.version:
         raise IncompatibleVersionError(kind.name, found=version, supported=kind.version)
     if not _is_untouched(text, written, content):
-        raise CorruptDocumentError(f"{kind.name}: changed by somebody else since it was written (digest differs)")
+        raise CorruptDocumentError(f"{kind.name}: changed by another program since it was written (digest differs)")
     if source is not None and content["source"] != source:
         raise CorruptDocumentError(f"{kind.name}: belongs to source {_plain(content['source'])}, not to {source}")
     return upgraded(kind, content["body"], version)

@@ -15,7 +15,7 @@ def adopt(offset: StreamOffset, assignment: Assignment, *, host: str) -> StreamO
     Positions come from the reader: what the host holds goes on where it is. A split that was assigned after the host's
     last adoption starts at the assignment's position, whatever the host has by that name; only where the assignment
     names it as retained the newer of both counts: the operator may not have heard of the last progress before it took
-    the split away. Positions of a former split of the same id, e.g. of a topic that was created anew, never count.
+    the split away. Positions of a former split of the same id, e.g. of a topic that was recreated, never count.
 
     Raises:
         ContractViolationError: a split has no position anywhere; adopting would lose or repeat records.

@@ -29,7 +29,7 @@ class SourceTransition(enum.Enum):
     ASSIGNED = "a new epoch"
     PASSED = "the gate opens"
     ACKNOWLEDGED = "all hosts acknowledge"
-    INTERRUPTED = "a host is lost, or registers anew"
+    INTERRUPTED = "a host is lost, or registers again"
     EXHAUSTED = "all splits are finished"
 
 

@@ -21,11 +21,11 @@ from balanced_source_operator.views.model import Move, SourceView, moves_between
 Look = Callable[[], list[SourceView]]
 
 _KEEP: Final = 30.0
-"""Seconds that `top` goes on showing what has moved."""
+"""Seconds that `top` continues showing what has moved."""
 
 NameArgument = Annotated[str, typer.Argument(help="Name of the BalancedSource; all of the namespace by default.")]
 DirOption = Annotated[Path | None, typer.Option("--dir", help="Folder of local mode, instead of a cluster.")]
-WatchOption = Annotated[bool, typer.Option("-w", "--watch", help="Go on until interrupted.")]
+WatchOption = Annotated[bool, typer.Option("-w", "--watch", help="Repeat until interrupted.")]
 IntervalOption = Annotated[float, typer.Option(min=0.2, max=3600, help="Seconds between two looks.")]
 
 

@@ -160,7 +160,7 @@ def decide(
             name=_name(surplus[0]),
             delete=tuple(surplus),
             reason=Reason.REPLACING_APPLICATION,
-            message=f"{_why(surplus[0], wanted)}: {_name(surplus[0])} is stopped, then started anew",
+            message=f"{_why(surplus[0], wanted)}: {_name(surplus[0])} is stopped, then started again",
         )
     if keep is not None:
         return _watch(keep, pods, wanted, in_state=seen.seconds(keep, now=now), deadlines=deadlines, now=now)
@@ -194,7 +194,7 @@ def stop(applications: Sequence[Manifest], pods: Sequence[Manifest]) -> Decision
         state=ApplicationState.PAUSED if is_gone else ApplicationState.STOPPING,
         delete=tuple(current),
         reason=Reason.SUSPENDED,
-        message="suspended: set spec.suspend to false to go on where it stopped",
+        message="suspended: set spec.suspend to false to continue where it stopped",
     )
 
 

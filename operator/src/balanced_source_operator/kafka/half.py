@@ -10,7 +10,7 @@ from balanced_source_operator.contract.half import Common, OperatorHalf, TextRef
 from balanced_source_operator.kafka.spec import WORDS, KafkaSpec
 from balanced_source_operator.kafka.translate import to_kafka_source
 
-_FIXED: Final = "cannot be changed while the source lives: make a new source"
+_FIXED: Final = "cannot be changed: create a new source instead"
 
 
 class KafkaOperatorHalf(OperatorHalf[KafkaSpec]):

@@ -10,7 +10,7 @@ NAME_LABEL: Final = f"{GROUP}/name"
 """On every child and on the pods: name of the BalancedSource."""
 
 UID_LABEL: Final = f"{GROUP}/uid"
-"""On every child: uid of the BalancedSource. It stays when somebody removes the owner reference."""
+"""On every child: uid of the BalancedSource. It stays when the owner reference is removed."""
 
 FORMER_UID_ANNOTATION: Final = f"{GROUP}/former-uid"
 """On a BalancedSource that was restored from a backup: the uid under which its objects were made."""

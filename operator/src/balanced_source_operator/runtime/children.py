@@ -161,7 +161,7 @@ class Children:
                 await self._delete(application)
 
     def _without_spark_operator(self) -> Decision:
-        message = "the SparkApplication CRD is missing: install Kubeflow's spark-operator; going on when it appears"
+        message = "the SparkApplication CRD is missing: install Kubeflow's spark-operator; the operator then continues"
         reason = Reason.SPARK_OPERATOR_MISSING
         self._problems.raise_(reason, Problem(reason=reason, message=message))
         state = ApplicationState.NONE

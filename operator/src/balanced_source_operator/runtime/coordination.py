@@ -273,7 +273,7 @@ class Coordination:
             return
         mine, name = self._state.content, self._state.name
         if await self._is_valid_state():
-            raise StateConflictError(f"ConfigMap {name} was written by somebody else")
+            raise StateConflictError(f"ConfigMap {name} was written by another process")
         if mine is not None:
             await self._state.put(mine)
             message = f"ConfigMap {name} was changed or deleted by hand: restored"

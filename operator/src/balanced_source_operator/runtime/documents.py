@@ -77,7 +77,7 @@ class DocumentWriter:
         try:
             await self._write(Content(document))
         except ConflictError as error:
-            raise StateConflictError(f"ConfigMap {self.name} was written by somebody else") from error
+            raise StateConflictError(f"ConfigMap {self.name} was written by another process") from error
 
     async def put(self, content: Content) -> None:
         """Store, whatever is there."""

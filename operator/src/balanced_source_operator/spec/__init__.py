@@ -34,7 +34,7 @@ WORDS: Final[Mapping[str, str]] = {
 
 
 class BalancedSourceSpec(Model):
-    """What the user wants."""
+    """The desired state of a source."""
 
     parallelism: Annotated[int, Field(ge=1, le=1000)] = 1
     """Number of readers. A change takes effect while the query runs. With `autoscaling` the operator changes it."""
@@ -46,19 +46,20 @@ class BalancedSourceSpec(Model):
     """How splits are assigned to readers."""
 
     rebalance_nonce: Annotated[int, Field(ge=0, le=2147483647)] = 0
-    """Change it to rebalance now, whatever the mode is. Any other number will do."""
+    """Change this value to trigger a rebalance immediately, regardless of the rebalance mode."""
 
     source: Source
-    """What is read."""
+    """The source to read."""
 
     application: Application
-    """The Spark application that reads."""
+    """The Spark application that reads the source."""
 
     restart: Restart = Restart()
-    """What happens after the application has failed."""
+    """When a failed application is started again."""
 
     suspend: bool = False
-    """True stops the application and keeps all positions; false goes on there."""
+    """Stops the application and keeps all positions. When it is set back to false, reading
+    continues from there."""
 
 
 def parse_spec(raw: Any) -> BalancedSourceSpec:

@@ -62,7 +62,7 @@ class Sink(Model):
     """Where the packaged application writes to."""
 
     format: Annotated[str, Field(min_length=1, max_length=128, pattern=PROPERTY)] = "parquet"
-    """Format of Spark's writeStream."""
+    """Format for Spark's writeStream."""
 
     options: Annotated[
         dict[Annotated[str, Field(min_length=1, max_length=128, pattern=LINE)], Text],
@@ -72,11 +72,12 @@ class Sink(Model):
         ),
         AfterValidator(without_secrets("sink.optionsFrom")),
     ] = {}
-    """Options of that format, e.g. path. Secrets do not belong here: see optionsFrom."""
+    """Options of the format, such as path. Do not put secrets here: use optionsFrom."""
 
     options_from: Annotated[list[SecretSource], Field(max_length=8)] = []
-    """Secrets whose keys are further options, e.g. password. The driver mounts them as files and reads them when the
-    query starts; they win over `options`, later ones over earlier ones."""
+    """Secrets whose keys are further options, such as password. The driver mounts them as files and
+    reads them when the query starts. They override `options`; later Secrets override earlier
+    ones."""
 
     partition_by: Annotated[
         list[Annotated[str, Field(min_length=1, max_length=128, pattern=LINE)]], Field(max_length=8)
@@ -97,10 +98,10 @@ class Trigger(Model):
     )
 
     processing_time: Duration | None = None
-    """Time between the starts of two micro-batches; 0 starts the next one at once."""
+    """Time between the starts of two micro-batches. 0 starts the next one immediately."""
 
     available_now: bool | None = None
-    """Read what is there when the query starts, then end."""
+    """Reads the records that are available when the query starts, then ends."""
 
 
 class Alignment(Model):
@@ -116,30 +117,33 @@ class Alignment(Model):
     )
 
     max_drift: Duration
-    """How far a split may be read beyond the slowest active one, by the time of its records."""
+    """How far a split may be ahead of the slowest active split, by the timestamps of its
+    records."""
 
     idle_timeout: Duration = "30s"
-    """Time after which a split that is read to its end holds the others back no more; nor does a source of the group
-    that says nothing."""
+    """Time after which a split that has no more records, or a source of the group that does not
+    report, no longer holds back the others."""
 
     group: ClusterName | None = None
-    """Sources of this namespace with the same group wait for each other, too."""
+    """Group of sources in this namespace that are aligned with each other."""
 
 
 class Pipeline(Model):
     """What the packaged application does with the rows."""
 
     transform: Annotated[str, Field(pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$", max_length=256)] | None = None
-    """module:function on the application's path, DataFrame → DataFrame."""
+    """Function that transforms the rows, as module:function. It takes a DataFrame and returns one.
+    The module must be on the Python path of the image."""
 
     sink: Sink = Sink()
-    """Where the result is written to."""
+    """Where the result is written."""
 
     trigger: Trigger = Trigger(processing_time="500ms")
     """When micro-batches run."""
 
     checkpoint_location: Annotated[str, Field(min_length=1, max_length=4096, pattern=LINE)]
-    """Folder or URL of Spark's checkpoint. It holds the positions: keep it as long as the source."""
+    """Folder or URL of the Spark checkpoint. It holds the positions: keep it as long as the source
+    exists."""
 
     accept_checkpoint_of: Annotated[str, Field(pattern=CHECKPOINT_OWNER, max_length=317)] | None = None
     """Namespace and name of another source, such as shop/orders-old, whose Spark checkpoint this source continues from,
@@ -149,16 +153,19 @@ class Pipeline(Model):
     """Whether rows have a column `headers`."""
 
     columns: Annotated[list[ColumnName], Field(min_length=1, max_length=9)] | None = None
-    """Columns of the rows, in this order; what is not asked for is not made. All but headers if absent."""
+    """Columns of the rows, in this order. Columns that are not listed are not created. Absent: all
+    columns except headers."""
 
     max_records_per_reader: Annotated[int, Field(ge=1, le=2**53)] | None = None
-    """From so many records of a micro-batch on, a reader's surplus is read by others, as ranges of hot splits."""
+    """If a reader's share of a micro-batch exceeds this many records, the surplus is split into
+    ranges that other readers read."""
 
     executor_patience: Duration | None = None
-    """Longest time that a larger parallelism waits for its executors before they share; 0: not at all. Absent: 30s."""
+    """How long a larger parallelism waits for its executors before the readers share the available
+    ones. 0 does not wait. Absent: 30s."""
 
     alignment: Alignment | None = None
-    """Absent: splits are read as far as they are, whatever the time of their records."""
+    """Aligns splits in event time. Absent: splits are not aligned."""
 
 
 class Driver(Model):
@@ -171,20 +178,20 @@ class Driver(Model):
     """Heap of the driver's JVM."""
 
     template: Template | None = None
-    """Pod template. Its container is called spark-kubernetes-driver."""
+    """Pod template. The container must be named spark-kubernetes-driver."""
 
 
 class Executor(Model):
     """The executors' pods. How many there are follows from parallelism and cores."""
 
     cores: Annotated[int, Field(ge=1, le=64)] = 1
-    """Cores, which are task slots, of one executor."""
+    """Cores of one executor. Each core is one task slot."""
 
     memory: Memory = "1g"
     """Heap of an executor's JVM."""
 
     template: Template | None = None
-    """Pod template. Its container is called spark-kubernetes-executor."""
+    """Pod template. The container must be named spark-kubernetes-executor."""
 
 
 class Application(Model):
@@ -217,16 +224,17 @@ class Application(Model):
     """Names of Secrets for the registry."""
 
     spark_version: SparkVersion
-    """Version of Spark in the image; 4.2 or newer."""
+    """Spark version in the image; 4.2 or newer."""
 
     main_application_file: Annotated[str, Field(min_length=1, max_length=4096, pattern=PROGRAM)] = PACKAGED_APPLICATION
-    """PySpark program to run. The default is the packaged application; your own reads format("balanced")."""
+    """PySpark program to run. The default is the packaged application. A program of your own reads
+    format("balanced")."""
 
     arguments: Annotated[list[Text], Field(max_length=64)] = []
     """Arguments of the program."""
 
     pipeline: Pipeline | None = None
-    """What the packaged application does."""
+    """What the packaged application does with the rows."""
 
     spark_conf: Annotated[
         dict[Annotated[str, Field(min_length=7, max_length=256, pattern=CONF_KEY)], Text],
@@ -252,19 +260,19 @@ class Application(Model):
         ),
         AfterValidator(without_secrets("sparkConfFrom")),
     ] = {}
-    """Spark configuration. Secrets do not belong here: see sparkConfFrom."""
+    """Spark configuration. Do not put secrets here: use sparkConfFrom."""
 
     spark_conf_from: Annotated[list[SecretSource], Field(max_length=8)] = []
-    """Secrets whose keys are further Spark settings, e.g. spark.hadoop.fs.s3a.secret.key. The packaged application
-    reads them from mounted files before it creates the session; settings that a JVM needs when it starts have no
-    effect there."""
+    """Secrets whose keys are further Spark settings, such as spark.hadoop.fs.s3a.secret.key. The
+    packaged application reads them from mounted files before it creates the session, so settings
+    that a JVM needs at its start have no effect."""
 
     service_account: ObjectName = "spark"
-    """Service account of the driver; it needs what Spark needs to run executors. The operator adds the right to read
-    this source's assignment and to write its report, nothing else."""
+    """Service account of the driver. It needs the rights to run executors. The operator adds the
+    right to read the assignment of this source and to write its report."""
 
     driver: Driver = Driver()
-    """The driver."""
+    """Settings of the driver."""
 
     executor: Executor = Executor()
-    """The executors."""
+    """Settings of the executors."""

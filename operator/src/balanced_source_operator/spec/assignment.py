@@ -28,17 +28,21 @@ class Rebalance(Model):
     """When splits may move."""
 
     mode: RebalanceMode = RebalanceMode.ON_RESCALE
-    """OnRescale: when parallelism changes, and when the application starts anew. Drift: also when loads have drifted
-    apart for a while. Manual: only when rebalanceNonce changes; readers that are added later get what is new."""
+    """OnRescale: when parallelism changes and when the application restarts. Drift: also when the
+    loads of readers have differed for a while. Manual: only when rebalanceNonce changes; readers
+    added later receive only new splits."""
 
     max_imbalance: Annotated[float, Field(ge=1.05, le=100)] = 1.2
-    """Mode Drift: what the largest load of a reader may be, as a multiple of the best that the splits permit."""
+    """Mode Drift: largest allowed load of a reader, as a multiple of the best value that the splits
+    permit."""
 
     min_interval: Duration = "10m"
-    """Mode Drift: time between two rebalances, at least. It grows by itself while rebalances do not help for long."""
+    """Mode Drift: minimum time between two rebalances. The operator extends it while rebalances
+    have no lasting effect."""
 
     max_moves: Annotated[int, Field(ge=1, le=1000000)] | None = None
-    """Splits that one rebalance may move, at most; a change of parallelism moves what it must. Absent: any number."""
+    """Maximum number of splits that one rebalance may move. A change of parallelism may exceed it.
+    Absent: no limit."""
 
 
 class Assignment(Model):
@@ -54,9 +58,10 @@ class Assignment(Model):
     )
 
     strategy: Strategy = Strategy.ROUND_ROBIN
-    """RoundRobin: as many splits for every reader, over all topics and clusters, with the fewest moves. LoadAware: as
-    many records per second for every reader, as observed over the last minutes. Hash: Flink's owner function, for
-    equal owners on both systems; balances worse."""
+    """RoundRobin: gives every reader the same number of splits, over all topics and clusters, with
+    the fewest moves. LoadAware: gives every reader the same number of records per second, as
+    observed over the last minutes. Hash: uses Flink's owner function, so that a split has the same
+    owner on both systems; the balance is worse."""
 
     rebalance: Rebalance = Rebalance()
     """When splits may move to another reader."""

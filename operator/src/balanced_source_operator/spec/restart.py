@@ -11,7 +11,8 @@ from balanced_source_operator.contract.base import Model
 
 
 class Restart(Model):
-    """Restarts of a failed application. The pause between them grows with each failure in a row, up to ten minutes."""
+    """Restarts of a failed application. The pause grows with each failure, up to ten minutes."""
 
     max_failures: Annotated[int, Field(ge=1, le=1000)] | None = None
-    """Failures in a row after which the application is not started again and stays with its log. Absent: no limit."""
+    """Number of consecutive failures after which the application is not started again. The failed
+    application is kept with its log. Absent: no limit."""

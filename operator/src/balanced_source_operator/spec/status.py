@@ -22,26 +22,26 @@ class Condition(Model):
     """True, False or Unknown."""
 
     observed_generation: Annotated[int, Field(ge=0)] = 0
-    """Generation of the spec that this is about."""
+    """Generation of the spec that the condition describes."""
 
     last_transition_time: Annotated[str, Field(json_schema_extra={"format": "date-time"})]
-    """When the status changed last."""
+    """When the status of the condition last changed."""
 
     reason: Annotated[str, Field(min_length=1, max_length=1024)]
-    """CamelCase word for programs."""
+    """Reason for the status, as a CamelCase word."""
 
     message: Annotated[str, Field(max_length=32768)] = ""
-    """A sentence for people: what is the case, and what to do."""
+    """What happened, to which object, and what to do."""
 
 
 class Balance(Model):
     """How evenly splits are spread."""
 
     min: int = 0
-    """Splits of the reader that has fewest."""
+    """Number of splits of the reader with the fewest."""
 
     max: int = 0
-    """Splits of the reader that has most."""
+    """Number of splits of the reader with the most."""
 
 
 class ApplicationStatus(Model):
@@ -71,13 +71,13 @@ class AutoscalingStatus(Model):
 
 
 class Status(Model):
-    """What is the case."""
+    """The observed state of a source."""
 
     observed_generation: int = 0
-    """Generation of the spec that was looked at last."""
+    """Generation of the spec that the operator handled last."""
 
     conditions: Annotated[list[Condition], Field(max_length=16, json_schema_extra=CONDITIONS_SCHEMA)] = []
-    """Ready, Progressing, Degraded."""
+    """Conditions of the source."""
 
     epoch: int = 0
     """Version number of the assignment."""
@@ -86,7 +86,7 @@ class Status(Model):
     """Newest epoch that the application has adopted."""
 
     readers: int = 0
-    """Number of readers in the newest adopted epoch; what autoscalers read as current size."""
+    """Number of readers in the newest adopted epoch. Autoscalers use it as the current size."""
 
     selector: str = ""
     """Label selector for autoscalers. It matches the executors if each of them is one reader, and no pod otherwise."""
@@ -95,13 +95,13 @@ class Status(Model):
     """Number of known splits."""
 
     pending_splits: int = 0
-    """Known splits that no reader has."""
+    """Number of known splits that have no reader."""
 
     balance: Balance = Balance()
     """Splits per reader."""
 
     lag: int | None = None
-    """Records that are there and not read yet; absent while unknown."""
+    """Number of available records that have not been read yet. Absent while unknown."""
 
     autoscaling: AutoscalingStatus | None = None
     """What the autoscaler measures; absent without spec.autoscaling."""
@@ -110,11 +110,11 @@ class Status(Model):
     """The Spark application."""
 
     message: str = ""
-    """The state in one sentence."""
+    """State of the source in one sentence."""
 
     served_by: Annotated[str, Field(max_length=512)] = ""
     """Namespace and name of the operator's installation that wrote this status."""
 
     last_valid_spec: Annotated[str, Field(max_length=65_536)] = ""
-    """What a restarted operator needs of the last valid spec, while the newest one is invalid. Written by the operator;
-    empty if it is too large."""
+    """The parts of the last valid spec that a restarted operator needs while the newest spec is
+    invalid. Empty if they are too large."""

@@ -214,4 +214,4 @@ class Follower:
         if text == str(error) and time.monotonic() - at < SAY_AGAIN:
             return
         self._said = (str(error), time.monotonic())
-        log.warning("cannot follow the assignment now; the query goes on", error=str(error) or repr(error))
+        log.warning("cannot follow the assignment now; the query continues", error=str(error) or repr(error))

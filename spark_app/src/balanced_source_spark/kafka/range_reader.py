@@ -122,7 +122,7 @@ class _Reading:
             raise OffsetsLostError(
                 f"cluster {self._settings.cluster}, topic {key[0]}, partition {key[1]}: offset "
                 f"{self._next.get(key)} does not exist any more ({error.str()}): records were deleted before they "
-                "were read, or the topic was created anew"
+                "were read, or the topic was recreated"
             )
         elif code in _UNKNOWN and key[0] not in self._refreshed:
             self._refresh(key[0])

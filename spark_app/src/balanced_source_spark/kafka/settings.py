@@ -63,7 +63,7 @@ def bounds(splits: int, prefetch: int, *, queue_per_split: bool) -> dict[str, in
 
 
 class OffsetsLostError(BalancedSourceError):
-    """Records of a range are gone: deleted by retention, or the topic was created anew."""
+    """Records of a range are gone: deleted by retention, or the topic was recreated."""
 
 
 class ReadRefusedError(BalancedSourceError):

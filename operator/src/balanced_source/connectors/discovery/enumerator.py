@@ -315,12 +315,12 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
         if self.source.may_lose:
             self._report_gone(replaced, exists=True)
             self.life = replace(self.life, doubtful=self.life.doubtful | replaced)
-            self._remove(replaced, "created anew, and read from their beginning as soon as readers let go", forget=True)
+            self._remove(replaced, "recreated, and read from their beginning as soon as readers let go", forget=True)
             return result.split_ids
         advice = f"{self.source.recreation_advice()} to read the new ones"
         lost = ". ".join(unread(replaced, self.state, self.context, self.source, exists=True))
         problem = RefusedDiscoveryError(
-            f"{len(replaced)} splits were deleted and created anew, and are not read: {some(sorted(replaced))}. What "
+            f"{len(replaced)} splits were deleted and recreated, and are not read: {some(sorted(replaced))}. What "
             f"was not read of the former ones is lost: {advice}. {lost}",
             scope=scope,
             reason=Reason.SPLITS_RECREATED,
@@ -363,7 +363,7 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
         if returning:
             rest = {s: e for s, e in state.retained.items() if s not in returning}
             self.state = replace(state, retained=rest, unassigned={**state.unassigned, **returning})
-            self.context.report(Reason.SPLITS_RETURNED, f"{len(returning)} splits go on: {some(sorted(returning))}")
+            self.context.report(Reason.SPLITS_RETURNED, f"{len(returning)} splits continue: {some(sorted(returning))}")
         if fresh := tuple(sorted(moved - returning.keys() - leaving)):
             self._look_up(scope, fresh)
         self._mark_discovered(scope)

@@ -1,4 +1,4 @@
-"""Records that are gone before they were read: retention was faster, or the topic was deleted and created anew."""
+"""Records that are gone before they were read: retention was faster, or the topic was deleted and recreated."""
 
 import enum
 from collections.abc import Mapping
@@ -135,8 +135,8 @@ def log_truncated(cluster: str, topic: str, gaps: list[Gap], policy: OnDataLoss)
         f"the log of topic {topic} was truncated, by an unclean leader election or a restored disk. "
         f"Records that were read are gone from it, and others take their offsets: {listed(gaps)}",
         stopped="Reading of these partitions has stopped",
-        consent="to read what is there now from the first of these offsets",
-        consented="What is there now is read from the first of these offsets",
+        consent="to read the records that are available now, from the first of these offsets",
+        consented="The records that are available now are read, from the first of these offsets",
     )
 
 

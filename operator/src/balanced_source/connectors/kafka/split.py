@@ -91,7 +91,7 @@ def split_of(split_id: SplitId, offset: Position, attributes: Mapping[str, Json]
     """The split that id, offset and attributes describe."""
     cluster, topic, partition = split_id
     if not isinstance(partition, int) or not isinstance(offset, int):
-        raise ContractViolationError(f"{split_id} at {offset!r} is no partition of a topic")
+        raise ContractViolationError(f"{split_id} at {offset!r} is not a partition of a topic")
     return KafkaPartitionSplit(
         cluster=str(cluster),
         topic=str(topic),

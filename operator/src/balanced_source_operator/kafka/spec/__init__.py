@@ -34,7 +34,7 @@ class DataLoss(enum.StrEnum):
 
 
 class Discovery(Model):
-    """Looking for new topics and partitions."""
+    """Discovery of new topics and partitions."""
 
     model_config = ConfigDict(
         json_schema_extra=with_rules(
@@ -47,11 +47,11 @@ class Discovery(Model):
     )
 
     interval: Duration = "5m"
-    """Time between two looks, at least 1s. 0 looks once, when the source starts."""
+    """Time between two discoveries, at least 1s. 0 discovers once, when the source starts."""
 
     failure_threshold: Annotated[int, Field(ge=1, le=1000)] = 1
-    """Failures in a row of one cluster until the condition Degraded says so. Others go on anyway; attempts follow in
-    growing intervals, a minute at most."""
+    """Number of consecutive failures of one cluster before the condition Degraded reports them.
+    Other clusters are not affected. Retries follow at growing intervals of up to one minute."""
 
 
 class KafkaSpec(Model):
@@ -62,12 +62,12 @@ class KafkaSpec(Model):
             rule(
                 "has(self.stoppingOffsets) == has(oldSelf.stoppingOffsets) "
                 "&& (!has(self.stoppingOffsets) || self.stoppingOffsets == oldSelf.stoppingOffsets)",
-                "stoppingOffsets cannot be changed while the source lives: make a new source",
+                "stoppingOffsets cannot be changed: create a new source instead",
             ),
             rule("has(self.clusters) != has(self.clustersFrom)", "set either clusters or clustersFrom"),
             rule(
                 "has(self.clustersFrom) == (has(self.subscription.streams) || has(self.subscription.streamPattern))",
-                "streams and streamPattern go with clustersFrom, all other subscriptions with clusters",
+                "streams and streamPattern need clustersFrom; all other subscriptions need clusters",
             ),
         )
     )
@@ -86,37 +86,41 @@ class KafkaSpec(Model):
     """The clusters."""
 
     clusters_from: ClustersSource | None = None
-    """Who names the clusters, instead of `clusters`; the subscription chooses among its streams."""
+    """Where the list of clusters comes from, instead of `clusters`. The subscription selects
+    streams of that list."""
 
     enumerator_mode: EnumeratorMode = EnumeratorMode.GLOBAL
-    """Global: splits of all clusters are balanced together. PerCluster: each cluster is balanced by itself, as in
-    Flink's default mode; all together are less even."""
+    """Global: balances the splits of all clusters together. PerCluster: balances each cluster
+    separately, as Flink does by default; the total is less even."""
 
     removed_cluster_retention: Duration = "168h"
-    """Time for which positions of clusters, topics and partitions that were removed are kept; if they return in that
-    time they go on there. 0 forgets them at once."""
+    """How long the positions of removed clusters, topics and partitions are kept. If they return
+    within this time, reading continues from there. 0 drops the positions immediately."""
 
     subscription: Subscription
-    """Which topics and partitions."""
+    """The topics and partitions to read."""
 
     starting_offsets: StartingOffsets = StartingOffsets()
-    """Where reading starts."""
+    """Where reading starts when the source is new. Partitions that appear later start at their earliest
+    offset."""
 
     stopping_offsets: StoppingOffsets | None = None
-    """Where reading ends; the query ends by itself then, and the source is Finished. Absent: it reads on for ever.
-    Cannot be changed: make a new source."""
+    """Where reading ends. The query then stops, and the source is Finished. Absent: reading does
+    not end. It cannot be changed: create a new source instead."""
 
     on_data_loss: DataLoss = DataLoss.FAIL
-    """When records are gone before they were read. Fail: retention that was faster fails the query, and a topic that
-    was deleted and created anew is not read until somebody decides. Continue: what is gone is skipped and counted, and
-    the new topic is read from its beginning."""
+    """What to do when records were deleted before they were read. Fail: the query fails if
+    retention deleted records, and a topic that was deleted and recreated is not read until this is
+    changed. Continue: deleted records are skipped and counted, and a recreated topic is read from
+    its start."""
 
     commit_group: Group | None = None
-    """Consumer group whose offsets follow the query, for lag monitors and KEDA; nothing ever joins it, and it is not
-    read back unless startingOffsets asks for it. The user needs Read on the group."""
+    """Consumer group to which the positions of the query are committed, for lag monitors and KEDA.
+    No reader joins the group, and its offsets are used only if startingOffsets names it. The Kafka
+    user needs Read on the group."""
 
     limits: Limits = Limits()
-    """How much a micro-batch reads."""
+    """Limits of what one micro-batch reads."""
 
     discovery: Discovery = Discovery()
     """How new topics and partitions are found."""

@@ -74,34 +74,39 @@ class ClusterSpec(Model):
             rule(
                 "has(self.stoppingOffsets) == has(oldSelf.stoppingOffsets) "
                 "&& (!has(self.stoppingOffsets) || self.stoppingOffsets == oldSelf.stoppingOffsets)",
-                "stoppingOffsets of a cluster cannot be changed while the source lives: make a new source",
+                "stoppingOffsets of a cluster cannot be changed: create a new source instead",
             )
         )
     )
 
     name: ClusterName
-    """Name of the cluster: first part of the identity of its splits, and the column `cluster` of the rows. Never
-    give a name to another cluster: its positions would be taken over."""
+    """Name of the cluster. It identifies the splits of the cluster and appears in the column
+    `cluster`. Never reuse the name for another cluster: that cluster would continue from the
+    positions of this one."""
 
     bootstrap_servers: Annotated[str, Field(min_length=1, max_length=4096, pattern=BROKERS)]
-    """Brokers to begin with: host:port, several separated by commas."""
+    """Brokers for the first connection, as host:port, separated by commas."""
 
     properties: Properties = {}
-    """librdkafka properties for operator and readers, e.g. security.protocol. Some are reserved."""
+    """librdkafka properties for the operator and the readers, such as security.protocol. Some are
+    reserved."""
 
     properties_from: Annotated[list[PropertiesSource], Field(max_length=8)] = []
-    """Properties from Secrets; they win over `properties`, later ones over earlier ones."""
+    """Secrets with further properties. They override `properties`; later Secrets override earlier
+    ones."""
 
     active: bool = True
-    """False takes the cluster out: its splits leave the readers, their positions are kept for
-    removedClusterRetention, and true goes on there. Readers still know how to reach it, and mount its Secrets: what
-    was planned before is finished, and its return restarts nothing."""
+    """Set to false to stop reading the cluster. Its splits leave the readers, and their positions
+    are kept for removedClusterRetention; true continues from there. Readers keep the connection
+    settings and Secrets of the cluster, so micro-batches that are already planned complete, and a
+    return restarts nothing."""
 
     starting_offsets: StartingOffsets | None = None
-    """Where reading starts on this cluster; wins over that of the source."""
+    """Where reading starts on this cluster. Overrides startingOffsets of the source."""
 
     stopping_offsets: StoppingOffsets | None = None
-    """Where reading ends on this cluster; wins over that of the source. Cannot be changed: make a new source."""
+    """Where reading ends on this cluster. Overrides stoppingOffsets of the source. It cannot be
+    changed: create a new source instead."""
 
 
 class ConfigMapKey(Model):
@@ -111,16 +116,17 @@ class ConfigMapKey(Model):
     """Name of the ConfigMap."""
 
     key: MapKey = "clusters.yaml"
-    """Key whose value is the metadata."""
+    """Key of the ConfigMap that holds the clusters and streams."""
 
 
 class ClustersSource(Model):
-    """Clusters that somebody else names, e.g. a platform team that moves streams between clusters."""
+    """Clusters that another team maintains, such as a platform team that moves streams."""
 
     config_map_ref: ConfigMapKey
-    """YAML or JSON with `clusters`, a list like spec.source.kafka.clusters, and `streams`, a map: id of a stream →
-    name of a cluster → list of topics. Changes are picked up within seconds. While it cannot be read, what was read
-    last stays in effect."""
+    """A ConfigMap that holds YAML or JSON with `clusters` (a list like spec.source.kafka.clusters)
+    and `streams` (a map from the id of a stream to a map from the name of a cluster to a list of
+    topics). Changes take effect within seconds. While the ConfigMap cannot be read, the last
+    content stays in effect."""
 
 
 class ClusterMetadata(Model):

@@ -23,16 +23,19 @@ class Limits(Model):
     )
 
     max_offsets_per_trigger: _Count | None = None
-    """Offsets that a micro-batch reads at most, of all splits together. Every split with records gets at least one."""
+    """Maximum number of offsets that a micro-batch reads, over all splits. Every split with records
+    gets at least one."""
 
     max_offsets_per_split: _Count | None = None
-    """Offsets that a micro-batch reads of one split at most."""
+    """Maximum number of offsets that a micro-batch reads from one split."""
 
     max_bytes_per_trigger: _Count | None = None
-    """Bytes of keys, values and headers that a micro-batch reads at most; estimated from the records read before."""
+    """Maximum number of bytes (keys, values and headers) that a micro-batch reads, estimated from
+    earlier records."""
 
     min_offsets_per_trigger: _Count | None = None
-    """Offsets that must be there before a micro-batch begins."""
+    """Minimum number of available offsets before a micro-batch starts."""
 
     max_trigger_delay: Duration = "15m"
-    """Time after which a micro-batch begins although there are fewer than minOffsetsPerTrigger."""
+    """Time after which a micro-batch starts even if fewer than minOffsetsPerTrigger offsets are
+    available."""

@@ -91,33 +91,37 @@ class Choice(Model):
     model_config = ConfigDict(json_schema_extra=with_rules(*_RULES))
 
     group: Group | None = None
-    """Consumer group whose commits are taken."""
+    """Consumer group whose committed offsets are used."""
 
     reset: Reset | None = None
-    """For partitions without such an offset. Committed: None (the default) refuses them. Timestamp: Latest is the
-    default; None refuses them, as Spark's startingOffsetsByTimestampStrategy `error` does."""
+    """Offset for partitions that have no committed offset, or no record after the timestamp. None
+    rejects such partitions. The default is None for type Committed and Latest for type Timestamp.
+    None with a timestamp is Spark's startingOffsetsByTimestampStrategy `error`."""
 
     timestamp: _Millis | None = None
     """Milliseconds since the epoch: the first record at or after it (startingTimestamp of Spark's own source)."""
 
     timestamps: Annotated[dict[Topic, _Times], Field(min_length=1, max_length=256)] | None = None
-    """The same per topic and partition, e.g. orders: {"0": 1700000000000}; `timestamp` holds for the others, which
-    begin at the earliest or end at the latest offset if it is not set. The JSON of startingOffsetsByTimestamp."""
+    """Timestamps per topic and partition, such as orders: {"0": 1700000000000}; the JSON of Spark's
+    startingOffsetsByTimestamp. Other partitions use `timestamp`. Without it they start at the
+    earliest offset, or end at the latest."""
 
     offsets: Annotated[dict[Topic, _Offsets], Field(min_length=1, max_length=256)] | None = None
-    """Offsets per topic and partition, e.g. orders: {"0": 23, "1": -2}; −2 is the earliest, −1 the latest. The JSON
-    of Spark's startingOffsets."""
+    """Offsets per topic and partition, such as orders: {"0": 23, "1": -2}; the JSON of Spark's
+    startingOffsets. −2 is the earliest offset, −1 the latest."""
 
     unlisted: Unlisted | None = None
-    """For partitions that `offsets` does not list. Start: Earliest by default; stop: Latest."""
+    """Offset for partitions that `offsets` does not list. The default is Earliest for the start and
+    Latest for the end."""
 
 
 class StartChoice(Choice):
     """Where reading begins."""
 
     type: StartType = StartType.EARLIEST
-    """Earliest: everything that is there. Latest: what comes after the partition was discovered. Committed: where a
-    consumer group stands. Timestamp: the first record at or after a moment. Specific: listed offsets."""
+    """Earliest: the first available record. Latest: records that arrive after the partition was
+    discovered. Committed: the committed offset of a consumer group. Timestamp: the first record at
+    or after a timestamp. Specific: the listed offsets."""
 
 
 class TopicStart(StartChoice):
@@ -131,15 +135,16 @@ class StartingOffsets(StartChoice):
     """Where reading starts, when the source is new. Partitions that appear later start at their earliest offset."""
 
     topics: Annotated[list[TopicStart], Field(max_length=256)] = []
-    """Topics that begin elsewhere."""
+    """Topics that start somewhere else."""
 
 
 class StopChoice(Choice):
     """Where reading ends."""
 
     type: StopType
-    """Latest: what is there when the source starts. Committed: where a consumer group stands then. Timestamp: before
-    the first record at or after a moment. Specific: before the listed offsets, which may lie in the future."""
+    """Latest: the end of the partition when the source starts. Committed: the committed offset of a
+    consumer group at that time. Timestamp: before the first record at or after a timestamp.
+    Specific: before the listed offsets, which may not exist yet."""
 
 
 class TopicStop(StopChoice):
@@ -153,4 +158,4 @@ class StoppingOffsets(StopChoice):
     """Where reading ends. The partitions are those that exist at the start; when all are read, the query ends."""
 
     topics: Annotated[list[TopicStop], Field(max_length=256)] = []
-    """Topics that end elsewhere."""
+    """Topics that end somewhere else."""

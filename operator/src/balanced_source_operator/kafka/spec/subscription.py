@@ -16,7 +16,7 @@ Pattern = Annotated[
         pattern=LINE,
         json_schema_extra=with_rules(
             # An invalid expression is an error of evaluation, which refuses the object.
-            rule("''.matches(self) || !''.matches(self)", "no regular expression of RE2"),
+            rule("''.matches(self) || !''.matches(self)", "not a valid regular expression (RE2 syntax)"),
         ),
     ),
 ]
@@ -34,7 +34,7 @@ class TopicPartitions(Model):
 
 
 class Subscription(Model):
-    """Which partitions are read; exactly one of the five (excludePattern goes with topicPattern).
+    """Which partitions are read; exactly one of the five (excludePattern needs topicPattern).
 
     The same choice applies to every cluster. It can be changed at any time: what stays goes on where it is, what is
     new starts at its earliest offset, what leaves keeps its positions for removedClusterRetention.
@@ -47,7 +47,7 @@ class Subscription(Model):
                 "has(self.streamPattern)].filter(x, x).size() == 1",
                 "set exactly one of topics, topicPattern, partitions, streams and streamPattern",
             ),
-            rule("!has(self.excludePattern) || has(self.topicPattern)", "excludePattern goes with topicPattern"),
+            rule("!has(self.excludePattern) || has(self.topicPattern)", "excludePattern needs topicPattern"),
         )
     )
 
@@ -55,11 +55,13 @@ class Subscription(Model):
     """All partitions of these topics."""
 
     topic_pattern: Pattern | None = None
-    """All partitions of the topics whose whole name matches this regular expression: literals, . [a-z] [^a-z] \\d \\w
-    \\s, groups, | and * + ? {2,5}. Topics that are made later are found by discovery."""
+    """All partitions of the topics whose whole name matches this regular expression: literals, .
+    [a-z] [^a-z] \\d \\w \\s, groups, | and * + ? {2,5}. Discovery finds topics that are created
+    later."""
 
     exclude_pattern: Pattern | None = None
-    """Topics that topicPattern matches are left out if their whole name matches this one."""
+    """Excludes topics whose whole name matches this regular expression from those that topicPattern
+    matches."""
 
     partitions: Annotated[list[TopicPartitions], Field(min_length=1, max_length=256)] | None = None
     """Exactly these partitions."""
