@@ -52,7 +52,7 @@ def test_a_document_of_another_source_names_both() -> None:
 
 def test_a_change_by_hand_is_noticed() -> None:
     text = report.encode(HostReport(incarnation=1), source="uid")
-    with pytest.raises(CorruptDocumentError, match="changed by somebody else"):
+    with pytest.raises(CorruptDocumentError, match="changed by another program"):
         report.decode(text.replace('"incarnation":1', '"incarnation":2'))
 
 
