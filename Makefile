@@ -20,19 +20,21 @@ install: .venv/.ready ## Create .venv with everything pinned by hash (PySpark 4.
 lock: ## Resolve the lock files anew
 	@UV="$$(.ci/venv --uv)" .ci/locks/compile
 
+prose: install ## Constructions that are not plain English, in pages, the CRD and messages
+	@$(PY) .ci/prose.py
+
 format: install ## Format the code
 	@$(RUN) ruff format -q . && $(RUN) ruff check -q --fix .
 
-lint: install ## ruff, mypy --strict, import contracts, hadolint, lengths, prose
+lint: install ## ruff, mypy --strict, import contracts, hadolint, lengths
 	@$(RUN) ruff format --check .
 	@$(RUN) ruff check .
 	@$(RUN) mypy
 	@.venv/bin/lint-imports
 	@.venv/bin/hadolint Dockerfile
 	@$(PY) .ci/structure.py
-	@$(PY) .ci/prose.py
 
-test: lint testbed native ## Everything but the story on real pods; installs and builds what it needs
+test: lint prose testbed native ## Everything but the story on real pods; installs and builds what it needs
 	@$(MAKE) --no-print-directory test-unit test-real test-spark43
 
 # JVMs of tests live for a minute: a second compiler and a parallel collector do not pay for themselves.
@@ -96,7 +98,7 @@ bench-rescale: testbed ## Seconds from a patch to the first micro-batch with it,
 	@PYTHONPATH=tests:. $(PY) benchmarks/bench_rescale.py $(BENCH)
 
 .PHONY: fuzz proof demo demo-multicluster demo-connector generate bench-rescale test test-real test-spark43
-.PHONY: help install lock format lint test-unit testbed test-testbed
+.PHONY: help install lock format lint prose test-unit testbed test-testbed
 
 e2e: install ## The story on real pods (CLUSTER=node: root on Linux; kind: an engine; process: neither)
 	@PYTHONPATH=tests $(RUN) e2e.node.story --cluster $(or $(CLUSTER),node)
@@ -116,6 +118,7 @@ docs: install ## Build the documentation site into build/site, and check its lin
 	@.ci/venv $(DOCS) docs
 	@NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs build --quiet --strict --site-dir build/site
 	@$(PY) .ci/site.py build/site
+	@$(PY) .ci/prose.py
 	@$(RUN) pytest -q tests/unit/reference tests/unit/docs
 
 .PHONY: e2e test-chart test-doctor docs demo-notebook

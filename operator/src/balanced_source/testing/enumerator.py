@@ -214,7 +214,7 @@ class _World:
 
     def _answer(self, call: AsyncCall) -> Any:
         if self.is_down:
-            return CallFailure(TransientDiscoveryError("nobody answers", scope=getattr(call, "scope", "")))
+            return CallFailure(TransientDiscoveryError("no server answers", scope=getattr(call, "scope", "")))
         return self.suite.execute(call)
 
     def _report(self) -> None:
