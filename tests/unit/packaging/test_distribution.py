@@ -18,6 +18,7 @@ OURS = {"balanced_source", "balanced_source_adapters", "balanced_source_operator
 NEEDED_BY = {
     "operator": (OPERATOR / "balanced_source_adapters", OPERATOR / "balanced_source_operator"),
     "spark": (OPERATOR / "balanced_source_adapters", SPARK / "balanced_source_spark"),
+    "testing": (OPERATOR / "balanced_source" / "testing",),
 }
 ELSEWHERE = {"pyspark", "py4j", "balanced_source_native"}
 """Comes with the Spark installation, or is an extra of its own."""
@@ -57,7 +58,7 @@ def test_an_extra_declares_what_its_packages_import(extra: str) -> None:
 
 
 def test_the_library_needs_nothing() -> None:
-    assert needed((OPERATOR / "balanced_source",)) == set()
+    assert needed((OPERATOR / "balanced_source",)) == needed(NEEDED_BY["testing"])
     assert PROJECT["dependencies"] == []
 
 
