@@ -115,6 +115,21 @@ def test_a_silent_driver_is_said_and_changes_nothing() -> None:
     check(play)
 
 
+def test_a_driver_that_falls_silent_within_a_long_micro_batch_is_said() -> None:
+    """Its newest report says nothing new but the time, and stays the newest one for ever."""
+
+    async def play(story: Story) -> None:
+        await begin(story)
+        await loaded(story, lambda: condition(story).get("reason") != "LagUnknown", arrival=150, capacity=100)
+        for _ in range(3):
+            report(story, unread=100)
+            await passed(story, 5)
+
+        await story.until(lambda: condition(story).get("reason") == "LagUnknown", "the driver's silence")
+
+    check(play)
+
+
 @pytest.mark.parametrize("status", [403, 422])
 def test_a_refusal_is_a_condition_and_holds_nothing_else_up(status: int) -> None:
     async def play(story: Story) -> None:
