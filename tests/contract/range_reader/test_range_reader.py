@@ -5,12 +5,21 @@ All compare sets of (partition, offset) with what is in the log: a count would h
 
 import itertools
 from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import partial
 
+import pyarrow as pa
 import pytest
 from confluent_kafka import Producer
 
+from balanced_source.connectors.kafka import KafkaCluster as ClusterSpec
+from balanced_source.connectors.kafka import OnDataLoss
 from balanced_source.errors import BalancedSourceError
+from balanced_source.host import SplitRange
+from balanced_source_adapters.kafka.admin import KafkaAdmin
+from balanced_source_spark.kafka.same_topics import SameTopics
 from balanced_source_spark.kafka.settings import OffsetsLostError, ReadStalledError
+from balanced_source_spark.kafka.topic_watch import TopicWatch
 from testbed.kafka import KafkaCluster
 from testbed.waiting import wait_until
 
@@ -253,6 +262,33 @@ def test_a_topic_that_is_gone(reader: Reader) -> None:
 
     with pytest.raises(BalancedSourceError, match="cluster main"):
         reader.rows({0: (0, 100)})
+
+
+def test_a_topic_that_is_deleted_while_it_is_read(reader: Reader) -> None:
+    """It waits for records that never come: half of those that were planned are there."""
+    reader.produce(40_000)
+    admin = KafkaAdmin()
+    cluster = ClusterSpec(name="main", bootstrap_servers=reader.kafka.bootstrap)
+    identity = admin.topic_ids(cluster, [reader.topic])[reader.topic]
+    topics = SameTopics(
+        cluster="main",
+        ids=partial(admin.topic_ids, cluster),
+        policy=OnDataLoss.FAIL,
+        missing=0.5,
+        watch=TopicWatch(look_after=0.1, look_every=0.1),
+    )
+    settings = reader.settings()
+    piece = SplitRange(split_id=("main", reader.topic, 0), start=0, end=80_000, identity=identity)
+
+    def read(kept: Sequence[SplitRange]) -> Iterator[pa.RecordBatch]:
+        batches = reader.read(kept, settings)
+        yield next(batches)
+        reader.kafka.admin.delete_topic(reader.topic)
+        yield from batches
+
+    with pytest.raises(OffsetsLostError, match=rf"topic {reader.topic} was deleted\."):
+        list(topics.read([piece], read, settings.interrupt))
+    admin.close()
 
 
 def test_a_broker_that_is_gone_for_good(reader: Reader) -> None:

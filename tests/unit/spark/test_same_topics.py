@@ -135,6 +135,17 @@ def test_a_read_that_is_interrupted_before_it_begins_ends_too() -> None:
     assert calls == ["stop"]
 
 
+def test_a_read_that_has_ended_is_not_stopped() -> None:
+    """Its consumer may be another reader's by then."""
+    interrupt, calls = Interrupt(), list[str]()
+    with interrupt.calls(lambda: calls.append("stop")):
+        pass
+
+    interrupt.set()
+
+    assert calls == []
+
+
 def test_a_cluster_that_does_not_answer_is_waited_for() -> None:
     down = TransientDiscoveryError("c is down", scope="c")
 
