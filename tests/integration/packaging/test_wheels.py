@@ -1,5 +1,6 @@
 """The wheels, installed into an environment that has nothing else, run the quickstart notebook on a real broker."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -13,13 +14,18 @@ from testbed.versions import CHECKOUT
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
 
 RECORDS = 500
+ENVIRONMENT = {
+    **{name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV", "SPARK"))},
+    "PATH": f"{java_home()}/bin:{os.environ['PATH']}",
+}
+"""Of this process, without what could lead to the checkout."""
 
 
 def run(*command: str | Path, folder: Path = CHECKOUT, **environment: str) -> str:
     done = subprocess.run(  # noqa: S603 - our own scripts
         list(map(str, command)),
         cwd=folder,
-        env={"PATH": f"{java_home()}/bin:/usr/local/bin:/usr/bin:/bin", "HOME": str(Path.home()), **environment},
+        env={**ENVIRONMENT, **environment},
         capture_output=True,
         text=True,
         check=False,
