@@ -51,7 +51,7 @@ def test_a_lost_checkpoint_says_where_reading_goes_on() -> None:
     assert problem is not None
     assert problem.reason == "CheckpointLost"
     assert "incarnation 3 of this query read 2 splits" in problem.message
-    assert "goes on where that query last reported" in problem.message
+    assert "Reading continues where that query last reported" in problem.message
 
 
 def test_an_older_checkpoint_says_what_is_delivered_again() -> None:
