@@ -16,6 +16,7 @@ from testbed.control_plane import ControlPlane
 from testbed.kafka import KafkaCluster
 from testbed.ports import PortPool
 from testbed.versions import CHECKOUT
+from testbed.waiting import wait_until
 
 ACCOUNT = "doctor:operator"
 SPARK_CRD = {
@@ -83,6 +84,21 @@ class Hospital:
                 "subjects": [{"kind": "ServiceAccount", "name": "operator", "namespace": "doctor"}],
             }
         )
+
+        wait_until(lambda: self._may_read_secrets(namespace), 60, "the rights", interval=0.2)
+
+    def _may_read_secrets(self, namespace: str) -> bool:
+        """The API server takes over roles a moment after they were created."""
+        review = {
+            "apiVersion": "authorization.k8s.io/v1",
+            "kind": "SubjectAccessReview",
+            "spec": {
+                "user": "system:serviceaccount:doctor:operator",
+                "resourceAttributes": {"namespace": namespace, "verb": "get", "resource": "secrets"},
+            },
+        }
+        answer = self.control_plane.kubectl("create", "-f", "-", "-o", "json", stdin=json.dumps(review))
+        return bool(json.loads(answer)["status"]["allowed"])
 
     def namespace(self, *, is_granted: bool = True) -> str:
         """A new namespace with a driver's account."""

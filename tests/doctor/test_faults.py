@@ -23,11 +23,12 @@ def test_02_an_older_crd(hospital: Hospital) -> None:
     spec = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
     del spec["properties"]["suspend"]
     hospital.install()
-    hospital.apply(crd)
     namespace = hospital.namespace()
-
-    assert hospital.faults(namespace) == ["CrdOutdated"]
-    hospital.apply(custom_resource_definition())
+    hospital.apply(crd)
+    try:
+        assert hospital.faults(namespace) == ["CrdOutdated"]
+    finally:
+        hospital.apply(custom_resource_definition())
 
 
 def test_03_a_healthy_source(hospital: Hospital) -> None:
