@@ -34,8 +34,10 @@ class StandInDriver:
         instance: Instance | None = None,
     ) -> None:
         self.offset = offset or StreamOffset()
-        client = Client(config=driver_config(control_plane, namespace), timeout=httpx2.Timeout(5), trust_env=False)
-        self.channel = KubernetesChannel(client, namespace=namespace, source=source, uid=uid)
+        self._client = Client(
+            config=driver_config(control_plane, namespace), timeout=httpx2.Timeout(5), trust_env=False
+        )
+        self.channel = KubernetesChannel(self._client, namespace=namespace, source=source, uid=uid)
         # Kubernetes has replaced the pod of the former attempt, so this one need not wait for it to fall silent.
         self.runtime = HostRuntime(self.channel, instance=instance or in_pod("orders-1-driver"))
 
@@ -65,6 +67,7 @@ class StandInDriver:
     def close(self) -> None:
         """End without a word, like a killed driver."""
         self.runtime.close()
+        self._client.close()
 
 
 def in_pod(name: str) -> Instance:
