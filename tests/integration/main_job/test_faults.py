@@ -106,7 +106,7 @@ def test_the_name_is_checked_where_it_will_be_used(world: World) -> None:
 def test_explain_reads_well(world: World) -> None:
     told = " ".join(world.kubectl("explain", "bsrc.spec.source.kafka.subscription").split())
 
-    assert "Topics that are made later are found by discovery." in told
+    assert "Discovery finds topics that are created later." in told
     assert "All partitions of the topics whose whole name matches this regular expression" in told
 
 
