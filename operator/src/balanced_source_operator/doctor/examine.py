@@ -1,9 +1,10 @@
 """All checks, in the order in which faults hide each other."""
 
 from collections.abc import AsyncIterator
+from typing import Final
 
 from balanced_source_operator.doctor.cluster import check_crd, check_rights, check_spark_operator, operator_accounts
-from balanced_source_operator.doctor.finding import ClusterApi, Diagnosis, Fault, Level, error
+from balanced_source_operator.doctor.finding import ClusterApi, Diagnosis, Fault, Level, error, unknown
 from balanced_source_operator.doctor.outside import check_discovery
 from balanced_source_operator.doctor.sources import (
     Patient,
@@ -13,8 +14,10 @@ from balanced_source_operator.doctor.sources import (
     check_references,
     understood,
 )
-from balanced_source_operator.kube.port import KubernetesError
+from balanced_source_operator.kube.port import KubernetesError, RefusedError
 from balanced_source_operator.resources.kinds import BALANCED_SOURCE
+
+_FORBIDDEN: Final = 403
 
 
 async def examine(
@@ -52,6 +55,9 @@ async def _sources(api: ClusterApi, namespace: str, name: str) -> AsyncIterator[
     try:
         found = await api.list(BALANCED_SOURCE, namespace, selector="")
     except KubernetesError as refusal:
+        if not (isinstance(refusal, RefusedError) and refusal.status == _FORBIDDEN):
+            yield unknown("sources", f"sources of {namespace} cannot be listed now: {refusal}")
+            return
         remedy = "Ask for the ClusterRole view in this namespace."
         yield error("sources", Fault.RIGHT_MISSING, f"sources of {namespace} may not be listed: {refusal}", remedy)
         return
