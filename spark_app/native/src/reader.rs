@@ -236,7 +236,7 @@ impl Reader {
             RDKafkaErrorCode::AutoOffsetReset | RDKafkaErrorCode::OffsetOutOfRange => {
                 Err(ReadError::OffsetsLost(format!(
                     "cluster {}, topic {}, partition {}: offset {} does not exist any more ({}): records were deleted \
-                     before they were read, or the topic was created anew",
+                     before they were read, or the topic was recreated",
                     self.settings.cluster,
                     partition.topic,
                     partition.number,

@@ -48,7 +48,7 @@ class Run:
         wait_until(is_there, 240, f"a line with {parts}", interval=0.1)
 
     def end(self) -> int:
-        self.process.send_signal(signal.SIGINT)
+        self.process.send_signal(signal.SIGTERM)  # SIGINT is ignored where the tests run in the background
         code = self.process.wait(120)
         self._reader.join()
         return code

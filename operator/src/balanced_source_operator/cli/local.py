@@ -1,5 +1,6 @@
 """``run`` and ``local``: sources without Kubernetes."""
 
+import signal
 from pathlib import Path
 from typing import Annotated
 
@@ -24,13 +25,15 @@ def run(
     """Run the whole manifest on this machine, without Kubernetes: source, transform and sink.
 
     Changes of the file take effect while it runs, for example of parallelism; those of spec.application when it is
-    started again. Secrets and ConfigMaps are folders beside the file. Stop it with Ctrl-C.
+    started again. Secrets and ConfigMaps are folders beside the file. Stop it with Ctrl-C or SIGTERM.
     """
     from balanced_source_operator.laptop.picture import picture
     from balanced_source_operator.laptop.run import run as run_manifest
     from balanced_source_operator.logs import configure_quiet_logging
 
     configure_quiet_logging()
+    # stopped by a supervisor or at the end of a login session, it ends the driver as it does at Ctrl-C
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     with picture(Console()) as show:
         code = run_manifest(file, folder, show)
     raise typer.Exit(code)
