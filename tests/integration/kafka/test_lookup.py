@@ -25,7 +25,7 @@ from balanced_source.connectors.kafka import (
 )
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.errors import TransientDiscoveryError
-from balanced_source.host.ends import Look, look
+from balanced_source.host.ends import Look, SplitEnd, look
 from balanced_source_adapters.kafka.admin import KafkaAdmin
 from balanced_source_adapters.kafka.client import ClusterClient
 from balanced_source_adapters.kafka.config import NoSecrets
@@ -172,7 +172,13 @@ def test_the_end_of_a_new_topic_never_passes_for_one_of_the_former(
     kafka.admin.create_topic(topic, partitions=3)
     kafka.admin.produce(topic, [b"y"] * 50, partition=0)
 
-    found_again = admin.ends(cluster, [split])
+    def answered() -> Mapping[SplitId, SplitEnd]:
+        """Until all brokers know the new topic, there may be no answer; a former one is never given."""
+        answer = admin.ends(cluster, [split])
+        assert not look(former, answer).ends
+        return answer
+
+    found_again = wait_until(answered, 30, "the end of the new topic")
     assert found_again[split].end == 50
     assert look(former, found_again) == Look(recreated=frozenset({split}))
 
