@@ -41,10 +41,16 @@ test: lint prose testbed native ## Everything but the story on real pods; instal
 # Local Spark drivers also read their classes from an archive (testbed spark-options).
 QUICK_JVM := JDK_JAVA_OPTIONS="$(strip $(JDK_JAVA_OPTIONS) -XX:TieredStopAtLevel=1 -XX:+UseSerialGC)"
 
+REAL := -m "integration and not e2e" tests/contract tests/integration
+
+# Two folders at a time compete for the processor. A test that fails there runs once more by itself: a failure that
+# repeats is a failure, and one that does not stays in the log with its reason, as a defect to mend.
 test-real: testbed ## What needs real parts: API server, brokers, Spark
 	@echo "integration tests, two folders at a time …"
-	@$(QUICK_JVM) SPARK_SUBMIT_OPTS="$$(PYTHONPATH=tests $(RUN) testbed spark-options)" \
-	  $(RUN) pytest -q -n 2 --dist loadscope --no-loadscope-reorder --durations=15 -m "integration and not e2e" tests/contract tests/integration
+	@export $(QUICK_JVM) SPARK_SUBMIT_OPTS="$$(PYTHONPATH=tests $(RUN) testbed spark-options)"; \
+	  $(RUN) pytest -q -n 2 --dist loadscope --no-loadscope-reorder --durations=15 $(REAL) || { \
+	    echo "NOT STABLE: the tests above failed beside others; they run once more, by themselves …"; \
+	    $(RUN) pytest -q --last-failed --last-failed-no-failures=none $(REAL); }
 
 test-spark43: testbed ## The Spark side's tests on PySpark 4.3, but those that take minutes
 	@echo "the Spark side on PySpark 4.3 …"
