@@ -1,30 +1,19 @@
 """The whole operator on an API server in memory: hostile specs and documents, and no hot loop."""
 
 import asyncio
-import contextlib
 from typing import Any, Final
-from unittest import mock
 
 from hypothesis import strategies as st
 
 from balanced_source_operator.kube.port import KubernetesError
 from balanced_source_operator.resources.kinds import BALANCED_SOURCE
-from balanced_source_operator.runtime import (
-    alignment,
-    children,
-    coordination,
-    events,
-    metadata,
-    source_runtime,
-    status_writer,
-)
 from fuzz.documents import resealed, torn
 from fuzz.judge import Judge, SilentError, TracebackError, shortened
 from fuzz.manifests import specs
 from support import virtual_time
 from support.cluster_story import NAMESPACE, Story
+from support.played_story import virtual_clock
 
-TIMED: Final = (alignment, children, coordination, events, metadata, source_runtime, status_writer)
 SECONDS: Final = 120
 CALLS: Final = 400
 """Requests in that time; a healthy source needs about a hundred."""
@@ -39,9 +28,7 @@ def check(case: Any, _: Judge) -> None:
     if not isinstance(spec, dict):
         return
     story = Story()
-    with contextlib.ExitStack() as stack:
-        for module in TIMED:
-            stack.enter_context(mock.patch.object(module, "time", virtual_time.time_module()))
+    with virtual_clock():
         virtual_time.run(_play(story, spec, edits))
     given = {"spec": spec, "edits": edits}
     calls = sum(len(operator.client.calls) for operator in story.operators)

@@ -6,34 +6,13 @@ from collections.abc import Iterator
 import pytest
 import structlog
 
-from balanced_source_operator.runtime import (
-    alignment,
-    autoscaler,
-    children,
-    coordination,
-    events,
-    metadata,
-    refusals,
-    source_runtime,
-    status_writer,
-)
-from support import virtual_time
+from support.played_story import virtual_clock
 
 
 @pytest.fixture(autouse=True)
-def _virtual_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (
-        alignment,
-        autoscaler,
-        children,
-        coordination,
-        events,
-        metadata,
-        refusals,
-        source_runtime,
-        status_writer,
-    ):
-        monkeypatch.setattr(module, "time", virtual_time.time_module())
+def _virtual_time() -> Iterator[None]:
+    with virtual_clock():
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -1,6 +1,6 @@
 """`spec.autoscaling` in the operator: a load changes the number of readers of a running source."""
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -9,24 +9,12 @@ import pytest
 from balanced_source.documents import report as report_document
 from balanced_source_operator.kube.port import RefusedError
 from balanced_source_operator.resources.kinds import BALANCED_SOURCE, EVENT
-from support import virtual_time
 from support.cluster_story import NAMESPACE, Story
+from support.played_story import played
 from support.virtual_time import clock
 from support.world import UID
 
 AUTOSCALING = {"maxReaders": 8, "scaleDownDelay": "2m"}
-
-
-def check(play: Callable[[Story], Coroutine[Any, Any, None]]) -> Story:
-    story = Story()
-
-    async def run() -> None:
-        await play(story)
-        await story.end()
-
-    virtual_time.run(run())
-    assert story.broken == []
-    return story
 
 
 async def begin(story: Story, **spec: Any) -> None:
@@ -59,7 +47,7 @@ def test_a_backlog_adds_readers_live_and_says_why() -> None:
         assert [e["type"] for e in events] == ["Normal"]
         assert "2 readers are too few" in events[0]["message"]
 
-    check(play)
+    played(play)
 
 
 def test_the_load_goes_and_so_do_the_readers() -> None:
@@ -68,7 +56,7 @@ def test_the_load_goes_and_so_do_the_readers() -> None:
         await loaded(story, lambda: parallelism(story) == 1, arrival=0, capacity=100)
         assert condition(story)["status"] == "True"
 
-    check(play)
+    played(play)
 
 
 def test_a_number_outside_the_bounds_is_corrected() -> None:
@@ -79,7 +67,7 @@ def test_a_number_outside_the_bounds_is_corrected() -> None:
         story.patch(autoscaling={"minReaders": 3, "maxReaders": 4})
         await story.until(lambda: parallelism(story) == 4, "the new maximum")
 
-    check(play)
+    played(play)
 
 
 def test_a_paused_source_is_left_alone_and_pause_wins() -> None:
@@ -91,7 +79,7 @@ def test_a_paused_source_is_left_alone_and_pause_wins() -> None:
         assert parallelism(story) == 20
         assert condition(story) == {}
 
-    check(play)
+    played(play)
 
 
 def test_without_autoscaling_nothing_is_decided() -> None:
@@ -102,7 +90,7 @@ def test_without_autoscaling_nothing_is_decided() -> None:
         await story.until(lambda: condition(story) == {}, "the condition to go")
         assert story.status.get("autoscaling") is None
 
-    check(play)
+    played(play)
 
 
 def test_a_silent_driver_is_said_and_changes_nothing() -> None:
@@ -112,7 +100,7 @@ def test_a_silent_driver_is_said_and_changes_nothing() -> None:
         assert condition(story)["status"] == "False"
         assert parallelism(story) == 2
 
-    check(play)
+    played(play)
 
 
 def test_a_driver_that_falls_silent_within_a_long_micro_batch_is_said() -> None:
@@ -127,7 +115,7 @@ def test_a_driver_that_falls_silent_within_a_long_micro_batch_is_said() -> None:
 
         await story.until(lambda: condition(story).get("reason") == "LagUnknown", "the driver's silence")
 
-    check(play)
+    played(play)
 
 
 @pytest.mark.parametrize("status", [403, 422])
@@ -145,7 +133,7 @@ def test_a_refusal_is_a_condition_and_holds_nothing_else_up(status: int) -> None
         await story.until(lambda: parallelism(story) == 8, "the correction")
         await story.until(lambda: condition(story)["reason"] != "ScalingRefused", "the condition to go")
 
-    check(play)
+    played(play)
 
 
 async def loaded(story: Story, is_done: Callable[[], bool], *, arrival: int, capacity: int) -> None:

@@ -1,7 +1,7 @@
 """Documents that somebody else writes, edits or deletes; and two operators at once."""
 
 import random
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +14,7 @@ from balanced_source_operator.controller.liveness import ALIVE
 from balanced_source_operator.resources.kinds import BALANCED_SOURCE, CONFIG_MAP
 from support import virtual_time
 from support.cluster_story import NAMESPACE, Story
+from support.played_story import Play, played
 from support.world import UID
 
 
@@ -25,16 +26,9 @@ async def reading(story: Story, **begin: Any) -> None:
     await story.adopted(parallelism=2, splits=8)
 
 
-def check(play: Callable[[Story], Coroutine[Any, Any, None]]) -> Story:
+def check(play: Play) -> Story:
     """Run, end all operators, and look for rules that were broken."""
-    story = Story()
-
-    async def run() -> None:
-        await play(story)
-        await story.end()
-
-    virtual_time.run(run())
-    assert story.broken == []
+    story = played(play)
     assert len(story.driver.delivered) == sum(story.broker.ends.values())
     assert story.applications == ["orders-1"]
     return story

@@ -1,6 +1,5 @@
 """Only objects with the source's uid are changed or deleted; those that lost their owner reference get it back."""
 
-from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
@@ -17,8 +16,9 @@ from balanced_source_operator.resources.kinds import (
     UID_LABEL,
     Kind,
 )
-from support import cluster_story, virtual_time, world
+from support import cluster_story, world
 from support.cluster_story import NAMESPACE, Story
+from support.played_story import played
 from support.virtual_time import clock
 from support.world import UID, Driver
 
@@ -30,18 +30,6 @@ NAMES = [
     (ROLE_BINDING, "orders-documents"),
     (KUBEFLOW_APPLICATION, "orders-1"),
 ]
-
-
-def check(play: Callable[[Story], Coroutine[Any, Any, None]], story: Story | None = None) -> Story:
-    story = story or Story()
-
-    async def run() -> None:
-        await play(story)
-        await story.end()
-
-    virtual_time.run(run())
-    assert story.broken == []
-    return story
 
 
 async def read(story: Story, application: str = "orders-1") -> None:
@@ -83,7 +71,7 @@ def test_an_object_of_somebody_else_is_left_alone_and_named(kind: Kind, name: st
         await read(story)
         await story.until(lambda: condition(story)["status"] == "False", "all is well")
 
-    check(play)
+    played(play)
 
 
 def test_the_metadata_of_clusters_may_have_the_name_of_a_document() -> None:
@@ -104,7 +92,7 @@ def test_the_metadata_of_clusters_may_have_the_name_of_a_document() -> None:
         await story.until(lambda: condition(story)["reason"] == "ForeignObject", "a condition")
         assert story.server.find(CONFIG_MAP, NAMESPACE, "orders-readers") == there
 
-    check(play)
+    played(play)
 
 
 @pytest.mark.parametrize("lost", [["ownerReferences"], ["labels"]], ids="+".join)
@@ -135,7 +123,7 @@ def test_a_lost_owner_reference_is_restored_and_nothing_is_forgotten(
         assert (dict(story.owners), story.assignment and story.assignment.epoch) == (owners, epoch)
         assert {lineage for lineage, _ in story.seen} == {1}, "the state is the same"
 
-    check(play)
+    played(play)
 
 
 @pytest.mark.parametrize("name", ["orders-enumerator", "orders-assignment"])
@@ -153,7 +141,7 @@ def test_a_document_that_was_stripped_while_the_operator_runs_is_still_known(nam
         await story.until(is_whole, "owner reference and labels")
         await story.adopted(parallelism=2, splits=8)
 
-    check(play)
+    played(play)
 
 
 def test_a_state_without_any_sign_of_its_owner_is_never_silently_dropped() -> None:
@@ -173,7 +161,7 @@ def test_a_state_without_any_sign_of_its_owner_is_never_silently_dropped() -> No
         await story.adopted(parallelism=2, splits=8)
         assert {lineage for lineage, _ in story.seen} == {1}, "the state is the same"
 
-    check(play)
+    played(play)
 
 
 def test_an_application_without_an_owner_reference_is_named_and_goes_with_the_source() -> None:
@@ -185,7 +173,7 @@ def test_an_application_without_an_owner_reference_is_named_and_goes_with_the_so
         story.server.remove(BALANCED_SOURCE, NAMESPACE, "orders")
         await story.until(lambda: story.children() == [], "nothing is left behind")
 
-    check(play)
+    played(play)
 
 
 @pytest.mark.parametrize(
@@ -206,7 +194,7 @@ def test_a_status_that_somebody_edited_is_repaired(edit: Any) -> None:
         story.server.edit(BALANCED_SOURCE, NAMESPACE, "orders", {"status": edit})
         await story.until(lambda: story.status == before, "the status as it was")
 
-    check(play)
+    played(play)
 
 
 # --- backup and restore ----------------------------------------------------------------------------------------------
@@ -260,7 +248,7 @@ def test_a_source_restored_without_its_config_maps_goes_on_from_the_checkpoint(
         story.broker.ends = dict.fromkeys(story.broker.ends, 9)
         await read(story)
 
-    assert_everything_once(check(play))
+    assert_everything_once(played(play))
 
 
 def test_a_source_restored_with_its_config_maps_says_what_to_do_and_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -279,7 +267,7 @@ def test_a_source_restored_with_its_config_maps_says_what_to_do_and_goes_on(monk
         assert story.seen[-1][1] > epoch, "the former state was taken over"
         await story.until(lambda: condition(story)["status"] == "False", "all is well")
 
-    assert_everything_once(check(play))
+    assert_everything_once(played(play))
 
 
 def assert_everything_once(story: Story) -> None:

@@ -1,8 +1,5 @@
 """Whatever the API server refuses is a condition and a Warning event with the server's message, until it is allowed."""
 
-from collections.abc import Callable, Coroutine
-from typing import Any
-
 import pytest
 
 from balanced_source_operator.controller.refusals import refusal_problem
@@ -18,23 +15,11 @@ from balanced_source_operator.resources.kinds import (
     SERVICE_ACCOUNT,
     Kind,
 )
-from support import virtual_time
 from support.cluster_story import NAMESPACE, Story
+from support.played_story import played
 from support.virtual_time import clock
 
 QUOTA = "exceeded quota: small, requested: count/x=1, used: count/x=2, limited: count/x=2"
-
-
-def check(play: Callable[[Story], Coroutine[Any, Any, None]]) -> Story:
-    story = Story()
-
-    async def run() -> None:
-        await play(story)
-        await story.end()
-
-    virtual_time.run(run())
-    assert story.broken == []
-    return story
 
 
 async def read(story: Story) -> None:
@@ -89,7 +74,7 @@ def test_a_refused_call_is_a_condition_and_a_warning_until_it_is_allowed(kind: K
         await read(story)
         await story.until(lambda: degraded(story)["status"] == "False", "all is well")
 
-    check(play)
+    played(play)
 
 
 @pytest.mark.parametrize("verb", ["replace"])
@@ -107,7 +92,7 @@ def test_a_refused_write_of_a_document_is_a_condition_while_the_query_goes_on(ve
         await story.adopted(parallelism=3, splits=8)
         await story.until(lambda: degraded(story)["status"] == "False", "all is well")
 
-    check(play)
+    played(play)
 
 
 def test_a_refused_deletion_of_the_application_is_a_condition() -> None:
@@ -124,7 +109,7 @@ def test_a_refused_deletion_of_the_application_is_a_condition() -> None:
         allow()
         await story.until(lambda: story.status["application"]["state"] == "Paused", "the application to stop")
 
-    check(play)
+    played(play)
 
 
 def test_refused_events_are_a_condition_and_are_posted_later() -> None:
@@ -140,7 +125,7 @@ def test_refused_events_are_a_condition_and_are_posted_later() -> None:
         await story.until(lambda: warnings(story, "PermissionMissing"), "the event after all")
         await story.until(lambda: degraded(story)["status"] == "False", "all is well")
 
-    check(play)
+    played(play)
 
 
 def test_a_refused_status_is_an_event_and_the_source_is_served() -> None:
@@ -158,7 +143,7 @@ def test_a_refused_status_is_an_event_and_the_source_is_served() -> None:
         await story.adopted(parallelism=2, splits=8)
         await story.until(lambda: degraded(story)["status"] == "False", "all is well")
 
-    check(play)
+    played(play)
 
 
 def test_an_answer_that_may_pass_is_a_condition_only_if_it_lasts() -> None:
@@ -175,7 +160,7 @@ def test_an_answer_that_may_pass_is_a_condition_only_if_it_lasts() -> None:
         allow()
         await story.adopted(parallelism=3, splits=8)
 
-    check(play)
+    played(play)
 
 
 @pytest.mark.parametrize(

@@ -1,30 +1,17 @@
 """The emergency stop: suspend, deletion and parallelism take effect whatever else is wrong."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
 
 from balanced_source_operator.kube.port import RefusedError
 from balanced_source_operator.resources.kinds import BALANCED_SOURCE, CONFIG_MAP, KUBEFLOW_APPLICATION, ROLE
-from support import virtual_time
 from support.cluster_story import NAMESPACE, Story
+from support.played_story import played
 from support.virtual_time import clock
 
 INVALID = {"source": {"kafka": {"subscription": {"topics": None, "topicPattern": "orders-("}}}}
-
-
-def check(play: Callable[[Story], Coroutine[Any, Any, None]]) -> Story:
-    story = Story()
-
-    async def run() -> None:
-        await play(story)
-        await story.end()
-
-    virtual_time.run(run())
-    assert story.broken == []
-    return story
 
 
 async def read(story: Story, application: str = "orders-1") -> None:
@@ -69,7 +56,7 @@ def test_suspend_stops_a_source_whose_spec_is_invalid(is_restarted: bool) -> Non
         story.patch(suspend=False, source={"kafka": {"subscription": {"topics": ["orders"], "topicPattern": None}}})
         await read(story, "orders-2" if len(story.applications) > 1 else "orders-1")
 
-    check(play)
+    played(play)
 
 
 @pytest.mark.parametrize("changes", [{"source": None}, {"application": {"image": 7}}, {"parallelism": "many"}])
@@ -82,7 +69,7 @@ def test_suspend_stops_a_source_whatever_is_wrong_with_its_spec(changes: dict[st
 
         await story.until(lambda: application(story) is None, "the application to stop")
 
-    check(play)
+    played(play)
 
 
 @pytest.mark.parametrize("is_restarted", [False, True], ids=["in memory", "after a restart"])
@@ -100,7 +87,7 @@ def test_parallelism_takes_effect_while_the_spec_is_invalid(is_restarted: bool) 
         await story.adopted(parallelism=4, splits=8)
         assert condition(story, "Degraded") == ("True", "InvalidSpec")
 
-    check(play)
+    played(play)
 
 
 def test_nothing_is_started_from_a_spec_that_a_restarted_operator_remembers() -> None:
@@ -122,7 +109,7 @@ def test_nothing_is_started_from_a_spec_that_a_restarted_operator_remembers() ->
         story.patch(source={"kafka": {"subscription": {"topics": ["orders"], "topicPattern": None}}})
         await story.until(lambda: application(story) is not None, "the application of the valid spec")
 
-    check(play)
+    played(play)
 
 
 @pytest.mark.parametrize("text", ["{", '{"parallelism":2}', '{"parallelism":0,"source":{}}'])
@@ -145,7 +132,7 @@ def test_a_remembered_spec_that_is_not_valid_is_ignored_in_words(text: str) -> N
         await story.adopted(parallelism=2, splits=8)
         assert condition(story, "Degraded") == ("True", "InvalidSpec")
 
-    check(play)
+    played(play)
 
 
 def test_a_parallelism_that_is_invalid_changes_nothing() -> None:
@@ -158,7 +145,7 @@ def test_a_parallelism_that_is_invalid_changes_nothing() -> None:
         await story.until(lambda: condition(story, "Degraded") == ("True", "InvalidSpec"), "the refusal")
         await story.adopted(parallelism=2, splits=8)
 
-    check(play)
+    played(play)
 
 
 @pytest.mark.parametrize("kind", [CONFIG_MAP, ROLE])
@@ -177,7 +164,7 @@ def test_suspend_works_while_the_api_server_refuses_everything_else(kind: Any) -
         await story.until(lambda: application(story) is None, "the application to stop")
         assert clock() - asked < 2, "a change of the spec ends the back-off"
 
-    check(play)
+    played(play)
 
 
 def test_a_source_with_an_invalid_spec_can_be_deleted() -> None:
@@ -192,7 +179,7 @@ def test_a_source_with_an_invalid_spec_can_be_deleted() -> None:
         await story.until(lambda: story.children() == [], "nothing is left behind")
         await story.until(lambda: not any(o.supervisor.sources for o in story.operators), "the source's task ended")
 
-    check(play)
+    played(play)
 
 
 @pytest.mark.parametrize("steps", range(8))
@@ -209,4 +196,4 @@ def test_an_operator_that_is_stopped_while_it_hears_something_ends(steps: int) -
         async with asyncio.timeout(60):
             await operator.stop()
 
-    check(play)
+    played(play)

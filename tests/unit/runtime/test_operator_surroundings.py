@@ -1,6 +1,5 @@
 """What the operator finds around it: missing kinds and accounts, an API server that is away, edited rights."""
 
-from collections.abc import Callable, Coroutine
 from itertools import pairwise
 from typing import Any
 
@@ -13,21 +12,14 @@ from balanced_source_operator.resources.kinds import (
     ROLE,
     SERVICE_ACCOUNT,
 )
-from support import virtual_time
 from support.cluster_story import NAMESPACE, Story
 from support.fake_kubernetes import INSTALLED, FakeClient
+from support.played_story import Play, played
 from support.virtual_time import clock
 
 
-def check(play: Callable[[Story], Coroutine[Any, Any, None]]) -> Story:
-    story = Story()
-
-    async def run() -> None:
-        await play(story)
-        await story.end()
-
-    virtual_time.run(run())
-    assert story.broken == []
+def check(play: Play) -> Story:
+    story = played(play)
     assert len(story.driver.delivered) == sum(story.broker.ends.values())
     return story
 

@@ -1,23 +1,9 @@
 """What autoscalers read of a source: its selector is there from the first status on."""
 
-from collections.abc import Callable, Coroutine
-from typing import Any
-
 from balanced_source_operator.resources.kinds import POD
 from balanced_source_operator.resources.reader_pods import NO_PODS
-from support import virtual_time
 from support.cluster_story import NAMESPACE, Story
-
-
-def check(play: Callable[[Story], Coroutine[Any, Any, None]]) -> None:
-    story = Story()
-
-    async def run() -> None:
-        await play(story)
-        await story.end()
-
-    virtual_time.run(run())
-    assert story.broken == []
+from support.played_story import played
 
 
 def test_the_selector_is_there_before_the_first_pod() -> None:
@@ -27,7 +13,7 @@ def test_the_selector_is_there_before_the_first_pod() -> None:
         assert story.status["selector"] == "balancedsource.io/name=orders,spark-role=executor"
         assert story.server.select(POD, NAMESPACE) == []
 
-    check(play)
+    played(play)
 
 
 def test_a_spec_that_was_never_valid_has_a_selector_without_pods() -> None:
@@ -36,7 +22,7 @@ def test_a_spec_that_was_never_valid_has_a_selector_without_pods() -> None:
         await story.until(lambda: story.status, "the first status")
         assert story.status["selector"] == f"balancedsource.io/name=orders,{NO_PODS}"
 
-    check(play)
+    played(play)
 
 
 def test_executors_with_several_slots_are_not_counted_as_readers() -> None:
@@ -49,4 +35,4 @@ def test_executors_with_several_slots_are_not_counted_as_readers() -> None:
         assert story.status["selector"].endswith(NO_PODS)
         assert story.status["readers"] == 2
 
-    check(play)
+    played(play)

@@ -1,13 +1,12 @@
 """Pod templates are checked by the API server before anything is made from them."""
 
-from collections.abc import Callable, Coroutine
 from typing import Any
 
 from balanced_source_operator.kube.port import RefusedError
 from balanced_source_operator.resources.kinds import POD_TEMPLATE
-from support import virtual_time
 from support.builders import spec_json
 from support.cluster_story import Story
+from support.played_story import played
 
 SIDECAR = {"spec": {"containers": [{"name": "spark-kubernetes-driver"}, {"name": "sidecar"}]}}
 OBJECTION = 'PodTemplate "orders-driver" is invalid: template.spec.containers[1].image: Required value'
@@ -16,17 +15,6 @@ OBJECTION = 'PodTemplate "orders-driver" is invalid: template.spec.containers[1]
 def application(template: dict[str, Any] | None) -> dict[str, Any]:
     driver = {"template": template} if template is not None else {}
     return {**spec_json()["application"], "driver": driver}
-
-
-def played(play: Callable[[Story], Coroutine[Any, Any, None]]) -> Story:
-    story = Story()
-
-    async def run() -> None:
-        await play(story)
-        await story.end()
-
-    virtual_time.run(run())
-    return story
 
 
 def invalid(story: Story) -> str:

@@ -1,24 +1,10 @@
 """Two releases whose namespaces overlap: both say so, and neither floods the API server."""
 
-from collections.abc import Callable, Coroutine
-from typing import Any
-
 from balanced_source_operator.resources.kinds import BALANCED_SOURCE
 from balanced_source_operator.runtime.status_writer import RIVAL_FORGET
-from support import virtual_time
 from support.cluster_story import NAMESPACE, Story
+from support.played_story import played
 from support.virtual_time import clock
-
-
-def check(play: Callable[[Story], Coroutine[Any, Any, None]]) -> None:
-    story = Story()
-
-    async def run() -> None:
-        await play(story)
-        await story.end()
-
-    virtual_time.run(run())
-    assert story.broken == []
 
 
 def degraded(story: Story) -> tuple[str, str, str]:
@@ -56,7 +42,7 @@ def test_both_are_named_and_the_problem_ends_with_one_of_them() -> None:
         await story.until(lambda: degraded(story)[1] != "StateConflict", "the end of the conflict")
         assert story.status["servedBy"] == "blue/operator"
 
-    check(play)
+    played(play)
 
 
 def test_a_successor_with_another_name_is_no_rival() -> None:
@@ -74,7 +60,7 @@ def test_a_successor_with_another_name_is_no_rival() -> None:
         assert degraded(story)[0] == "False"
         assert "StateConflict" not in story.events
 
-    check(play)
+    played(play)
 
 
 def test_a_status_that_a_person_edits_is_no_rival() -> None:
@@ -87,4 +73,4 @@ def test_a_status_that_a_person_edits_is_no_rival() -> None:
         await story.until(lambda: story.status.get("epoch") != 99, "the repair")
         assert "StateConflict" not in story.events
 
-    check(play)
+    played(play)

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -99,25 +99,30 @@ def _show(
     draw: Callable[[Sequence[SourceView], dict[str, SourceView]], RenderableType],
     interval: float | None,
 ) -> None:
-    before: dict[str, SourceView] = {}
+    looks = _looks(look, interval)
     if output is Output.JSON:
-        while True:
-            views = look()
+        for views, before in looks:
             typer.echo(json.dumps([render.as_json(view, before.get(view.name)) for view in views]))
-            before = {view.name: view for view in views}
-            if interval is None:
-                return
-            time.sleep(interval)
+        return
     console = Console()
     if interval is None:
-        console.print(draw(look(), before))
+        console.print(draw(*next(looks)))
         return
     with Live(console=console, auto_refresh=False, screen=console.is_terminal) as live:
-        while True:
-            views = look()
+        for views, before in looks:
             live.update(draw(views, before), refresh=True)
-            before = {view.name: view for view in views}
-            time.sleep(interval)
+
+
+def _looks(look: Look, interval: float | None) -> Iterator[tuple[list[SourceView], dict[str, SourceView]]]:
+    """Yield what is there and, by name, what was there before: once, or again and again."""
+    before: dict[str, SourceView] = {}
+    while True:
+        views = look()
+        yield views, before
+        if interval is None:
+            return
+        before = {view.name: view for view in views}
+        time.sleep(interval)
 
 
 def plan(
