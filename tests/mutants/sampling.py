@@ -21,6 +21,7 @@ STRATA: Final[Mapping[str, Sequence[str]]] = {
     "planner": (
         "balanced_source_spark.planner",
         "balanced_source_spark.host_runtime",
+        "balanced_source_spark.newest_assignment",
         "balanced_source_spark.ends",
         "balanced_source_spark.aligner",
         "balanced_source_spark.executors",

@@ -168,7 +168,7 @@ class DriverSide:
             return IMPOSSIBLE
         self._load(driver, runner)
         self._shell.runtime._on_assignment(self._assignments[assignment])
-        is_newest = self._shell.runtime._newest is self._assignments[assignment]
+        is_newest = self._shell.runtime._seen.assignment is self._assignments[assignment]
         if not self._is_newest_needed:
             assignment = ANY
         after = self._unload(replace(runner, newest=assignment if is_newest else runner.newest))
@@ -263,7 +263,7 @@ class DriverSide:
         return replace(
             runner,
             host=host,
-            settings=runtime._settings,
+            settings=runtime._seen.joined,
             is_told=is_told and self.setting.is_bounded,
             has_closed=self._shell.planner._has_closed,
         )

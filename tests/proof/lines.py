@@ -23,6 +23,7 @@ WATCHED: Final = (
     "balanced_source_spark.planner",
     "balanced_source_spark.kafka.hooks",
     "balanced_source_spark.host_runtime",
+    "balanced_source_spark.newest_assignment",
 )
 """Packages and modules whose lines are counted."""
 

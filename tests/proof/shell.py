@@ -26,6 +26,7 @@ from balanced_source.errors import FencedError
 from balanced_source.host import ReaderHost, SplitRange
 from balanced_source.host.ends import SplitEnd
 from balanced_source_spark.channels.channel import AssignmentListener
+from balanced_source_spark.checkpoints import CheckpointWatch
 from balanced_source_spark.executors import AdoptionGate, Board
 from balanced_source_spark.host_runtime import HostRuntime, Progress
 from balanced_source_spark.instance import Instance
@@ -194,10 +195,10 @@ class Shell:
         """
         runtime = self.runtime
         runtime._name, runtime._host, runtime._first = name, host, None
-        runtime._newest, runtime._settings = newest, settings
+        runtime._seen.assignment, runtime._seen.joined = newest, settings
         self.planner._has_closed = has_closed
         runtime._reported = host if is_reported else None
-        runtime._failure, runtime._behind = None, None
+        runtime._failure, runtime._checkpoint = None, CheckpointWatch()
         runtime._problems, runtime._progress = ProblemBoard(lambda _: None), Progress()
         self.channel.newest = 0 if reported is None else reported.incarnation
         self.channel.written = None

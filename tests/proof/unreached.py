@@ -22,6 +22,7 @@ _LATER: Final = "The API server refuses a write, which is tried again; here a wr
 _COORDINATOR: Final = "balanced_source.coordinator"
 _ENUMERATOR: Final = "balanced_source.connectors.discovery.enumerator:DiscoveringSplitEnumerator"
 _RUNTIME_OF: Final = "balanced_source_spark.host_runtime:HostRuntime"
+_NEWEST: Final = "balanced_source_spark.newest_assignment:NewestAssignment"
 _PLANNER: Final = "balanced_source_spark.planner:StreamPlanner"
 _HOOKS: Final = "balanced_source_spark.kafka.hooks:KafkaHooks"
 
@@ -72,18 +73,17 @@ REASONS: Final[Mapping[str, str]] = {
     f"{_RUNTIME_OF}._write": _LATER,
     f"{_RUNTIME_OF}._report_now": _LATER,
     f"{_RUNTIME_OF}.base": "Refuses an assignment that breaks the contract; the search ends where one does.",
-    f"{_RUNTIME_OF}.settings": _ENDS_ITSELF,
     f"{_RUNTIME_OF}._hand_over": _EVENTS,
     f"{_RUNTIME_OF}.send_event": _EVENTS,
     f"{_RUNTIME_OF}.check_problems": _PEOPLE,
     f"{_RUNTIME_OF}.close": _MADE,
     f"{_RUNTIME_OF}.problems": _PEOPLE,
-    f"{_RUNTIME_OF}._note_caught_up": _PEOPLE,
-    f"{_RUNTIME_OF}._compare_checkpoint": _PEOPLE,
     f"{_RUNTIME_OF}.first_assignment": _ENDS_ITSELF,
     f"{_RUNTIME_OF}.wait_until_assigned": _ENDS_ITSELF,
     f"{_RUNTIME_OF}.wait_until_begun": _EMBEDDED,
     "balanced_source_spark.host_runtime:_unexpected": _EVENTS,
+    f"{_NEWEST}.settings": _ENDS_ITSELF,
+    f"{_NEWEST}.first": _ENDS_ITSELF,
     f"{_HOOKS}._admin": _MADE,
     f"{_HOOKS}._admission": _MADE,
     f"{_HOOKS}.event_times": _ALIGNMENT,

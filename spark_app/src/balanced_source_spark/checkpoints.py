@@ -14,6 +14,34 @@ KEY = ("checkpoint",)
 """Key of the problem."""
 
 
+class CheckpointWatch:
+    """Remembers that the Spark checkpoint was older than the former driver's last report, until that is made up."""
+
+    def __init__(self) -> None:
+        self._behind: HostReport | None = None
+        self._problem: Problem | None = None
+
+    def compare(self, offset: StreamOffset, former: HostReport | None, *, instance: str) -> Problem | None:
+        """Return what is wrong with the checkpoint of a query that starts; None if nothing is.
+
+        Args:
+            offset: newest one in the checkpoint.
+            former: last report of the former driver; None if there is none.
+            instance: of this driver. Its own report means that the answer to an attempt to register was lost.
+        """
+        if former is None or former.instance != instance:
+            self._problem = checkpoint_problem(offset, former)
+            self._behind = former if self._problem is not None else None
+        return self._problem
+
+    def problem_after(self, offset: StreamOffset) -> Problem | None:
+        """Return what is still wrong once `offset` is delivered: nothing, if everything was delivered again."""
+        behind = self._behind
+        if behind is not None and offset.epoch >= behind.epoch and not splits_behind(offset, behind):
+            self._behind = self._problem = None
+        return self._problem
+
+
 def checkpoint_problem(offset: StreamOffset, former: HostReport | None) -> Problem | None:
     """Return what is wrong with the checkpoint that holds `offset`; None if it is at least as new as the report."""
     if former is None or not former.positions:

@@ -17,7 +17,6 @@ import structlog
 from balanced_source.api import Problem, ProblemBoard, ProblemKey, SourceEvent, fatal_problem
 from balanced_source.documents.alignment import SourceWatermark
 from balanced_source.documents.assignment import Assignment, NumberedEvent
-from balanced_source.documents.report import HostReport
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.errors import (
     BalancedSourceError,
@@ -31,12 +30,13 @@ from balanced_source_adapters.problem_log import log_problem
 from balanced_source_spark import checkpoints
 from balanced_source_spark.channels.channel import AssignmentChannel
 from balanced_source_spark.channels.errors import ChannelError
-from balanced_source_spark.checkpoints import checkpoint_problem, splits_behind
+from balanced_source_spark.checkpoints import CheckpointWatch
 from balanced_source_spark.claims import HEARTBEAT_INTERVAL, LOOK_EVERY, ClaimWatch
 from balanced_source_spark.contract.hooks import WithFormer, newest_settings
 from balanced_source_spark.executors import AdoptionGate
 from balanced_source_spark.instance import Instance
-from balanced_source_spark.why_nothing import fenced, unassigned, undiscovered
+from balanced_source_spark.newest_assignment import RETRY, NewestAssignment
+from balanced_source_spark.why_nothing import fenced
 
 log = structlog.get_logger(__name__)
 
@@ -49,7 +49,6 @@ SIGNS_OF_LIFE: Final = 3
 CLOSE_TIMEOUT: Final = 5.0
 """Seconds that `close` waits for the last report. Without it, the next query waits as after a killed driver."""
 
-_RETRY_FIRST: Final = 0.2
 _RETRY_MAX: Final = 5.0
 
 
@@ -99,20 +98,18 @@ class HostRuntime:
         self._channel = channel
         self._on_event = on_event
         self._gate = gate or AdoptionGate(None)
-        self._with_former = with_former
         self._name = host
         self._clock = clock
         self._instance = instance or Instance.of_this_process()
         self._failure: BalancedSourceError | None = None
-        self._behind: HostReport | None = None
         self._location = socket.gethostname()
         self._lock = threading.Condition()
         self._host: ReaderHost | None = None
         self._first: StreamOffset | None = None
-        self._newest: Assignment | None = None
-        self._settings: Mapping[str, Any] = {}
+        self._seen = NewestAssignment(self._lock, channel, with_former)
         self._progress = Progress()
         self._problems = ProblemBoard(log_problem)
+        self._checkpoint = CheckpointWatch()
         self._reported: ReaderHost | None = None
         self._is_urgent = False
         self._is_closed = False
@@ -126,7 +123,7 @@ class HostRuntime:
         """All up to `offset` is delivered. The first call registers the host, in the background."""
         with self._lock:
             if self._host is not None:
-                self._note_caught_up(offset)
+                self._problems.set(checkpoints.KEY, self._checkpoint.problem_after(offset))
                 before, self._host = self._host, self._host.on_committed(offset)
                 self._wake(urgent=self._host.phase is not before.phase)  # in a new lineage: now it can be told
             elif self._first is None:
@@ -199,45 +196,16 @@ class HostRuntime:
             log.error("event refused", reader=numbered.subtask_id, name=numbered.event.name, error=repr(error))
 
     def settings(self, *, timeout: float) -> Mapping[str, Any]:
-        """How readers connect, from the newest assignment that was seen, for whichever incarnation.
-
-        Clusters that former ones named are still in it: a micro-batch may have been planned before they left.
-
-        Raises:
-            ChannelError: none was seen within `timeout` seconds.
-        """
-        assignment = self.newest_assignment(timeout=timeout)
-        if assignment is None:
-            raise unassigned(timeout)
-        return self._settings
+        """See `NewestAssignment.settings`."""
+        return self._seen.settings(timeout=timeout)
 
     def first_assignment(self, *, timeout: float) -> Assignment:
-        """Wait for an assignment of the whole source; for queries that end by themselves and cannot wait for the rest.
-
-        Raises:
-            ChannelError: there is none after `timeout` seconds, or none will come until somebody acts.
-        """
-        deadline = time.monotonic() + timeout
-        while True:
-            assignment = self.newest_assignment(timeout=_RETRY_FIRST)
-            if assignment is not None and not assignment.undiscovered:
-                return assignment
-            self.check_owner()
-            if (refusal := self._channel.refusal()) is not None:
-                raise ChannelError(refusal)
-            if time.monotonic() > deadline:
-                if assignment is not None:
-                    raise undiscovered(assignment.undiscovered, timeout)
-                raise unassigned(timeout, self._channel.problems().values())
-            with self._lock:
-                if self._newest is assignment:
-                    self._lock.wait(_RETRY_FIRST)
+        """See `NewestAssignment.first`."""
+        return self._seen.first(timeout=timeout, check=self.check_owner)
 
     def newest_assignment(self, *, timeout: float) -> Assignment | None:
-        """The newest assignment that was seen, for whichever incarnation; waits for the first one."""
-        with self._lock:
-            self._lock.wait_for(lambda: self._newest is not None, timeout)
-            return self._newest
+        """See `NewestAssignment.wait`."""
+        return self._seen.wait(timeout=timeout)
 
     def wait_until_assigned(self, *, timeout: float) -> bool:
         """Wait until this incarnation has an assignment (AvailableNow must not end before it began)."""
@@ -262,13 +230,13 @@ class HostRuntime:
         deadline = time.monotonic() + timeout
         while not self._channel.is_durable and time.monotonic() < deadline:
             self.check_problems()
-            if self.wait_until_assigned(timeout=_RETRY_FIRST) or self._channel.refusal() is not None:
+            if self.wait_until_assigned(timeout=RETRY) or self._channel.refusal() is not None:
                 return
 
     def is_finished(self, offset: StreamOffset) -> bool:
         """Whether everything that there will ever be is delivered, and the report that says so is written."""
         with self._lock:
-            if self._host is None or self._newest is None or not is_finished(offset, self._newest):
+            if self._host is None or self._seen.assignment is None or not is_finished(offset, self._seen.assignment):
                 return False
             said = self._reported
             is_said = said is not None and said.durable == offset and said.committed == offset.positions
@@ -322,11 +290,7 @@ class HostRuntime:
 
     def _on_assignment(self, assignment: Assignment) -> None:
         with self._lock:
-            seen = self._newest
-            # Of one epoch there may be several: they differ in `alignment` and `undiscovered`.
-            if seen is None or (assignment.lineage, assignment.epoch) >= (seen.lineage, seen.epoch):
-                self._newest = assignment
-                self._settings = self._with_former(assignment.settings, self._settings)
+            self._seen.note(assignment)
             if self._host is not None:
                 before, self._host = self._host, self._host.on_assignment(assignment)
                 self._wake(urgent=self._host.lineage != before.lineage)
@@ -383,7 +347,7 @@ class HostRuntime:
 
     def _register(self) -> None:
         """Take an incarnation and say what this host holds; nothing is read before that."""
-        delay, watch = _RETRY_FIRST, ClaimWatch(self._channel, host=self._name, instance=self._instance)
+        delay, watch = RETRY, ClaimWatch(self._channel, host=self._name, instance=self._instance)
         while not self._is_closed:
             try:
                 if not watch.may_claim():
@@ -392,10 +356,11 @@ class HostRuntime:
                 incarnation = self._channel.claim(self._name)
                 with self._lock:
                     first = self._first or StreamOffset()
-                    self._compare_checkpoint(first, watch.former)
+                    problem = self._checkpoint.compare(first, watch.former, instance=str(self._instance))
+                    self._problems.set(checkpoints.KEY, problem)
                     host = ReaderHost(name=self._name, incarnation=incarnation)
-                    if self._newest is not None:
-                        host = replace(host, lineage=self._newest.lineage)
+                    if self._seen.assignment is not None:
+                        host = replace(host, lineage=self._seen.assignment.lineage)
                     host = host.on_committed(first)
                     problems = tuple(self._problems)
                 self._send(host, 1, Progress(), problems)
@@ -410,29 +375,14 @@ class HostRuntime:
             self._registered(host)
             return
 
-    def _compare_checkpoint(self, offset: StreamOffset, former: HostReport | None) -> None:
-        """Say whether the Spark checkpoint is older than what the former driver reported."""
-        if former is not None and former.instance == str(self._instance):
-            return  # an attempt of our own whose answer was lost
-        problem = checkpoint_problem(offset, former)
-        self._behind = former if problem is not None else None
-        self._problems.set(checkpoints.KEY, problem)
-
-    def _note_caught_up(self, offset: StreamOffset) -> None:
-        """A checkpoint that was behind is so no more when all has been delivered again that had been before."""
-        behind = self._behind
-        if behind is not None and offset.epoch >= behind.epoch and not splits_behind(offset, behind):
-            self._behind = None
-            self._problems.clear(checkpoints.KEY)
-
     def _registered(self, host: ReaderHost) -> None:
         log.info("registered", host=self._name, incarnation=host.incarnation, splits=len(host.durable.positions))
         with self._lock:
             if self._first is not None:
                 host = host.on_committed(self._first)
             sent = host.lineage
-            if self._newest is not None:
-                host = host.on_assignment(self._newest)
+            if self._seen.assignment is not None:
+                host = host.on_assignment(self._seen.assignment)
             self._host = host
             self._wake(urgent=host.lineage != sent)
             self._lock.notify_all()

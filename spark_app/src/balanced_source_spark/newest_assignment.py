@@ -1,0 +1,89 @@
+"""The newest assignment that a driver has seen, and how to wait for it."""
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from balanced_source.documents.assignment import Assignment
+from balanced_source_spark.channels.channel import AssignmentChannel
+from balanced_source_spark.channels.errors import ChannelError
+from balanced_source_spark.contract.hooks import NO_SETTINGS, WithFormer
+from balanced_source_spark.why_nothing import unassigned, undiscovered
+
+RETRY: Final = 0.2
+"""Seconds between two looks while a query cannot go on without an assignment."""
+
+
+class NewestAssignment:
+    """The newest assignment, for whichever incarnation it is.
+
+    Args:
+        changed: is notified when the assignment changes; its lock guards this object too.
+        channel: says why no assignment comes.
+        with_former: joins the settings of a new assignment with those of former ones.
+
+    Attributes:
+        assignment: None until the first one was seen.
+        joined: how readers connect, from all assignments.
+    """
+
+    def __init__(self, changed: threading.Condition, channel: AssignmentChannel, with_former: WithFormer) -> None:
+        self._changed = changed
+        self._channel = channel
+        self._with_former = with_former
+        self.assignment: Assignment | None = None
+        self.joined: Mapping[str, Any] = NO_SETTINGS
+
+    def note(self, assignment: Assignment) -> None:
+        """Take note of an assignment, which may be an old one. The caller holds the lock."""
+        seen = self.assignment
+        # Of one epoch there may be several: they differ in `alignment` and `undiscovered`.
+        if seen is None or (assignment.lineage, assignment.epoch) >= (seen.lineage, seen.epoch):
+            self.assignment = assignment
+            self.joined = self._with_former(assignment.settings, self.joined)
+
+    def wait(self, *, timeout: float) -> Assignment | None:
+        """Return the newest assignment; wait up to `timeout` seconds for the first one."""
+        with self._changed:
+            self._changed.wait_for(lambda: self.assignment is not None, timeout)
+            return self.assignment
+
+    def settings(self, *, timeout: float) -> Mapping[str, Any]:
+        """Return how readers connect.
+
+        Clusters that only former assignments named are still in it: a micro-batch may have been planned before they
+        left.
+
+        Raises:
+            ChannelError: no assignment was seen within `timeout` seconds.
+        """
+        if self.wait(timeout=timeout) is None:
+            raise unassigned(timeout)
+        return self.joined
+
+    def first(self, *, timeout: float, check: Callable[[], None]) -> Assignment:
+        """Wait for an assignment of the whole source; for queries that end by themselves and cannot wait for the rest.
+
+        Args:
+            timeout: seconds.
+            check: raises if waiting is in vain.
+
+        Raises:
+            ChannelError: there is none after `timeout` seconds, or none will come until somebody acts.
+        """
+        deadline = time.monotonic() + timeout
+        while True:
+            assignment = self.wait(timeout=RETRY)
+            if assignment is not None and not assignment.undiscovered:
+                return assignment
+            check()
+            if (refusal := self._channel.refusal()) is not None:
+                raise ChannelError(refusal)
+            if time.monotonic() > deadline:
+                if assignment is not None:
+                    raise undiscovered(assignment.undiscovered, timeout)
+                raise unassigned(timeout, self._channel.problems().values())
+            with self._changed:
+                if self.assignment is assignment:
+                    self._changed.wait(RETRY)
