@@ -8,10 +8,11 @@ from typing import Any, Final
 from balanced_source.api import Source
 from balanced_source.assigners import STRATEGIES, SplitAssigner
 from balanced_source.documents.pipeline import DEFAULT_CONNECTOR
-from balanced_source.errors import InvalidSpecError
-from balanced_source.names import checked_label, checked_object, shown
-from balanced_source_spark.contract.half import Choices, Query, half_of
-from balanced_source_spark.contract.values import number, positive, seconds
+from balanced_source.names import checked_label, checked_object
+from balanced_source_spark.contract.half import Choices, Query, SparkHalf, half_of
+from balanced_source_spark.contract.option_table import check_options, rejected
+from balanced_source_spark.contract.values import number, one_of, positive, seconds
+from balanced_source_spark.option_names import OPTIONS
 
 MIN_GROUP_IDLE: Final = 3.0
 """Seconds; sources of a group hear of each other every few seconds."""
@@ -62,6 +63,7 @@ class Options:
         metrics_port: where the driver serves Prometheus metrics of the query; None: nowhere.
         start_timeout: seconds to wait for the first assignment where waiting is unavoidable.
         accept_checkpoint_of: namespace and name of another source whose Spark checkpoint this query goes on from.
+        notes: sentences about options that have no effect; a query logs them when it starts.
     """
 
     source: str | None = None
@@ -81,6 +83,7 @@ class Options:
     metrics_port: int | None = None
     start_timeout: float = 300.0
     accept_checkpoint_of: str = ""
+    notes: tuple[str, ...] = ()
 
     @property
     def checkpoint_owner(self) -> str:
@@ -111,7 +114,7 @@ def parse_options(raw: Mapping[str, str], *, is_batch: bool = False) -> Options:
         is_batch: a batch query starts at the earliest offsets and ends at the latest, unless told otherwise.
 
     Raises:
-        InvalidSpecError: names the option.
+        InvalidSpecError: an option is unknown, or its value is invalid; names the option.
         ConnectorError: the connector is not installed, or is broken.
     """
     options = {key.lower(): value for key, value in raw.items()}
@@ -119,6 +122,7 @@ def parse_options(raw: Mapping[str, str], *, is_batch: bool = False) -> Options:
     _check_names(options)
     connector = options.get("connector", DEFAULT_CONNECTOR)
     half, secrets = half_of(connector), options.get("secretsdir")
+    notes = _checked(options, half)
     choices = Choices(assigner=_assigner(options), is_batch=is_batch)
     return Options(
         source=source,
@@ -126,34 +130,44 @@ def parse_options(raw: Mapping[str, str], *, is_batch: bool = False) -> Options:
         uid=options.get("uid", ""),
         assignment_dir=Path(folder) if folder else None,
         embedded=None if source or folder else half.source(options, choices),
-        parallelism=number(options, "parallelism", 1),
+        parallelism=number(options, "parallelism", 1, least=1),
         host=options.get("host", "0"),
         connector=connector,
         read=half.read_options(options),
         secrets_dir=Path(secrets) if secrets else None,
         executors_dir=Path(options["executorsdir"]) if "executorsdir" in options else None,
         executor_patience=seconds(options.get("executorpatience", f"{PATIENCE}s"), "executorPatience"),
-        metrics_port=positive(options, "metricsport"),
+        metrics_port=positive(options, "metricsPort"),
         alignment=_alignment(options),
-        max_records_per_reader=positive(options, "maxrecordsperreader"),
-        start_timeout=float(number(options, "starttimeoutseconds", 300)),
+        max_records_per_reader=positive(options, "maxRecordsPerReader"),
+        start_timeout=float(number(options, "startTimeoutSeconds", 300, least=1)),
         accept_checkpoint_of=options.get("acceptcheckpointof", ""),
+        notes=notes,
     )
+
+
+def _checked(options: Mapping[str, str], half: SparkHalf[Any]) -> tuple[str, ...]:
+    """Return sentences about options that have no effect; an unknown one is an error if the connector names its own."""
+    own = half.options()
+    if own is None:
+        return ()
+    is_embedded = "source" not in options and "assignmentdir" not in options
+    return check_options(options, (*OPTIONS, *own), is_embedded=is_embedded)
 
 
 def _check_names(options: Mapping[str, str]) -> None:
     """They become parts of URLs and of file names."""
     for name in ("source", "namespace"):
         if name in options:
-            checked_object(options[name], field=f"options.{name}")
+            checked_object(options[name], field=f"option {name}")
     if "host" in options:
-        checked_label(options["host"], field="options.host")
+        checked_label(options["host"], field="option host")
 
 
 def _assigner(options: Mapping[str, str]) -> SplitAssigner:
     name = options.get("strategy", "RoundRobin")
     if name not in STRATEGIES:
-        raise InvalidSpecError(f"one of {', '.join(STRATEGIES)}, not {shown(name)}", field="options.strategy")
+        raise rejected("strategy", one_of(name, STRATEGIES))
     return STRATEGIES[name]()
 
 
@@ -163,11 +177,11 @@ def _alignment(options: Mapping[str, str]) -> Alignment | None:
         return None
     max_drift = round(seconds(drift, "alignmentMaxDrift") * 1000)
     if max_drift < 1:
-        raise InvalidSpecError("must be longer than 0", field="options.alignmentMaxDrift")
+        raise rejected("alignmentMaxDrift", "must be longer than 0")
     group = options.get("alignmentgroup")
     if group is not None and "source" not in options:
-        raise InvalidSpecError("only sources of an operator can be aligned together", field="options.alignmentGroup")
+        raise rejected("alignmentGroup", "only sources of an operator can be aligned together: leave it out")
     idle_timeout = seconds(idle, "alignmentIdleTimeout")
     if group is not None and idle_timeout < MIN_GROUP_IDLE:
-        raise InvalidSpecError(f"at least {MIN_GROUP_IDLE:.0f}s in a group", field="options.alignmentIdleTimeout")
+        raise rejected("alignmentIdleTimeout", f"must be at least {MIN_GROUP_IDLE:.0f}s in a group")
     return Alignment(max_drift=max_drift, idle_timeout=idle_timeout, group=group)

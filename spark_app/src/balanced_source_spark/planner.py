@@ -13,6 +13,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
+import structlog
 from pyspark.sql.datasource import InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit
 
@@ -50,6 +51,9 @@ _TELL_IDLE: Final = 1.0
 """Seconds between two observations while nothing is read."""
 
 
+log = structlog.get_logger(__name__)
+
+
 class StreamPlanner:
     """What Spark asks a stream reader for, but for reading; its methods have the names of Spark's.
 
@@ -67,6 +71,8 @@ class StreamPlanner:
         self._told: dict[str, Any] = {}
         self._told_at = float("-inf")
         self._hooks = self._made_hooks()
+        for note in options.notes:
+            log.warning(note)
 
     def _made_hooks(self) -> PlannerHooks:
         context = PlannerContext(
@@ -303,7 +309,7 @@ class StreamPlanner:
             raise InvalidSpecError(
                 f"the source is of kind {', '.join(settings)}, and this query would read it with connector "
                 f"{self._options.connector!r}: set the option connector to the kind of the source",
-                field="options.connector",
+                field="option connector",
             )
         return settings
 

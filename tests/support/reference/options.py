@@ -1,28 +1,34 @@
-"""Options of ``format("balanced")``, from options.toml; a test compares the names with those that the code reads."""
+"""Options of ``format("balanced")``, as the code declares them."""
 
-import tomllib
 from collections.abc import Mapping
-from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
+from balanced_source_spark.contract.option_table import Option
+from balanced_source_spark.kafka import option_names as kafka
+from balanced_source_spark.option_names import OPTIONS
 from support.reference.markdown import head, table
 
-FILE: Final = Path(__file__).with_name("options.toml")
-TEXT: Final = """Options of `spark.readStream.format("balanced")` and `spark.read.format("balanced")`. Names are not
-case sensitive. Exactly one of `source`, `assignmentDir` and `kafka.bootstrap.servers` says who assigns splits.
-The packaged application sets the options from the manifest; use this page for a program of your own.
+ORIGIN: Final = "option_names.py of balanced_source_spark and of its folder kafka"
+TEXT: Final = """Options of `spark.readStream.format("balanced")` and `spark.read.format("balanced")`. Names
+are not case sensitive. An unknown name is an error. Exactly one of `source`, `assignmentDir` and
+`kafka.bootstrap.servers` says who assigns splits. With `source` or `assignmentDir`, the BalancedSource says what is
+read, and options for that have no effect. The packaged application sets the options from the manifest; use this
+page for a program of your own.
 """
 
 
-def options() -> Mapping[str, Mapping[str, Any]]:
-    """Return group → name → default and meaning."""
-    return tomllib.loads(FILE.read_text(encoding="utf-8"))
+def options() -> Mapping[str, list[Option]]:
+    """Return the heading of each group and its options."""
+    groups: dict[str, list[Option]] = {}
+    for option in (*OPTIONS, *kafka.OPTIONS):
+        groups.setdefault(option.group, []).append(option)
+    return groups
 
 
 def page() -> str:
     """Return the page."""
-    parts = [head('Options of format("balanced")', "tests/support/reference/options.toml", TEXT)]
+    parts = [head('Options of format("balanced")', ORIGIN, TEXT)]
     for group, found in options().items():
-        rows = [(f"`{name}`", entry.get("default", ""), entry["meaning"]) for name, entry in found.items()]
+        rows = [(f"`{option.name}`", option.default, option.meaning) for option in found]
         parts.append(f"\n## {group}\n\n" + table(("option", "default", "meaning"), rows))
     return "".join(parts)

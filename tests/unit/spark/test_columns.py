@@ -56,5 +56,5 @@ def test_columns_are_chosen_in_the_given_order() -> None:
 
 @pytest.mark.parametrize("value", ["values", "", "key,key"])
 def test_a_wrong_choice_of_columns_is_named(value: str) -> None:
-    with pytest.raises(InvalidSpecError, match=r"options\.columns"):
+    with pytest.raises(InvalidSpecError, match=r"option columns"):
         parse_options({**EMBEDDED, "columns": value})

@@ -8,11 +8,11 @@ from typing import Any, Final
 import pyarrow as pa
 
 from balanced_source.api import SplitId
-from balanced_source.errors import InvalidSpecError
 from balanced_source.host.ends import Mark, SplitEnd
 from balanced_source_httplog.source import KIND, SCOPE, HttpLogSource, Server
 from balanced_source_spark.contract.half import Choices, Query, SparkHalf
 from balanced_source_spark.contract.hooks import PlannerContext, PlannerHooks
+from balanced_source_spark.contract.option_table import Option, rejected
 from balanced_source_spark.partition import ReaderPartition
 
 PAGE: Final = 1000
@@ -21,8 +21,17 @@ PAGE: Final = 1000
 SCHEMA: Final = pa.schema([("log", pa.string()), ("number", pa.int64()), ("text", pa.string())])
 
 
+OPTIONS: Final = (
+    Option(name="url", meaning="Address of the API.", is_embedded=True),
+    Option(name="secret", meaning="Name of the Secret with the token.", is_embedded=True),
+)
+
+
 class HttpLogSparkHalf(SparkHalf[None]):
     """Logs behind an HTTP API."""
+
+    def options(self) -> tuple[Option, ...]:
+        return OPTIONS
 
     def read_options(self, options: Mapping[str, str]) -> None:
         return None
@@ -32,7 +41,7 @@ class HttpLogSparkHalf(SparkHalf[None]):
 
     def source(self, options: Mapping[str, str], choices: Choices) -> HttpLogSource:
         if "url" not in options:
-            raise InvalidSpecError("is missing: say where the API is", field="options.url")
+            raise rejected("url", "is missing: set the address of the API")
         server = Server(url=options["url"].rstrip("/"), secret=options.get("secret"))
         return HttpLogSource(server=server, assigner=choices.assigner)
 

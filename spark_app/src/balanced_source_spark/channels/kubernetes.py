@@ -71,8 +71,8 @@ class KubernetesChannel:
             InvalidSpecError: namespace or name would lead to other URLs than those of the source's documents.
         """
         self._client = client
-        self._namespace = checked_label(namespace, field="options.namespace")
-        self._names = Names.of(checked_object(source, field="options.source"))
+        self._namespace = checked_label(namespace, field="option namespace")
+        self._names = Names.of(checked_object(source, field="option source"))
         self._uid = uid
         self._stop = threading.Event()
         self._mine: HostReport | None = None

@@ -15,6 +15,7 @@ from balanced_source.api import SecretReader, Source
 from balanced_source.assigners import SplitAssigner
 from balanced_source_adapters.connectors import Connectors, installed
 from balanced_source_adapters.mounted_secrets import MountedSecrets
+from balanced_source_spark.contract.option_table import Option
 from balanced_source_spark.partition import ReaderPartition
 
 if TYPE_CHECKING:
@@ -77,6 +78,10 @@ class SparkHalf(ABC, Generic[ReadT]):
 
     Keys of options are lower case, because Spark folds them.
     """
+
+    def options(self) -> tuple[Option, ...] | None:
+        """Return the options of this kind of source, for the check of names; None: names are not checked."""
+        return None
 
     @abstractmethod
     def read_options(self, options: Mapping[str, str]) -> ReadT:

@@ -1,49 +1,74 @@
-"""Reads values of options; keys are lower case."""
+"""Reads values of options. Keys of the mappings are lower case; the names in calls are the documented ones."""
 
-from collections.abc import Mapping
+import difflib
+from collections.abc import Iterable, Mapping
 
 from balanced_source import durations
-from balanced_source.errors import InvalidSpecError
 from balanced_source.names import shown
+from balanced_source_spark.contract.option_table import rejected
 
 
-def number(options: Mapping[str, str], key: str, default: int) -> int:
+def number(options: Mapping[str, str], name: str, default: int, *, least: int = 0) -> int:
     """Return a whole number.
 
+    Args:
+        options: of the query.
+        name: of the option.
+        default: the number if the option is not set.
+        least: the smallest number that makes sense.
+
     Raises:
-        InvalidSpecError: it is none.
+        InvalidSpecError: it is none, or too small.
     """
-    value = options.get(key, str(default))
+    value = options.get(name.lower(), str(default))
     try:
-        return int(value)
+        found = int(value)
     except ValueError as error:
-        raise InvalidSpecError(f"a number, not {shown(value)}", field=f"options.{key}") from error
+        raise rejected(name, f"expected a number, not {shown(value)}") from error
+    if found < least:
+        raise rejected(name, f"must be at least {least}, not {found}")
+    return found
 
 
-def positive(options: Mapping[str, str], key: str) -> int | None:
+def positive(options: Mapping[str, str], name: str) -> int | None:
     """Return a whole number above 0; None if the option is not set.
 
     Raises:
         InvalidSpecError: it is none.
     """
-    if key not in options:
-        return None
-    found = number(options, key, 0)
-    if found < 1:
-        raise InvalidSpecError(f"at least 1, not {found}", field=f"options.{key}")
-    return found
+    return number(options, name, 1, least=1) if name.lower() in options else None
 
 
-def choice(options: Mapping[str, str], key: str, known: tuple[str, ...]) -> str:
+def flag(options: Mapping[str, str], name: str, *, default: bool) -> bool:
+    """Return whether the option is ``true``.
+
+    Raises:
+        InvalidSpecError: it is neither ``true`` nor ``false``.
+    """
+    value = options.get(name.lower(), str(default)).strip().lower()
+    if value not in ("true", "false"):
+        raise rejected(name, f"expected true or false, not {shown(options[name.lower()])}")
+    return value == "true"
+
+
+def choice(options: Mapping[str, str], name: str, known: tuple[str, ...]) -> str:
     """Return one of the known values, in lower case; the first if the option is not set.
 
     Raises:
         InvalidSpecError: it is none of them.
     """
-    value = options.get(key, known[0]).lower()
+    value = options.get(name.lower(), known[0]).lower()
     if value not in known:
-        raise InvalidSpecError(f"one of {', '.join(known)}, not {shown(value)}", field=f"options.{key}")
+        raise rejected(name, one_of(value, known))
     return value
+
+
+def one_of(value: str, known: Iterable[str]) -> str:
+    """Return the message about a value that is none of those that are known; it suggests the nearest one."""
+    names = list(known)
+    near = difflib.get_close_matches(value, names, n=1)
+    hint = f"; did you mean {near[0]}?" if near else ""
+    return f"expected one of {', '.join(names)}, not {shown(value)}{hint}"
 
 
 def seconds(duration: str, name: str) -> float:
@@ -57,5 +82,5 @@ def seconds(duration: str, name: str) -> float:
         InvalidSpecError: it is no duration.
     """
     if not durations.is_duration(duration):
-        raise InvalidSpecError(f"a duration such as 500ms, 5m or 1h30m, not {shown(duration)}", field=f"options.{name}")
+        raise rejected(name, f"expected a duration such as 500ms, 5m or 1h30m, not {shown(duration)}")
     return durations.seconds(duration)

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from balanced_source.connectors.kafka import KafkaSource
 from balanced_source_spark.contract.half import Choices, Query, SparkHalf
+from balanced_source_spark.contract.option_table import Option
+from balanced_source_spark.kafka.option_names import OPTIONS
 from balanced_source_spark.kafka.options import ReadOptions, embedded_source, read_options
 
 if TYPE_CHECKING:
@@ -18,6 +20,9 @@ if TYPE_CHECKING:
 
 class KafkaSparkHalf(SparkHalf[ReadOptions]):
     """Topics on one Kafka cluster or many."""
+
+    def options(self) -> tuple[Option, ...]:
+        return OPTIONS
 
     def read_options(self, options: Mapping[str, str]) -> ReadOptions:
         return read_options(options)

@@ -13,12 +13,14 @@ from balanced_source.connectors.kafka import (
     Anchor,
     AtTime,
     FromTime,
+    KafkaSubscriber,
     OffsetsInitializer,
     PerPartition,
     wish_of,
 )
-from balanced_source.errors import InvalidSpecError
 from balanced_source.names import shown
+from balanced_source_spark.contract.option_table import rejected
+from balanced_source_spark.contract.values import choice
 
 _ANCHORS: Final = {"earliest": EARLIEST, "latest": LATEST}
 
@@ -29,11 +31,7 @@ def starting_offsets(options: Mapping[str, str], *, default: str) -> OffsetsInit
     Raises:
         InvalidSpecError: names the option.
     """
-    missing = options.get("startingoffsetsbytimestampstrategy", "error").lower()
-    if missing not in ("error", "latest"):
-        raise InvalidSpecError(
-            f"error or latest, not {shown(missing)}", field="options.startingOffsetsByTimestampStrategy"
-        )
+    missing = choice(options, "startingOffsetsByTimestampStrategy", ("error", "latest"))
     reset = Anchor.LATEST if missing == "latest" else None
     return _offsets(options, "starting", default=default, reset=reset)
 
@@ -49,33 +47,62 @@ def ending_offsets(options: Mapping[str, str]) -> OffsetsInitializer | None:
     if not any(key.startswith(("endingoffsets", "endingtimestamp")) for key in options):
         return None
     if options.get("endingoffsets", "").lower() == "earliest":
-        raise InvalidSpecError("nothing ends at earliest", field="options.endingOffsets")
+        raise rejected("endingOffsets", "reading cannot end at earliest: set latest, or offsets as JSON")
     return _offsets(options, "ending", default="latest", reset=Anchor.LATEST)
+
+
+def given_as(options: Mapping[str, str], which: str) -> str:
+    """Return the name of the option that says where reading starts or ends, per partition.
+
+    Args:
+        options: of the query.
+        which: ``starting`` or ``ending``.
+    """
+    by_time = f"{which}OffsetsByTimestamp"
+    return by_time if by_time.lower() in options else f"{which}Offsets"
 
 
 def _offsets(options: Mapping[str, str], which: str, *, default: str, reset: Anchor | None) -> OffsetsInitializer:
     if moment := options.get(f"{which}timestamp"):
-        return FromTime(_whole(moment, f"options.{which}Timestamp"), reset=reset)
+        return FromTime(_whole(moment, f"{which}Timestamp"), reset=reset)
     last = LATEST if which == "ending" else EARLIEST
     if listed := options.get(f"{which}offsetsbytimestamp"):
-        field = f"options.{which}OffsetsByTimestamp"
-        return PerPartition(listed=_listed(listed, AtTime, field), default=last, reset=reset)
+        name = f"{which}OffsetsByTimestamp"
+        return PerPartition(listed=_listed(listed, AtTime, name), default=last, reset=reset)
     value = options.get(f"{which}offsets", default)
     if (anchor := _ANCHORS.get(value.lower())) is not None:
         return anchor
-    return PerPartition(listed=_listed(value, wish_of, f"options.{which}Offsets"), default=last)
+    return PerPartition(listed=_listed(value, wish_of, f"{which}Offsets"), default=last)
 
 
-def _listed(text: str, wish: Callable[[int], Any], field: str) -> dict[tuple[str, int], Any]:
+def _listed(text: str, wish: Callable[[int], Any], name: str) -> dict[tuple[str, int], Any]:
     try:
         read: dict[str, dict[str, int]] = json.loads(text)
-        return {(topic, int(p)): wish(int(number)) for topic, ps in read.items() for p, number in ps.items()}
+        listed = {(topic, int(p)): wish(int(n)) for topic, ps in read.items() for p, n in ps.items()}
     except (ValueError, AttributeError, TypeError) as error:
-        raise InvalidSpecError(f'earliest, latest or {{"topic":{{"0":23}}}}, not {shown(text)}', field=field) from error
+        expected = 'expected earliest, latest or {"topic":{"0":23}}'
+        raise rejected(name, f"{expected}, not {shown(text)}") from error
+    if negative := [f"{topic}/{p}" for topic, p in listed if p < 0]:
+        raise rejected(name, f"{negative[0]} is not a partition: numbers of partitions begin at 0")
+    return listed
 
 
-def _whole(text: str, field: str) -> int:
+def check_subscribed(offsets: OffsetsInitializer | None, subscriber: KafkaSubscriber, name: str) -> None:
+    """Reject offsets for partitions that are not read: a misspelt topic would be read from the default.
+
+    Raises:
+        InvalidSpecError: names the option and the partition.
+    """
+    if not isinstance(offsets, PerPartition):
+        return
+    for topic, partition in sorted(offsets.listed):
+        if not subscriber.subscribes(topic, partition):
+            where = f"partition {partition} of topic {shown(topic)}"
+            raise rejected(name, f"{where} is not subscribed: correct it, or add it to the subscription")
+
+
+def _whole(text: str, name: str) -> int:
     try:
         return int(text)
     except ValueError as error:
-        raise InvalidSpecError(f"milliseconds since the epoch, not {shown(text)}", field=field) from error
+        raise rejected(name, f"expected milliseconds since the epoch, not {shown(text)}") from error

@@ -3,30 +3,30 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any
 
 from balanced_source.connectors.kafka import (
     LATEST,
     KafkaCluster,
     KafkaSource,
     KafkaSubscriber,
+    OffsetsInitializer,
     OnDataLoss,
     PartitionSet,
     ReadLimits,
     TopicList,
     TopicPattern,
-    check_properties,
 )
 from balanced_source.connectors.kafka.pattern import PatternError, compiled
 from balanced_source.errors import InvalidSpecError
 from balanced_source.names import shown
 from balanced_source_spark.contract.half import Choices
-from balanced_source_spark.contract.values import choice, number, positive, seconds
+from balanced_source_spark.contract.option_table import rejected
+from balanced_source_spark.contract.values import choice, flag, number, one_of, positive, seconds
+from balanced_source_spark.kafka.client_options import bootstrap_servers, client_properties
 from balanced_source_spark.kafka.names import COLUMNS, PLAIN
-from balanced_source_spark.kafka.offset_options import ending_offsets, starting_offsets
+from balanced_source_spark.kafka.offset_options import check_subscribed, ending_offsets, given_as, starting_offsets
 from balanced_source_spark.kafka.settings import PREFETCH
-
-_PREFIX: Final = "kafka."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,10 +50,10 @@ def read_options(options: Mapping[str, str]) -> ReadOptions:
     Raises:
         InvalidSpecError: names the option.
     """
-    include_headers = options.get("includeheaders", "false").lower() == "true"
+    include_headers = flag(options, "includeHeaders", default=False)
     return ReadOptions(
         columns=_columns(options.get("columns"), include_headers=include_headers),
-        prefetch=positive(options, "prefetchbytes") or PREFETCH,
+        prefetch=positive(options, "prefetchBytes") or PREFETCH,
         implementation=choice(options, "reader", ("auto", "native", "python")),
     )
 
@@ -64,25 +64,16 @@ def embedded_source(options: Mapping[str, str], choices: Choices) -> KafkaSource
     Raises:
         InvalidSpecError: names the option.
     """
-    bootstrap = options.get("kafka.bootstrap.servers")
-    if not bootstrap:
-        raise InvalidSpecError(
-            "set `source` (an operator assigns), `assignmentDir` (local mode) or `kafka.bootstrap.servers` (by itself)",
-            field="options",
-        )
-    properties = {
-        key.removeprefix(_PREFIX): value
-        for key, value in options.items()
-        if key.startswith(_PREFIX) and key != "kafka.bootstrap.servers"
-    }
-    check_properties(properties, field="options")
+    servers = bootstrap_servers(options)
+    subscriber = _subscriber(options)
+    cluster = KafkaCluster(name="kafka", bootstrap_servers=servers, properties=client_properties(options))
     source = KafkaSource(
-        clusters=(KafkaCluster(name="kafka", bootstrap_servers=bootstrap, properties=properties),),
-        subscriber=_subscriber(options),
-        starting_offsets=starting_offsets(options, default="earliest" if choices.is_batch else "latest"),
-        stopping_offsets=ending_offsets(options) or (LATEST if choices.is_batch else None),
+        clusters=(cluster,),
+        subscriber=subscriber,
+        starting_offsets=_start(options, subscriber, default="earliest" if choices.is_batch else "latest"),
+        stopping_offsets=_stop(options, subscriber) or (LATEST if choices.is_batch else None),
         assigner=choices.assigner,
-        discovery_interval=float(number(options, "discoveryintervalseconds", 300)) or None,
+        discovery_interval=float(number(options, "discoveryIntervalSeconds", 300)) or None,
         limits=_limits(options),
         on_data_loss=_on_data_loss(options),
         commit_group=options.get("commitgroup"),
@@ -90,41 +81,50 @@ def embedded_source(options: Mapping[str, str], choices: Choices) -> KafkaSource
     return replace(source, limits=ReadLimits()) if choices.is_batch else source
 
 
+def _start(options: Mapping[str, str], subscriber: KafkaSubscriber, *, default: str) -> OffsetsInitializer:
+    start = starting_offsets(options, default=default)
+    check_subscribed(start, subscriber, given_as(options, "starting"))
+    return start
+
+
+def _stop(options: Mapping[str, str], subscriber: KafkaSubscriber) -> OffsetsInitializer | None:
+    stop = ending_offsets(options)
+    check_subscribed(stop, subscriber, given_as(options, "ending"))
+    return stop
+
+
 def _columns(value: str | None, *, include_headers: bool) -> tuple[str, ...]:
     if value is None:
         return COLUMNS if include_headers else PLAIN
     chosen = tuple(name.strip() for name in value.split(","))
     if unknown := [name for name in chosen if name not in COLUMNS]:
-        raise InvalidSpecError(
-            f"no column {shown(unknown[0])}; there are {', '.join(COLUMNS)}", field="options.columns"
-        )
+        raise rejected("columns", one_of(unknown[0], COLUMNS))
     if len(set(chosen)) != len(chosen):
-        raise InvalidSpecError(f"a column is named twice in {shown(value)}", field="options.columns")
+        raise rejected("columns", f"{shown(value)} names a column twice: name each once")
     return chosen
 
 
 def _limits(options: Mapping[str, str]) -> ReadLimits:
     return ReadLimits(
-        max_records=positive(options, "maxoffsetspertrigger"),
-        max_records_per_split=positive(options, "maxoffsetspersplit"),
-        max_bytes=positive(options, "maxbytespertrigger"),
-        min_records=positive(options, "minoffsetspertrigger"),
+        max_records=positive(options, "maxOffsetsPerTrigger"),
+        max_records_per_split=positive(options, "maxOffsetsPerSplit"),
+        max_bytes=positive(options, "maxBytesPerTrigger"),
+        min_records=positive(options, "minOffsetsPerTrigger"),
         max_delay=seconds(options.get("maxtriggerdelay", "15m"), "maxTriggerDelay"),
     )
 
 
 def _on_data_loss(options: Mapping[str, str]) -> OnDataLoss:
-    is_failing = choice(options, "failondataloss", ("true", "false")) == "true"
-    return OnDataLoss.FAIL if is_failing else OnDataLoss.CONTINUE
+    return OnDataLoss.FAIL if flag(options, "failOnDataLoss", default=True) else OnDataLoss.CONTINUE
 
 
 def _subscriber(options: Mapping[str, str]) -> KafkaSubscriber:
     chosen = [key for key in ("subscribe", "subscribepattern", "assign") if key in options]
     if len(chosen) != 1:
-        raise InvalidSpecError("exactly one of subscribe, subscribePattern and assign is needed", field="options")
+        raise InvalidSpecError("set exactly one of subscribe, subscribePattern and assign", field="options")
     value = options[chosen[0]]
     if chosen == ["subscribe"]:
-        return TopicList(tuple(name.strip() for name in value.split(",")))
+        return TopicList(_topics(value))
     if chosen == ["subscribepattern"]:
         return TopicPattern(_checked_pattern(value))
     return PartitionSet(_partitions(value))
@@ -134,13 +134,23 @@ def _checked_pattern(value: str) -> str:
     try:
         compiled(value)
     except PatternError as error:
-        raise InvalidSpecError(str(error), field="options.subscribePattern") from error
+        raise rejected("subscribePattern", str(error)) from error
     return value
+
+
+def _topics(value: str) -> tuple[str, ...]:
+    names = tuple(dict.fromkeys(name.strip() for name in value.split(",")))
+    if "" in names:
+        raise rejected("subscribe", f"expected names of topics, separated by commas, not {shown(value)}")
+    return names
 
 
 def _partitions(value: str) -> frozenset[tuple[str, int]]:
     try:
         listed: Any = json.loads(value)
-        return frozenset((str(topic), int(p)) for topic, partitions in listed.items() for p in partitions)
+        found = frozenset((str(topic), int(p)) for topic, partitions in listed.items() for p in partitions)
     except (ValueError, AttributeError, TypeError) as error:
-        raise InvalidSpecError(f'expected {{"topic":[0,1]}}, got {shown(value)}', field="options.assign") from error
+        raise rejected("assign", f'expected {{"topic":[0,1]}}, not {shown(value)}') from error
+    if not found or min(partition for _, partition in found) < 0:
+        raise rejected("assign", f"{shown(value)} names no partition: numbers of partitions begin at 0")
+    return found

@@ -47,7 +47,7 @@ def is_native(implementation: str) -> bool:
     if implementation == "native":
         raise InvalidSpecError(
             f"the module {native.MODULE} is not installed for this Python: `make native`, or use the image",
-            field="options.reader",
+            field="option reader",
         )
     tell("warning", "native reader not installed: the Python reader serves, about half as fast", module=native.MODULE)
     return False

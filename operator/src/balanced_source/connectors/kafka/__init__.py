@@ -1,6 +1,6 @@
 """Kafka: one cluster or many."""
 
-from balanced_source.connectors.kafka.cluster import KafkaCluster
+from balanced_source.connectors.kafka.cluster import BROKERS, KafkaCluster, is_brokers
 from balanced_source.connectors.kafka.data_loss import (
     Gap,
     OnDataLoss,
@@ -41,6 +41,7 @@ from balanced_source.connectors.kafka.split import KafkaPartitionSplit, KafkaSpl
 from balanced_source.connectors.kafka.subscriber import KafkaSubscriber, PartitionSet, TopicList, TopicPattern
 
 __all__ = [
+    "BROKERS",
     "EARLIEST",
     "LATEST",
     "Anchor",
@@ -75,6 +76,7 @@ __all__ = [
     "check_properties",
     "check_reserved",
     "initializer_text",
+    "is_brokers",
     "is_secret",
     "listed",
     "log_truncated",

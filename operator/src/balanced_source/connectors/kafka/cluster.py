@@ -1,5 +1,6 @@
 """A Kafka cluster, as the user named it."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -9,6 +10,17 @@ from balanced_source.connectors.kafka.offsets import OffsetsInitializer
 from balanced_source.connectors.kafka.subscriber import KafkaSubscriber
 
 READ_COMMITTED: Final = "read_committed"
+
+_BROKER: Final = r"([A-Za-z_]+://)?([A-Za-z0-9][A-Za-z0-9._-]*|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?"
+BROKERS: Final = rf"^ *{_BROKER}( *, *{_BROKER})* *$"
+"""Addresses of brokers, for the custom resource and for options."""
+
+_BROKERS: Final = re.compile(BROKERS[:-1] + r"\Z")
+
+
+def is_brokers(text: str) -> bool:
+    """Return whether the text is ``host:port``, or several of them separated by commas."""
+    return _BROKERS.match(text) is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

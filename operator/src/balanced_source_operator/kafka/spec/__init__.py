@@ -6,8 +6,9 @@ from typing import Annotated, Final
 
 from pydantic import ConfigDict, Field
 
+from balanced_source.connectors.kafka import BROKERS
 from balanced_source_operator.contract.base import Duration, Model, rule, with_rules
-from balanced_source_operator.kafka.spec.clusters import BROKERS, ClusterSpec, ClustersSource
+from balanced_source_operator.kafka.spec.clusters import ClusterSpec, ClustersSource
 from balanced_source_operator.kafka.spec.limits import Limits
 from balanced_source_operator.kafka.spec.offsets import TOPIC, Group, StartingOffsets, StoppingOffsets
 from balanced_source_operator.kafka.spec.subscription import Subscription

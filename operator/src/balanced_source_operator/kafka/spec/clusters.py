@@ -1,9 +1,10 @@
 """``clusters`` and ``clustersFrom``: how Kafka clusters are reached, and who says which there are."""
 
-from typing import Annotated, Final
+from typing import Annotated
 
 from pydantic import ConfigDict, Field
 
+from balanced_source.connectors.kafka import BROKERS
 from balanced_source.connectors.kafka.properties import LENDING, RESERVED, SECRET_PARTS
 from balanced_source_operator.contract.base import (
     PROPERTY,
@@ -17,10 +18,6 @@ from balanced_source_operator.contract.base import (
 )
 from balanced_source_operator.kafka.spec.offsets import StartingOffsets, StoppingOffsets, Topic
 from balanced_source_operator.kafka.spec.streams import Stream
-
-_BROKER: Final = r"([A-Za-z_]+://)?([A-Za-z0-9][A-Za-z0-9._-]*|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?"
-BROKERS: Final = rf"^ *{_BROKER}( *, *{_BROKER})* *$"
-
 
 Property = Annotated[str, Field(min_length=1, max_length=128, pattern=PROPERTY)]
 """Name of a librdkafka property."""

@@ -1,0 +1,104 @@
+"""Declares the options of a kind of source, and checks the names that a user has given."""
+
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from balanced_source.errors import InvalidSpecError
+from balanced_source.names import shown
+
+ANY: Final = "*"
+"""End of the name of an option that stands for all names which begin so, such as ``kafka.*``."""
+
+SHOWN: Final = 5
+"""Unknown names that a message quotes."""
+
+_OF_TABLES: Final = frozenset(
+    {"owner", "provider", "location", "comment", "external", "is_managed_location", "collation"}
+)
+"""Names that Spark itself adds when the source is read through a table of a catalog."""
+
+_OF_TABLES_PREFIX: Final = "option."
+
+_PATHS: Final = frozenset({"path", "paths"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Option:
+    """Declares one option.
+
+    Attributes:
+        name: as the documentation writes it; with `ANY` at its end, it stands for a whole family.
+        meaning: what it does, in one or two sentences of Markdown.
+        group: heading under which the reference lists it.
+        default: the value without it, in Markdown; empty if there is none.
+        is_embedded: whether it only has an effect when the driver assigns the splits itself.
+        instead: for an option of Spark's own source that has no effect here: what happens instead.
+    """
+
+    name: str
+    meaning: str
+    group: str = ""
+    default: str = ""
+    is_embedded: bool = False
+    instead: str = ""
+
+
+def rejected(name: str, message: str) -> InvalidSpecError:
+    """Return the error for the value of an option.
+
+    Args:
+        name: of the option, as the documentation writes it.
+        message: what is wrong with it, and what to do.
+    """
+    return InvalidSpecError(message, field=f"option {name}")
+
+
+def check_options(given: Mapping[str, str], known: Sequence[Option], *, is_embedded: bool) -> tuple[str, ...]:
+    """Return sentences about options that have no effect.
+
+    Args:
+        given: what the user has set, with names in lower case.
+        known: all options of this kind of source.
+        is_embedded: whether the driver assigns the splits itself.
+
+    Raises:
+        InvalidSpecError: an option is unknown; it suggests the nearest name.
+    """
+    found = {name: _declared(name, known) for name in sorted(given) if not _is_spark_s_own(name)}
+    if unknown := [name for name, option in found.items() if option is None]:
+        raise _unknown(unknown, known)
+    options = [option for option in found.values() if option is not None]
+    notes = [f"option {o.name} has no effect: {o.instead}" for o in options if o.instead]
+    if not is_embedded and (idle := sorted({o.name for o in options if o.is_embedded})):
+        notes.append(f"option {', '.join(idle)} has no effect: the BalancedSource says it. Change it there")
+    return tuple(notes)
+
+
+def _is_spark_s_own(name: str) -> bool:
+    return name in _OF_TABLES or name.startswith(_OF_TABLES_PREFIX)
+
+
+def _declared(name: str, known: Iterable[Option]) -> Option | None:
+    for option in known:
+        declared = option.name.lower()
+        if name == declared or (declared.endswith(ANY) and name.startswith(declared[:-1])):
+            return option
+    return None
+
+
+def _unknown(names: Sequence[str], known: Iterable[Option]) -> InvalidSpecError:
+    if names[0] in _PATHS:
+        return rejected(names[0], "this source has no path: call load() without arguments, and set subscribe")
+    hints = [f"{shown(name)}{_hint(name, known)}" for name in names[:SHOWN]]
+    return InvalidSpecError(
+        f'unknown option {", ".join(hints)}. All names are on the page "Options" of the documentation',
+        field="options",
+    )
+
+
+def _hint(name: str, known: Iterable[Option]) -> str:
+    declared = {option.name.lower(): option.name for option in known if not option.name.endswith(ANY)}
+    near = difflib.get_close_matches(name, declared, n=1)
+    return f" (did you mean {declared[near[0]]}?)" if near else ""

@@ -1,0 +1,124 @@
+"""Options that every kind of source has."""
+
+from typing import Final
+
+from balanced_source_spark.contract.option_table import Option
+
+_ASSIGNS: Final = "Who assigns"
+_READ: Final = "What is read"
+_BATCHES: Final = "Micro-batches"
+_RUNS: Final = "How it runs"
+
+OPTIONS: Final = (
+    Option(
+        name="source",
+        group=_ASSIGNS,
+        meaning=("Name of a BalancedSource: an operator assigns. For drivers that the operator starts."),
+    ),
+    Option(
+        name="namespace",
+        group=_ASSIGNS,
+        default="`default`",
+        meaning="Namespace of the BalancedSource.",
+    ),
+    Option(
+        name="uid",
+        group=_ASSIGNS,
+        meaning=("Uid of the BalancedSource. Documents of another one are rejected. Absent: not checked."),
+    ),
+    Option(
+        name="assignmentDir",
+        group=_ASSIGNS,
+        meaning="Folder of local mode (`balanced-source local`), which assigns.",
+    ),
+    Option(
+        name="host",
+        group=_ASSIGNS,
+        default="`0`",
+        meaning="Name of this reader host.",
+    ),
+    Option(
+        name="connector",
+        group=_ASSIGNS,
+        default="`kafka`",
+        meaning=("Kind of the source, if it is not Kafka: the name that an installed connector registers."),
+    ),
+    Option(
+        name="parallelism",
+        group=_ASSIGNS,
+        default="`1`",
+        is_embedded=True,
+        meaning="Number of readers, if the driver assigns by itself.",
+    ),
+    Option(
+        name="strategy",
+        group=_ASSIGNS,
+        default="`RoundRobin`",
+        is_embedded=True,
+        meaning="`RoundRobin`, `LoadAware` or `Hash`, if the driver assigns by itself.",
+    ),
+    Option(
+        name="startTimeoutSeconds",
+        group=_ASSIGNS,
+        default="`300`",
+        meaning=("Seconds to wait for the first assignment where the query cannot continue without it."),
+    ),
+    Option(
+        name="acceptCheckpointOf",
+        group=_ASSIGNS,
+        meaning=(
+            "Namespace and name (`shop/orders-old`) of another source whose Spark checkpoint this query continues from."
+        ),
+    ),
+    Option(
+        name="secretsDir",
+        group=_READ,
+        meaning="Folder with one folder per Secret, with a file per property.",
+    ),
+    Option(
+        name="maxRecordsPerReader",
+        group=_BATCHES,
+        meaning=(
+            "If a reader's share of a micro-batch exceeds this many records, the surplus is "
+            "split into ranges that other readers read."
+        ),
+    ),
+    Option(
+        name="alignmentMaxDrift",
+        group=_BATCHES,
+        meaning=("Event-time alignment: how far a split may be ahead of the slowest active one, as a duration."),
+    ),
+    Option(
+        name="alignmentIdleTimeout",
+        group=_BATCHES,
+        default="`30s`",
+        meaning=("Time after which a split that is read to its end no longer holds back the others."),
+    ),
+    Option(
+        name="alignmentGroup",
+        group=_BATCHES,
+        meaning=("Sources of the namespace with the same group wait for each other. Needs `source`."),
+    ),
+    Option(
+        name="metricsPort",
+        group=_RUNS,
+        meaning="Port on which the driver serves Prometheus metrics of the query. Absent: none.",
+    ),
+    Option(
+        name="executorPatience",
+        group=_RUNS,
+        default="`30s`",
+        meaning=(
+            "Longest time that a larger parallelism waits for its executors before the "
+            "readers share the available ones; `0`: does not wait."
+        ),
+    ),
+    Option(
+        name="executorsDir",
+        group=_RUNS,
+        meaning=(
+            "Folder through which the packaged application follows the number of readers; not for programs of your own."
+        ),
+    ),
+)
+"""In the order of the reference."""
