@@ -15,6 +15,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable
 from balanced_source.errors import InvalidSpecError
 from balanced_source_spark.options import Options
 from balanced_source_spark.partition import ReaderPartition
+from balanced_source_spark.plain_errors import plain_errors
 from balanced_source_spark.planner import StreamPlanner
 from balanced_source_spark.stream_reader import task_reader
 
@@ -37,6 +38,7 @@ class BalancedBatchReader(DataSourceReader):
     def __reduce__(self) -> Any:
         return task_reader(self._options), ()
 
+    @plain_errors()
     def partitions(self) -> Sequence[InputPartition]:
         planner = StreamPlanner(self._options)
         try:

@@ -4,11 +4,22 @@ Spark starts four kinds of Python process for a source: for its schema, for pick
 tasks. All of them load this module; what they need beyond it they load themselves.
 """
 
-from typing import Any
+import sys
+from typing import Any, Final
 
-from pyspark.sql import SparkSession
-from pyspark.sql.datasource import DataSource
-from pyspark.sql.types import StructType
+import pyspark
+
+from balanced_source_spark.plain_errors import plain_errors
+from balanced_source_spark.spark_version import check_spark_version
+
+check_spark_version(pyspark.__version__)
+
+from pyspark.errors import AnalysisException  # noqa: E402 - older releases have no data sources
+from pyspark.sql import SparkSession  # noqa: E402
+from pyspark.sql.datasource import DataSource  # noqa: E402
+from pyspark.sql.types import StructType  # noqa: E402
+
+_IS_KNOWN: Final = "DATA_SOURCE_ALREADY_EXISTS"
 
 
 class BalancedDataSource(DataSource):
@@ -18,6 +29,7 @@ class BalancedDataSource(DataSource):
     def name(cls) -> str:
         return "balanced"
 
+    @plain_errors()
     def schema(self) -> StructType | str:
         from balanced_source_spark.contract.half import half_of
         from balanced_source_spark.options import parse_options
@@ -25,12 +37,14 @@ class BalancedDataSource(DataSource):
         options = parse_options(self.options)
         return half_of(options.connector).schema(options.read)
 
+    @plain_errors()
     def reader(self, schema: StructType) -> Any:
         from balanced_source_spark.batch_reader import BalancedBatchReader
         from balanced_source_spark.options import parse_options
 
         return BalancedBatchReader(parse_options(self.options, is_batch=True))
 
+    @plain_errors()
     def streamReader(self, schema: StructType) -> Any:
         from balanced_source_spark.options import parse_options
         from balanced_source_spark.stream_reader import BalancedStreamReader
@@ -39,5 +53,53 @@ class BalancedDataSource(DataSource):
 
 
 def register(spark: SparkSession) -> None:
-    """Make ``format("balanced")`` known to a session."""
-    spark.dataSource.register(BalancedDataSource)
+    """Make ``format("balanced")`` known to a session, if Spark has not found it by itself.
+
+    Spark finds it (see `pyspark_balanced`) if the Python of its workers has this package. If that Python has not, the
+    source that this function registers says so.
+    """
+    try:
+        spark.dataSource.register(_explaining(sys.executable))
+    except AnalysisException as error:
+        if error.getCondition() != _IS_KNOWN:
+            raise
+
+
+def _explaining(driver: str) -> type[DataSource]:
+    """Return a source that explains itself where this package is missing: it is pickled by value.
+
+    Args:
+        driver: the Python that has the package.
+    """
+
+    class Balanced(DataSource):
+        @classmethod
+        def name(cls) -> str:
+            return "balanced"
+
+        def _source(self) -> Any:
+            try:
+                from balanced_source_spark.data_source import BalancedDataSource as Found
+            except ModuleNotFoundError as error:
+                import os
+                import sys as this
+
+                os.environ["SPARK_HIDE_TRACEBACK"] = "1"
+                raise ModuleNotFoundError(
+                    f"the Python of Spark's workers, {this.executable}, has no module {error.name}: install "
+                    f"balanced-source[spark] there, or set the environment variable PYSPARK_PYTHON (or "
+                    f"spark.pyspark.python) to {driver} before Spark starts"
+                ) from None
+            return Found(self.options)
+
+        def schema(self) -> StructType | str:
+            found: StructType | str = self._source().schema()
+            return found
+
+        def reader(self, schema: StructType) -> Any:
+            return self._source().reader(schema)
+
+        def streamReader(self, schema: StructType) -> Any:
+            return self._source().streamReader(schema)
+
+    return Balanced

@@ -36,7 +36,7 @@ from balanced_source_spark.contract.hooks import WithFormer, newest_settings
 from balanced_source_spark.executors import AdoptionGate
 from balanced_source_spark.instance import Instance
 from balanced_source_spark.newest_assignment import RETRY, NewestAssignment
-from balanced_source_spark.why_nothing import fenced
+from balanced_source_spark.why_nothing import check_patience, fenced, without_retry
 
 log = structlog.get_logger(__name__)
 
@@ -225,13 +225,14 @@ class HostRuntime:
         that were recreated since, and at the ends of logs that have grown since.
 
         Raises:
-            FatalProblemError: see `check_problems`.
+            FatalProblemError, ChannelError: see `check_problems`; nothing was assigned within `timeout` seconds.
         """
         deadline = time.monotonic() + timeout
-        while not self._channel.is_durable and time.monotonic() < deadline:
+        while not self._channel.is_durable:
             self.check_problems()
             if self.wait_until_assigned(timeout=RETRY) or self._channel.refusal() is not None:
                 return
+            check_patience(deadline, timeout, self._channel)
 
     def is_finished(self, offset: StreamOffset) -> bool:
         """Whether everything that there will ever be is delivered, and the report that says so is written."""
@@ -276,7 +277,7 @@ class HostRuntime:
             self._problems.replace("assigner", self._channel.problems())
             problem = fatal_problem(self._problems)
         if problem is not None:
-            raise FatalProblemError(problem.message, reason=problem.reason)
+            raise FatalProblemError(without_retry(problem.message), reason=problem.reason)
 
     def close(self) -> None:
         """Give up the claim on the source in a last report, so that the next query begins at once, then stop."""

@@ -59,7 +59,7 @@ class NewestAssignment:
             ChannelError: no assignment was seen within `timeout` seconds.
         """
         if self.wait(timeout=timeout) is None:
-            raise unassigned(timeout)
+            raise unassigned(timeout, self._channel)
         return self.joined
 
     def first(self, *, timeout: float, check: Callable[[], None]) -> Assignment:
@@ -83,7 +83,7 @@ class NewestAssignment:
             if time.monotonic() > deadline:
                 if assignment is not None:
                     raise undiscovered(assignment.undiscovered, timeout)
-                raise unassigned(timeout, self._channel.problems().values())
+                raise unassigned(timeout, self._channel)
             with self._changed:
                 if self.assignment is assignment:
                     self._changed.wait(RETRY)

@@ -60,8 +60,11 @@ OPTIONS: Final = (
     Option(
         name="startTimeoutSeconds",
         group=_ASSIGNS,
-        default="`300`",
-        meaning=("Seconds to wait for the first assignment where the query cannot continue without it."),
+        default="`60`; with `source` or `assignmentDir`: `300`",
+        meaning=(
+            "Seconds that a query waits for the first assignment, and for servers that do not answer, before it fails. "
+            "A streaming query that has begun waits without a limit and logs why. What is rejected fails at once."
+        ),
     ),
     Option(
         name="acceptCheckpointOf",

@@ -21,6 +21,12 @@ PATIENCE: Final = 30
 """Seconds to wait for executors unless told otherwise; then the readers share those that there are. A pod whose image
 is on the node takes 10 to 20."""
 
+SERVERS_PATIENCE: Final = 60
+"""Seconds that a query without an operator waits for the servers of its source, as Kafka's clients do."""
+
+OPERATOR_PATIENCE: Final = 300
+"""Seconds that a query waits for an operator, which may be about to be installed or upgraded."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alignment:
@@ -81,7 +87,7 @@ class Options:
     executors_dir: Path | None = None
     executor_patience: float = PATIENCE
     metrics_port: int | None = None
-    start_timeout: float = 300.0
+    start_timeout: float = float(OPERATOR_PATIENCE)
     accept_checkpoint_of: str = ""
     notes: tuple[str, ...] = ()
 
@@ -129,7 +135,7 @@ def parse_options(raw: Mapping[str, str], *, is_batch: bool = False) -> Options:
         namespace=options.get("namespace", "default"),
         uid=options.get("uid", ""),
         assignment_dir=Path(folder) if folder else None,
-        embedded=None if source or folder else half.source(options, choices),
+        embedded=half.source(options, choices) if _is_embedded(options) else None,
         parallelism=number(options, "parallelism", 1, least=1),
         host=options.get("host", "0"),
         connector=connector,
@@ -140,7 +146,7 @@ def parse_options(raw: Mapping[str, str], *, is_batch: bool = False) -> Options:
         metrics_port=positive(options, "metricsPort"),
         alignment=_alignment(options),
         max_records_per_reader=positive(options, "maxRecordsPerReader"),
-        start_timeout=float(number(options, "startTimeoutSeconds", 300, least=1)),
+        start_timeout=float(number(options, "startTimeoutSeconds", _patience(options), least=1)),
         accept_checkpoint_of=options.get("acceptcheckpointof", ""),
         notes=notes,
     )
@@ -151,8 +157,16 @@ def _checked(options: Mapping[str, str], half: SparkHalf[Any]) -> tuple[str, ...
     own = half.options()
     if own is None:
         return ()
-    is_embedded = "source" not in options and "assignmentdir" not in options
-    return check_options(options, (*OPTIONS, *own), is_embedded=is_embedded)
+    return check_options(options, (*OPTIONS, *own), is_embedded=_is_embedded(options))
+
+
+def _is_embedded(options: Mapping[str, str]) -> bool:
+    """Return whether the driver assigns the splits itself."""
+    return not options.get("source") and not options.get("assignmentdir")
+
+
+def _patience(options: Mapping[str, str]) -> int:
+    return SERVERS_PATIENCE if _is_embedded(options) else OPERATOR_PATIENCE
 
 
 def _check_names(options: Mapping[str, str]) -> None:

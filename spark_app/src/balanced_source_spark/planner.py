@@ -212,7 +212,9 @@ class StreamPlanner:
         ]
 
     def reportLatestOffset(self) -> dict[str, Any] | None:
-        return dict(self._told)
+        """Return what the query's progress shows as `latestOffset`: figures, and the current problems."""
+        problems = [problem.message for problem in self._runtime.problems]
+        return {**self._told, **({"problems": problems} if problems else {})}
 
     def stop(self) -> None:
         """Close what was made; a part that fails to close keeps no other one open, and is told afterwards."""

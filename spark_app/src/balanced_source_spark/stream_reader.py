@@ -16,6 +16,7 @@ from balanced_source_spark.contract.half import TaskReader, half_of
 from balanced_source_spark.ending import end_in_order
 from balanced_source_spark.options import Options, query_of
 from balanced_source_spark.partition import ReaderPartition
+from balanced_source_spark.plain_errors import plain_errors
 
 if TYPE_CHECKING:
     from balanced_source_spark.planner import StreamPlanner
@@ -55,12 +56,15 @@ class BalancedStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """
         return UNLIMITED
 
+    @plain_errors()
     def prepareForTriggerAvailableNow(self) -> None:
         self._planner.prepareForTriggerAvailableNow()
 
+    @plain_errors()
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         return self._planner.latestOffset(start, limit)
 
+    @plain_errors()
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         return self._planner.partitions(start, end)
 

@@ -1,17 +1,24 @@
 """Says why a query gets no splits, or none any more."""
 
-from collections.abc import Collection, Iterable
+import time
+from collections.abc import Collection
 from typing import Final
 
-from balanced_source.api import Problem
 from balanced_source.documents.assignment import Assignment
 from balanced_source.errors import FencedError
+from balanced_source_spark.channels.channel import AssignmentChannel
 from balanced_source_spark.channels.errors import ChannelError
 
-_ASK_THE_OPERATOR: Final = (
-    "the operator (or local mode) does not run, or has found nothing to read. Look at its log and at the conditions of "
+ASK_THE_OPERATOR: Final = (
+    "the operator (or local mode) has assigned nothing. Check that it runs, look at its log and at the conditions of "
     "the BalancedSource, then start the query again"
 )
+"""For channels with somebody else at their other end."""
+
+ASK_THE_SERVERS: Final = "no server of the source has answered. Check their addresses and the network"
+"""For drivers that assign by themselves."""
+
+_RETRIES: Final = ("; trying again", "; looking again")
 
 
 def undiscovered(scopes: Collection[str], timeout: float) -> ChannelError:
@@ -22,10 +29,24 @@ def undiscovered(scopes: Collection[str], timeout: float) -> ChannelError:
     )
 
 
-def unassigned(timeout: float, problems: Iterable[Problem] = ()) -> ChannelError:
-    """Return the error for a query that has seen no assignment after `timeout` seconds, for these problems."""
-    why = "; ".join(problem.message for problem in problems)
-    return ChannelError(f"no assignment was seen within {timeout:.0f} s: {why or _ASK_THE_OPERATOR}")
+def unassigned(timeout: float, channel: AssignmentChannel) -> ChannelError:
+    """Return the error for a query that has seen no assignment after `timeout` seconds."""
+    silence = ASK_THE_OPERATOR if channel.is_durable else ASK_THE_SERVERS
+    why = "; ".join(without_retry(problem.message) for problem in channel.problems().values())
+    return ChannelError(f"{why or silence}. The query waited {timeout:.0f} s: option startTimeoutSeconds")
+
+
+def check_patience(deadline: float, timeout: float, channel: AssignmentChannel) -> None:
+    """Raise `unassigned` after the deadline, which is a moment of the monotonic clock."""
+    if time.monotonic() > deadline:
+        raise unassigned(timeout, channel)
+
+
+def without_retry(message: str) -> str:
+    """Return the message of a problem for a query that has ended: nobody tries again."""
+    for suffix in _RETRIES:
+        message = message.removesuffix(suffix)
+    return message
 
 
 def fenced(assignment: Assignment, host: str) -> FencedError:

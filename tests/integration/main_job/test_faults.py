@@ -234,7 +234,7 @@ def test_wrong_credentials_are_said_and_right_ones_are_picked_up(
         world.apply(source=world.kafka_spec(clusters=[cluster]))
 
         condition = world.wait_condition("Degraded", "True", "AuthenticationFailed", timeout=60)
-        assert "check the credentials in propertiesFrom" in condition["message"]
+        assert "check the credentials" in condition["message"]
         world.kubectl("patch", "secret", "kafka", "-p", json.dumps({"stringData": {"sasl.password": right}}))
 
         world.wait_condition("Degraded", "False", timeout=60)

@@ -7,19 +7,33 @@ from typing import Any
 
 import pytest
 import yaml
+from confluent_kafka.admin import AclOperation, ResourceType
 from pyspark.sql import SparkSession
 
 from balanced_source_operator.local import LocalOperator
 from support.builders import spec_json
 from support.spark_session import spark_session
-from testbed.kafka import KafkaCluster
+from testbed.kafka import KafkaCluster, KafkaSecurity
 
 _names = itertools.count()
+
+PASSWORD = "correct-horse"  # noqa: S105 - of a broker on loopback
 
 
 @pytest.fixture(scope="package")
 def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
     with KafkaCluster("main", tmp_path_factory.mktemp("kafka")) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="package")
+def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
+    """A broker with TLS and SASL. The user alice may read the topic `hers`, which has three records."""
+    security = KafkaSecurity(users={"alice": PASSWORD}, acls=True)
+    with KafkaCluster("secured", tmp_path_factory.mktemp("secured"), security=security) as cluster:
+        cluster.admin.create_topics({"hers": 1})
+        cluster.admin.allow("alice", ResourceType.TOPIC, "hers", AclOperation.READ, AclOperation.DESCRIBE)
+        cluster.admin.produce("hers", [b"x"] * 3)
         yield cluster
 
 

@@ -1,5 +1,6 @@
 """A query that ends by itself is told at once why it cannot begin; Spark's own source does so too."""
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +17,7 @@ from balanced_source.errors import (
     RefusedDiscoveryError,
     TransientDiscoveryError,
 )
+from balanced_source.reasons import Reason
 from balanced_source_spark.channels.embedded import EmbeddedChannel
 from balanced_source_spark.channels.errors import ChannelError
 from balanced_source_spark.host_runtime import HostRuntime
@@ -57,7 +59,7 @@ def test_what_is_refused_is_said_at_once(discovers: bool) -> None:
 def test_what_may_pass_is_waited_for() -> None:
     made = runtime(lambda _: TransientDiscoveryError("not now", scope="c"))
     try:
-        with pytest.raises(ChannelError, match="no assignment was seen within 1 s: not now"):
+        with pytest.raises(ChannelError, match=r"^not now\. The query waited 1 s: option startTimeoutSeconds"):
             made.first_assignment(timeout=1)
     finally:
         made.close()
@@ -126,6 +128,47 @@ def test_a_stream_that_cannot_begin_ends_in_words(discovers: bool) -> None:
         with pytest.raises(FatalProblemError, match="topic t does not exist on cluster c: create it") as raised:
             polled(made)
         assert raised.value.reason == "UnknownTopic"
+    finally:
+        made.close()
+
+
+def test_a_stream_ends_when_no_server_has_answered_within_its_patience() -> None:
+    """It would deliver no rows for ever, and the log is not where its user looks."""
+    made = runtime(lambda _: TransientDiscoveryError("cluster c does not answer; trying again", scope="c"))
+    try:
+        made.committed(StreamOffset())
+        with pytest.raises(ChannelError, match=r"^cluster c does not answer\. The query waited 1 s"):
+            made.wait_until_begun(timeout=1)
+    finally:
+        made.close()
+
+
+def test_a_stream_whose_servers_say_nothing_at_all_is_not_sent_to_an_operator() -> None:
+    answered = threading.Event()
+    made = runtime(lambda _: answered.wait(60))
+    try:
+        with pytest.raises(ChannelError, match=r"^no server of the source has answered\. Check their addresses"):
+            made.wait_until_begun(timeout=0)
+    finally:
+        answered.set()
+        made.close()
+
+
+@pytest.mark.parametrize(
+    ("reason", "is_fatal"), [(Reason.UNKNOWN_TOPIC, True), (Reason.NO_TOPIC_MATCHES, False)], ids=["name", "pattern"]
+)
+def test_a_stream_of_a_missing_topic_ends_and_one_of_a_pattern_waits(reason: str, is_fatal: bool) -> None:
+    missing = RefusedDiscoveryError("nothing there; looking again", scope="c", reason=reason)
+    made = runtime(lambda _: Discovered(split_ids=frozenset(), problem=missing))
+    try:
+        made.committed(StreamOffset())
+        wait_until(lambda: made._channel.refusal() is not None, 20, "nothing to read", interval=0.005)
+        if is_fatal:
+            with pytest.raises(FatalProblemError, match=r"^nothing there$"):
+                made.base()
+        else:
+            assert made.base() is None or not made.base().owners  # type: ignore[union-attr]
+            assert [problem.message for problem in made.problems] == ["nothing there; looking again"]
     finally:
         made.close()
 

@@ -35,8 +35,8 @@ DESCRIBE_TIMEOUT: Final = 3.0
 """Seconds for a description of topics by the broker that was named as controller, before another one is looked for."""
 
 _REFUSALS: Final[Mapping[int, tuple[str, str]]] = {
-    KafkaError._AUTHENTICATION: (Reason.AUTHENTICATION_FAILED, "check the credentials in propertiesFrom"),
-    KafkaError.SASL_AUTHENTICATION_FAILED: (Reason.AUTHENTICATION_FAILED, "check the credentials in propertiesFrom"),
+    KafkaError._AUTHENTICATION: (Reason.AUTHENTICATION_FAILED, "check the credentials"),
+    KafkaError.SASL_AUTHENTICATION_FAILED: (Reason.AUTHENTICATION_FAILED, "check the credentials"),
     KafkaError._SSL: (Reason.TLS_FAILED, "check security.protocol and the certificates"),
     KafkaError._INVALID_ARG: (Reason.INVALID_PROPERTIES, "check properties of the cluster"),
     KafkaError.TOPIC_AUTHORIZATION_FAILED: (Reason.NOT_AUTHORIZED, "the user needs Describe and Read on the topics"),

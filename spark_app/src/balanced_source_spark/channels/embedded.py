@@ -1,6 +1,7 @@
 """No operator: the driver runs the coordinator itself, in a thread. Nothing is stored outside Spark's checkpoint."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
@@ -10,6 +11,7 @@ from balanced_source.coordinator import ParallelismChanged, ReportReceived, Sour
 from balanced_source.documents.assignment import Assignment
 from balanced_source.documents.report import HostReport
 from balanced_source.errors import RefusedDiscoveryError
+from balanced_source.reasons import Reason
 from balanced_source_adapters.coordinator_loop import CoordinatorLoop
 from balanced_source_spark.channels.channel import AssignmentListener
 from balanced_source_spark.instance import Instance
@@ -85,7 +87,11 @@ class EmbeddedChannel:
         return "; ".join(str(problem) for problem in blocked if isinstance(problem, RefusedDiscoveryError)) or None
 
     def problems(self) -> Mapping[ProblemKey, Problem]:
-        return self._loop.problems if self._loop is not None else {}
+        """Return what is wrong now. A topic that does not exist is fatal while there is nothing else to read."""
+        found = self._loop.problems if self._loop is not None else {}
+        if self._loop is None or self._has_splits or self._loop.empty_for <= self._confirm:
+            return found
+        return {key: replace(p, is_fatal=p.is_fatal or p.reason == Reason.UNKNOWN_TOPIC) for key, p in found.items()}
 
     def close(self) -> None:
         if self._loop is not None:

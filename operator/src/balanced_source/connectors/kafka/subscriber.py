@@ -136,8 +136,7 @@ def _missing(cluster: str, what: str, names: list[str]) -> RefusedDiscoveryError
         return None
     shown = ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
     return RefusedDiscoveryError(
-        f"{what} {shown} does not exist on cluster {cluster}: create it or correct spec.source.kafka.subscription; "
-        "looking again",
+        f"{what} {shown} does not exist on cluster {cluster}: create it, or correct the subscription; looking again",
         scope=cluster,
         reason=Reason.UNKNOWN_TOPIC,
     )
