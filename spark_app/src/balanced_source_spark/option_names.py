@@ -76,7 +76,10 @@ OPTIONS: Final = (
     Option(
         name="secretsDir",
         group=_READ,
-        meaning="Folder with one folder per Secret, with a file per property.",
+        meaning=(
+            "Folder with secrets: one file per property, named like the property, or one folder per Secret with such "
+            "files. Driver and executors need it. A changed file takes effect while the query runs."
+        ),
     ),
     Option(
         name="maxRecordsPerReader",

@@ -9,8 +9,9 @@ from balanced_source.api import Source
 from balanced_source.assigners import STRATEGIES, SplitAssigner
 from balanced_source.documents.pipeline import DEFAULT_CONNECTOR
 from balanced_source.names import checked_label, checked_object
-from balanced_source_spark.contract.half import Choices, Query, SparkHalf, half_of
+from balanced_source_spark.contract.half import Choices, Query, SparkHalf, half_of, secrets_in
 from balanced_source_spark.contract.option_table import check_options, rejected
+from balanced_source_spark.contract.secrets import NO_SECRETS, QuerySecrets
 from balanced_source_spark.contract.values import number, one_of, positive, seconds
 from balanced_source_spark.option_names import OPTIONS
 
@@ -60,7 +61,7 @@ class Options:
         host: name of this reader host.
         connector: kind of the source.
         read: what schema and tasks must know, see `SparkHalf.read_options`.
-        secrets_dir: folder with one folder per Secret, with a file per property.
+        secrets: of the query.
         max_records_per_reader: from how many records in a micro-batch on the surplus of a reader is read by others,
             as ranges of its splits; None: a split is never cut.
         alignment: None: splits are read as far as they are, whatever the time of their records.
@@ -81,7 +82,7 @@ class Options:
     host: str = "0"
     connector: str = DEFAULT_CONNECTOR
     read: Any = None
-    secrets_dir: Path | None = None
+    secrets: QuerySecrets = NO_SECRETS
     max_records_per_reader: int | None = None
     alignment: Alignment | None = None
     executors_dir: Path | None = None
@@ -106,7 +107,7 @@ def query_of(options: Options) -> Query[Any]:
     """Return what the connector's Spark half knows of a query."""
     return Query(
         client_id=client_id(options),
-        secrets_dir=options.secrets_dir,
+        secrets=options.secrets,
         read=options.read,
         has_metrics=options.metrics_port is not None,
     )
@@ -127,7 +128,7 @@ def parse_options(raw: Mapping[str, str], *, is_batch: bool = False) -> Options:
     source, folder = options.get("source"), options.get("assignmentdir")
     _check_names(options)
     connector = options.get("connector", DEFAULT_CONNECTOR)
-    half, secrets = half_of(connector), options.get("secretsdir")
+    half = half_of(connector)
     notes = _checked(options, half)
     choices = Choices(assigner=_assigner(options), is_batch=is_batch)
     return Options(
@@ -140,7 +141,7 @@ def parse_options(raw: Mapping[str, str], *, is_batch: bool = False) -> Options:
         host=options.get("host", "0"),
         connector=connector,
         read=half.read_options(options),
-        secrets_dir=Path(secrets) if secrets else None,
+        secrets=half.secrets(options) if _is_embedded(options) else secrets_in(options),
         executors_dir=Path(options["executorsdir"]) if "executorsdir" in options else None,
         executor_patience=seconds(options.get("executorpatience", f"{PATIENCE}s"), "executorPatience"),
         metrics_port=positive(options, "metricsPort"),
@@ -156,8 +157,8 @@ def _checked(options: Mapping[str, str], half: SparkHalf[Any]) -> tuple[str, ...
     """Return sentences about options that have no effect; an unknown one is an error if the connector names its own."""
     own = half.options()
     if own is None:
-        return ()
-    return check_options(options, (*OPTIONS, *own), is_embedded=_is_embedded(options))
+        return half.notes(options)
+    return *check_options(options, (*OPTIONS, *own), is_embedded=_is_embedded(options)), *half.notes(options)
 
 
 def _is_embedded(options: Mapping[str, str]) -> bool:

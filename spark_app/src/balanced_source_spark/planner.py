@@ -29,11 +29,13 @@ from balanced_source.host.ends import Look, Mark, SplitEnd, confirmed, look, mar
 from balanced_source.host.micro_batch import advance, close, is_new, reachable
 from balanced_source.host.observation import observe
 from balanced_source_spark.aligner import Aligner
+from balanced_source_spark.channels.channel import AssignmentChannel, Rescalable
 from balanced_source_spark.channels.errors import ChannelError
 from balanced_source_spark.channels.factory import open_channel
 from balanced_source_spark.checkpoints import check_owner
 from balanced_source_spark.contract.half import half_of
 from balanced_source_spark.contract.hooks import NO_SETTINGS, PlannerContext, PlannerHooks
+from balanced_source_spark.control import CONTROL, Control
 from balanced_source_spark.ends import Ends
 from balanced_source_spark.executors import AdoptionGate, Board
 from balanced_source_spark.group_alignment import GroupAlignment
@@ -85,9 +87,18 @@ class StreamPlanner:
         return half_of(self._options.connector).hooks(context)
 
     @cached_property
+    def _channel(self) -> AssignmentChannel:
+        return open_channel(self._options)
+
+    @cached_property
+    def _control(self) -> Control | None:
+        """Only streams have one: it is made when the first progress is."""
+        return Control(self._channel.rescale) if isinstance(self._channel, Rescalable) else None
+
+    @cached_property
     def _runtime(self) -> HostRuntime:
         return HostRuntime(
-            open_channel(self._options),
+            self._channel,
             host=self._options.host,
             gate=self._gate,
             with_former=self._hooks.with_former,
@@ -143,6 +154,8 @@ class StreamPlanner:
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         begin = self._own(start)
+        if (control := self.__dict__.get("_control")) is not None:
+            control.look()
         if isinstance(limit, ReadAllAvailable) and self._targets is None:  # trigger(once=True), see the stream reader
             self._is_single = True
             self.prepareForTriggerAvailableNow()
@@ -214,12 +227,13 @@ class StreamPlanner:
     def reportLatestOffset(self) -> dict[str, Any] | None:
         """Return what the query's progress shows as `latestOffset`: figures, and the current problems."""
         problems = [problem.message for problem in self._runtime.problems]
-        return {**self._told, **({"problems": problems} if problems else {})}
+        control = {CONTROL: str(self._control.folder)} if self._control is not None else {}
+        return {**self._told, **control, **({"problems": problems} if problems else {})}
 
     def stop(self) -> None:
         """Close what was made; a part that fails to close keeps no other one open, and is told afterwards."""
         with ExitStack() as parts:
-            for name in ("_hooks", "_aligner", "_ends", "_runtime"):
+            for name in ("_hooks", "_aligner", "_ends", "_control", "_runtime"):
                 if (part := self.__dict__.get(name)) is not None:
                     parts.callback(part.close)
 

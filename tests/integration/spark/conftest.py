@@ -1,6 +1,7 @@
 """One broker and one Spark session for all tests of the Spark side."""
 
 import itertools
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,8 @@ from testbed.kafka import KafkaCluster, KafkaSecurity
 _names = itertools.count()
 
 PASSWORD = "correct-horse"  # noqa: S105 - of a broker on loopback
+PASSWORD_VARIABLE = "BALANCED_SOURCE_TEST_PASSWORD"  # noqa: S105 - a name
+os.environ[PASSWORD_VARIABLE] = PASSWORD  # before Spark starts: its processes inherit it
 
 
 @pytest.fixture(scope="package")

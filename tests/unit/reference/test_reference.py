@@ -15,7 +15,13 @@ from testbed.versions import CHECKOUT
 DOCS = CHECKOUT / "docs"
 SPARK = CHECKOUT / "spark_app" / "src" / "balanced_source_spark"
 KAFKA = SPARK / "kafka"
-READ_BY = (SPARK / "options.py", KAFKA / "options.py", KAFKA / "offset_options.py")
+READ_BY = (
+    SPARK / "options.py",
+    KAFKA / "options.py",
+    KAFKA / "offset_options.py",
+    KAFKA / "client_options.py",
+    SPARK / "contract" / "half.py",
+)
 
 
 @pytest.mark.parametrize("name", PAGES)

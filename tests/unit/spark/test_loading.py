@@ -59,5 +59,5 @@ def test_what_is_pickled_only_reads(reader: type[BalancedStreamReader] | type[Ba
     made = pickle.loads(pickle.dumps(reader(parse_options(OPTIONS))))  # noqa: S301 - made a moment ago
     assert isinstance(made, KafkaTaskReader)
     assert (made.columns, made.prefetch, made.implementation) == (("value", "offset"), 70_000, "native")
-    assert (made.client_id, str(made.secrets_dir)) == ("balanced-source-embedded", "/s")
+    assert (made.client_id, str(made.secrets.folder)) == ("balanced-source-embedded", "/s")
     assert list(made.read(ReaderPartition(subtask_id=0, ranges=()))) == []

@@ -77,7 +77,7 @@ def test_an_option_that_the_manifest_has_is_said_to_have_no_effect() -> None:
 
 
 def test_options_of_a_connector_that_declares_none_are_not_checked() -> None:
-    half: Any = SimpleNamespace(options=lambda: SparkHalf.options(half))
+    half: Any = SimpleNamespace(options=lambda: SparkHalf.options(half), notes=lambda _: ())
 
     assert _checked({"anything": "1"}, half) == ()
 

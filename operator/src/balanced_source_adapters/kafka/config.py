@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from balanced_source.api import SecretReader
 from balanced_source.connectors.kafka import KafkaCluster, check_reserved, is_secret, translated
+from balanced_source_adapters.kafka.tokens import HasTokenProvider, TokenCallback, provider_of
 
 SESSION_TIMEOUTS: Final[Mapping[str, Any]] = {
     "socket.timeout.ms": 10_000,
@@ -17,6 +18,9 @@ SESSION_TIMEOUTS: Final[Mapping[str, Any]] = {
     "reconnect.backoff.max.ms": 2_000,
 }
 """Shorter than librdkafka's defaults, so that a dead broker is noticed in seconds; users may override them."""
+
+TOKENS: Final = "oauth_cb"
+"""Property of the Python client for the function that returns tokens."""
 
 _SHORT: Final = 3
 _QUOTED: Final = re.compile(r'Invalid value ".*" for', re.DOTALL)
@@ -42,6 +46,9 @@ def client_config(cluster: KafkaCluster, secrets: SecretReader, *, client_id: st
         found = secrets.read(name)
         check_reserved(found, field=f"Secret {name}")
         config.update(translated(found, field=f"Secret {name}"))
+    if isinstance(secrets, HasTokenProvider) and secrets.token_provider:
+        provider_of(secrets.token_provider)
+        config[TOKENS] = TokenCallback(secrets.token_provider)
     return {**config, "bootstrap.servers": cluster.bootstrap_servers, "client.id": client_id}
 
 

@@ -1,7 +1,7 @@
 """The port between a driver and whoever assigns splits."""
 
 from collections.abc import Callable, Mapping
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from balanced_source.api import Problem, ProblemKey
 from balanced_source.documents.assignment import Assignment
@@ -68,4 +68,13 @@ class AssignmentChannel(Protocol):
 
     def close(self) -> None:
         """Stop following."""
+        ...
+
+
+@runtime_checkable
+class Rescalable(Protocol):
+    """A channel whose number of readers the query's own program may change: nobody else decides it."""
+
+    def rescale(self, parallelism: int) -> None:
+        """Set the number of readers; it takes effect at a micro-batch boundary."""
         ...

@@ -1,7 +1,6 @@
 """Which channel the options ask for; only that one is loaded, with its client."""
 
 from balanced_source.api import Caller
-from balanced_source_adapters.mounted_secrets import MountedSecrets
 from balanced_source_spark.channels.channel import AssignmentChannel
 from balanced_source_spark.options import Options
 
@@ -36,6 +35,6 @@ def _embedded(options: Options) -> AssignmentChannel:
     from balanced_source_spark.channels.embedded import EmbeddedChannel
 
     assert options.embedded is not None  # noqa: S101 - parse_options sees to it
-    source, secrets = options.embedded, MountedSecrets(options.secrets_dir)
+    source, secrets = options.embedded, options.secrets
     execute = installed().of(source).executor(secrets, caller=Caller.OWNER, client_id="balanced-source-embedded")
     return EmbeddedChannel(source, with_alarms(execute), parallelism=options.parallelism)

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
-from balanced_source.api import SecretReader, Source
+from balanced_source.api import Source
 from balanced_source.assigners import SplitAssigner
 from balanced_source_adapters.connectors import Connectors, installed
-from balanced_source_adapters.mounted_secrets import MountedSecrets
 from balanced_source_spark.contract.option_table import Option
+from balanced_source_spark.contract.secrets import NO_SECRETS, QuerySecrets
 from balanced_source_spark.partition import ReaderPartition
 
 if TYPE_CHECKING:
@@ -33,20 +33,15 @@ class Query(Generic[ReadT]):
 
     Attributes:
         client_id: name that servers see in their logs and quotas; a half may append to it.
-        secrets_dir: folder with one folder per Secret, with a file per key; None if no Secret is mounted.
+        secrets: resolves the Secrets that the source names.
         read: what `SparkHalf.read_options` returned.
         has_metrics: whether the driver serves Prometheus metrics of the query.
     """
 
     client_id: str
-    secrets_dir: Path | None
     read: ReadT
+    secrets: QuerySecrets = NO_SECRETS
     has_metrics: bool = False
-
-    @property
-    def secrets(self) -> SecretReader:
-        """Resolves the Secrets that the source names."""
-        return MountedSecrets(self.secrets_dir)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,6 +86,18 @@ class SparkHalf(ABC, Generic[ReadT]):
             InvalidSpecError: names the option.
         """
 
+    def secrets(self, options: Mapping[str, str]) -> QuerySecrets:
+        """Return what nobody may see of the options of a query that runs without an operator or local mode.
+
+        Raises:
+            InvalidSpecError: names the option; never holds a value.
+        """
+        return secrets_in(options)
+
+    def notes(self, options: Mapping[str, str]) -> tuple[str, ...]:
+        """Return sentences that the user has to know about the options; a query logs them when it starts."""
+        return ()
+
     @abstractmethod
     def schema(self, read: ReadT) -> "StructType | str":
         """Return the columns of the rows, as a type or as DDL such as ``number BIGINT, text STRING``."""
@@ -110,6 +117,12 @@ class SparkHalf(ABC, Generic[ReadT]):
     @abstractmethod
     def hooks(self, context: "PlannerContext[ReadT]") -> "PlannerHooks":
         """Return what planning asks while a query runs; called once per query, in the planning process."""
+
+
+def secrets_in(options: Mapping[str, str]) -> QuerySecrets:
+    """Return the secrets in the folder that the options name."""
+    folder = options.get("secretsdir")
+    return QuerySecrets(folder=Path(folder) if folder else None)
 
 
 def half_of(kind: str, connectors: Connectors | None = None) -> SparkHalf[Any]:

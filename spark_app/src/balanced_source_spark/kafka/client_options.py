@@ -1,16 +1,26 @@
 """Options ``kafka.…``: properties of the client, as librdkafka or Java clients call them."""
 
+import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
 from balanced_source.connectors.kafka import is_brokers, is_secret, translated
 from balanced_source.connectors.kafka.properties import RESERVED
 from balanced_source.errors import InvalidSpecError
 from balanced_source.names import shown
+from balanced_source_spark.contract.half import secrets_in
 from balanced_source_spark.contract.option_table import rejected
+from balanced_source_spark.contract.secrets import GIVEN, WHOLE_FOLDER, QuerySecrets, has_reference, resolved
 
 PREFIX: Final = "kafka."
 BOOTSTRAP: Final = "kafka.bootstrap.servers"
+
+REDACTED: Final = "(?i)url|jaas|pem|keystore|certificate|oauthbearer.config"
+"""A value of ``spark.sql.redaction.options.regex`` that covers all secrets."""
+
+_REDACTED_BY_SPARK: Final = re.compile("(?i)secret|password|token|access[.]?key")
+"""Spark's default for names of options whose values it does not show."""
 
 _INSTEAD: Final[Mapping[str, str]] = {
     "metadata.broker.list": f"set {BOOTSTRAP}",
@@ -19,21 +29,49 @@ _INSTEAD: Final[Mapping[str, str]] = {
     "auto.offset.reset": "set startingOffsets",
     "topic.blacklist": "set subscribe or subscribePattern",
     "max.poll.records": "set maxOffsetsPerTrigger",
+    "oauth_cb": "set tokenProvider",
     "plugin.library.paths": "it would load code into the driver and the tasks",
 }
 """Properties that a query may not set, and what to set: where the custom resource calls it otherwise."""
 
 
 def client_properties(options: Mapping[str, str]) -> dict[str, str]:
-    """Return the properties of the client in librdkafka's words.
+    """Return the properties of the client that everybody may see, in librdkafka's words.
 
     Raises:
         InvalidSpecError: names the option and what to set instead; never a value.
     """
-    given = {k.removeprefix(PREFIX): v for k, v in options.items() if k.startswith(PREFIX) and k != BOOTSTRAP}
-    for name in sorted(given):
-        _check(name)
-    return _translated(given)
+    found = _translated({name: value for name, value in _given(options).items() if not _is_hidden(name, value)})
+    return {"sasl.mechanism": "OAUTHBEARER", **found} if "tokenprovider" in options else found
+
+
+def query_secrets(options: Mapping[str, str]) -> QuerySecrets:
+    """Return the properties that nobody may see, in librdkafka's words, and where files with more of them are.
+
+    Raises:
+        InvalidSpecError: names the option, never a value.
+    """
+    hidden = {name: value for name, value in _given(options).items() if _is_hidden(name, value)}
+    values = {name: resolved(f"{PREFIX}{name}", value) for name, value in hidden.items()}
+    given = tuple(sorted(_translated(values).items()))
+    return replace(secrets_in(options), given=given, token_provider=options.get("tokenprovider", ""))
+
+
+def secret_names(options: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the names under which a cluster finds its secrets; later ones win."""
+    hidden = any(_is_hidden(name, value) for name, value in _given(options).items())
+    return (WHOLE_FOLDER,) * ("secretsdir" in options) + (GIVEN,) * hidden
+
+
+def shown_by_spark(options: Mapping[str, str]) -> tuple[str, ...]:
+    """Return a sentence about each secret that Spark itself shows: `explain` does, unless the name says "password"."""
+    given = {name: value for name, value in _given(options).items() if is_secret(name) and not has_reference(value)}
+    return tuple(
+        f"option {PREFIX}{name} is a secret that Spark shows in explain(): write it as ${{env:NAME}}, put it into a "
+        f"file of secretsDir, or set spark.sql.redaction.options.regex to {REDACTED}"
+        for name in sorted(given)
+        if _REDACTED_BY_SPARK.search(name) is None
+    )
 
 
 def bootstrap_servers(options: Mapping[str, str]) -> str:
@@ -54,11 +92,16 @@ def bootstrap_servers(options: Mapping[str, str]) -> str:
     return servers
 
 
-def _check(name: str) -> None:
-    if reason := _INSTEAD.get(name) or RESERVED.get(name):
-        raise rejected(f"{PREFIX}{name}", f"cannot be set: {reason}")
-    if is_secret(name):
-        raise rejected(f"{PREFIX}{name}", "put it into a folder and name that with secretsDir")
+def _given(options: Mapping[str, str]) -> dict[str, str]:
+    given = {k.removeprefix(PREFIX): v for k, v in options.items() if k.startswith(PREFIX) and k != BOOTSTRAP}
+    for name in sorted(given):
+        if reason := _INSTEAD.get(name) or RESERVED.get(name):
+            raise rejected(f"{PREFIX}{name}", f"cannot be set: {reason}")
+    return given
+
+
+def _is_hidden(name: str, value: str) -> bool:
+    return is_secret(name) or has_reference(value)
 
 
 def _translated(given: Mapping[str, str]) -> dict[str, str]:

@@ -37,4 +37,4 @@ def _made(config: Mapping[str, Any]) -> Consumer:
 
 
 def _key(config: Mapping[str, Any]) -> str:
-    return json.dumps(sorted((name, value) for name, value in config.items() if name != "client.id"))
+    return json.dumps(sorted((name, value) for name, value in config.items() if name != "client.id"), default=str)

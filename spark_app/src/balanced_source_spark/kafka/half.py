@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from balanced_source.connectors.kafka import KafkaSource
 from balanced_source_spark.contract.half import Choices, Query, SparkHalf
 from balanced_source_spark.contract.option_table import Option
+from balanced_source_spark.contract.secrets import QuerySecrets
+from balanced_source_spark.kafka.client_options import query_secrets, shown_by_spark
 from balanced_source_spark.kafka.option_names import OPTIONS
 from balanced_source_spark.kafka.options import ReadOptions, embedded_source, read_options
 
@@ -27,6 +29,12 @@ class KafkaSparkHalf(SparkHalf[ReadOptions]):
     def read_options(self, options: Mapping[str, str]) -> ReadOptions:
         return read_options(options)
 
+    def secrets(self, options: Mapping[str, str]) -> QuerySecrets:
+        return query_secrets(options)
+
+    def notes(self, options: Mapping[str, str]) -> tuple[str, ...]:
+        return shown_by_spark(options)
+
     def schema(self, read: ReadOptions) -> "StructType":
         from balanced_source_spark.kafka.schema import spark_schema
 
@@ -41,7 +49,7 @@ class KafkaSparkHalf(SparkHalf[ReadOptions]):
         return partial(
             KafkaTaskReader,
             client_id=query.client_id,
-            secrets_dir=query.secrets_dir,
+            secrets=query.secrets,
             columns=query.read.columns,
             prefetch=query.read.prefetch,
             implementation=query.read.implementation,

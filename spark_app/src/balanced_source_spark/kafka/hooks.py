@@ -12,7 +12,6 @@ from balanced_source.host import ReaderPlan
 from balanced_source.host.alignment import RecordTime
 from balanced_source.host.ends import Look, Mark, SplitEnd
 from balanced_source_adapters.kafka.admin import KafkaAdmin
-from balanced_source_adapters.mounted_secrets import MountedSecrets
 from balanced_source_spark.contract.hooks import Figure, PlannerContext, PlannerHooks
 from balanced_source_spark.kafka.admission import Admission
 from balanced_source_spark.kafka.broker_figures import broker_figures
@@ -38,8 +37,7 @@ class KafkaHooks(PlannerHooks):
     @cached_property
     def _admin(self) -> KafkaAdmin:
         query = self._context.query
-        secrets = MountedSecrets(query.secrets_dir)
-        return KafkaAdmin(secrets, client_id=query.client_id, has_statistics=query.has_metrics)
+        return KafkaAdmin(query.secrets, client_id=query.client_id, has_statistics=query.has_metrics)
 
     @cached_property
     def _losses(self) -> LossCounter:
@@ -114,5 +112,4 @@ class KafkaHooks(PlannerHooks):
 
     def _sample(self, split_id: SplitId, offset: int) -> float | None:
         cluster, query = self._known().cluster(str(split_id[0])), self._context.query
-        secrets = MountedSecrets(query.secrets_dir)
-        return sampled(consumer_config(cluster, secrets, client_id=f"{query.client_id}-sizes"), split_id, offset)
+        return sampled(consumer_config(cluster, query.secrets, client_id=f"{query.client_id}-sizes"), split_id, offset)

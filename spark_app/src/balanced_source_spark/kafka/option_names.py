@@ -34,7 +34,19 @@ OPTIONS: Final = (
         name="kafka.*",
         group=_READ,
         is_embedded=True,
-        meaning="Any other property of librdkafka, with the prefix `kafka.`; some are reserved.",
+        meaning=(
+            "Any other property of librdkafka or of a Java client, with the prefix `kafka.`; some are reserved. "
+            "Secrets are hidden. `${env:NAME}` stands for the value of an environment variable of the driver."
+        ),
+    ),
+    Option(
+        name="tokenProvider",
+        group=_READ,
+        is_embedded=True,
+        meaning=(
+            "`module:function` that returns a token for OAUTHBEARER and the time when it expires, in seconds since the "
+            "epoch. It is called by the driver and by tasks, which then use the Python reader."
+        ),
     ),
     Option(
         name="subscribe",

@@ -23,7 +23,7 @@ from balanced_source.names import shown
 from balanced_source_spark.contract.half import Choices
 from balanced_source_spark.contract.option_table import rejected
 from balanced_source_spark.contract.values import choice, flag, number, one_of, positive, seconds
-from balanced_source_spark.kafka.client_options import bootstrap_servers, client_properties
+from balanced_source_spark.kafka.client_options import bootstrap_servers, client_properties, secret_names
 from balanced_source_spark.kafka.names import COLUMNS, PLAIN
 from balanced_source_spark.kafka.offset_options import check_subscribed, ending_offsets, given_as, starting_offsets
 from balanced_source_spark.kafka.settings import PREFETCH
@@ -66,7 +66,12 @@ def embedded_source(options: Mapping[str, str], choices: Choices) -> KafkaSource
     """
     servers = bootstrap_servers(options)
     subscriber = _subscriber(options)
-    cluster = KafkaCluster(name="kafka", bootstrap_servers=servers, properties=client_properties(options))
+    cluster = KafkaCluster(
+        name="kafka",
+        bootstrap_servers=servers,
+        properties=client_properties(options),
+        secrets=secret_names(options),
+    )
     source = KafkaSource(
         clusters=(cluster,),
         subscriber=subscriber,

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from balanced_source.errors import InvalidSpecError
 from balanced_source.host import SplitRange
+from balanced_source_adapters.kafka.config import TOKENS
 from balanced_source_spark.kafka import native
 from balanced_source_spark.kafka.heap import share_one_heap
 from balanced_source_spark.kafka.reading_log import ReadingLog
@@ -27,7 +28,8 @@ def read_ranges(ranges: Sequence[SplitRange], settings: RangeReaderSettings) -> 
         InvalidSpecError: the native reader is insisted on and not installed.
     """
     share_one_heap()  # before a consumer has threads
-    read = native.read_ranges if is_native(settings.implementation) else _python_reader()
+    is_python = TOKENS in settings.config  # only Python can call the function of the user
+    read = _python_reader() if is_python or not is_native(settings.implementation) else native.read_ranges
     return _log.measured(read(ranges, settings), cluster=settings.cluster, reader=settings.reader)
 
 

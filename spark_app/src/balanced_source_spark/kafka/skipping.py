@@ -8,15 +8,13 @@ faster than that look.
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
-from balanced_source.api import SplitId
+from balanced_source.api import SecretReader, SplitId
 from balanced_source.connectors.kafka import Gap, KafkaSplitId, listed
 from balanced_source.host import SplitRange
-from balanced_source_adapters.mounted_secrets import MountedSecrets
 from balanced_source_spark.kafka.settings import OffsetsLostError, RangeReaderSettings
 from balanced_source_spark.kafka.task_log import tell
 
@@ -105,8 +103,8 @@ class _Progress:
 
 
 @cache
-def task_admin(secrets_dir: Path | None, client_id: str) -> "KafkaAdmin":
+def task_admin(secrets: SecretReader, client_id: str) -> "KafkaAdmin":
     """For the tasks of a worker process; workers are reused. Few sources need one, so it is loaded here."""
     from balanced_source_adapters.kafka.admin import KafkaAdmin
 
-    return KafkaAdmin(MountedSecrets(secrets_dir), client_id=client_id)
+    return KafkaAdmin(secrets, client_id=client_id)

@@ -7,14 +7,13 @@ needs and no more: no admin client, no logging, no metrics, nothing of Kubernete
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
 import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
 
 from balanced_source.connectors.kafka import KafkaCluster, KafkaReaderSettings, KafkaSplitId, OnDataLoss
 from balanced_source.host import SplitRange
-from balanced_source_adapters.mounted_secrets import MountedSecrets
+from balanced_source_spark.contract.secrets import QuerySecrets
 from balanced_source_spark.kafka.readers import read_ranges
 from balanced_source_spark.kafka.rotation import read_with_newest
 from balanced_source_spark.kafka.same_topics import SameTopics
@@ -29,14 +28,14 @@ class KafkaTaskReader:
 
     Attributes:
         client_id: what brokers see; cluster and reader are added.
-        secrets_dir: folder with one folder per Secret, with a file per property.
+        secrets: resolves the Secrets that clusters name.
         columns: of the rows.
         prefetch: bytes that one reader fetches ahead at most.
         implementation: `auto`, `native` or `python`.
     """
 
     client_id: str
-    secrets_dir: Path | None
+    secrets: QuerySecrets
     columns: tuple[str, ...]
     prefetch: int
     implementation: str
@@ -62,7 +61,7 @@ class KafkaTaskReader:
         if policy is OnDataLoss.FAIL and all(piece.identity is None for piece in ranges):
             yield from read_ranges(ranges, settings)  # of a state that knows no topic ids
             return
-        admin = task_admin(self.secrets_dir, self.client_id)
+        admin = task_admin(self.secrets, self.client_id)
         topics = SameTopics(cluster=cluster.name, ids=partial(admin.topic_ids, cluster), policy=policy)
 
         def read(kept: Sequence[SplitRange]) -> Iterator[pa.RecordBatch]:
@@ -77,7 +76,7 @@ class KafkaTaskReader:
             cluster=cluster.name,
             config=consumer_config(
                 cluster,
-                MountedSecrets(self.secrets_dir),
+                self.secrets,
                 client_id=f"{self.client_id}-{cluster.name}-{partition.subtask_id}",
             ),
             columns=self.columns,

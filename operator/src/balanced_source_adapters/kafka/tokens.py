@@ -1,0 +1,55 @@
+"""Tokens for SASL/OAUTHBEARER from a function of the user, such as one that signs for a cloud's IAM."""
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+from balanced_source.errors import InvalidSpecError
+from balanced_source.names import shown
+
+
+@runtime_checkable
+class HasTokenProvider(Protocol):
+    """A reader of Secrets that also names a function which returns tokens. Only a query has one, never the operator."""
+
+    @property
+    def token_provider(self) -> str:
+        """``module:function``; empty if there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class TokenCallback:
+    """What librdkafka calls when it needs a token. Equal if the function is the same, so that clients are kept.
+
+    Attributes:
+        reference: ``module:function``. The function gets `sasl.oauthbearer.config` and returns a token and the time at
+            which it expires, in seconds since the epoch.
+    """
+
+    reference: str
+
+    def __call__(self, config: str) -> Any:
+        """Return a token and its end."""
+        return provider_of(self.reference)(config)
+
+    def __str__(self) -> str:
+        return self.reference
+
+
+def provider_of(reference: str) -> Callable[[str], Any]:
+    """Return the function of the user.
+
+    Raises:
+        InvalidSpecError: there is no such module or function.
+    """
+    module, _, function = reference.partition(":")
+    try:
+        found: Callable[[str], Any] = getattr(importlib.import_module(module), function)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise InvalidSpecError(
+            f"{shown(reference)} cannot be loaded: {error}. Write module:function, and install the module for the "
+            "Python of driver and executors",
+            field="option tokenProvider",
+        ) from error
+    return found

@@ -1,0 +1,61 @@
+"""A folder through which a program changes the number of readers of a query that assigns by itself.
+
+The program and the planner are different processes on the driver's machine. The query's progress names the folder, so
+that a program finds it again after a restart of the query.
+"""
+
+import re
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import structlog
+
+from balanced_source.names import shown
+
+CONTROL: Final = "control"
+"""Key of the folder in the `latestOffset` of a query's progress."""
+
+PARALLELISM: Final = "parallelism"
+"""File that holds the wanted number of readers."""
+
+MOST: Final = 10_000
+"""Readers; a larger number is a slip of the finger."""
+
+_NUMBER: Final = re.compile(r"[1-9][0-9]{0,8}")
+
+log = structlog.get_logger(__name__)
+
+
+class Control:
+    """The planner's side. Only the user of this process may enter the folder.
+
+    Args:
+        rescale: sets the number of readers.
+    """
+
+    def __init__(self, rescale: Callable[[int], None]) -> None:
+        self._rescale = rescale
+        self._seen = ""
+        self.folder: Final = Path(tempfile.mkdtemp(prefix="balanced-source-"))
+
+    def look(self) -> None:
+        """Set the number of readers if it was changed. What is no number is said and ignored."""
+        try:
+            text = (self.folder / PARALLELISM).read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeDecodeError):
+            return
+        if text == self._seen:
+            return
+        self._seen = text
+        if _NUMBER.fullmatch(text) is None or int(text) > MOST:
+            log.warning("rescale ignored: expected a number of readers from 1", found=shown(text), most=MOST)
+            return
+        log.info("rescaled", parallelism=int(text))
+        self._rescale(int(text))
+
+    def close(self) -> None:
+        """Remove the folder."""
+        shutil.rmtree(self.folder, ignore_errors=True)
