@@ -3,15 +3,12 @@
 All that a program needs is here. The functions load what they use, since Spark's processes import this package often.
 """
 
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+from typing import Any
 
 __all__ = ["register", "rescale"]
 
 
-def register(spark: "SparkSession") -> None:
+def register(spark: Any) -> None:
     """Make ``format("balanced")`` known to a session, if Spark has not found it by itself."""
     from balanced_source_spark.data_source import register as really
 
