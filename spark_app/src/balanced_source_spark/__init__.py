@@ -5,7 +5,16 @@ All that a program needs is here. The functions load what they use, since Spark'
 
 from typing import Any
 
-__all__ = ["register", "rescale"]
+__all__ = ["__version__", "register", "rescale"]
+
+
+def __getattr__(name: str) -> Any:
+    """Look up the version when it is asked for: few processes of a query ask."""
+    if name == "__version__":
+        from balanced_source_adapters.version import __version__
+
+        return __version__
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def register(spark: Any) -> None:

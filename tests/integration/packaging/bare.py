@@ -9,13 +9,9 @@ def main(notebook: Path, records: int) -> None:
     """Run the cells, then read once more with the native reader."""
     cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
     names: dict[str, object] = {}
-    try:
-        for cell in cells:
-            if cell["cell_type"] == "code":
-                exec(compile("".join(cell["source"]), notebook.name, "exec"), names)  # noqa: S102 - our own notebook
-    finally:
-        if "local" in names:  # it would outlive a cell that failed
-            names["local"].terminate()  # type: ignore[attr-defined]
+    for cell in cells:
+        if cell["cell_type"] == "code":
+            exec(compile("".join(cell["source"]), notebook.name, "exec"), names)  # noqa: S102 - our own notebook
     spark: object = names["spark"]
     rows = (
         spark.read.format("balanced")  # type: ignore[attr-defined]

@@ -1,5 +1,6 @@
 """`rescale` on a real query: found through its progress, live, and again after a restart."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -16,21 +17,12 @@ from .test_stream import everything, options
 pytestmark = pytest.mark.integration
 
 
-def readers(sink: Collector) -> int:
-    newest = max(sink.batches)
-    return len(set(sink.tasks(newest).values()))
-
-
-def read_with(query: StreamingQuery, sink: Collector, kafka: KafkaCluster, topic: str, count: int) -> None:
-    """Produce until a micro-batch was read by so many readers."""
-
-    def is_read_so() -> bool:
-        before = len(sink.rows)
-        kafka.admin.produce(topic, [b"x"] * 40)
-        wait_rows(query, sink, before + 40)
-        return readers(sink) == count
-
-    wait_until(is_read_so, 60, f"{count} readers")
+def readers(query: StreamingQuery) -> int | None:
+    """The number of readers of the last micro-batch."""
+    progress = query.lastProgress
+    end = progress.sources[0].endOffset if progress is not None else None
+    found: int | None = json.loads(end).get("parallelism") if end else None
+    return found
 
 
 def test_a_program_rescales_its_query_and_again_after_a_restart(
@@ -40,9 +32,12 @@ def test_a_program_rescales_its_query_and_again_after_a_restart(
     for wanted in (4, 2):
         query = start(spark, sink, tmp_path / "ck", **given)
         try:
-            read_with(query, sink, kafka, topic, 1)
+            wait_until(lambda query=query: readers(query) == 1, 60, "the first reader")
             rescale(query, wanted)
-            read_with(query, sink, kafka, topic, wanted)
+            wait_until(lambda query=query, wanted=wanted: readers(query) == wanted, 60, f"{wanted} readers")
+            before = len(sink.rows)
+            kafka.admin.produce(topic, [b"x"] * 40)
+            wait_rows(query, sink, before + 40)
         finally:
             query.stop()
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from balanced_source_adapters.version import __version__
 from balanced_source_operator import cli, command
 from balanced_source_operator.cli import main as module
-from balanced_source_operator.version import __version__
 
 COMMANDS = ("status", "top", "plan", "rebalance", "validate", "crd", "local", "operator")
 

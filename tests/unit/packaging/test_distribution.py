@@ -9,15 +9,23 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
+import balanced_source_spark
 from testbed.versions import CHECKOUT
 
 PROJECT = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 OPERATOR, SPARK = CHECKOUT / "operator" / "src", CHECKOUT / "spark_app" / "src"
-OURS = {"balanced_source", "balanced_source_adapters", "balanced_source_operator", "balanced_source_spark"}
+OURS = {
+    "balanced_source",
+    "balanced_source_adapters",
+    "balanced_source_operator",
+    "balanced_source_spark",
+    "pyspark_balanced",
+}
 NEEDED_BY = {
     "operator": (OPERATOR / "balanced_source_adapters", OPERATOR / "balanced_source_operator"),
-    "spark": (OPERATOR / "balanced_source_adapters", SPARK / "balanced_source_spark"),
+    "spark": (OPERATOR / "balanced_source_adapters", SPARK / "balanced_source_spark", SPARK / "pyspark_balanced"),
     "testing": (OPERATOR / "balanced_source" / "testing",),
 }
 ELSEWHERE = {"pyspark", "py4j", "balanced_source_native"}
@@ -49,7 +57,8 @@ def _distribution(module: str) -> str:
 
 
 def declared(extra: str) -> set[str]:
-    return {re.split(r"[^A-Za-z0-9._-]", text)[0].lower() for text in PROJECT["optional-dependencies"][extra]}
+    names = {re.split(r"[^A-Za-z0-9._-]", text)[0].lower() for text in PROJECT["optional-dependencies"][extra]}
+    return names - {PROJECT["name"]}  # another extra of ours
 
 
 @pytest.mark.parametrize("extra", NEEDED_BY)
@@ -75,6 +84,33 @@ def test_all_parts_have_one_version() -> None:
     assert cargo["package"]["version"] == version
     assert re.findall(r"^(?:version|appVersion): (\S+)$", chart, re.MULTILINE) == [version, version]
     assert PROJECT["optional-dependencies"]["native"] == [f"balanced-source-native=={version}"]
+
+
+def test_the_spark_side_brings_the_native_reader_where_it_has_a_wheel() -> None:
+    (native,) = (text for text in PROJECT["optional-dependencies"]["spark"] if text.startswith("balanced-source["))
+
+    requirement = Requirement(native)
+
+    assert (requirement.name, requirement.extras) == ("balanced-source", {"native"})
+    assert requirement.marker is not None
+    linux = {"sys_platform": "linux", "platform_machine": "x86_64"}
+    assert requirement.marker.evaluate(linux)
+    assert not requirement.marker.evaluate({**linux, "platform_machine": "riscv64"})
+    assert not requirement.marker.evaluate({**linux, "sys_platform": "darwin"})
+
+
+def test_every_package_is_in_the_wheel() -> None:
+    tool = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]
+
+    packed = {Path(name).name for name in tool["hatch"]["build"]["targets"]["wheel"]["packages"]}
+
+    assert packed == OURS
+
+
+def test_the_version_can_be_asked_for() -> None:
+    assert balanced_source_spark.__version__ == importlib.metadata.version("balanced-source")
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        balanced_source_spark.nothing  # noqa: B018
 
 
 def test_the_index_can_say_what_it_is_for() -> None:

@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
+from balanced_source_adapters.version import __version__
 from balanced_source_operator.cli import diagnose, inspect, local, serve, validate
 from balanced_source_operator.cli.errors import INTERNAL, report_of
-from balanced_source_operator.version import __version__
 
 app = typer.Typer(
     help="Streaming sources on Spark that stay evenly spread over their readers.",
