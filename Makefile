@@ -143,7 +143,10 @@ bench-enumerator: install ## Time, memory and bytes of 1 000 … 1 000 000 split
 bench-autoscale: install ## spec.autoscaling beside a horizontal pod autoscaler on lag, simulated (ARGS="--seed 1 --recorded FILE")
 	@PYTHONPATH=. $(RUN) benchmarks.autoscaling $(ARGS)
 
-.PHONY: bench-enumerator bench-autoscale
+bench-operator: testbed ## What the operator costs: 1 and 20 sources, or a curve (ARGS="--sources 1,30,100,300,1000")
+	@PYTHONPATH=tests:. $(RUN) benchmarks.operator_scale $(ARGS)
+
+.PHONY: bench-enumerator bench-autoscale bench-operator
 
 bench-read: native ## Reading beside Spark's own Kafka source, default and tuned (QUICK=1: a subset; FLINK=1: Flink too)
 	@PYTHONPATH=tests:. $(RUN) benchmarks.bench_read $(if $(QUICK),--quick,) $(if $(FLINK),--flink,) $(ARGS)

@@ -62,7 +62,7 @@ class BrokerPool:
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
 
-    async def run(self, lane: Lane, function: Callable[[Any], Any], call: Any) -> Any:
+    async def run(self, lane: Lane, function: Callable[[Any], Any], call: Any, *, server: str = "") -> Any:
         result = self._broker.execute(call)
         if isinstance(result, CallFailure):
             raise result.error

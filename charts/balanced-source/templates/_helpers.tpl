@@ -62,7 +62,8 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 - apiGroups: [""]
   resources: [configmaps]
   verbs: [get, list, watch, create, update, patch]
-- apiGroups: [sparkoperator.k8s.io]
+# of Kubeflow's Spark operator and of Apache's: spec.application.provider chooses
+- apiGroups: [sparkoperator.k8s.io, spark.apache.org]
   resources: [sparkapplications]
   verbs: [get, list, watch, create, delete]
 - apiGroups: [""]
@@ -82,8 +83,8 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 # a driver's right to its own documents, by server-side apply
 - apiGroups: [rbac.authorization.k8s.io]
   resources: [roles, rolebindings]
-  # get tells whether one of that name belongs to somebody else
-  verbs: [get, create, patch]
+  # get tells whether one of that name belongs to somebody else, watch when one was changed
+  verbs: [get, list, watch, create, patch]
 - apiGroups: [""]
   resources: [events]
   verbs: [create]

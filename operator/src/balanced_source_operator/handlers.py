@@ -1,4 +1,4 @@
-"""Where events enter: kopf's handlers, as thin as can be.
+"""Where events about sources enter: kopf's handlers, as thin as can be. Those of their objects come from informers.
 
 Only raw events are used: nothing is written to any object by the framework (no finalizer, no annotation), which is what
 SparkApplications need while they are being submitted, and what lets a BalancedSource be deleted while no operator runs.
@@ -12,16 +12,7 @@ from typing import Any
 import kopf
 from kopf import OperatorRegistry
 
-from balanced_source_operator.resources.kinds import (
-    BALANCED_SOURCE,
-    CONFIG_MAP,
-    KUBEFLOW_APPLICATION,
-    MANAGED_LABEL,
-    MANAGER,
-    NAME_LABEL,
-    POD,
-    Kind,
-)
+from balanced_source_operator.resources.kinds import BALANCED_SOURCE
 from balanced_source_operator.runtime.supervisor import Supervisor
 from balanced_source_operator.spec import GROUP
 
@@ -45,14 +36,6 @@ def build_registry(supervisor: Supervisor) -> OperatorRegistry:
     async def on_source(event: kopf.RawEvent, **_: Any) -> None:
         supervisor.on_source(event["type"], event["object"])
 
-    def watch(kind: Kind, labels: dict[str, Any]) -> None:
-        @kopf.on.event(kind.group, kind.version, kind.plural, registry=registry, labels=labels, id=kind.plural)
-        async def on_child(event: kopf.RawEvent, **_: Any) -> None:
-            supervisor.on_child(kind, event["type"], event["object"])
-
-    watch(CONFIG_MAP, {MANAGED_LABEL: MANAGER})
-    watch(KUBEFLOW_APPLICATION, {MANAGED_LABEL: MANAGER})
-    watch(POD, {NAME_LABEL: kopf.PRESENT})
     return registry
 
 

@@ -71,6 +71,7 @@ class Metrics:
         self._ready = self._made(Gauge, "ready", "1 while this replica serves or stands by with all rights it needs.")
         self._reasons: dict[Identity, set[tuple[str, str]]] = {}
         self._conditions: dict[Identity, set[str]] = {}
+        self._observed: dict[Identity, tuple[Status, Mapping[str, float | None] | None]] = {}
 
     def _made(self, kind: Any, name: str, text: str, *labels: str) -> Any:
         return kind(PREFIX + name, text, labels, registry=self.registry)
@@ -113,6 +114,9 @@ class Metrics:
     def observe(self, source: Identity, status: Status, signals: Mapping[str, float | None] | None = None) -> None:
         """Take over what the status says, and what else is known: values of `OF_SIGNALS` by their names."""
         labels = (source.namespace, source.name)
+        if self._observed.get(source) == (status, signals):
+            return
+        self._observed[source] = (status, signals)
         found = [(gauge, getattr(status, name)) for name, gauge in self._status.items()]
         found += [(gauge, getattr(status.autoscaling, name, None)) for name, gauge in self._autoscaling.items()]
         found += [(gauge, (signals or {}).get(name)) for name, gauge in self._signals.items()]
@@ -124,6 +128,10 @@ class Metrics:
         self._balance.labels(*labels, "min").set(status.balance.min)
         self._balance.labels(*labels, "max").set(status.balance.max)
         self._observe_conditions(source, status.conditions)
+
+    def heard(self, source: Identity, heartbeat: float) -> None:
+        """Take over the time of a report that says nothing else."""
+        self._signals["report_timestamp_seconds"].labels(source.namespace, source.name).set(heartbeat)
 
     def _observe_conditions(self, source: Identity, conditions: list[Condition]) -> None:
         labels = (source.namespace, source.name)
@@ -141,6 +149,7 @@ class Metrics:
         """Drop all series of a source that is gone."""
         labels = (source.namespace, source.name)
         self._observe_conditions(source, [])
+        self._observed.pop(source, None)
         del self._conditions[source], self._reasons[source]
         counters = (self._turns, self._failed, self._published, self._created)
         for metric in (*counters, *self._status.values(), *self._autoscaling.values(), *self._signals.values()):

@@ -2,9 +2,10 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
+from typing import Final
 
 import kopf
 import structlog
@@ -15,15 +16,26 @@ from prometheus_client import start_http_server
 from balanced_source_operator.ending import STOP_SECONDS, end_within, on_stop_signals
 from balanced_source_operator.handlers import build_registry
 from balanced_source_operator.health import Health, Role, answering_probes, watch_rights
+from balanced_source_operator.kube.cached import CachedApi, informers_for
 from balanced_source_operator.kube.client import KubernetesClient
+from balanced_source_operator.kube.informer import Informer, Tell
+from balanced_source_operator.kube.port import Manifest
 from balanced_source_operator.kube.rights import missing_rights
+from balanced_source_operator.kube.stream import KubernetesStream
 from balanced_source_operator.leadership import serve_while_leading
 from balanced_source_operator.metrics import Metrics
+from balanced_source_operator.resources.kinds import Kind
 from balanced_source_operator.runtime.call_pool import LanePool
 from balanced_source_operator.runtime.environment import Environment
 from balanced_source_operator.runtime.metered import MeteredApi
 from balanced_source_operator.runtime.supervisor import Supervisor
 from balanced_source_operator.settings import Settings
+
+CONNECTIONS: Final = 50
+"""Connections for requests to the API server; watches have their own."""
+
+FIRST_LIST: Final = 20.0
+"""Seconds to wait for the first lists of all objects."""
 
 log = structlog.get_logger(__name__)
 
@@ -67,8 +79,10 @@ async def _lead(
 
 
 @asynccontextmanager
-async def _client() -> AsyncIterator[ApiClient]:
+async def _client(*, connections: int = CONNECTIONS) -> AsyncIterator[ApiClient]:
+    """A client with so many connections at most; 0 for as many as are needed."""
     configuration = Configuration()
+    configuration.connection_pool_maxsize = connections
     if os.environ.get("KUBECONFIG") or not os.environ.get("KUBERNETES_SERVICE_HOST"):
         await config.load_kube_config(client_configuration=configuration)
     else:
@@ -77,10 +91,41 @@ async def _client() -> AsyncIterator[ApiClient]:
         yield client
 
 
+@asynccontextmanager
+async def _observing(settings: Settings, tell: Tell) -> AsyncIterator[Sequence[Informer]]:
+    """Run informers; they have listed everything that they can list when the body begins."""
+    async with _client(connections=0) as client:
+        informers = informers_for(KubernetesStream(client), settings.namespaces, tell)
+        tasks = [asyncio.create_task(informer.run(), name=f"informer {informer.kind.plural}") for informer in informers]
+        try:
+            async with asyncio.timeout(FIRST_LIST):
+                await asyncio.gather(*(informer.first() for informer in informers))
+        except TimeoutError:
+            log.warning("the first lists take long; sources are asked for one by one meanwhile")
+        try:
+            yield informers
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+
 async def _serve(settings: Settings, client: ApiClient, metrics: Metrics, stop: asyncio.Event) -> None:
-    api = MeteredApi(KubernetesClient(client), metrics)
-    environment = Environment(api=api, settings=settings, pool=LanePool(), metrics=metrics)
-    supervisor = Supervisor(environment)
+    supervisors: list[Supervisor] = []
+
+    def tell(kind: Kind, event: str, manifest: Manifest) -> None:
+        for supervisor in supervisors:
+            supervisor.on_child(kind, event, manifest)
+
+    async with _observing(settings, tell) as informers:
+        api = CachedApi(MeteredApi(KubernetesClient(client), metrics), informers)
+        supervisor = Supervisor(Environment(api=api, settings=settings, pool=LanePool(), metrics=metrics))
+        supervisors.append(supervisor)
+        await _follow(settings, supervisor, stop)
+
+
+async def _follow(settings: Settings, supervisor: Supervisor, stop: asyncio.Event) -> None:
+    """Serve all sources until the process is told to stop."""
     kopf_settings = kopf.OperatorSettings()
     # Roles in namespaces give no right to watch definitions and namespaces.
     kopf_settings.scanning.disabled = bool(settings.namespaces)

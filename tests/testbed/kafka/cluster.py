@@ -39,7 +39,7 @@ class KafkaCluster(Started):
         cache: where the jars are.
         progress: told about each step of the start.
         host: address that brokers listen on and tell their clients.
-        start_timeout: seconds that a node may take to start.
+        start_timeout: seconds that a node may take to start; a busy machine must not fail a test.
         relay: makes a port that clients are told instead of a node's own one, from that; for network faults.
     """
 
@@ -57,7 +57,7 @@ class KafkaCluster(Started):
         cache: Cache | None = None,
         progress: Progress = QUIET,
         host: str = LOOPBACK,
-        start_timeout: float = 60.0,
+        start_timeout: float = 240.0,
         relay: Callable[[int], int] | None = None,
     ) -> None:
         self.name = name

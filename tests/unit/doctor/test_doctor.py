@@ -98,7 +98,9 @@ async def test_a_missing_right(scene: Scene) -> None:
     (fault,) = [diagnosis for diagnosis in await scene.found() if diagnosis.fault]
 
     assert fault.fault == "PermissionMissing"
-    assert "create, delete sparkapplications.sparkoperator.k8s.io; get secrets" in fault.message
+    for kind in ("sparkapplications.sparkoperator.k8s.io", "sparkapplications.spark.apache.org"):
+        assert f"create, delete {kind}; " in fault.message
+    assert "get secrets" in fault.message
 
 
 async def test_an_operator_that_has_not_seen_the_source(scene: Scene) -> None:

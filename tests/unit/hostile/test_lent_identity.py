@@ -110,7 +110,7 @@ class Lanes:
     def __init__(self) -> None:
         self.used = list[Lane]()
 
-    async def run(self, lane: Lane, function: CallExecutor, call: Any) -> Any:
+    async def run(self, lane: Lane, function: CallExecutor, call: Any, *, server: str = "") -> Any:
         self.used.append(lane)
         return function(call)
 

@@ -9,7 +9,6 @@ from typing import Any
 import aiohttp
 import kopf
 import pytest
-from kubernetes_asyncio.client import ApiClient
 from structlog.testing import capture_logs
 
 from balanced_source_operator import process
@@ -17,7 +16,11 @@ from balanced_source_operator.health import Health, Role, answering_probes, watc
 from balanced_source_operator.kube import rights
 from balanced_source_operator.kube.port import KubernetesError
 from balanced_source_operator.metrics import Metrics
+from balanced_source_operator.runtime.call_pool import LanePool
+from balanced_source_operator.runtime.environment import Environment
+from balanced_source_operator.runtime.supervisor import Supervisor
 from balanced_source_operator.settings import Settings
+from support.fake_kubernetes import FakeKubernetes
 from testbed.ports import LOOPBACK, PortPool
 
 pytestmark = pytest.mark.asyncio
@@ -145,8 +148,10 @@ async def test_a_user_without_a_name_does_not_matter(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(kopf, "operator", operator)
     monkeypatch.setattr(process, "end_within", lambda _: None)
-    async with ApiClient() as client:
-        await process._serve(Settings(identity="pod-1"), client, Metrics(), asyncio.Event())
+    environment = Environment(
+        api=FakeKubernetes().client(), settings=Settings(identity="pod-1"), pool=LanePool(), metrics=Metrics()
+    )
+    await process._follow(environment.settings, Supervisor(environment), asyncio.Event())
 
     assert given["identity"] == "pod-1"
     assert given.get("liveness_endpoint") is None, "its server logs each probe"

@@ -136,3 +136,22 @@ async def test_lanes_of_a_source_that_is_gone_are_forgotten(brokers: Brokers) ->
     assert len(pool._lanes) == 1
     pool.forget(OWNER)
     assert not pool._lanes
+
+
+async def test_what_one_lane_learns_of_a_silent_server_holds_for_all_of_its_lanes(brokers: Brokers) -> None:
+    """A thousand sources on a cluster that has fallen silent must not hold up the others a second each."""
+    pool = LanePool(prompt=1, slow=2, slow_after=0.02)
+    silent = [
+        asyncio.ensure_future(pool.run((("shop", n), "main"), brokers.silent, str(n), server="dead:9092"))
+        for n in range(5)
+    ]
+    await until(lambda: len(brokers.running) == 2)  # the one that has learnt it, and one more
+    pool._slow_after = 1000.0  # from now on no call gives up its place
+    healthy = (("shop", "healthy"), "main")
+    async with asyncio.timeout(20):
+        assert await pool.run(healthy, brokers.prompt, "healthy", server="fine:9092") == "healthy"
+
+    brokers.answers.set()
+    await asyncio.gather(*silent)
+    await until(lambda: not pool._slow_servers)
+    assert brokers.most <= 2

@@ -184,6 +184,26 @@ def test_a_namesake_begins_anew() -> None:
     check(play)
 
 
+def test_late_news_of_a_former_source_of_that_name_do_not_stop_the_new_one() -> None:
+    """Kopf hands on events of different objects in any order, also if they have the same name."""
+
+    async def play(story: Story) -> None:
+        await reading(story)
+        former = story.server.find(BALANCED_SOURCE, NAMESPACE, "orders")
+        story.server.remove(BALANCED_SOURCE, NAMESPACE, "orders")
+        namesake = {**former, "metadata": {"namespace": NAMESPACE, "name": "orders", "uid": "uid-2"}}
+        story.server.add(BALANCED_SOURCE, namesake)
+        await story.until(lambda: len(story.applications) > 1, "an application for the namesake")
+        supervisor = story.operators[0].supervisor
+        for event in ("MODIFIED", "DELETED"):
+            supervisor.on_source(event, former)
+        await story.until(lambda: True, "the loop to run")
+        assert supervisor.sources == 1
+        story.applications.pop()
+
+    check(play)
+
+
 def _says(story: Story, kind: str, reason: str) -> bool:
     conditions = story.status.get("conditions", [])
     return any(c["type"] == kind and c["reason"] == reason and c["status"] == "True" for c in conditions)

@@ -104,6 +104,13 @@ class Connector(ABC):
     def identity_of(self, call: AsyncCall) -> Identity:
         """Return whose identity a call needs. There is no default: none could be right for every connector."""
 
+    def server_of(self, call: AsyncCall) -> str:
+        """Return the address of the server that answers a call; empty if it is unknown.
+
+        While a server is slow, calls of all sources to it are kept apart from the others.
+        """
+        return ""
+
     def secrets(self, source: Source[Any, Any]) -> tuple[str, ...]:
         """Return the names of the Secrets that readers of the source mount, sorted."""
         return ()

@@ -2,7 +2,8 @@
 
 import threading
 import time
-from collections.abc import Collection, Iterable, Mapping
+import weakref
+from collections.abc import Collection, Hashable, Iterable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Final
@@ -40,6 +41,31 @@ IDLE: Final = 3600.0
 _keeper: Final = Keeper()
 
 
+class SharedClients:
+    """Clients that several users share if they reach a cluster in the very same way. Thread-safe.
+
+    Same means the same name of the cluster, and the same properties with the same values, those from Secrets included.
+    Who has other credentials never gets the client, and neither does a user whose Secret has changed. A client is
+    closed when its last user has let go of it.
+    """
+
+    def __init__(self) -> None:
+        self._clients: weakref.WeakValueDictionary[Hashable, ClusterClient] = weakref.WeakValueDictionary()
+        self._lock = threading.Lock()
+
+    def get(self, cluster: KafkaCluster, config: Mapping[str, Any], *, has_statistics: bool) -> ClusterClient:
+        """Return the client for these properties; it is made if nobody has one."""
+        is_committed = cluster.is_read_committed
+        key = (cluster.name, is_committed, has_statistics, tuple(sorted((k, repr(v)) for k, v in config.items())))
+        with self._lock:
+            client = self._clients.get(key)
+            if client is None:
+                client = self._clients[key] = ClusterClient(
+                    cluster.name, config, is_read_committed=is_committed, has_statistics=has_statistics
+                )
+            return client
+
+
 class KafkaAdmin:
     """One admin client per cluster, made anew when the way to reach the cluster changes. Thread-safe.
 
@@ -49,6 +75,7 @@ class KafkaAdmin:
         has_statistics: whether somebody looks at `statistics`.
         idle: see `IDLE`.
         keeper: fetches what clients have queued while nobody calls.
+        clients: where clients come from; those of their own if None.
     """
 
     def __init__(
@@ -59,7 +86,9 @@ class KafkaAdmin:
         has_statistics: bool = False,
         idle: float = IDLE,
         keeper: Keeper = _keeper,
+        clients: SharedClients | None = None,
     ) -> None:
+        self._shared = clients or SharedClients()
         self._secrets = secrets or NoSecrets()
         self._client_id = client_id
         self._has_statistics = has_statistics
@@ -241,9 +270,7 @@ class KafkaAdmin:
             self._used[name] = time.monotonic()
             known = self._clients.get(name)
             if known is None or known[0] != config:
-                client = ClusterClient(
-                    name, config, is_read_committed=cluster.is_read_committed, has_statistics=self._has_statistics
-                )
+                client = self._shared.get(cluster, config, has_statistics=self._has_statistics)
                 known = self._clients[name] = (config, client)
             return known[1]
 

@@ -1,7 +1,8 @@
 """Kafka as a connector; see `Connector`. The client library is imported when the first call is executed."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final, assert_never
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final, assert_never
 
 from balanced_source.api import AsyncCall, Caller, CallExecutor, Connector, Identity, NamedSecrets, SecretReader, Source
 from balanced_source.connectors.kafka import (
@@ -14,6 +15,13 @@ from balanced_source.connectors.kafka import (
 from balanced_source.connectors.kafka.settings import KIND
 from balanced_source.errors import ContractViolationError
 
+if TYPE_CHECKING:
+    from balanced_source_adapters.kafka.admin import SharedClients
+
+
+OPERATOR_CLIENT: Final = "balanced-source-operator"
+"""What brokers see of the operator: sources with the same credentials share its clients."""
+
 
 class KafkaConnector(Connector):
     """Topics on one Kafka cluster or many."""
@@ -25,7 +33,10 @@ class KafkaConnector(Connector):
     def executor(self, secrets: SecretReader, *, caller: Caller, client_id: str) -> CallExecutor:
         from balanced_source_adapters.kafka.admin import KafkaAdmin
 
-        admin = KafkaAdmin(_checked(secrets, caller), client_id=client_id)
+        if caller is Caller.OPERATOR:
+            admin = KafkaAdmin(_checked(secrets, caller), client_id=OPERATOR_CLIENT, clients=_operators_clients())
+        else:
+            admin = KafkaAdmin(_checked(secrets, caller), client_id=client_id)
 
         def execute(call: AsyncCall) -> Any:
             match call:
@@ -41,6 +52,10 @@ class KafkaConnector(Connector):
     def identity_of(self, call: AsyncCall) -> Identity:
         """The Secrets of the cluster; `check_not_lending` sees to it that its properties name no file."""
         return NamedSecrets(call.cluster.secrets if isinstance(call, DiscoverKafka | InitializeKafka) else ())
+
+    def server_of(self, call: AsyncCall) -> str:
+        """The bootstrap servers of the cluster."""
+        return call.cluster.bootstrap_servers if isinstance(call, DiscoverKafka | InitializeKafka) else ""
 
     def secrets(self, source: Source[Any, Any]) -> tuple[str, ...]:
         """Clusters that are not read now may be read again one day."""
@@ -67,6 +82,14 @@ class OwnSecrets:
         found = self._secrets.read(name)
         check_not_lending(found, field=f"Secret {name}")
         return found
+
+
+@cache
+def _operators_clients() -> "SharedClients":
+    """Those of all sources of the process."""
+    from balanced_source_adapters.kafka.admin import SharedClients
+
+    return SharedClients()
 
 
 def _checked(secrets: SecretReader, caller: Caller) -> SecretReader:

@@ -15,7 +15,12 @@ from balanced_source.api import Problem
 from balanced_source.reasons import Reason
 from balanced_source_operator.controller.diagnosis import cause, diagnose
 from balanced_source_operator.kube.port import Manifest
-from balanced_source_operator.resources.kinds import FAILURES_ANNOTATION, HASH_ANNOTATION, SECRETS_ANNOTATION
+from balanced_source_operator.resources.kinds import (
+    FAILURES_ANNOTATION,
+    HASH_ANNOTATION,
+    SECRETS_ANNOTATION,
+    application_name,
+)
 
 
 class ApplicationState(enum.StrEnum):
@@ -174,7 +179,7 @@ def driver_pods(pods: Sequence[Manifest], application: str | None = None) -> lis
         for pod in pods
         if pod["metadata"].get("labels", {}).items() >= _DRIVER.items()
         and pod.get("status", {}).get("phase", "Pending") in _LIVING
-        and application in (None, pod["metadata"]["labels"].get("sparkoperator.k8s.io/app-name"))
+        and application in (None, application_name(pod))
     ]
 
 

@@ -7,6 +7,7 @@ from typing import Any, Final
 from balanced_source.api import Problem
 from balanced_source.reasons import Reason
 from balanced_source_operator.kube.port import Manifest
+from balanced_source_operator.resources.kinds import application_name
 
 SCHEDULING_PATIENCE: Final = 30.0
 """Seconds for which a driver pod may wait for a node before it is a problem: an autoscaler may add one."""
@@ -49,8 +50,12 @@ def cause(application: Manifest, pods: Sequence[Manifest]) -> str:
 
 def drivers_of(application: Manifest, pods: Sequence[Manifest]) -> list[Manifest]:
     """Return the driver pods of an application, whether they live or not."""
-    wanted = {"spark-role": "driver", "sparkoperator.k8s.io/app-name": application["metadata"]["name"]}
-    return [pod for pod in pods if (pod["metadata"].get("labels") or {}).items() >= wanted.items()]
+    name = application["metadata"]["name"]
+    return [pod for pod in pods if _is_driver(pod) and application_name(pod) == name]
+
+
+def _is_driver(pod: Manifest) -> bool:
+    return bool((pod["metadata"].get("labels") or {}).get("spark-role") == "driver")
 
 
 def _of_state(application: Manifest, drivers: Sequence[Manifest], *, may_end: bool) -> Problem | None:

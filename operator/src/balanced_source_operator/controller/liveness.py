@@ -1,6 +1,6 @@
 """Tells a driver that reports from one that has fallen silent, by the operator's own clock."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from balanced_source.coordinator import CoordinatorState
@@ -35,6 +35,16 @@ class Liveness:
         """Return the seconds until the driver counts as silent unless it reports; None if it does already."""
         left = self.since + ALIVE - now
         return left if self.seen is not None and left > 0 else None
+
+
+def is_heartbeat(before: HostReport | None, after: HostReport) -> bool:
+    """Return whether a report says nothing but that its writer lives.
+
+    Sources in an alignment group are never left alone: others wait for what they say.
+    """
+    if before is None or after.alignment is not None:
+        return False
+    return replace(after, sequence=before.sequence, heartbeat=before.heartbeat) == before
 
 
 def newest_report(state: CoordinatorState[Any]) -> HostReport | None:

@@ -5,7 +5,14 @@ from typing import Any, Final
 
 from balanced_source_operator.doctor.finding import ClusterApi, Diagnosis, Fault, error, unknown
 from balanced_source_operator.kube.port import KubernetesError, RefusedError
-from balanced_source_operator.resources.kinds import BALANCED_SOURCE, KUBEFLOW_APPLICATION, Kind
+from balanced_source_operator.resources.kinds import (
+    APACHE_APPLICATION,
+    BALANCED_SOURCE,
+    KUBEFLOW_APPLICATION,
+    ROLE,
+    ROLE_BINDING,
+    Kind,
+)
 from balanced_source_operator.spec.crd import custom_resource_definition
 
 _NOT_FOUND: Final = 404
@@ -18,11 +25,12 @@ _OPERATOR_RIGHTS: Final = (
     (BALANCED_SOURCE, "status", ("patch",)),
     (Kind("", "v1", "configmaps", "ConfigMap"), "", ("get", "list", "watch", "create", "update", "patch")),
     (KUBEFLOW_APPLICATION, "", ("get", "list", "watch", "create", "delete")),
+    (APACHE_APPLICATION, "", ("get", "list", "watch", "create", "delete")),
     (Kind("", "v1", "pods", "Pod"), "", ("list", "watch")),
     (Kind("", "v1", "secrets", "Secret"), "", ("get",)),
     (Kind("", "v1", "serviceaccounts", "ServiceAccount"), "", ("get",)),
-    (Kind("rbac.authorization.k8s.io", "v1", "roles", "Role"), "", ("get", "create", "patch")),
-    (Kind("rbac.authorization.k8s.io", "v1", "rolebindings", "RoleBinding"), "", ("get", "create", "patch")),
+    (ROLE, "", ("get", "list", "watch", "create", "patch")),
+    (ROLE_BINDING, "", ("get", "list", "watch", "create", "patch")),
     (Kind("", "v1", "events", "Event"), "", ("create",)),
 )
 """What the operator's service account must be allowed to do in the namespace of a source."""

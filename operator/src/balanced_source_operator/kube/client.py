@@ -42,13 +42,13 @@ class KubernetesClient:
         except ApiException as error:
             if error.status == _NOT_FOUND and not _is_unknown_kind(error):
                 return None
-            raise _translated(error, kind, name) from error
+            raise translated(error, kind, name) from error
 
     async def list(self, kind: Kind, namespace: str, *, selector: str) -> list[Manifest]:
         try:
             found = await self._call("GET", collection_path(kind, namespace), query={"labelSelector": selector})
         except ApiException as error:
-            raise _translated(error, kind) from error
+            raise translated(error, kind) from error
         # Items of a list come without their kind.
         return [{"apiVersion": kind.api_version, "kind": kind.kind, **item} for item in found["items"]]
 
@@ -56,7 +56,7 @@ class KubernetesClient:
         try:
             return await self._call("POST", collection_path(kind, _namespace(manifest)), body=manifest)
         except ApiException as error:
-            raise _translated(error, kind, _name(manifest)) from error
+            raise translated(error, kind, _name(manifest)) from error
 
     async def objection(self, kind: Kind, manifest: Manifest) -> str | None:
         query = {"dryRun": "All", "fieldValidation": "Strict"}
@@ -65,7 +65,7 @@ class KubernetesClient:
         except ApiException as error:
             if error.status in _INVALID:
                 return _message(error)
-            raise _translated(error, kind, _name(manifest)) from error
+            raise translated(error, kind, _name(manifest)) from error
         return None
 
     async def dry_run(self, kind: Kind, manifest: Manifest) -> str | None:
@@ -85,7 +85,7 @@ class KubernetesClient:
         except ApiException as error:
             if error.status in _INVALID:
                 return _message(error)
-            raise _translated(error, kind, _name(manifest)) from error
+            raise translated(error, kind, _name(manifest)) from error
         return None
 
     async def count_up(self, kind: Kind, namespace: str, name: str, field: str, *, most: int) -> tuple[int, int]:
@@ -104,7 +104,7 @@ class KubernetesClient:
         try:
             await self._call("PATCH", path, body=body, content_type="application/merge-patch+json")
         except ApiException as error:
-            raise _translated(error, kind, name) from error
+            raise translated(error, kind, name) from error
         return before, after
 
     async def ask(self, method: str, path: str, *, body: Manifest | None = None) -> Manifest:
@@ -124,7 +124,7 @@ class KubernetesClient:
         except ApiException as error:
             if error.status == _NOT_FOUND:
                 raise ConflictError(f"{kind.kind} {_name(manifest)} is gone") from error
-            raise _translated(error, kind, _name(manifest)) from error
+            raise translated(error, kind, _name(manifest)) from error
 
     async def apply(self, kind: Kind, manifest: Manifest) -> Manifest:
         try:
@@ -136,7 +136,7 @@ class KubernetesClient:
                 query={"fieldManager": MANAGER, "force": "true"},
             )
         except ApiException as error:
-            raise _translated(error, kind, _name(manifest)) from error
+            raise translated(error, kind, _name(manifest)) from error
 
     async def patch_status(self, kind: Kind, namespace: str, name: str, status: Manifest) -> Manifest | None:
         try:
@@ -149,7 +149,7 @@ class KubernetesClient:
         except ApiException as error:
             if error.status == _NOT_FOUND:
                 return None
-            raise _translated(error, kind, name) from error
+            raise translated(error, kind, name) from error
 
     async def scale(self, kind: Kind, namespace: str, name: str, *, before: int, after: int) -> None:
         where = "/spec/replicas"
@@ -164,7 +164,7 @@ class KubernetesClient:
         except ApiException as error:
             if error.status == _UNPROCESSABLE and " is invalid" not in _message(error):
                 raise ConflictError(f"{kind.plural} {name}: the number of replicas is not {before} any more") from error
-            raise _translated(error, kind, name) from error
+            raise translated(error, kind, name) from error
 
     async def delete(self, kind: Kind, namespace: str, name: str, *, uid: str) -> None:
         body = {"preconditions": {"uid": uid}, "propagationPolicy": "Background"}
@@ -172,7 +172,7 @@ class KubernetesClient:
             await self._call("DELETE", object_path(kind, namespace, name), body=body)
         except ApiException as error:
             if error.status not in (_NOT_FOUND, _CONFLICT):
-                raise _translated(error, kind, name) from error
+                raise translated(error, kind, name) from error
 
     async def _call(
         self,
@@ -198,11 +198,12 @@ class KubernetesClient:
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise KubernetesError(f"the API server does not answer: {error!r}") from error
         if not 200 <= response.status < 300:  # noqa: PLR2004 - what HTTP calls success
-            raise _api_exception(response.status, text)
+            raise api_exception(response.status, text)
         return json.loads(text)  # type: ignore[no-any-return]
 
 
-def _api_exception(status: int, text: str) -> ApiException:
+def api_exception(status: int, text: str) -> ApiException:
+    """Return the client library's exception for an answer."""
     error = ApiException(status=status)
     error.body = text.encode()
     return error
@@ -231,7 +232,8 @@ def _is_unknown_kind(error: ApiException) -> bool:
         return True
 
 
-def _translated(error: ApiException, kind: Kind, name: str = "") -> KubernetesError:
+def translated(error: ApiException, kind: Kind, name: str = "") -> KubernetesError:
+    """Return a refusal as an error of the port; its message names the object."""
     what = f"{kind.plural}.{kind.group}" if kind.group else kind.plural
     where = f"{what} {name}".strip()
     message = f"{where}: {_message(error)}"

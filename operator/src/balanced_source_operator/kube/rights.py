@@ -11,6 +11,7 @@ from kubernetes_asyncio.client import ApiClient
 
 from balanced_source_operator.kube.port import KubernetesError
 from balanced_source_operator.resources.kinds import (
+    APACHE_APPLICATION,
     BALANCED_SOURCE,
     CONFIG_MAP,
     EVENT,
@@ -31,12 +32,13 @@ NEEDED: Final[tuple[tuple[Kind, str, tuple[str, ...]], ...]] = (
     (BALANCED_SOURCE, "finalizers", ("update",)),
     (CONFIG_MAP, "", ("get", "list", "watch", "create", "update", "patch")),
     (KUBEFLOW_APPLICATION, "", ("get", "list", "watch", "create", "delete")),
+    (APACHE_APPLICATION, "", ("get", "list", "watch", "create", "delete")),
     (POD, "", ("list", "watch")),
     (POD_TEMPLATE, "", ("create",)),
     (SECRET, "", ("get",)),
     (SERVICE_ACCOUNT, "", ("get",)),
-    (ROLE, "", ("get", "create", "patch")),
-    (ROLE_BINDING, "", ("get", "create", "patch")),
+    (ROLE, "", ("get", "list", "watch", "create", "patch")),
+    (ROLE_BINDING, "", ("get", "list", "watch", "create", "patch")),
     (EVENT, "", ("create",)),
 )
 """Kind, subresource and verbs: the rules of the Helm chart, in its order."""

@@ -1,5 +1,6 @@
 """What the driver may do: read its assignment and write its report, nothing else."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from balanced_source.documents.parts import part_names
@@ -53,3 +54,9 @@ def role_binding(source: Identity, service_account: str) -> dict[str, Any]:
         },
         "subjects": [{"kind": "ServiceAccount", "name": service_account, "namespace": source.namespace}],
     }
+
+
+def grants_the_same(stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
+    """Return whether a stored Role or RoleBinding says what `wanted` says. What the API server adds does not count."""
+    fields = wanted.keys() - {"apiVersion", "kind", "metadata"}
+    return all(stored.get(field) == wanted[field] for field in fields)

@@ -1,7 +1,8 @@
 """Kinds of objects that the operator deals with, and names that bind them together."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from balanced_source.names import checked_label, checked_object
 from balanced_source_operator.spec import GROUP, KIND, PLURAL, VERSION
@@ -52,9 +53,20 @@ class Kind:
         checked_label(namespace, field="namespace")
         if name:
             checked_object(name, field=f"name of a {self.kind}")
-        root = f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
-        parts = (root, "namespaces", namespace, self.plural, name, subresource)
+        parts = (self._root, "namespaces", namespace, self.plural, name, subresource)
         return "/".join(part for part in parts if part)
+
+    def collection(self, namespace: str) -> str:
+        """Returns the path of all objects of a namespace, or of all namespaces if it is empty.
+
+        Raises:
+            InvalidSpecError: the namespace would lead out of the path.
+        """
+        return self.path(namespace) if namespace else f"{self._root}/{self.plural}"
+
+    @property
+    def _root(self) -> str:
+        return f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
 
 
 BALANCED_SOURCE: Final = Kind(GROUP, VERSION, PLURAL, KIND)
@@ -67,3 +79,13 @@ EVENT: Final = Kind("", "v1", "events", "Event")
 ROLE: Final = Kind("rbac.authorization.k8s.io", "v1", "roles", "Role")
 ROLE_BINDING: Final = Kind("rbac.authorization.k8s.io", "v1", "rolebindings", "RoleBinding")
 KUBEFLOW_APPLICATION: Final = Kind("sparkoperator.k8s.io", "v1beta2", "sparkapplications", "SparkApplication")
+APACHE_APPLICATION: Final = Kind("spark.apache.org", "v1", "sparkapplications", "SparkApplication")
+
+APPLICATION_NAME_LABELS: Final = ("sparkoperator.k8s.io/app-name", "spark.operator/spark-app-name")
+"""On the pods of an application: its name, by Kubeflow's operator and by Apache's."""
+
+
+def application_name(pod: Mapping[str, Any]) -> str:
+    """Return the name of the SparkApplication that a pod belongs to; empty if it does not say."""
+    labels = pod["metadata"].get("labels") or {}
+    return next((str(labels[label]) for label in APPLICATION_NAME_LABELS if label in labels), "")

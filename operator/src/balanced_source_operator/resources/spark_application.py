@@ -73,7 +73,9 @@ _VOLUME: Final = "bsrc-secret-"
 _HASHED_VOLUME: Final = "bsrc-sha-"
 """Prefixes of the volumes of Secrets; two, so that no plain name can be that of a hashed one."""
 
-_RETRY_SECONDS: Final = 10
+RETRY_SECONDS: Final = 10
+"""Seconds until a Spark operator starts a driver again."""
+
 _SUBMISSION_RETRIES: Final = 5
 
 
@@ -118,16 +120,23 @@ def spark_application(
     }
     if application.image_pull_secrets:
         spec["imagePullSecrets"] = list(application.image_pull_secrets)
-    annotations = {
-        HASH_ANNOTATION: application_hash(source, application, conf=conf),
-        SECRETS_ANNOTATION: ",".join(secrets),
-        FAILURES_ANNOTATION: str(failures),
-    }
+    annotations = application_annotations(source, application, secrets=secrets, conf=conf, failures=failures)
     return {
         "apiVersion": KUBEFLOW_APPLICATION.api_version,
         "kind": KUBEFLOW_APPLICATION.kind,
         "metadata": source.metadata(name, annotations=annotations),
         "spec": spec,
+    }
+
+
+def application_annotations(
+    source: Identity, application: Application, *, secrets: tuple[str, ...], conf: Mapping[str, str], failures: int
+) -> dict[str, str]:
+    """What the operator must know of an application that it finds; arguments as those of `spark_application`."""
+    return {
+        HASH_ANNOTATION: application_hash(source, application, conf=conf),
+        SECRETS_ANNOTATION: ",".join(secrets),
+        FAILURES_ANNOTATION: str(failures),
     }
 
 
@@ -150,30 +159,39 @@ def executors(parallelism: int, cores: int) -> int:
     return -(-parallelism // cores)
 
 
+def ends_by_itself(application: Application) -> bool:
+    """Return whether the pipeline ends when everything that is there has been read."""
+    return application.pipeline is not None and bool(application.pipeline.trigger.available_now)
+
+
 def _restart_policy(application: Application, max_failures: int | None) -> dict[str, Any]:
     """The Spark operator's part of restarts. With a limit it gives up, and the operator sees a failed application."""
-    ends = application.pipeline is not None and bool(application.pipeline.trigger.available_now)
     return {
-        "type": "OnFailure" if ends or max_failures is not None else "Always",
+        "type": "OnFailure" if ends_by_itself(application) or max_failures is not None else "Always",
         "onSubmissionFailureRetries": _SUBMISSION_RETRIES,
-        "onSubmissionFailureRetryInterval": _RETRY_SECONDS,
+        "onSubmissionFailureRetryInterval": RETRY_SECONDS,
         "onFailureRetries": _SUBMISSION_RETRIES if max_failures is None else max(0, max_failures - 1),
-        "onFailureRetryInterval": _RETRY_SECONDS,
+        "onFailureRetryInterval": RETRY_SECONDS,
     }
 
 
 def _driver(source: Identity, application: Application, secrets: tuple[str, ...], connector: str) -> dict[str, Any]:
-    variables = to_variables(driver_environment(source, application, connector))
-    mounted = tuple(dict.fromkeys((*secrets, *_own_secrets(application))))
     return {
         "cores": application.driver.cores,
         "memory": application.driver.memory,
         "serviceAccount": application.service_account,
         "labels": {NAME_LABEL: source.name},
-        "template": _template(
-            application.driver.template, DRIVER_CONTAINER, [*_variables(variables), *POD_IDENTITY], mounted
-        ),
+        "template": driver_template(source, application, secrets, connector),
     }
+
+
+def driver_template(
+    source: Identity, application: Application, secrets: tuple[str, ...], connector: str
+) -> dict[str, Any]:
+    """The pod template of the driver."""
+    variables = to_variables(driver_environment(source, application, connector))
+    mounted = tuple(dict.fromkeys((*secrets, *_own_secrets(application))))
+    return _template(application.driver.template, DRIVER_CONTAINER, [*_variables(variables), *POD_IDENTITY], mounted)
 
 
 def driver_environment(
@@ -256,8 +274,13 @@ def _executor(source: Identity, application: Application, secrets: tuple[str, ..
         "memory": application.executor.memory,
         "instances": executors(parallelism, application.executor.cores),
         "labels": {NAME_LABEL: source.name},
-        "template": _template(application.executor.template, EXECUTOR_CONTAINER, [RACK], secrets),
+        "template": executor_template(application, secrets),
     }
+
+
+def executor_template(application: Application, secrets: tuple[str, ...]) -> dict[str, Any]:
+    """The pod template of the executors."""
+    return _template(application.executor.template, EXECUTOR_CONTAINER, [RACK], secrets)
 
 
 def _variables(values: Mapping[str, str]) -> list[Mapping[str, Any]]:

@@ -4,6 +4,9 @@ Calls of one lane (one cluster of one source) run one after another, in a thread
 one of `PROMPT` places. A call that takes longer than `SLOW_AFTER` gives its place up and goes on; until the lane
 answers in time again, its calls use the places for slow lanes. So a lane that does not answer holds up others for at
 most `SLOW_AFTER`, once: after that, slow lanes wait for slow lanes only.
+
+Many lanes may lead to one server. What one of them learns of it holds for all: a server that has fallen silent takes
+at most `PROMPT` places once, however many sources are read from it.
 """
 
 import asyncio
@@ -32,8 +35,15 @@ Lane: TypeAlias = tuple[Hashable, Hashable]
 class CallPool(Protocol):
     """Executes blocking calls off the event loop."""
 
-    async def run(self, lane: Lane, function: Callable[[Any], Any], call: Any) -> Any:
-        """Return ``function(call)``, or raise what it raises. Calls of one lane keep their order."""
+    async def run(self, lane: Lane, function: Callable[[Any], Any], call: Any, *, server: str = "") -> Any:
+        """Return ``function(call)``, or raise what it raises. Calls of one lane keep their order.
+
+        Args:
+            lane: in which the call waits for its turn.
+            function: blocks until it has an answer.
+            call: its argument.
+            server: address of the server that is asked; empty if it is unknown.
+        """
         ...
 
     def forget(self, owner: Hashable) -> None:
@@ -44,6 +54,7 @@ class CallPool(Protocol):
 @dataclass(slots=True)
 class _Call:
     execute: Callable[[], Any]
+    server: str
     done: "Future[Any]" = field(default_factory=Future)
 
 
@@ -68,10 +79,11 @@ class LanePool:
         self._free = {False: prompt, True: slow}
         self._slow_after = slow_after
         self._lanes: OrderedDict[Lane, _Lane] = OrderedDict()
+        self._slow_servers: set[str] = set()
 
-    async def run(self, lane: Lane, function: Callable[[Any], Any], call: Any) -> Any:
+    async def run(self, lane: Lane, function: Callable[[Any], Any], call: Any, *, server: str = "") -> Any:
         """See `CallPool`."""
-        waiting = _Call(lambda: function(call))
+        waiting = _Call(lambda: function(call), server)
         found = self._lanes.setdefault(lane, _Lane())
         found.is_forgotten = False
         found.waiting.append(waiting)
@@ -81,23 +93,27 @@ class LanePool:
     def _dispatch(self) -> None:
         """Start what has a place; the lane that has waited longest comes first."""
         for name, lane in list(self._lanes.items()):
-            while lane.waiting and not lane.is_running and self._free[lane.is_slow] > 0:
+            while lane.waiting and not lane.is_running and self._free[self._will_be_slow(lane)] > 0:
+                lane.is_slow = self._will_be_slow(lane)
                 call = lane.waiting.popleft()
                 if call.done.set_running_or_notify_cancel():
                     self._lanes.move_to_end(name)
                     self._start(name, lane, call)
 
+    def _will_be_slow(self, lane: _Lane) -> bool:
+        return lane.is_slow or lane.waiting[0].server in self._slow_servers
+
     def _start(self, name: Lane, lane: _Lane, call: _Call) -> None:
         loop = asyncio.get_running_loop()
         lane.is_running = True
         self._free[lane.is_slow] -= 1
-        timer = None if lane.is_slow else loop.call_later(self._slow_after, self._give_up_place, lane)
+        timer = None if lane.is_slow else loop.call_later(self._slow_after, self._give_up_place, lane, call.server)
         begun = loop.time()
 
         def ended() -> None:
             if timer is not None:
                 timer.cancel()
-            self._end(name, lane, took=loop.time() - begun)
+            self._end(name, lane, call.server, took=loop.time() - begun)
 
         def work() -> None:
             _execute(call)
@@ -107,15 +123,18 @@ class LanePool:
         # Daemon: a process that ends does not wait for a broker.
         threading.Thread(target=work, name=f"call {name}", daemon=True).start()
 
-    def _give_up_place(self, lane: _Lane) -> None:
+    def _give_up_place(self, lane: _Lane, server: str) -> None:
         lane.is_slow = True
+        self._slow_servers |= {server} - {""}
         self._free[False] += 1
         self._free[True] -= 1  # below zero if all are taken: it runs already
         self._dispatch()
 
-    def _end(self, name: Lane, lane: _Lane, *, took: float) -> None:
+    def _end(self, name: Lane, lane: _Lane, server: str, *, took: float) -> None:
         self._free[lane.is_slow] += 1
         lane.is_running, lane.is_slow = False, took >= self._slow_after
+        if not lane.is_slow:
+            self._slow_servers.discard(server)
         self._drop_idle(name, lane)
         self._dispatch()
 

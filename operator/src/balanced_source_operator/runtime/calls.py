@@ -72,7 +72,8 @@ class CallRunner:
                 raise self._refused(scope)
             case other:
                 assert_never(other)
-        return await self._pool.run((self._owner, scope), self._call, call)
+        server = self._connector.server_of(call)
+        return await self._pool.run((self._owner, scope), self._call, call, server=server)
 
     def _refused(self, scope: str | None) -> RefusedDiscoveryError:
         return RefusedDiscoveryError(

@@ -19,19 +19,19 @@ from balanced_source_operator.controller.application import (
 )
 from balanced_source_operator.controller.holding import Holding
 from balanced_source_operator.kube.port import ConflictError, Manifest
-from balanced_source_operator.resources.access import role, role_binding
+from balanced_source_operator.resources.access import grants_the_same, role, role_binding
 from balanced_source_operator.resources.documents import config_map
 from balanced_source_operator.resources.identity import Identity
 from balanced_source_operator.resources.kinds import (
     CONFIG_MAP,
-    KUBEFLOW_APPLICATION,
     POD,
     ROLE,
     ROLE_BINDING,
     SERVICE_ACCOUNT,
     Kind,
 )
-from balanced_source_operator.resources.spark_application import application_hash, spark_application
+from balanced_source_operator.resources.providers import SPARK_OPERATORS, SparkOperator, kind_of
+from balanced_source_operator.resources.spark_application import application_hash
 from balanced_source_operator.runtime.environment import Desired, Environment
 from balanced_source_operator.runtime.events import EventRecorder
 from balanced_source_operator.runtime.observed import Observed
@@ -57,7 +57,6 @@ class Children:
         self._observed = observed
         self._events = events
         self._problems = problems
-        self._granted: tuple[Manifest, Manifest] | None = None
         self._seen = Sightings()
         self._failures = 0
         self._holding = Holding()
@@ -70,8 +69,9 @@ class Children:
         """
         await self._give_access(desired)
         await self._bind()
-        if not self._observed.knows_applications:
-            return self._without_spark_operator()
+        operator = SPARK_OPERATORS[desired.spec.application.provider]
+        if operator.kind in self._observed.unknown:
+            return self._without_spark_operator(operator)
         self._problems.clear(Reason.SPARK_OPERATOR_MISSING)
         decision = self._held(self._decide(desired, coordinator), coordinator)
         self._failures = _failures_in_row(decision, self._failures)
@@ -86,40 +86,36 @@ class Children:
         Raises:
             KubernetesError: the API server does not answer, or refused.
         """
-        decision = stop(self._observed.all(KUBEFLOW_APPLICATION), self._observed.all(POD))
+        decision = stop(self._observed.applications, self._observed.all(POD))
         await self._carry_out_deletions(decision)
         return decision
 
     def look(self) -> Decision:
         """Return what the application does, while nothing can be decided about it."""
-        return look(self._observed.all(KUBEFLOW_APPLICATION))
+        return look(self._observed.applications)
 
     async def _carry_out_deletions(self, decision: Decision) -> None:
         for application in decision.delete:
             await self._delete(application)
             await self._events.post(decision.reason, decision.message)
 
-    def check_again(self) -> None:
-        """Somebody may have changed what was granted: grant it anew at the next turn."""
-        self._granted = None
-
     async def _give_access(self, desired: Desired) -> None:
         """The ConfigMap for the report, and the driver's right to it."""
         name = self._identity.documents.readers
         if self._observed.get(CONFIG_MAP, name) is None:
             await self._adopt_or_create(CONFIG_MAP, config_map(self._identity, name, None))
-        wanted = (role(self._identity), role_binding(self._identity, desired.spec.application.service_account))
-        if wanted != self._granted:
-            await self._apply(ROLE, wanted[0])
-            await self._apply(ROLE_BINDING, wanted[1])
-            self._granted = wanted
+        await self._grant(ROLE, role(self._identity))
+        await self._grant(ROLE_BINDING, role_binding(self._identity, desired.spec.application.service_account))
 
-    async def _apply(self, kind: Kind, manifest: Manifest) -> None:
-        """Create or repair an object, unless one of that name belongs to somebody else."""
+    async def _grant(self, kind: Kind, manifest: Manifest) -> None:
+        """Create or repair an object, unless one of that name belongs to somebody else. Writes only what differs."""
         name = manifest["metadata"]["name"]
+        seen = self._observed.get(kind, name)
+        if seen is not None and self._identity.is_marked(seen) and grants_the_same(seen, manifest):
+            return
         if (found := await self._env.api.get(kind, self._identity.namespace, name)) is not None:
             checked(self._identity, kind, found)
-        await self._env.api.apply(kind, manifest)
+        self._observed.note(kind, "MODIFIED", await self._env.api.apply(kind, manifest))
 
     async def _adopt_or_create(self, kind: Kind, manifest: Manifest) -> bool:
         """Create an object; one that exists is adopted if it is ours. Returns whether it was created."""
@@ -147,7 +143,7 @@ class Children:
             if not self._identity.is_bound(report):
                 message = f"ConfigMap {name} had lost its owner reference: restored"
                 await self._events.post(Reason.OWNER_REFERENCE_RESTORED, message, warning=True)
-        unbound = [a for a in self._observed.all(KUBEFLOW_APPLICATION) if not self._identity.is_bound(a)]
+        unbound = [a for a in self._observed.applications if not self._identity.is_bound(a)]
         self._problems.set(Reason.OWNER_REFERENCE_MISSING, unbound_problem(unbound[0]) if unbound else None)
 
     async def delete_unbound(self) -> None:
@@ -156,12 +152,13 @@ class Children:
         Raises:
             KubernetesError: the API server does not answer, or refused.
         """
-        for application in self._observed.all(KUBEFLOW_APPLICATION):
+        for application in self._observed.applications:
             if not self._identity.is_bound(application):
                 await self._delete(application)
 
-    def _without_spark_operator(self) -> Decision:
-        message = "the SparkApplication CRD is missing: install Kubeflow's spark-operator; the operator then continues"
+    def _without_spark_operator(self, operator: SparkOperator) -> Decision:
+        name = f"{operator.kind.plural}.{operator.kind.group}"
+        message = f"the CRD {name} is missing: install {operator.name}; the operator then continues"
         reason = Reason.SPARK_OPERATOR_MISSING
         self._problems.raise_(reason, Problem(reason=reason, message=message))
         state = ApplicationState.NONE
@@ -177,7 +174,7 @@ class Children:
             max_failures=desired.spec.restart.max_failures,
             may_start=coordinator is not None and coordinator.state.epoch > 0 and bool(coordinator.state.owners),
         )
-        now, applications = time.time(), self._observed.all(KUBEFLOW_APPLICATION)
+        now, applications = time.time(), self._observed.applications
         self._seen = self._seen.looked(applications, now=now)
         return decide(
             wanted,
@@ -194,12 +191,13 @@ class Children:
         report = next((host.report for host in hosts if host.report is not None), None)
         has_driver = bool(driver_pods(self._observed.all(POD)))
         self._holding = self._holding.looked(report, has_driver=has_driver, now=time.monotonic())
-        self._holding, decision = self._holding.apply(decision, self._observed.all(KUBEFLOW_APPLICATION), report)
+        self._holding, decision = self._holding.apply(decision, self._observed.applications, report)
         return decision
 
     async def _delete(self, application: Manifest) -> None:
         metadata = application["metadata"]
-        await self._env.api.delete(KUBEFLOW_APPLICATION, metadata["namespace"], metadata["name"], uid=metadata["uid"])
+        kind = kind_of(application)
+        await self._env.api.delete(kind, metadata["namespace"], metadata["name"], uid=metadata["uid"])
 
     async def _has_service_account(self, desired: Desired) -> bool:
         name = desired.spec.application.service_account
@@ -212,7 +210,8 @@ class Children:
         return False
 
     async def _create(self, desired: Desired, name: str) -> None:
-        manifest = spark_application(
+        operator = SPARK_OPERATORS[desired.spec.application.provider]
+        manifest = operator.build(
             self._identity,
             desired.spec.application,
             name=name,
@@ -224,7 +223,7 @@ class Children:
             connector=desired.source.kind,
         )
         # One that exists was made by the operator before this one, and has not been seen yet.
-        if await self._adopt_or_create(KUBEFLOW_APPLICATION, manifest):
+        if await self._adopt_or_create(operator.kind, manifest):
             self._env.metrics.created(self._identity)
             await self._events.post(Reason.APPLICATION_CREATED, f"SparkApplication {name} was created")
 

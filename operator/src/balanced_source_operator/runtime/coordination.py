@@ -100,6 +100,18 @@ class Coordination:
         """The newest report of the driver that the coordinator has accepted; None if there is none."""
         return newest_report(self.coordinator.state) if self.coordinator is not None else None
 
+    @property
+    def reported(self) -> HostReport | None:
+        """The newest report as it was seen, accepted or not; None if there is none."""
+        return self._reports.newest()
+
+    def is_echo(self, name: str) -> bool:
+        """Return whether a ConfigMap, as it was seen last, is a document just as this operator has written it."""
+        document = next((d for d in (self._state, self._assignment) if d.name == name), None)
+        if document is None or document.content is None or self._observed.get(CONFIG_MAP, name) is None:
+            return False
+        return not (document.is_foreign(self._seen) or document.is_unmarked(self._seen))
+
     def drop(self) -> None:
         """Forget the coordinator."""
         if self._calls is not None:
@@ -146,8 +158,20 @@ class Coordination:
             source=self._identity.name,
             connector=installed().of(desired.source),
         )
-        await self._do(coordinator.start(now=time.time()))
+        effects = coordinator.start(now=time.time())
+        await self._do([effect for effect in effects if not self._is_published(effect, former)])
         return coordinator
+
+    def _is_published(self, effect: Effect, former: Assignment | None) -> bool:
+        """Return whether an effect would publish what is published already.
+
+        Start positions do not count: readers have their own, and no document is published when those move.
+        """
+        if former is None or not isinstance(effect, PublishAssignment):
+            return False
+        wanted = replace(effect.assignment, starts=former.starts, since=former.since, alignment=former.alignment)
+        self._published = former if wanted == former else self._published
+        return wanted == former
 
     async def _restored(self, stored: str, desired: Desired) -> Checkpoint[Any, Any]:
         """The stored state. That of the source before it was restored from a backup is stored under the new uid."""

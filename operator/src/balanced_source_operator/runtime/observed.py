@@ -8,22 +8,32 @@ from balanced_source_operator.resources.identity import Identity
 from balanced_source_operator.resources.kinds import (
     BALANCED_SOURCE,
     CONFIG_MAP,
-    KUBEFLOW_APPLICATION,
     POD,
+    ROLE,
+    ROLE_BINDING,
     Kind,
 )
+from balanced_source_operator.resources.providers import SPARK_OPERATORS
 
-WATCHED: Final = (CONFIG_MAP, POD, KUBEFLOW_APPLICATION)
+_APPLICATIONS: Final = tuple(operator.kind for operator in SPARK_OPERATORS.values())
+
+WATCHED: Final = (CONFIG_MAP, POD, *_APPLICATIONS, ROLE, ROLE_BINDING)
 """Kinds of children; they carry the label with the source's name."""
 
 
 class Observed:
-    """Mutable, used by one task; handlers call `note` on the same event loop."""
+    """Mutable, used by one task; handlers call `note` on the same event loop.
+
+    Attributes:
+        body: the BalancedSource.
+        is_deleted: whether it is gone.
+        unknown: kinds that the API server does not know.
+    """
 
     def __init__(self, body: Manifest) -> None:
         self.body = body
         self.is_deleted = False
-        self.knows_applications = True
+        self.unknown: set[Kind] = set()
         self._objects: dict[Kind, dict[str, Manifest]] = {kind: {} for kind in WATCHED}
 
     @property
@@ -57,6 +67,11 @@ class Observed:
         """All children of a kind."""
         return list(self._objects[kind].values())
 
+    @property
+    def applications(self) -> list[Manifest]:
+        """All applications, of either Spark operator, with their states in the same words."""
+        return [operator.view(seen) for operator in SPARK_OPERATORS.values() for seen in self.all(operator.kind)]
+
     async def refresh(self, api: KubernetesApi) -> None:
         """Look at everything anew.
 
@@ -73,9 +88,10 @@ class Observed:
             try:
                 found = await api.list(kind, source.namespace, selector=source.selector)
             except UnknownKindError:
-                self.knows_applications, found = False, []
+                self.unknown.add(kind)
+                found = []
             else:
-                self.knows_applications |= kind == KUBEFLOW_APPLICATION
+                self.unknown.discard(kind)
             self._objects[kind] = {item["metadata"]["name"]: item for item in _owned(found, source, kind)}
 
     def _is_child(self, kind: Kind, manifest: Manifest) -> bool:

@@ -7,7 +7,7 @@ from typing import Final, TypeAlias, TypeVar
 from balanced_source.api import Problem, ProblemBoard
 from balanced_source_operator.controller.refusals import refusal_problem
 from balanced_source_operator.kube.port import KubernetesApi, Manifest, RefusedError
-from balanced_source_operator.resources.kinds import EVENT, KUBEFLOW_APPLICATION, SECRET, Kind
+from balanced_source_operator.resources.kinds import APACHE_APPLICATION, EVENT, KUBEFLOW_APPLICATION, SECRET, Kind
 
 T = TypeVar("T")
 
@@ -19,7 +19,7 @@ KEEP_MESSAGE: Final = 30.0
 
 _CLIENT_ERRORS: Final = range(400, 500)
 _TOO_MANY_REQUESTS: Final = 429
-_GENERATED_NAMES: Final = (EVENT, KUBEFLOW_APPLICATION)
+_GENERATED_NAMES: Final = (EVENT, KUBEFLOW_APPLICATION, APACHE_APPLICATION)
 """Kinds whose objects have another name each time: the next one shows whether the refusal lasts."""
 
 _STATUS: Final = "update the status of"

@@ -11,18 +11,20 @@ import random
 import time
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import structlog
 
 from balanced_source.api import Problem, ProblemBoard, Source
+from balanced_source.documents.report import HostReport
 from balanced_source.errors import ConnectorError, InvalidSpecError, StateConflictError
 from balanced_source.reasons import Reason
+from balanced_source_operator.contract.half import Texts
 from balanced_source_operator.controller.application import ApplicationState, Decision
 from balanced_source_operator.controller.conditions import WAITS_FOR_READERS, status_of
 from balanced_source_operator.controller.facts import Facts
 from balanced_source_operator.controller.last_valid import LIMIT, kept_fixed, kept_spec, kept_text
-from balanced_source_operator.controller.liveness import Liveness, newest_report
+from balanced_source_operator.controller.liveness import Liveness, is_heartbeat, newest_report
 from balanced_source_operator.controller.problems import problems_of
 from balanced_source_operator.controller.signals import signals_of
 from balanced_source_operator.controller.translate import (
@@ -34,7 +36,7 @@ from balanced_source_operator.controller.translate import (
 )
 from balanced_source_operator.controller.urgent import is_suspended, with_urgent_fields
 from balanced_source_operator.kube.port import KubernetesError, RefusedError
-from balanced_source_operator.resources.kinds import Kind
+from balanced_source_operator.resources.kinds import CONFIG_MAP, Kind
 from balanced_source_operator.resources.reader_pods import reader_selector
 from balanced_source_operator.runtime.announcer import Announcer
 from balanced_source_operator.runtime.autoscaler import Autoscaler
@@ -44,7 +46,7 @@ from balanced_source_operator.runtime.deadline import Deadline
 from balanced_source_operator.runtime.environment import Desired, Environment
 from balanced_source_operator.runtime.events import EventRecorder
 from balanced_source_operator.runtime.metadata import MetadataReader
-from balanced_source_operator.runtime.observed import Observed
+from balanced_source_operator.runtime.observed import Observed, revision
 from balanced_source_operator.runtime.ownership import ForeignObjectError
 from balanced_source_operator.runtime.refusals import PATIENCE, ReportingApi
 from balanced_source_operator.runtime.status_writer import StatusWriter
@@ -57,6 +59,14 @@ BACKOFF_MAX: Final = 30.0
 _NOTHING: Final = Decision(state=ApplicationState.NONE)
 
 log = structlog.get_logger(__name__)
+
+
+class _Valid(NamedTuple):
+    """A valid spec: as it was written, the texts that it refers to, and what both ask for."""
+
+    raw: Any
+    texts: Texts
+    desired: Desired
 
 
 class SourceRuntime:
@@ -84,18 +94,43 @@ class SourceRuntime:
         self._waiting = Deadline(environment.settings.gate_deadline)
         self._liveness = Liveness()
         self._desired: Desired | None = None
+        self._valid: _Valid | None = None
+        self._kept: tuple[Desired, str] | None = None
+        self._heard: HostReport | None = None
         self._refreshed_at = -float("inf")
         self._decision = _NOTHING
         self._failing_since: float | None = None
         self._log = log.bind(source=source.name, namespace=source.namespace)
 
+    @property
+    def revision(self) -> int:
+        """Revision of the BalancedSource as it was seen last."""
+        return revision(self._observed.body)
+
     def note(self, kind: Kind, event: str | None, manifest: Mapping[str, Any]) -> None:
-        """Something of this source was seen."""
+        """Something of this source was seen. What says nothing new wakes nobody: it is most of what is seen."""
         before = self._observed.generation
         self._observed.note(kind, event, manifest)
+        is_report = kind == CONFIG_MAP and manifest["metadata"]["name"] == self._identity.documents.readers
+        if is_report and self._is_heartbeat():
+            return
+        if kind == CONFIG_MAP and self._coordination.is_echo(manifest["metadata"]["name"]):
+            return
         self._wake.set()
         if self._observed.is_deleted or self._observed.generation != before:
             self._changed.set()
+
+    def _is_heartbeat(self) -> bool:
+        """Note the newest report; return whether a running source need not be looked at because of it."""
+        before, self._heard, now = self._heard, self._coordination.reported, time.monotonic()
+        was_silent = self._liveness.is_silent(now=now)
+        self._liveness = self._liveness.looked(self._heard, now=now)
+        if self._heard is None or not is_heartbeat(before, self._heard):
+            return False
+        self._env.metrics.heard(self._identity, self._heard.heartbeat)
+        is_autoscaled = self._desired is None or self._desired.spec.autoscaling is not None
+        is_well = self._decision.state is ApplicationState.RUNNING and self._decision.problem is None
+        return is_well and not was_silent and not is_autoscaled
 
     async def run(self) -> None:
         """Serve the source until it is deleted."""
@@ -166,25 +201,39 @@ class SourceRuntime:
     async def _observe(self) -> None:
         if time.monotonic() - self._refreshed_at >= self._env.settings.resync:
             await self._observed.refresh(self._env.api)
-            self._children.check_again()
             self._refreshed_at = time.monotonic()
 
     async def _validate(self) -> None:
         """Take over the spec if it is valid; else the last valid one stays in effect."""
         try:
-            spec = parse_spec(self._observed.body.get("spec"))
-            source = to_source(spec, await self._metadata.read(spec))
-            self._check_change(source)
-            desired = Desired(spec=spec, source=source)
-            await self._templates.check(desired)
+            self._valid = await self._newest(self._observed.body.get("spec"))
         except (InvalidSpecError, ConnectorError) as error:
+            self._valid = None
             self._note_refusal(error)
             self._desired = self._desired or await self._recalled()
             self._take_urgent_fields()
             return
         self._note_refusal(None)
+        self._desired = self._valid.desired
+
+    async def _newest(self, raw: Any) -> "_Valid":
+        """Return what the newest spec asks for; what was worked out before if nothing of it has changed since.
+
+        Raises:
+            InvalidSpecError: the spec is not valid.
+            ConnectorError: its connector cannot be used.
+        """
+        known = self._valid if self._valid is not None and self._valid.raw == raw else None
+        spec = known.desired.spec if known is not None else parse_spec(raw)
+        texts = await self._metadata.read(spec)
+        if known is not None and known.texts == texts:
+            return known
+        source = to_source(spec, texts)
+        self._check_change(source)
+        desired = Desired(spec=spec, source=source)
+        await self._templates.check(desired)
         self._problems.set("assigner", assigner_warning(source, spec.parallelism))
-        self._desired = desired
+        return _Valid(raw=raw, texts=texts, desired=desired)
 
     def _check_change(self, source: Source[Any, Any]) -> None:
         """Compare with what is in effect, or with what the status remembers of it after a restart."""
@@ -218,7 +267,9 @@ class SourceRuntime:
         """Return what the next operator needs of the spec in effect; what is stored while no spec is known."""
         if self._desired is None:
             return str(self._stored_status.get("lastValidSpec", ""))[:LIMIT]
-        return kept_text(self._desired.spec, fixed_values(self._desired.source))
+        if self._kept is None or self._kept[0] is not self._desired:
+            self._kept = (self._desired, kept_text(self._desired.spec, fixed_values(self._desired.source)))
+        return self._kept[1]
 
     def _reader_selector(self) -> str:
         """Return the selector of the scale subresource. A recalled spec has a stand-in for its application."""

@@ -9,6 +9,7 @@ import structlog
 from balanced_source_operator.resources.identity import Identity
 from balanced_source_operator.resources.kinds import BALANCED_SOURCE, NAME_LABEL, Kind
 from balanced_source_operator.runtime.environment import Environment
+from balanced_source_operator.runtime.observed import revision
 from balanced_source_operator.runtime.source_runtime import SourceRuntime
 
 log = structlog.get_logger(__name__)
@@ -28,6 +29,8 @@ class Supervisor:
         source = Identity.of(body)
         key = (source.namespace, source.name)
         known = self._running.get(key)
+        if known is not None and known[0].uid != source.uid and revision(body) < known[1].revision:
+            return  # of a former source of this name: events of different objects come in any order
         if known is not None and (known[0] != source or known[2].done()):
             known[2].cancel()
             known = None

@@ -48,6 +48,7 @@ class Provider(enum.StrEnum):
     """Which Spark operator runs the application."""
 
     KUBEFLOW = "Kubeflow"
+    APACHE = "Apache"
 
 
 class PullPolicy(enum.StrEnum):
@@ -212,7 +213,8 @@ class Application(Model):
     )
 
     provider: Provider = Provider.KUBEFLOW
-    """Which Spark operator runs the application. Kubeflow: sparkoperator.k8s.io/v1beta2."""
+    """Which Spark operator runs the application. Kubeflow: sparkoperator.k8s.io/v1beta2. Apache:
+    spark.apache.org/v1. A change replaces the running application."""
 
     image: Annotated[str, Field(min_length=1, max_length=1024, pattern=IMAGE)]
     """Image of driver and executors."""

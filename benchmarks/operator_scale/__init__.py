@@ -1,0 +1,1 @@
+"""How the operator scales: a real API server and broker, and stand-ins for the drivers of many sources."""

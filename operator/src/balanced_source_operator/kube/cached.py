@@ -1,0 +1,97 @@
+"""Answers reads of the kinds that are watched from memory: a look at a source then costs no request."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from balanced_source_operator.kube.informer import Informer, Tell
+from balanced_source_operator.kube.port import KubernetesApi, Manifest, UnknownKindError
+from balanced_source_operator.kube.stream import Stream
+from balanced_source_operator.resources.kinds import (
+    APACHE_APPLICATION,
+    BALANCED_SOURCE,
+    CONFIG_MAP,
+    KUBEFLOW_APPLICATION,
+    NAME_LABEL,
+    POD,
+    ROLE,
+    ROLE_BINDING,
+    Kind,
+)
+
+WATCHED: Final = (
+    BALANCED_SOURCE,
+    CONFIG_MAP,
+    POD,
+    KUBEFLOW_APPLICATION,
+    APACHE_APPLICATION,
+    ROLE,
+    ROLE_BINDING,
+)
+"""Sources, and the kinds of their objects, which carry the name of their source as label."""
+
+
+def informers_for(stream: Stream, namespaces: Sequence[str], tell: Tell) -> list[Informer]:
+    """Return an informer for each watched kind and namespace; none given means all namespaces."""
+    return [
+        Informer(stream, kind, namespace, selector="" if kind == BALANCED_SOURCE else NAME_LABEL, tell=tell)
+        for namespace in namespaces or ("",)
+        for kind in WATCHED
+    ]
+
+
+class CachedApi:
+    """Wraps a `KubernetesApi`. What no informer knows for certain is asked for; writes always are.
+
+    A list may be as old as a watch is late. That is enough for a look: the state of a source is written by
+    compare-and-swap, and objects are created under names that exist once.
+    """
+
+    def __init__(self, api: KubernetesApi, informers: Sequence[Informer]) -> None:
+        self._api = api
+        self._informers = {(informer.kind, informer.namespace): informer for informer in informers}
+
+    async def get(self, kind: Kind, namespace: str, name: str) -> Manifest | None:
+        """A BalancedSource that is known comes from memory. Documents never do: they are compared and swapped."""
+        if kind == BALANCED_SOURCE and (informer := self._live(kind, namespace)) is not None:
+            known = informer.get(namespace, name)
+            if known is not None:
+                return known
+        return await self._api.get(kind, namespace, name)
+
+    async def list(self, kind: Kind, namespace: str, *, selector: str) -> list[Manifest]:
+        source = selector.removeprefix(f"{NAME_LABEL}=")
+        if selector != source and (informer := self._live(kind, namespace)) is not None:
+            return informer.of_source(namespace, source)
+        return await self._api.list(kind, namespace, selector=selector)
+
+    async def create(self, kind: Kind, manifest: Manifest) -> Manifest:
+        return await self._api.create(kind, manifest)
+
+    async def objection(self, kind: Kind, manifest: Manifest) -> str | None:
+        return await self._api.objection(kind, manifest)
+
+    async def replace(self, kind: Kind, manifest: Manifest) -> Manifest:
+        return await self._api.replace(kind, manifest)
+
+    async def apply(self, kind: Kind, manifest: Manifest) -> Manifest:
+        return await self._api.apply(kind, manifest)
+
+    async def patch_status(self, kind: Kind, namespace: str, name: str, status: Manifest) -> Manifest | None:
+        return await self._api.patch_status(kind, namespace, name, status)
+
+    async def scale(self, kind: Kind, namespace: str, name: str, *, before: int, after: int) -> None:
+        await self._api.scale(kind, namespace, name, before=before, after=after)
+
+    async def delete(self, kind: Kind, namespace: str, name: str, *, uid: str) -> None:
+        await self._api.delete(kind, namespace, name, uid=uid)
+
+    def _live(self, kind: Kind, namespace: str) -> Informer | None:
+        """Return the informer that knows all objects of a kind; None if they must be asked for.
+
+        Raises:
+            UnknownKindError: the API server does not know the kind.
+        """
+        informer = self._informers.get((kind, namespace)) or self._informers.get((kind, ""))
+        if informer is not None and informer.is_unknown:
+            raise UnknownKindError(f"the kind {kind.plural}.{kind.group} is not installed")
+        return informer if informer is not None and informer.is_live else None

@@ -1,0 +1,175 @@
+"""Keeps all objects of a kind in memory: one list and one watch, whatever the number of sources.
+
+The pattern, and its name, are those of Kubernetes' client-go. Every change is also told to whoever is concerned, so a
+list that finds something else than the watch has delivered is told as well.
+"""
+
+import asyncio
+import random
+import time
+from collections.abc import Callable, Iterable
+from contextlib import aclosing
+from typing import Any, Final, TypeAlias
+
+import structlog
+
+from balanced_source_operator.kube.port import KubernetesError, Manifest, RefusedError, UnknownKindError
+from balanced_source_operator.kube.stream import Change, ExpiredError, Stream
+from balanced_source_operator.resources.kinds import NAME_LABEL, POD, Kind
+
+RELIST: Final = 600.0
+"""Seconds after which everything is listed anew, should a watch ever have lost something."""
+
+RETRY_FIRST: Final = 1.0
+RETRY_MAX: Final = 15.0
+"""Seconds until the next attempt after a failure, at first and at most."""
+
+UNKNOWN: Final = 20.0
+"""Seconds until a kind that was not installed is looked for again."""
+
+Tell: TypeAlias = Callable[[Kind, str, Manifest], None]
+_Key: TypeAlias = tuple[str, str]
+
+log = structlog.get_logger(__name__)
+
+
+class Informer:
+    """Of one kind in one namespace, or in all. Used on one event loop.
+
+    Args:
+        stream: lists and watches.
+        kind: of the objects.
+        namespace: an empty one means all.
+        selector: labels of the objects that are kept.
+        tell: gets kind, event and object of each change. It must not change the object.
+
+    Attributes:
+        is_live: whether what is kept is what the API server has, but for the time that a watch takes.
+        is_unknown: whether the API server does not know this kind.
+    """
+
+    def __init__(self, stream: Stream, kind: Kind, namespace: str, *, selector: str, tell: Tell) -> None:
+        self._stream = stream
+        self._tell = tell
+        self._selector = selector
+        self.kind = kind
+        self.namespace = namespace
+        self.is_live = False
+        self.is_unknown = False
+        self._objects: dict[_Key, Manifest] = {}
+        self._of: dict[_Key, dict[str, Manifest]] = {}
+        self._first = asyncio.Event()
+
+    def get(self, namespace: str, name: str) -> Manifest | None:
+        """Return an object; None if it is not known."""
+        return self._objects.get((namespace, name))
+
+    def of_source(self, namespace: str, source: str) -> list[Manifest]:
+        """Return the objects that carry the name of a source as label."""
+        return list(self._of.get((namespace, source), {}).values())
+
+    async def first(self) -> None:
+        """Wait until the first attempt to list has ended, whatever came of it."""
+        await self._first.wait()
+
+    async def run(self) -> None:
+        """Follow the kind until this is cancelled. No failure ends it."""
+        revision, due, pause = "", 0.0, RETRY_FIRST
+        while True:
+            try:
+                if not revision or time.monotonic() >= due:
+                    revision, due = await self._list(), time.monotonic() + RELIST
+                pause = RETRY_FIRST
+                revision = await self._follow(revision, until=due)
+            except ExpiredError:
+                revision = ""
+            except Exception as error:  # noqa: BLE001 - whatever it is, the sources depend on this
+                revision = self._failed(error, revision)
+                await asyncio.sleep(UNKNOWN if self.is_unknown else pause * random.uniform(0.5, 1.0))  # noqa: S311 - jitter
+                pause = min(2 * pause, RETRY_MAX)
+
+    def _failed(self, error: Exception, revision: str) -> str:
+        """Note a failure; return the revision from which the watch may go on.
+
+        Objects of a kind that is unknown stay: an API server that has just started may not know it for a moment.
+        """
+        self.is_live = False
+        was_unknown, self.is_unknown = self.is_unknown, isinstance(error, UnknownKindError)
+        self._first.set()
+        if self.is_unknown:  # most clusters have one of the two Spark operators
+            if not was_unknown:
+                log.info("this kind is not installed; it is looked for again and again", error=str(error))
+        elif isinstance(error, KubernetesError):
+            log.warning("watch interrupted; trying again", kind=self.kind.plural, error=str(error))
+        else:
+            log.error("watch failed; starting over", kind=self.kind.plural, exc_info=error)
+        return revision if _may_go_on(error) else ""
+
+    async def _list(self) -> str:
+        found = await self._stream.list_all(self.kind, self.namespace, selector=self._selector)
+        self._take(found.items)
+        self.is_live, self.is_unknown = True, False
+        self._first.set()
+        return found.revision
+
+    async def _follow(self, revision: str, *, until: float) -> str:
+        """Take over changes until the watch ends; return the newest revision."""
+        watch = self._stream.watch(self.kind, self.namespace, selector=self._selector, revision=revision)
+        async with aclosing(watch) as changes:
+            async for change in changes:
+                self.is_live = True
+                revision = str(change.manifest["metadata"]["resourceVersion"])
+                if change.event != "BOOKMARK":
+                    self._note(change)
+                if time.monotonic() >= until:
+                    break
+        self.is_live = True
+        return revision
+
+    def _take(self, items: Iterable[Manifest]) -> None:
+        """Take over a whole list, and tell what differs from what is known."""
+        found = {_key(item): item for item in items}
+        for key in self._objects.keys() - found.keys():
+            self._note(Change("DELETED", self._objects[key]))
+        for key, item in found.items():
+            known = self._objects.get(key)
+            if known is None or known["metadata"]["resourceVersion"] != item["metadata"]["resourceVersion"]:
+                self._note(Change("ADDED" if known is None else "MODIFIED", item))
+
+    def _note(self, change: Change) -> None:
+        manifest = slim(self.kind, change.manifest)
+        key = _key(manifest)
+        if (known := self._objects.pop(key, None)) is not None:
+            self._unindex(key, known)
+        if change.event != "DELETED":
+            self._objects[key] = manifest
+            self._of.setdefault((key[0], _source(manifest)), {})[key[1]] = manifest
+        self._tell(self.kind, change.event, manifest)
+
+    def _unindex(self, key: _Key, manifest: Manifest) -> None:
+        where = (key[0], _source(manifest))
+        self._of[where].pop(key[1], None)
+        if not self._of[where]:
+            del self._of[where]
+
+
+def slim(kind: Kind, manifest: Manifest) -> Manifest:
+    """Return an object without what nobody here reads: thousands of them are kept."""
+    metadata = {name: value for name, value in manifest["metadata"].items() if name != "managedFields"}
+    kept: dict[str, Any] = {**manifest, "metadata": metadata}
+    if kind == POD:
+        kept.pop("spec", None)
+    return kept
+
+
+def _may_go_on(error: Exception) -> bool:
+    """Whether a watch may continue at its revision: the connection broke, and nothing was said against it."""
+    return isinstance(error, KubernetesError) and not isinstance(error, RefusedError | UnknownKindError)
+
+
+def _key(manifest: Manifest) -> _Key:
+    return str(manifest["metadata"].get("namespace", "")), str(manifest["metadata"]["name"])
+
+
+def _source(manifest: Manifest) -> str:
+    return str((manifest["metadata"].get("labels") or {}).get(NAME_LABEL, ""))

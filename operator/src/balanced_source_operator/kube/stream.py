@@ -1,0 +1,150 @@
+"""Lists and watches of a whole kind, beside the single objects of `kube.client`."""
+
+import json
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from typing import Any, Final, NamedTuple, Protocol
+
+import aiohttp
+from kubernetes_asyncio.client import ApiClient
+
+from balanced_source_operator.kube.client import api_exception, translated
+from balanced_source_operator.kube.port import KubernetesError, Manifest
+from balanced_source_operator.resources.kinds import Kind
+
+PAGE: Final = 500
+"""Objects of one answer to a list."""
+
+WATCH: Final = 300
+"""Seconds after which the API server ends a watch."""
+
+SILENCE: Final = 90.0
+"""Seconds without a byte after which a watch counts as broken. The API server sends a bookmark every minute."""
+
+_CONNECT: Final = 15.0
+_GONE: Final = 410
+
+
+class ExpiredError(KubernetesError):
+    """The API server does not know what has changed since that revision: list again."""
+
+
+class Listing(NamedTuple):
+    """All objects of a kind at one revision."""
+
+    items: list[Manifest]
+    revision: str
+
+
+class Change(NamedTuple):
+    """What a watch delivers: ADDED, MODIFIED, DELETED, or BOOKMARK, whose object has only a revision."""
+
+    event: str
+    manifest: Manifest
+
+
+class Stream(Protocol):
+    """What an informer needs of an API server. Both methods raise `KubernetesError`."""
+
+    async def list_all(self, kind: Kind, namespace: str, *, selector: str) -> Listing:
+        """Return all objects with matching labels, of one namespace or, if it is empty, of all.
+
+        Raises:
+            UnknownKindError: there is no such kind.
+        """
+        ...
+
+    def watch(self, kind: Kind, namespace: str, *, selector: str, revision: str) -> AsyncGenerator[Change, None]:
+        """Yield what changes after a revision, until the API server ends the watch.
+
+        Raises:
+            ExpiredError: the revision is too old.
+        """
+        ...
+
+
+class KubernetesStream:
+    """See `Stream`.
+
+    Args:
+        client: of its own: a watch holds its connection, and must not take one from the pool for requests.
+    """
+
+    def __init__(self, client: ApiClient) -> None:
+        self._client = client
+
+    async def list_all(self, kind: Kind, namespace: str, *, selector: str) -> Listing:
+        items: list[Manifest] = []
+        query = {"labelSelector": selector, "limit": str(PAGE)}
+        while True:
+            page = json.loads(await self._text(kind, namespace, query))
+            items += [{"apiVersion": kind.api_version, "kind": kind.kind, **item} for item in page["items"]]
+            if not (token := page["metadata"].get("continue")):
+                return Listing(items, str(page["metadata"]["resourceVersion"]))
+            query = {**query, "continue": token}
+
+    async def watch(self, kind: Kind, namespace: str, *, selector: str, revision: str) -> AsyncGenerator[Change, None]:
+        query = {
+            "watch": "true",
+            "labelSelector": selector,
+            "resourceVersion": revision,
+            "allowWatchBookmarks": "true",
+            "timeoutSeconds": str(WATCH),
+        }
+        try:
+            async with await self._ask(kind, namespace, query, total=WATCH + _CONNECT) as response:
+                if response.status != 200:  # noqa: PLR2004 - the only success of a watch
+                    raise _refusal(kind, response.status, await response.text())
+                async for line in _lines(response.content):
+                    yield _change(kind, line)
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise KubernetesError(f"the watch of {kind.plural} has broken: {error!r}") from error
+
+    async def _text(self, kind: Kind, namespace: str, query: Mapping[str, str]) -> str:
+        try:
+            async with await self._ask(kind, namespace, query, total=4 * _CONNECT) as response:
+                text: str = await response.text()
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise KubernetesError(f"the API server does not answer: {error!r}") from error
+        if response.status != 200:  # noqa: PLR2004 - the only success of a list
+            raise _refusal(kind, response.status, text)
+        return text
+
+    async def _ask(self, kind: Kind, namespace: str, query: Mapping[str, str], *, total: float) -> Any:
+        return await self._client.call_api(
+            kind.collection(namespace),
+            "GET",
+            query_params=list(query.items()),
+            header_params={"Accept": "application/json"},
+            auth_settings=["BearerToken"],
+            _preload_content=False,
+            _request_timeout=aiohttp.ClientTimeout(total=total, sock_connect=_CONNECT, sock_read=SILENCE),
+        )
+
+
+async def _lines(content: aiohttp.StreamReader) -> AsyncIterator[bytes]:
+    """Yield lines of any length; `readline` has a limit below that of an object."""
+    rest: list[bytes] = []
+    async for chunk in content.iter_any():
+        first, *others = chunk.split(b"\n")
+        rest.append(first)
+        for line in others:
+            if whole := b"".join(rest).strip():
+                yield whole
+            rest = [line]
+
+
+def _change(kind: Kind, line: bytes) -> Change:
+    try:
+        found = json.loads(line)
+        event, manifest = str(found["type"]), found["object"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise KubernetesError(f"the watch of {kind.plural} delivers no JSON: {line[:200]!r}") from error
+    if event == "ERROR":
+        raise _refusal(kind, int(manifest.get("code") or 0), json.dumps(manifest))
+    return Change(event, manifest)
+
+
+def _refusal(kind: Kind, status: int, text: str) -> KubernetesError:
+    if status == _GONE:
+        return ExpiredError(f"{kind.plural}: the revision is too old")
+    return translated(api_exception(status, text), kind)

@@ -1,0 +1,105 @@
+"""The SparkApplication of Apache's operator (`spark.apache.org/v1`, release 1.0.0).
+
+It submits through Spark's own Kubernetes code, so most of what is a field at Kubeflow is a Spark setting here. Without
+restart settings it starts a driver once and never again: a stream would end with its first failure.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from balanced_source.documents.pipeline import DEFAULT_CONNECTOR
+from balanced_source_operator.resources.identity import Identity
+from balanced_source_operator.resources.kinds import APACHE_APPLICATION, NAME_LABEL
+from balanced_source_operator.resources.spark_application import (
+    DEFAULT_CONF,
+    DRIVER_CONTAINER,
+    EXECUTOR_CONTAINER,
+    RETRY_SECONDS,
+    application_annotations,
+    driver_template,
+    ends_by_itself,
+    executor_template,
+    executors,
+)
+from balanced_source_operator.spec import Application
+
+PYTHON_RUNNER: Final = "org.apache.spark.deploy.PythonRunner"
+"""Main class of every PySpark program; the first of `pyFiles` is then the program."""
+
+RUN_LONG_ENOUGH: Final = 600.0
+"""Seconds after which an attempt that fails begins a new row of failures."""
+
+_UNLIMITED: Final = 2**31 - 1
+_RETRIES: Final = 5
+
+
+def apache_application(
+    source: Identity,
+    application: Application,
+    *,
+    name: str,
+    parallelism: int,
+    secrets: tuple[str, ...],
+    conf: Mapping[str, str],
+    max_failures: int | None = None,
+    failures: int = 0,
+    connector: str = DEFAULT_CONNECTOR,
+) -> dict[str, Any]:
+    """The manifest; arguments as those of `spark_application`."""
+    spec: dict[str, Any] = {
+        "mainClass": PYTHON_RUNNER,
+        "pyFiles": application.main_application_file,
+        "driverArgs": list(application.arguments),
+        "deploymentMode": "ClusterMode",
+        "runtimeVersions": {"sparkVersion": application.spark_version},
+        "sparkConf": {**DEFAULT_CONF, **conf, **application.spark_conf, **_settings(source, application, parallelism)},
+        "driverSpec": {"podTemplateSpec": driver_template(source, application, secrets, connector)},
+        "executorSpec": {"podTemplateSpec": executor_template(application, secrets)},
+        "applicationTolerations": _tolerations(application, max_failures),
+    }
+    annotations = application_annotations(source, application, secrets=secrets, conf=conf, failures=failures)
+    return {
+        "apiVersion": APACHE_APPLICATION.api_version,
+        "kind": APACHE_APPLICATION.kind,
+        "metadata": source.metadata(name, annotations=annotations),
+        "spec": spec,
+    }
+
+
+def _settings(source: Identity, application: Application, parallelism: int) -> dict[str, str]:
+    """What other fields of the spec say. They win over settings of the user, as Kubeflow's fields do."""
+    pull_secrets = ",".join(application.image_pull_secrets)
+    return {
+        "spark.kubernetes.container.image": application.image,
+        "spark.kubernetes.container.image.pullPolicy": application.image_pull_policy.value,
+        **({"spark.kubernetes.container.image.pullSecrets": pull_secrets} if pull_secrets else {}),
+        "spark.kubernetes.authenticate.driver.serviceAccountName": application.service_account,
+        "spark.driver.cores": str(application.driver.cores),
+        "spark.driver.memory": application.driver.memory,
+        "spark.executor.cores": str(application.executor.cores),
+        "spark.executor.memory": application.executor.memory,
+        "spark.executor.instances": str(executors(parallelism, application.executor.cores)),
+        f"spark.kubernetes.driver.label.{NAME_LABEL}": source.name,
+        f"spark.kubernetes.executor.label.{NAME_LABEL}": source.name,
+        # Without it Spark takes the first container of a template, which may be a user's own.
+        "spark.kubernetes.driver.podTemplateContainerName": DRIVER_CONTAINER,
+        "spark.kubernetes.executor.podTemplateContainerName": EXECUTOR_CONTAINER,
+    }
+
+
+def _tolerations(application: Application, max_failures: int | None) -> dict[str, Any]:
+    """Its part of restarts. Its defaults are `Never` and three attempts."""
+    is_limited = ends_by_itself(application) or max_failures is not None
+    attempts = _UNLIMITED if max_failures is None else max(0, max_failures - 1)
+    if ends_by_itself(application) and max_failures is None:
+        attempts = _RETRIES
+    return {
+        "restartConfig": {
+            "restartPolicy": "OnFailure" if is_limited else "Always",
+            "maxRestartAttempts": attempts,
+            "restartBackoffMillis": RETRY_SECONDS * 1000,
+            "restartCounterResetMillis": int(RUN_LONG_ENOUGH * 1000),
+        },
+        # The pod of a driver that has failed is kept with its log, until the application is replaced.
+        "resourceRetainPolicy": "OnFailure",
+    }

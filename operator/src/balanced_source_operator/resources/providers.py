@@ -1,0 +1,48 @@
+"""The two Spark operators: what each of them is given, and how what it says is read."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from balanced_source_operator.resources.apache_application import apache_application
+from balanced_source_operator.resources.apache_states import as_kubeflow
+from balanced_source_operator.resources.kinds import APACHE_APPLICATION, KUBEFLOW_APPLICATION, Kind
+from balanced_source_operator.resources.spark_application import spark_application
+from balanced_source_operator.spec import application as spec
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SparkOperator:
+    """One of them.
+
+    Attributes:
+        name: as people know it.
+        kind: of its SparkApplication.
+        build: returns the manifest of an application.
+        view: returns an application with its status in the words that decisions are made by, which are Kubeflow's.
+    """
+
+    name: str
+    kind: Kind
+    build: Callable[..., dict[str, Any]]
+    view: Callable[[Mapping[str, Any]], Mapping[str, Any]]
+
+
+_KUBEFLOW: Final = SparkOperator(
+    name="Kubeflow's spark-operator", kind=KUBEFLOW_APPLICATION, build=spark_application, view=lambda seen: seen
+)
+_APACHE: Final = SparkOperator(
+    name="Apache's spark-kubernetes-operator", kind=APACHE_APPLICATION, build=apache_application, view=as_kubeflow
+)
+
+SPARK_OPERATORS: Final[Mapping[spec.Provider, SparkOperator]] = {
+    spec.Provider.KUBEFLOW: _KUBEFLOW,
+    spec.Provider.APACHE: _APACHE,
+}
+"""By the value of `spec.application.provider`."""
+
+
+def kind_of(application: Mapping[str, Any]) -> Kind:
+    """Return the kind of a SparkApplication, by its group."""
+    is_apache = str(application.get("apiVersion", "")).startswith(f"{APACHE_APPLICATION.group}/")
+    return APACHE_APPLICATION if is_apache else KUBEFLOW_APPLICATION

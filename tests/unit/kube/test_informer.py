@@ -1,0 +1,258 @@
+"""One list and one watch for all sources: what is kept is what the API server has, whatever the watch goes through."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from balanced_source_operator.kube import informer as module
+from balanced_source_operator.kube.cached import CachedApi
+from balanced_source_operator.kube.informer import RELIST, Informer
+from balanced_source_operator.kube.port import KubernetesError, Manifest, RefusedError, UnknownKindError
+from balanced_source_operator.kube.stream import Change, ExpiredError, Listing
+from balanced_source_operator.resources.kinds import (
+    BALANCED_SOURCE,
+    CONFIG_MAP,
+    KUBEFLOW_APPLICATION,
+    NAME_LABEL,
+    POD,
+    Kind,
+)
+from support import virtual_time
+from support.fake_kubernetes import FakeKubernetes
+
+
+def config_map(name: str, revision: int, *, source: str = "orders", namespace: str = "default") -> dict[str, Any]:
+    metadata = {"name": name, "namespace": namespace, "resourceVersion": str(revision), "labels": {NAME_LABEL: source}}
+    return {"kind": "ConfigMap", "metadata": metadata}
+
+
+class Server:
+    """Lists `items`, and plays `news` to each watch: changes, or errors to raise."""
+
+    def __init__(self, *items: dict[str, Any]) -> None:
+        self.items = list(items)
+        self.news: asyncio.Queue[Change | Exception | None] = asyncio.Queue()
+        self.refusal: Exception | None = None
+        self.lists = 0
+        self.watched_from: list[str] = []
+
+    async def list_all(self, kind: Kind, namespace: str, *, selector: str) -> Listing:
+        self.lists += 1
+        if self.refusal is not None:
+            raise self.refusal
+        revisions = [int(item["metadata"]["resourceVersion"]) for item in self.items]
+        return Listing(list(self.items), str(max(revisions, default=1)))
+
+    async def watch(self, kind: Kind, namespace: str, *, selector: str, revision: str) -> AsyncGenerator[Change, None]:
+        self.watched_from.append(revision)
+        while (news := await self.news.get()) is not None:
+            if isinstance(news, Exception):
+                raise news
+            yield news
+
+
+class Scene:
+    """An informer that runs, and what it has told."""
+
+    def __init__(self, server: Server, *, kind: Kind = CONFIG_MAP, namespace: str = "") -> None:
+        self.told: list[tuple[str, str]] = []
+        self.informer = Informer(server, kind, namespace, selector=NAME_LABEL, tell=self._tell)
+        self.task = asyncio.create_task(self.informer.run())
+        self._server = server
+
+    def _tell(self, kind: Kind, event: str, manifest: Manifest) -> None:
+        self.told.append((event, manifest["metadata"]["name"]))
+
+    def names(self, source: str = "orders") -> list[str]:
+        return sorted(item["metadata"]["name"] for item in self.informer.of_source("default", source))
+
+    async def hears(self, *news: Change | Exception | None) -> None:
+        for one in news:
+            self._server.news.put_nowait(one)
+        await asyncio.sleep(RELIST / 100)
+
+
+@pytest.fixture(autouse=True)
+def _clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "time", virtual_time.time_module())
+
+
+@contextmanager
+def running(scene: Scene) -> Iterator[Scene]:
+    try:
+        yield scene
+    finally:
+        scene.task.cancel()
+
+
+def play(story: Callable[[], Any]) -> None:
+    virtual_time.run(story())
+
+
+def test_what_is_listed_and_what_changes_is_kept_and_told() -> None:
+    async def story() -> None:
+        with running(Scene(Server(config_map("a", 5), config_map("other", 6, source="clicks")))) as scene:
+            await scene.hears(
+                Change("ADDED", config_map("b", 7)), Change("MODIFIED", config_map("a", 8)), Change("BOOKMARK", _at(20))
+            )
+            assert (scene.names(), scene.names("clicks"), scene.informer.is_live) == (["a", "b"], ["other"], True)
+            await scene.hears(Change("DELETED", config_map("a", 9)))
+            assert scene.names() == ["b"]
+            told = [("ADDED", "a"), ("ADDED", "other"), ("ADDED", "b"), ("MODIFIED", "a"), ("DELETED", "a")]
+            assert scene.told == told
+
+    play(story)
+
+
+def test_a_watch_that_ends_goes_on_where_it_was_without_a_list() -> None:
+    async def story() -> None:
+        server = Server(config_map("a", 5))
+        with running(Scene(server)) as scene:
+            await scene.hears(Change("BOOKMARK", _at(20)), None, Change("ADDED", config_map("b", 21)))
+            assert (server.lists, server.watched_from, scene.names()) == (1, ["5", "20"], ["a", "b"])
+
+    play(story)
+
+
+@pytest.mark.parametrize("error", [KubernetesError("the connection is broken"), RuntimeError("a mistake of ours")])
+def test_no_failure_ends_an_informer(error: Exception) -> None:
+    async def story() -> None:
+        server = Server(config_map("a", 5))
+        with running(Scene(server)) as scene:
+            server.items.append(config_map("b", 6))
+            await scene.hears(error, Change("ADDED", config_map("b", 6)))
+            assert (scene.names(), scene.informer.is_live) == (["a", "b"], True)
+
+    play(story)
+
+
+def test_a_revision_that_has_expired_leads_to_a_list_and_what_is_gone_is_told() -> None:
+    async def story() -> None:
+        server = Server(config_map("a", 5), config_map("b", 6))
+        with running(Scene(server)) as scene:
+            await scene.hears()
+            server.items = [config_map("b", 6), config_map("c", 30)]
+            await scene.hears(ExpiredError("410"))
+            assert (scene.names(), scene.told[2:]) == (["b", "c"], [("DELETED", "a"), ("ADDED", "c")])
+
+    play(story)
+
+
+def test_everything_is_listed_again_now_and_then() -> None:
+    """Should a watch ever lose something. The next event ends the old watch."""
+
+    async def story() -> None:
+        server = Server(config_map("a", 5))
+        with running(Scene(server)) as scene:
+            await scene.hears()
+            server.items.append(config_map("lost", 6))
+            await asyncio.sleep(RELIST)
+            await scene.hears(Change("BOOKMARK", _at(20)))
+            assert scene.names() == ["a", "lost"]
+
+    play(story)
+
+
+def test_a_kind_that_is_unknown_for_a_moment_forgets_no_object() -> None:
+    """An API server that has just started may not serve a CRD yet; a second application must not be started then."""
+
+    async def story() -> None:
+        server = Server(config_map("a", 5))
+        with running(Scene(server)) as scene:
+            await scene.hears()
+            server.refusal = UnknownKindError("the kind is not installed")
+            await scene.hears(ExpiredError("410"))
+            assert (scene.informer.is_unknown, scene.informer.is_live, scene.told) == (True, False, [("ADDED", "a")])
+            server.refusal = None
+            await asyncio.sleep(module.UNKNOWN)
+            assert (scene.informer.is_unknown, scene.names()) == (False, ["a"])
+
+    play(story)
+
+
+def test_who_waits_for_the_first_list_also_hears_of_a_refusal() -> None:
+    async def story() -> None:
+        server = Server()
+        server.refusal = RefusedError("not allowed", status=403)
+        with running(Scene(server)) as scene:
+            await scene.informer.first()
+            assert not scene.informer.is_live
+
+    play(story)
+
+
+def test_pods_are_kept_without_their_spec_and_nothing_with_its_managed_fields() -> None:
+    pod = {**config_map("driver", 1), "spec": {"containers": []}, "status": {"phase": "Running"}}
+    pod["metadata"]["managedFields"] = [{"manager": "kubectl"}]
+    slim = module.slim(POD, pod)
+    assert (slim.keys(), "managedFields" in slim["metadata"]) == ({"kind", "metadata", "status"}, False)
+    assert "managedFields" in pod["metadata"], "the original is changed"
+
+
+class TestCachedApi:
+    def test_reads_of_watched_kinds_cost_no_request_once_they_are_listed(self) -> None:
+        async def story() -> None:
+            client = FakeKubernetes().client()
+            with running(Scene(Server(config_map("a", 5)))) as scene:
+                api = CachedApi(client, [scene.informer])
+                await scene.informer.first()
+                found = await api.list(CONFIG_MAP, "default", selector=f"{NAME_LABEL}=orders")
+                assert ([item["metadata"]["name"] for item in found], client.calls) == (["a"], [])
+
+        play(story)
+
+    def test_what_no_informer_knows_for_certain_is_asked_for(self) -> None:
+        async def story() -> None:
+            client, server = FakeKubernetes().client(), Server()
+            server.refusal = RefusedError("not allowed", status=403)
+            with running(Scene(server)) as scene:
+                api = CachedApi(client, [scene.informer])
+                await scene.informer.first()
+                await api.list(CONFIG_MAP, "default", selector=f"{NAME_LABEL}=orders")
+                await api.list(POD, "default", selector=f"{NAME_LABEL}=orders")
+                assert client.calls == ["list configmaps", "list pods"]
+
+        play(story)
+
+    def test_a_document_is_never_read_from_memory(self) -> None:
+        async def story() -> None:
+            client = FakeKubernetes().client()
+            with running(Scene(Server(config_map("orders-enumerator", 5)))) as scene:
+                await scene.informer.first()
+                await CachedApi(client, [scene.informer]).get(CONFIG_MAP, "default", "orders-enumerator")
+                assert client.calls == ["get configmaps orders-enumerator"]
+
+        play(story)
+
+    def test_a_source_that_is_not_known_is_asked_for_before_it_counts_as_deleted(self) -> None:
+        async def story() -> None:
+            client = FakeKubernetes().client()
+            with running(Scene(Server(config_map("orders", 5)), kind=BALANCED_SOURCE)) as scene:
+                api = CachedApi(client, [scene.informer])
+                await scene.informer.first()
+                assert await api.get(BALANCED_SOURCE, "default", "orders") is not None
+                assert await api.get(BALANCED_SOURCE, "default", "new") is None
+                assert client.calls == ["get balancedsources new"]
+
+        play(story)
+
+    def test_a_kind_that_the_api_server_does_not_know_is_not_asked_for_by_each_source(self) -> None:
+        async def story() -> None:
+            client, server = FakeKubernetes().client(), Server()
+            server.refusal = UnknownKindError("the kind is not installed")
+            with running(Scene(server, kind=KUBEFLOW_APPLICATION)) as scene:
+                await scene.informer.first()
+                with pytest.raises(UnknownKindError, match=r"sparkapplications\.sparkoperator\.k8s\.io"):
+                    await CachedApi(client, [scene.informer]).list(
+                        KUBEFLOW_APPLICATION, "default", selector=f"{NAME_LABEL}=orders"
+                    )
+                assert client.calls == []
+
+        play(story)
+
+
+def _at(revision: int) -> dict[str, Any]:
+    return {"metadata": {"resourceVersion": str(revision)}}

@@ -1,0 +1,148 @@
+"""A source whose application is run by Apache's operator, played by its stand-in, and one that changes operators."""
+
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from balanced_source_operator.resources.kinds import APACHE_APPLICATION, KUBEFLOW_APPLICATION, POD
+from support import virtual_time
+from support.apache_operator import ApacheOperator
+from support.builders import spec_json
+from support.cluster_story import NAMESPACE, Story
+from support.fake_kubernetes import INSTALLED
+from support.virtual_time import clock
+
+
+class ApacheStory(Story):
+    """The API server knows both kinds, and Apache's operator runs."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.server.kinds = (*INSTALLED, APACHE_APPLICATION)
+        self.apache = ApacheOperator(self.server, clock)
+
+    @property
+    def names(self) -> list[str]:
+        return [item["metadata"]["name"] for item in self.server.select(APACHE_APPLICATION, NAMESPACE)]
+
+    async def reaches(self, state: str, name: str = "orders-1") -> None:
+        """Apache's operator looks until an application is in a state."""
+        await self.until(lambda: self.apache.look(NAMESPACE, name) == state, f"{name} to be {state}")
+
+    async def runs(self, name: str = "orders-1") -> None:
+        await self.until(lambda: name in self.names, f"application {name}")
+        await self.reaches("DriverRequested", name)
+        self.pod(name, phase="Running", conditions=[{"type": "Ready", "status": "True"}])
+        await self.reaches("RunningHealthy", name)
+
+    def pod(self, name: str = "orders-1", **status: Any) -> None:
+        found = self.server.find(APACHE_APPLICATION, NAMESPACE, name)
+        self.server.edit(POD, NAMESPACE, self.apache.driver_name(found), {"status": status})
+
+    def condition(self, kind: str) -> tuple[str, str]:
+        found = next((c for c in self.status.get("conditions", []) if c["type"] == kind), {})
+        return found.get("status", ""), found.get("reason", "")
+
+
+def application(**changes: Any) -> dict[str, Any]:
+    return {**spec_json()["application"], "provider": "Apache", **changes}
+
+
+def check(play: Callable[[ApacheStory], Coroutine[Any, Any, None]]) -> None:
+    story = ApacheStory()
+
+    async def run() -> None:
+        await play(story)
+        await story.end()
+
+    virtual_time.run(run())
+    assert story.broken == []
+
+
+async def reading(story: ApacheStory, **changes: Any) -> None:
+    await story.begin(application=application(**changes))
+    await story.runs()
+    story.driver.start()
+    await story.adopted(parallelism=2, splits=8)
+
+
+def test_it_starts_reads_rescales_without_a_restart_and_stops() -> None:
+    async def play(story: ApacheStory) -> None:
+        await reading(story)
+        await story.until(lambda: story.condition("Ready") == ("True", "Reading"), "the source to be ready")
+        story.patch(parallelism=5)
+        await story.adopted(parallelism=5, splits=8)
+        assert (story.names, story.server.select(KUBEFLOW_APPLICATION, NAMESPACE)) == (["orders-1"], [])
+        story.patch(suspend=True)
+        await story.until(lambda: story.names == [], "the application to be deleted")
+        await story.until(lambda: story.status["application"]["state"] == "Paused", "the source to be paused")
+
+    check(play)
+
+
+def test_a_driver_that_fails_is_restarted_by_its_operator_and_reads_on() -> None:
+    async def play(story: ApacheStory) -> None:
+        await reading(story)
+        story.pod(phase="Failed", message="out of memory")
+        await story.reaches("ScheduledToRestart")
+        await story.until(lambda: story.condition("Degraded") == ("True", "ApplicationRestarting"), "the problem")
+        assert "out of memory" in story.status["message"]
+        await story.reaches("DriverRequested")
+        story.pod(phase="Running", conditions=[{"type": "Ready", "status": "True"}])
+        await story.reaches("RunningHealthy")
+        story.driver.start()
+        await story.adopted(parallelism=2, splits=8)
+        assert story.names == ["orders-1"]
+        await story.until(lambda: story.condition("Degraded")[0] == "False", "the end of the problem")
+
+    check(play)
+
+
+def test_an_application_that_its_operator_has_given_up_is_kept_for_a_while_and_then_replaced() -> None:
+    async def play(story: ApacheStory) -> None:
+        await reading(story)
+        give_up = {"applicationTolerations": {"restartConfig": {"restartPolicy": "Never"}}}
+        story.server.edit(APACHE_APPLICATION, NAMESPACE, "orders-1", {"spec": give_up})
+        story.pod(phase="Failed", message="out of memory")
+        await story.reaches("TerminatedWithoutReleaseResources")
+        await story.until(lambda: story.condition("Degraded") == ("True", "ApplicationFailed"), "the problem")
+        first = story.server.find(APACHE_APPLICATION, NAMESPACE, "orders-1")["metadata"]["uid"]
+
+        def is_replaced() -> bool:
+            found = story.server.select(APACHE_APPLICATION, NAMESPACE)
+            return bool(found) and found[0]["metadata"]["uid"] != first
+
+        await story.until(is_replaced, "a new application")
+        await story.runs()
+        story.driver.start()
+        await story.adopted(parallelism=2, splits=8)
+
+    check(play)
+
+
+def test_a_change_of_the_operator_replaces_the_application_and_nothing_runs_twice() -> None:
+    async def play(story: ApacheStory) -> None:
+        await story.begin()
+        await story.launched()
+        story.driver.start()
+        await story.adopted(parallelism=2, splits=8)
+        story.patch(application=application())
+        await story.until(lambda: story.names == ["orders-1"], "Apache's application")
+        assert story.server.select(KUBEFLOW_APPLICATION, NAMESPACE) == []
+        await story.runs()
+        story.driver.start()
+        await story.adopted(parallelism=2, splits=8)
+
+    check(play)
+
+
+def test_a_missing_operator_is_named_and_sources_of_the_other_do_not_care() -> None:
+    async def play(story: ApacheStory) -> None:
+        story.server.kinds = INSTALLED
+        await story.begin(application=application())
+        await story.until(lambda: story.condition("Degraded") == ("True", "SparkOperatorMissing"), "the problem")
+        assert "Apache" in story.status["message"]
+        story.patch(application={**application(), "provider": "Kubeflow"})
+        await story.launched()
+        await story.until(lambda: story.condition("Degraded")[0] == "False", "the end of the problem")
+
+    check(play)
