@@ -113,6 +113,18 @@ LIVES: Final = (
     ),
     replace(
         _LIFE,
+        name="two hosts and lost state",
+        hosts=_HOSTS,
+        budget=Budget(rescales=4, crashes=6, growths=1, faults=1, old_news=3, amnesia=2),
+    ),
+    replace(
+        _LIFE,
+        name="two hosts and restored state",
+        hosts=_HOSTS,
+        budget=Budget(rescales=4, crashes=4, growths=1, old_news=1, restores=2),
+    ),
+    replace(
+        _LIFE,
         name="bounded",
         splits=4,
         is_bounded=True,

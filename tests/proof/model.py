@@ -168,16 +168,13 @@ class Model:
     def _may_forget(self, world: World) -> bool:
         """Whether drivers know where all splits are: without the state, what no driver knows is new to the operator.
 
-        A split on its way to another host is known to the operator alone. See docs/protocol.md on what is not proven.
+        A new split is read from its beginning, so this matters only where the user wants what is written from now on.
         """
-        is_between = len(self.setting.hosts) > 1 and self.setting.budget.rescales
-        if not (self.setting.begins_latest or is_between):
+        if not self.setting.begins_latest:
             return True
-        state = self.operators.operators[world.operator].coordinator.state
-        logged = {d.name: offset_of(d.log.last) for d in (self.drivers.drivers[n] for n in world.drivers)}
-        known = {s for o in logged.values() for s in (*o.positions, *o.retained)}
-        held = all(s in logged[state.host_of(owner)].positions for s, owner in state.owners.items())
-        return held and self._brokers[world.broker].keys() <= known
+        logged = [offset_of(self.drivers.drivers[n].log.last) for n in world.drivers]
+        known = {s for offset in logged for s in (*offset.positions, *offset.retained)}
+        return self._brokers[world.broker].keys() <= known
 
     def _restored(self, world: World, stored: PartId) -> World:
         stale = RIVAL_IS_STALE if world.rival else 0

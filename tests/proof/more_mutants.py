@@ -42,7 +42,6 @@ _CLUSTERS: Final = Setting(
 _HOSTS_RESCALE: Final = Setting(
     name="hosts, rescale", budget=Budget(rescales=1, crashes=1), records=1, parallelisms=(2,), hosts=_HOSTS
 )
-
 _STORED: Final = tuple(
     Mutant(name=f"the state {what}", rule=rule, where=where, old=old, new=new, setting=setting, is_slow=is_slow)
     for what, rule, where, old, new, setting, is_slow in (
@@ -316,7 +315,7 @@ _DRIVER: Final = (
         name="a driver drops the positions that it should retain",
         rule="rule 2, exactly once",
         where="host.adoption:adopt",
-        old="retained = {s: held[s] for s in assignment.retained if s in held and s not in mine}",
+        old="retained = {s: held[s] for s in _kept(assignment) if s in held and s not in mine}",
         new="retained = {}",
         setting=_BLIND_ONE,
         is_slow=True,

@@ -133,7 +133,7 @@ def _may_hold(state: CoordinatorState[Any], name: str) -> bool:
 
 
 def _check_moves(before: Operator, event: Event, after: Operator) -> None:
-    old, new = {**_claims(before), **_first_words(before, after)}, after.coordinator.state
+    old, new = _claims_then(before, after), after.coordinator.state
     was_due = before.enumerator.state.rebalance_due
     is_due = after.enumerator.state.rebalance_due
     may_move = was_due or isinstance(event, ParallelismChanged) or _has_recovered(before, after)
@@ -156,20 +156,30 @@ def _claims(operator: Operator) -> Owners:
     return {**operator.enumerator.state.preferred, **operator.coordinator.state.owners}
 
 
-def _first_words(before: Operator, after: Operator) -> Owners:
-    """What hosts hold that nobody knew: owners that were decided without them (the state was lost) are a guess."""
-    new = after.coordinator.state
-    words = [
-        host.report.owners
-        for name, host in new.hosts.items()
-        if host.report is not None and host.known_from and not before.coordinator.state.hosts[name].known_from
-    ]
-    return {s: o for owners in words for s, o in owners.items() if o < new.parallelism}
+def _claims_then(before: Operator, after: Operator) -> Owners:
+    """Owners before a turn, and what hosts that register in it hold.
+
+    What was given without hosts that hold something, and never adopted, is a guess and claims nothing; what they hold
+    of splits without an owner does. The first reader of a host speaks for those of its readers that are no more.
+    """
+    old, new = before.coordinator.state.hosts, after.coordinator.state
+    came = {n: h for n, h in new.hosts.items() if h.report is not None and h.known_from and _is_new(old[n], h)}
+    holds = any(h.report.epoch or h.report.retained for h in came.values() if h.report is not None)
+    is_guess = holds and not any(host.known_from for host in old.values())
+    guessed = before.coordinator.state.tracker.epochs() if is_guess else {}
+    claims = {s: o for s, o in _claims(before).items() if s not in guessed}
+    known = frozenset(claims)
+    for name, host in sorted(came.items(), key=lambda item: item[1].report.epoch if item[1].report is not None else 0):
+        words = host.report.owners if host.report is not None else {}
+        first = min(new.subtasks_of(name), default=new.parallelism)
+        held = {s: o if o < new.parallelism else first for s, o in words.items()}
+        claims |= {s: o for s, o in held.items() if not (old[name].known_from and s in known)}
+    return {s: o for s, o in claims.items() if o < new.parallelism}
 
 
 def _check_growth(before: Operator, after: Operator) -> None:
     """Splits that never had an owner go where least is; those that come back go where they were."""
-    new, claimed = after.coordinator.state, _claims(before)
+    new, claimed = after.coordinator.state, _claims_then(before, after)
     fresh = [s for s in new.owners if s not in claimed]
     loads = Counter(new.owners.values())
     # What is meant for readers that are not there waits for them.
@@ -264,11 +274,19 @@ def publishing(
         # A split that another host has to let go of first is decided now, and published later.
         former = replace(published, epoch=previous.epoch, undiscovered=previous.undiscovered)
         is_same = key(former) == key(previous) and not stored.coordinator.revoking
-        return f"an epoch for nothing: {published.epoch} says what {previous.epoch} says" if is_same else None
+        if is_same and not _is_raised(stored.coordinator, published.epoch):
+            return f"an epoch for nothing: {published.epoch} says what {previous.epoch} says"
+        return None
     # Starts and retained splits are left out when nobody needs them any more; a host that waits is not addressed.
     if _decision(published) != _decision(previous):
         return f"rule 10, fencing: epoch {published.epoch} was published before, with other owners"
     return None
+
+
+def _is_raised(state: CoordinatorState[Any], epoch: int) -> bool:
+    """Whether the number is that of a host that waits at the gate: then it grew without a decision."""
+    waiting = [h.report for h in state.hosts.values() if h.phase is HostPhase.RECOVERING and h.report is not None]
+    return any(report.epoch == epoch for report in waiting)
 
 
 def _decision(assignment: Assignment) -> Any:

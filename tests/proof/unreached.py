@@ -58,7 +58,7 @@ REASONS: Final[Mapping[str, str]] = {
     f"{_COORDINATOR}.state_codec:_upgrade_1": _OLDER,
     f"{_COORDINATOR}.state_codec:_upgrade_2": _OLDER,
     f"{_COORDINATOR}.state_codec:_upgrade_host_1": _OLDER,
-    f"{_COORDINATOR}.recovery:_check_holders": "Two hosts that share a Spark checkpoint.",
+    f"{_COORDINATOR}.recovery:_with_one_holder": "Two hosts that share a Spark checkpoint.",
     f"{_COORDINATOR}.registration:with_reported": "Sources without the opt-in of FLIP-537; none ships.",
     "balanced_source.host.alignment": _ALIGNMENT,
     "balanced_source.host.cutting": "Hot splits that are cut: which reader reads a range, never which range.",

@@ -11,7 +11,7 @@ whether anybody else is running:
 In all, positions come from the reports; splits that the host owns but does not report come back to the enumerator.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Generic
 
@@ -82,7 +82,7 @@ def recover(state: CoordinatorState[SplitT], source: Source[SplitT, StateT]) -> 
     }
     if not reports or waiting_for(state):
         return None
-    _check_holders(reports)
+    reports = _with_one_holder(reports)
     has_history = not any(host.known_from for host in state.hosts.values()) and not all(map(is_blank, reports.values()))
     known = _reported_ids(reports)
     # A host that starts anew holds nothing until it is assigned something: its revocations are done.
@@ -94,22 +94,50 @@ def recover(state: CoordinatorState[SplitT], source: Source[SplitT, StateT]) -> 
     gone = {split.split_id for splits in back.values() for split in splits}
     guessed = frozenset(gone.intersection(state.tracker.epochs())) if has_history else None
     state = _activate(_without(state, gone), reports)
-    # Until somebody decides about a split that has no owner, the hosts keep its position.
-    state = replace(state, retained=state.retained.union(s for s in known if s not in state.owners))
-    readers = _readers(state, source, reports, {s.split_id: s for splits in back.values() for s in splits})
     is_full = len(reports) == len(state.hosts)
+    # Until somebody decides about a split that has no owner, the hosts keep its position. Hosts that go on may retain
+    # what comes back from this one.
+    homeless = {s for s in known if s not in state.owners} | (set() if is_full else gone)
+    state = replace(state, retained=state.retained | homeless)
+    readers = _readers(state, source, reports, {s.split_id: s for splits in back.values() for s in splits})
     return Recovery(state=state, is_full=is_full, readers=readers, back=back, released=released, guessed=guessed)
 
 
-def _check_holders(reports: Mapping[str, HostReport]) -> None:
+def _with_one_holder(reports: Mapping[str, HostReport]) -> dict[str, HostReport]:
+    """Returns the reports with each split held by the host that adopted the latest epoch; earlier holders retain it.
+
+    A host that registers again lets go of a split by that alone. Its Spark checkpoint names the split until the host
+    adopts another epoch, while the split's next host already reads it.
+
+    Raises:
+        ContractViolationError: two hosts hold a split in the same epoch, which gave it to one of them.
+    """
     holder: dict[SplitId, str] = {}
-    for name, report in reports.items():
-        for split_id in report.positions:
-            if holder.setdefault(split_id, name) != name:
+    former: dict[str, set[SplitId]] = {}
+    for name in sorted(reports, key=lambda name: reports[name].epoch):
+        for split_id in reports[name].positions:
+            before = holder.get(split_id)
+            holder[split_id] = name
+            if before is None:
+                continue
+            if reports[before].epoch == reports[name].epoch:
                 raise ContractViolationError(
-                    f"split {split_id} is reported by host {holder[split_id]} and by host {name}: one of their Spark "
+                    f"split {split_id} is reported by host {before} and by host {name}: one of their Spark "
                     "checkpoints was restored from an older copy, or is used by two applications"
                 )
+            former.setdefault(before, set()).add(split_id)
+    return {name: _letting_go(report, former.get(name, ())) for name, report in reports.items()}
+
+
+def _letting_go(report: HostReport, gone: Collection[SplitId]) -> HostReport:
+    if not gone:
+        return report
+    return replace(
+        report,
+        owners={s: o for s, o in report.owners.items() if s not in gone},
+        positions={s: p for s, p in report.positions.items() if s not in gone},
+        retained={**report.retained, **{s: report.positions[s] for s in gone}},
+    )
 
 
 def _reported_ids(reports: Mapping[str, HostReport]) -> frozenset[SplitId]:
@@ -131,14 +159,15 @@ def _furthest(reports: Mapping[str, HostReport], split: SplitT, *, is_guess: boo
 
 
 def _with_first_words(state: CoordinatorState[SplitT], reports: Mapping[str, HostReport]) -> CoordinatorState[SplitT]:
-    """Returns the state with splits at the readers that hold them, where their host was not known when they were given.
+    """Returns the state with splits at the readers that hold them, where nobody knew of that when they were given.
 
-    Which reader of the host that was is a guess (the state was lost), and splits would move without need.
+    Then which reader got them is a guess (the state was lost, or is an older copy), and splits would move without need.
     """
+    guessed = {s for s, o in state.owners.items() if not state.hosts[state.host_of(o)].known_from}
     held: dict[SplitId, int] = {}
     for name, report in reports.items():
         mine = state.subtasks_of(name) if not state.hosts[name].known_from else ()
-        held |= {s: o for s, o in report.owners.items() if o in mine and state.owners.get(s) in mine}
+        held |= {s: o for s, o in report.owners.items() if o in mine and s in guessed}
     return replace(state, owners={**state.owners, **held}) if held else state
 
 
@@ -157,15 +186,15 @@ def _apply_positions(
     epochs = state.tracker.epochs()
     for split_id in known:
         owner = state.owners.get(split_id)
-        host = state.hosts[state.host_of(owner)] if owner is not None else None
-        if host is None or host.report is None or host.phase is not HostPhase.RECOVERING:
+        name = state.host_of(owner) if owner is not None else ""
+        if name not in reports:
             continue
-        split = state.splits[split_id]
-        told = host.report.attributes.get(split_id)
-        if host.known_from:
+        split, report = state.splits[split_id], reports[name]
+        told = report.attributes.get(split_id)
+        if state.hosts[name].known_from:
             moved[split_id] = state.split(split_id)
-        elif split_id in host.report.positions:
-            position = host.report.positions[split_id]
+        elif split_id in report.positions:
+            position = report.positions[split_id]
             moved[split_id] = source.create_split(split_id, position, told or split.attributes())
         else:
             is_same = told is not None and not is_other(told, split.attributes())

@@ -24,7 +24,7 @@ def adopt(offset: StreamOffset, assignment: Assignment, *, host: str) -> StreamO
     fresh = {s: _start(offset, assignment, s) for s in mine if not _goes_on(offset, assignment, s)}
     positions = {s: fresh[s] if s in fresh else offset.positions[s] for s in mine}
     held = {**offset.retained, **offset.positions}
-    retained = {s: held[s] for s in assignment.retained if s in held and s not in mine}
+    retained = {s: held[s] for s in _kept(assignment) if s in held and s not in mine}
     return StreamOffset(
         epoch=assignment.epoch,
         parallelism=assignment.parallelism,
@@ -43,6 +43,15 @@ def adopt(offset: StreamOffset, assignment: Assignment, *, host: str) -> StreamO
             **{s: a for s, a in assignment.attributes.items() if s in mine},
         },
     )
+
+
+def _kept(assignment: Assignment) -> frozenset[SplitId]:
+    """Splits whose position a host keeps unless it reads them.
+
+    A split on its way to another host is one of them until that host has acknowledged it. Otherwise only the operator
+    would know the position, and it would be gone if the operator's state were lost.
+    """
+    return assignment.retained.union(assignment.since)
 
 
 def go_on(offset: StreamOffset) -> StreamOffset:

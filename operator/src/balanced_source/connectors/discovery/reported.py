@@ -36,10 +36,10 @@ class _Taken(Generic[SplitT]):
             self._wait(split, subtask_id, known, is_read=is_read)
 
     def _wait(self, split: SplitT, subtask_id: int, known: SplitT | None, *, is_read: bool) -> None:
-        # Who reads it has the word; who had it before somebody else did can only move it forward.
+        # Who reads it has the word; who had it before somebody else did can only move it forward, and does not get it
+        # back for that: a host that retains a split cannot tell which of its readers had it.
         split_id = split.split_id
-        last = self.preferred.setdefault(split_id, subtask_id)
-        has_the_word = is_read and last == subtask_id
+        has_the_word = is_read and self.preferred.setdefault(split_id, subtask_id) == subtask_id
         self.unassigned[split_id] = split if has_the_word or known is None else _further(known, split)
         self.retained.pop(split_id, None)
 
