@@ -102,6 +102,17 @@ def test_changed_settings_replace_the_application_and_wait_for_its_driver() -> N
     assert third.create == "orders-1"
 
 
+@pytest.mark.parametrize(
+    ("made_from", "is_kept"),
+    [("2-b,a", True), ("a", True), ("2-b,x", True), ("2-x,a", False), ("x", False), ("", False)],
+)
+def test_an_application_is_compared_in_the_hash_version_that_it_was_made_with(made_from: str, is_kept: bool) -> None:
+    """An upgrade of the operator deletes nothing; another change of the settings still does."""
+    decided = decision([spark_application(spec_hash=made_from)], [driver_pod()], spec_hash="2-b,a")
+
+    assert (decided.delete == ()) is is_kept
+
+
 def test_a_new_application_gets_the_next_number() -> None:
     leaving = spark_application("orders-3", deletionTimestamp=CREATED)
 

@@ -66,6 +66,25 @@ def test_parallelism_does_not_change_the_hash_but_every_setting_does() -> None:
     assert manifest(secrets=("s", "t"))["metadata"]["annotations"][SECRETS_ANNOTATION] == "s,t"
 
 
+OVERRIDES = make_spec(application={**spec_json()["application"], "sparkConf": {"spark.a": "1"}}).application
+
+
+@pytest.mark.parametrize(
+    ("conf", "want"),
+    [({"spark.x": "1"}, "857f5a1a1d466f9c"), ({"spark.x": "1", "spark.a": "2"}, "44f2b307abe1ffba")],
+)
+def test_an_application_of_release_0_1_0_is_still_recognised(conf: dict[str, str], want: str) -> None:
+    """These hashes were made by that release. They stand in running applications, and never change."""
+    assert application_hash(identity(), OVERRIDES, conf=conf).split(",")[1:] == [want]
+
+
+def test_a_chart_wide_setting_counts_only_where_the_source_does_not_override_it() -> None:
+    settings: list[dict[str, str]] = [{}, {"spark.a": "2"}, {"spark.x": "2"}]
+    versions = [application_hash(identity(), OVERRIDES, conf=conf).split(",")[0] for conf in settings]
+
+    assert versions[0] == versions[1] != versions[2]
+
+
 def test_a_source_made_anew_under_the_same_name_gets_another_application() -> None:
     application = make_spec().application
     other = type(identity())(namespace="default", name="orders", uid="another")

@@ -71,7 +71,7 @@ class Wanted:
 
     Attributes:
         base: name of the source; applications are called ``<base>-<number>``.
-        spec_hash: of the settings that it shall be made from.
+        spec_hash: of the settings that it shall be made from; in several versions, with commas between.
         secrets: that readers need; one that is not mounted needs a new application, one too many does no harm.
         may_end: whether the application is expected to complete.
         max_failures: failures in a row after which it is not started again; None for no limit.
@@ -327,7 +327,9 @@ def _passing(
 
 def _fits(application: Manifest, wanted: Wanted) -> bool:
     annotations = application["metadata"].get("annotations", {})
-    return annotations.get(HASH_ANNOTATION) == wanted.spec_hash and not _not_mounted(application, wanted)
+    # Compared in the version that the application was made with, so that an upgrade of the operator restarts nothing.
+    made_from = str(annotations.get(HASH_ANNOTATION, "")).split(",")[0]
+    return made_from in wanted.spec_hash.split(",") and not _not_mounted(application, wanted)
 
 
 def _not_mounted(application: Manifest, wanted: Wanted) -> list[str]:

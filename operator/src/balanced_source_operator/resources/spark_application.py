@@ -141,11 +141,18 @@ def application_annotations(
 
 
 def application_hash(source: Identity, application: Application, *, conf: Mapping[str, str]) -> str:
-    """Changes when the application must be made anew, whatever it is like now.
+    """Returns the hash of the settings of an application in all versions, the present one first, with commas between.
 
-    Parallelism is no part of it. Neither are Secrets: only one that is not mounted yet needs another application.
-    Nor is what has its default: a newer operator that knows a field more restarts nothing.
+    It changes when the application must be made anew, whatever it is like now. Parallelism is no part of it. Neither
+    are Secrets: only one that is not mounted yet needs another application. Nor is what has its default: a newer
+    operator that knows a field more restarts nothing. Of `conf` only what the application does not set itself counts;
+    release 0.1.0, whose hashes have no prefix, counted all of it. See `controller.application` for the comparison.
     """
+    effective = {key: value for key, value in conf.items() if key not in application.spark_conf}
+    return f"2-{_digest(source, application, effective)},{_digest(source, application, conf)}"
+
+
+def _digest(source: Identity, application: Application, conf: Mapping[str, str]) -> str:
     content = {
         "uid": source.uid,
         "application": application.model_dump(mode="json", exclude_defaults=True),
