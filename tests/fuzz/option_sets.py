@@ -5,54 +5,19 @@ from typing import Any, Final
 
 from hypothesis import strategies as st
 
+from balanced_source_spark.kafka import option_names as kafka
+from balanced_source_spark.option_names import OPTIONS
 from balanced_source_spark.options import client_id, parse_options
 from fuzz.judge import Judge
 from fuzz.values import DURATIONS, NUMBERS, PATTERNS, WORDS, broken
 from support.hostile import HOSTILE
 
 NAMES: Final = (
-    "source",
-    "namespace",
-    "uid",
-    "assignmentDir",
-    "host",
-    "parallelism",
-    "includeHeaders",
-    "columns",
-    "secretsDir",
-    "reader",
-    "prefetchBytes",
-    "executorsDir",
-    "executorPatience",
-    "metricsPort",
-    "alignmentMaxDrift",
-    "alignmentIdleTimeout",
-    "alignmentGroup",
-    "maxRecordsPerReader",
-    "startTimeoutSeconds",
-    "strategy",
-    "discoveryIntervalSeconds",
-    "commitGroup",
-    "failOnDataLoss",
-    "maxOffsetsPerTrigger",
-    "maxOffsetsPerSplit",
-    "maxBytesPerTrigger",
-    "minOffsetsPerTrigger",
-    "maxTriggerDelay",
-    "subscribe",
-    "subscribePattern",
-    "assign",
-    "startingOffsets",
-    "endingOffsets",
-    "startingTimestamp",
-    "endingTimestamp",
-    "startingOffsetsByTimestamp",
-    "endingOffsetsByTimestamp",
-    "startingOffsetsByTimestampStrategy",
-    "kafka.bootstrap.servers",
+    *(option.name for option in (*OPTIONS, *kafka.OPTIONS)),
     "kafka.group.id",
     "kafka.security.protocol",
     "kafka.sasl.jaas.config",
+    "kafka.sasl.password",
     "kafka.ssl.truststore.location",
     "kafka.client.rack",
 )
@@ -64,7 +29,9 @@ lines = st.sampled_from(
     ('MODULE required username="a";', "PlainLoginModule required", "x" * 100, "a,b,,a", "key,value")
 )
 values: Final = (
-    st.sampled_from((*HOSTILE, *DURATIONS, *WORDS, *PATTERNS, "true", "TRUE", "latest", "earliest", "RoundRobin"))
+    st.sampled_from(
+        (*HOSTILE, *DURATIONS, *WORDS, *PATTERNS, "true", "TRUE", "latest", "earliest", "RoundRobin", "${env:NOWHERE}")
+    )
     | numbers
     | documents
     | lines

@@ -13,7 +13,7 @@ from pyspark.sql.datasource import InputPartition
 
 from balanced_source.connectors.kafka import KafkaCluster, KafkaReaderSettings, KafkaSplitId, OnDataLoss
 from balanced_source.host import SplitRange
-from balanced_source_spark.contract.secrets import QuerySecrets
+from balanced_source_spark.contract.secrets import GIVEN, QuerySecrets
 from balanced_source_spark.kafka.readers import read_ranges
 from balanced_source_spark.kafka.rotation import read_with_newest
 from balanced_source_spark.kafka.same_topics import SameTopics
@@ -49,7 +49,8 @@ class KafkaTaskReader:
             ranges = [piece for piece in partition.ranges if KafkaSplitId.of(piece.split_id).cluster == name]
             settings = partial(self._range_settings, cluster, partition)
             read = partial(self._read_planned, cluster, known.on_data_loss)
-            yield from read_with_newest(ranges, settings, read, patience=STALL if cluster.secrets else 0.0)
+            can_change = any(secret != GIVEN for secret in cluster.secrets)
+            yield from read_with_newest(ranges, settings, read, patience=STALL if can_change else 0.0)
 
     def _read_planned(
         self,
