@@ -32,12 +32,12 @@ def test_a_program_rescales_its_query_and_again_after_a_restart(
     for wanted in (4, 2):
         query = start(spark, sink, tmp_path / "ck", **given)
         try:
-            wait_until(lambda query=query: readers(query) == 1, 100, "the first reader")
+            wait_until(lambda query=query: readers(query) == 1, 240, "the first reader")
             rescale(query, wanted)
-            wait_until(lambda query=query, wanted=wanted: readers(query) == wanted, 100, f"{wanted} readers")
+            wait_until(lambda query=query, wanted=wanted: readers(query) == wanted, 240, f"{wanted} readers")
             before = len(sink.rows)
             kafka.admin.produce(topic, [b"x"] * 40)
-            wait_rows(query, sink, before + 40, timeout=100)
+            wait_rows(query, sink, before + 40, timeout=240)
         finally:
             query.stop()
 
