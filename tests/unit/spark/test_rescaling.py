@@ -15,7 +15,8 @@ from balanced_source_spark.channels.embedded import EmbeddedChannel
 from balanced_source_spark.channels.folder import FolderChannel
 from balanced_source_spark.control import MOST, PARALLELISM, Control
 from balanced_source_spark.rescaling import RescaleError
-from support.world import kafka_source
+from support.planned_query import PlannedQuery, all_of
+from support.world import Broker, kafka_source
 
 
 @pytest.fixture
@@ -99,3 +100,21 @@ def test_the_folder_is_removed_with_the_query(control: Control) -> None:
 def test_only_a_driver_that_assigns_by_itself_can_be_rescaled_by_its_program(tmp_path: Path) -> None:
     assert isinstance(EmbeddedChannel(kafka_source("c"), lambda _: None, parallelism=1), Rescalable)
     assert not isinstance(FolderChannel(tmp_path, source="u"), Rescalable)
+
+
+def test_the_planner_follows_its_program_before_and_after_a_restart() -> None:
+    """The real planner and coordinator; the next micro-batches have the wanted number of readers."""
+    broker = Broker()
+    broker.create("c", "t", range(8), end=3)
+    planned = PlannedQuery(source=kafka_source("c"), broker=broker, parallelism=1)
+    try:
+        for wanted in (4, 2):
+            planned.planner.__dict__["_channel"] = planned.channel
+            planned.trigger_until(lambda: planned.last.parallelism == 1, "one reader")
+            rescale(query(json.dumps(planned.planner.reportLatestOffset())), wanted)
+            planned.trigger_until(lambda wanted=wanted: planned.last.parallelism == wanted, f"{wanted} readers")
+            broker.ends |= {split_id: end + 1 for split_id, end in broker.ends.items()}
+            planned.trigger_until(lambda: planned.records == all_of(broker), "all records, once")
+            planned.restart()
+    finally:
+        planned.close()
