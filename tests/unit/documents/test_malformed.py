@@ -89,3 +89,10 @@ def test_every_value_of_a_table_is_checked() -> None:
     table: dict[Any, Any] = {("c", "t", 0): 1, ("c", "t", 1): "one"}
     with pytest.raises(CorruptDocumentError, match="not every value is of type int"):
         columns.checked_values(table, int)
+
+
+def test_a_family_may_list_texts_beside_runs_of_numbers() -> None:
+    rows: list[Any] = [[["c", "t"], ["a", [0, 2], "b", [7, 1]]]]
+
+    expected = {("c", "t", last) for last in ("a", 0, 1, "b", 7)}
+    assert columns.decode_ids(rows) == expected

@@ -144,3 +144,13 @@ def test_a_document_of_exactly_the_limit_fits(monkeypatch: pytest.MonkeyPatch) -
 def test_names_are_known_before_there_is_a_part() -> None:
     assert part_names("orders-assignment")[0] == "orders-assignment-0"
     assert len(part_names("orders-assignment")) == PARTS
+
+
+def test_parts_of_a_head_that_was_never_stored_give_their_numbers_back() -> None:
+    stored_refs = allocate([Part(digest=f"s{n}", data=b"s") for n in range(PARTS // 2)], ())
+    given_up = allocate([Part(digest=f"g{n}", data=b"g") for n in range(PARTS // 2)], stored_refs)
+
+    wanted = [Part(digest=f"w{n}", data=b"w") for n in range(PARTS // 2)]
+    refs = allocate(wanted, stored_refs, given_up)
+
+    assert {ref.number for ref in refs} == {ref.number for ref in given_up}

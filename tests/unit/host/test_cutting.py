@@ -96,3 +96,33 @@ def test_an_offset_keeps_what_its_plan_depends_on() -> None:
     cut = StreamOffset(epoch=1, max_records_per_reader=5)
 
     assert stream_offset.from_json(stream_offset.to_json(cut)) == cut
+
+
+def test_a_range_has_as_many_records_as_there_are_offsets_in_it() -> None:
+    lengths = {
+        (3, 7): 4,
+        (7, 7): 0,
+        (7, 3): 0,
+        ("a", "b"): 0,
+        (3, "b"): 0,
+        ("a", 7): 0,
+        (3, None): 0,
+        (None, 7): 0,
+    }
+
+    measured = {
+        (start, end): length(SplitRange(split_id=("k", "t", 0), start=start, end=end)) for start, end in lengths
+    }
+
+    assert measured == lengths
+
+
+def test_ranges_whose_positions_are_texts_stay_with_their_owner() -> None:
+    texts = SplitRange(split_id=("k", "t", 0), start="0001", end="9999")
+    numbers = SplitRange(split_id=("k", "t", 1), start=0, end=100)
+
+    after = equalise({0: [texts, numbers], 1: []}, max_records=1)
+
+    assert after[0] == (texts, SplitRange(split_id=("k", "t", 1), start=0, end=50))
+    assert after[1] == (SplitRange(split_id=("k", "t", 1), start=50, end=100),)
+    assert equalise({0: [texts], 1: []}, max_records=1) == {0: (texts,), 1: ()}

@@ -67,6 +67,26 @@ def test_what_was_adopted_goes_on_although_the_operator_has_not_heard_of_it() ->
     assert adopted.positions == {A: 40}
 
 
+def test_attributes_stay_with_the_splits_that_the_host_owns_or_retains() -> None:
+    held = StreamOffset(
+        epoch=1,
+        owners={A: 0, B: 0, C: 0},
+        positions={A: 1, B: 2, C: 3},
+        attributes={A: {"topicId": "a"}, B: {"topicId": "b"}, C: {"topicId": "c"}},
+    )
+
+    following = assignment(
+        owners={A: 0},
+        starts={A: 0},
+        attributes={A: {"topicId": "a"}},
+        retained=frozenset({B}),
+    )
+    adopted = adopt(held, following, host="0")
+
+    assert adopted.retained == {B: 2}
+    assert adopted.attributes == {A: {"topicId": "a"}, B: {"topicId": "b"}}
+
+
 def test_a_removed_split_is_kept_only_where_it_is_retained() -> None:
     held = StreamOffset(epoch=1, owners={A: 0, B: 0, C: 0}, positions={A: 1, B: 2, C: 3})
 
