@@ -16,6 +16,11 @@ def state_path(folder: Path) -> Path:
     return folder / "enumerator.json"
 
 
+def fixed_path(folder: Path) -> Path:
+    """Where local mode keeps what must not change while the source lives."""
+    return folder / "fixed.json"
+
+
 def assignment_path(folder: Path) -> Path:
     """Where the assignment lies."""
     return folder / "assignment.json"

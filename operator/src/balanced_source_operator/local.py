@@ -5,6 +5,7 @@ application part of the spec is not used: start the query yourself. What the spe
 of that name beside the file, with a file per key; the driver finds Secrets by its option ``secretsDir``.
 """
 
+import json
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -33,6 +34,7 @@ from balanced_source_adapters.folder import (
     FolderStore,
     FolderWatch,
     assignment_path,
+    fixed_path,
     read_text,
     report_path,
     state_path,
@@ -42,7 +44,14 @@ from balanced_source_adapters.mounted_secrets import MountedSecrets
 from balanced_source_adapters.problem_log import log_problem
 from balanced_source_operator.contract import yaml_text
 from balanced_source_operator.contract.half import TextReference, Texts
-from balanced_source_operator.controller.translate import assigner_warning, check_change, texts_of, to_source
+from balanced_source_operator.controller.translate import (
+    assigner_warning,
+    check_change,
+    check_fixed,
+    fixed_values,
+    texts_of,
+    to_source,
+)
 from balanced_source_operator.controller.urgent import with_urgent_fields
 from balanced_source_operator.spec import KIND, BalancedSourceSpec, parse_spec
 
@@ -73,6 +82,8 @@ class LocalOperator:
         self._state = FolderStore(state_path(folder))
         self._watch = FolderWatch(*self._watched(spec))
         self._source = to_source(spec, read_texts(file, spec))
+        self._check_fixed()
+        self._note_fixed()
         self._spec = spec
         self._problems = ProblemBoard(log_problem)
         self._loop = self._new_loop(spec)
@@ -142,6 +153,20 @@ class LocalOperator:
         execute = connector.executor(secrets, caller=Caller.OWNER, client_id="balanced-source-local")
         return CoordinatorLoop(coordinator, with_alarms(execute), publish=self._publish, persist=self._persist)
 
+    def _check_fixed(self) -> None:
+        """Compare with what an earlier process served from this folder.
+
+        Raises:
+            InvalidSpecError: what must not change was changed while nobody watched the file.
+        """
+        if state_path(self._folder).exists():
+            check_fixed(_kept(fixed_path(self._folder)), self._source)
+
+    def _note_fixed(self) -> None:
+        """Remember, for the next process, what must not change."""
+        text = json.dumps(dict(fixed_values(self._source)), sort_keys=True)
+        write_atomically(fixed_path(self._folder), text)
+
     def _lineage(self) -> int:
         """More than any that a document speaks of, should the state have been deleted."""
         report = _readable(report_path(self._folder, HOST), report_document.decode)
@@ -171,6 +196,7 @@ class LocalOperator:
         self._problems.clear(Reason.INVALID_SPEC)
         if source != self._source:
             self._source = source
+            self._note_fixed()
             self._loop.put(SourceChanged(source))
         self._note_assigner(spec)
         self._loop.put(ParallelismChanged(spec.parallelism))
@@ -196,6 +222,16 @@ class LocalOperator:
     def _publish(self, assignment: Assignment) -> None:
         write_atomically(assignment_path(self._folder), assignment_document.encode(assignment, source=UID))
         log.info("assignment published", epoch=assignment.epoch, splits=len(assignment.owners))
+
+
+def _kept(path: Path) -> Mapping[str, str]:
+    """Return what an earlier process wrote down; nothing if it was an older version, or the file is damaged."""
+    try:
+        found = json.loads(read_text(path) or "{}")
+        return {str(name): str(value) for name, value in found.items()}
+    except (ValueError, AttributeError) as error:
+        log.warning("damaged file ignored; it is written again", path=str(path), error=str(error))
+        return {}
 
 
 def _readable(path: Path, decode: Callable[[str], T]) -> T | None:
