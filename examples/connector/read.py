@@ -27,7 +27,8 @@ def main(folder: str, *options: str) -> None:
     builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
     spark = builder.config("spark.python.unix.domain.socket.enabled", "true").getOrCreate()
     register(spark)
-    given = dict(option.split("=", 1) for option in options)
+    given = {"journalLocation": str(out.absolute() / "checkpoint" / "journal")}
+    given |= dict(option.split("=", 1) for option in options)
     writer = spark.readStream.format("balanced").option("connector", "httplog").options(**given).load().writeStream
     writer = writer.foreachBatch(write).option("checkpointLocation", str(out / "checkpoint"))
     writer.trigger(processingTime="200 milliseconds").start().awaitTermination()

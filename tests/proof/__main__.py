@@ -15,7 +15,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from proof import lines
+from proof import journal, lines
 from proof.closures import LARGE, LIVES, SMALL
 from proof.explorer import Explorer, Report
 from proof.lives import Fate, live, relive
@@ -42,7 +42,7 @@ TRACED: Final = 20
 LONG: Final = 6
 """Events of a counterexample that counts as long."""
 
-PARTS: Final = ("closures", "lives", "lines", "bugs")
+PARTS: Final = ("closures", "lives", "lines", "bugs", "journal")
 """What can be run alone, in the order in which it is run."""
 
 app = typer.Typer(add_completion=False)
@@ -103,6 +103,7 @@ def main(
         is_sound &= "lives" not in chosen or _lives(pool, show, only, total=lives, first=seed)
         is_sound &= "lines" not in chosen or bool(only) or _lines(pool, show)
         is_sound &= "bugs" not in chosen or all([*_mutants(pool, show, only)])
+        is_sound &= "journal" not in chosen or bool(only) or all([*_journal(show)])
     show.say(f"{'proof: OK' if is_sound else '[bold red]proof: FAILED[/]'}, {time.monotonic() - began:.0f} s in all")
     sys.exit(0 if is_sound else 1)
 
@@ -175,6 +176,19 @@ def _mutants(pool: ProcessPoolExecutor, show: Show, only: str) -> Iterator[bool]
     if not only:
         show.say(f"{long} of {len(MUTANTS)} need {LONG} events or more with a crash, a loss or a reordering")
         yield 2 * long >= len(MUTANTS)
+
+
+def _journal(show: Show) -> Iterator[bool]:
+    """The protocol of the journal has a small model of its own."""
+    worlds, broken = journal.explored()
+    colour = "bold red" if broken else "green"
+    show.say(f"[{colour}]journal: {worlds:,} states, {', '.join(sorted(broken)) or 'all rules hold'}[/]")
+    yield not broken
+    for make, closes, breaks in journal.BUGS:
+        is_found = breaks in journal.explored(make, closes, until=breaks)[1]
+        word = "[green]found[/]" if is_found else "[bold red]not found[/]"
+        show.say(f"{word}: journal, {make.__name__} attempts, {closes.__name__}: {breaks}")
+        yield is_found
 
 
 def _row(kind: str, report: Report, name: str) -> None:

@@ -22,10 +22,19 @@ from balanced_source.coordinator import (
     state_codec,
 )
 from balanced_source.coordinator.state import Revocation
-from balanced_source.documents import assignment, environment, increments, pipeline, report, stream_offset
+from balanced_source.documents import (
+    assignment,
+    environment,
+    increments,
+    journal,
+    pipeline,
+    report,
+    stream_offset,
+)
 from balanced_source.documents.alignment import GroupWatermark, SourceWatermark
 from balanced_source.documents.assignment import Assignment, NumberedEvent
 from balanced_source.documents.environment import DriverEnvironment
+from balanced_source.documents.journal import FetchLimits, JournalPoint, JournalRecord, RecordKey
 from balanced_source.documents.pipeline import AvailableNow, EventTimeAlignment, Pipeline, ProcessingTime, Sink
 from balanced_source.documents.report import HostReport
 from balanced_source.documents.stream_offset import StreamOffset
@@ -86,6 +95,21 @@ OFFSET = StreamOffset(
     source="shop/orders",
     terms={T[1]: 12},
     closings=1,
+    journal=JournalPoint(
+        journal="a5f3",
+        number=7,
+        limits=FetchLimits(max_records=1000, max_bytes=65536, max_millis=10000, wait_millis=500),
+        targets={T[1]: 90},
+        finished=frozenset({T[3]}),
+    ),
+)
+RECORD = JournalRecord(
+    key=RecordKey("a5f3", 7, 1),
+    starts={T[1]: 42, T[3]: 5},
+    ends={T[1]: 90},
+    finished=frozenset({T[3]}),
+    has_more=True,
+    records=48,
 )
 
 
@@ -217,6 +241,12 @@ FORMATS = {
         encode=_offset_text,
         decode=lambda text: stream_offset.from_json(json.loads(text)),
     ),
+    "journal-record": Format(
+        version=journal.KIND.version,
+        example=RECORD,
+        encode=lambda value: journal.encode(value, source=value.key.journal),
+        decode=lambda text: journal.decode(text, source=RECORD.key.journal, key=RECORD.key),
+    ),
     "pipeline": Format(
         version=pipeline.VERSION,
         example=replace(PIPELINE, connector="numbers"),
@@ -272,6 +302,7 @@ FULL = {
         alignment=GroupWatermark(watermark=1700000000000, heartbeat=1700000001.5),
     ),
     "report": replace(REPORT, lineage=7),
+    "journal-record": JournalRecord(key=RECORD.key),
     "stream-offset": replace(OFFSET, closings=2),
     "pipeline": Pipeline(
         checkpoint_location="/checkpoint", sink=Sink(format="memory"), trigger=AvailableNow(), connector="numbers"

@@ -11,6 +11,9 @@ from urllib.parse import parse_qs, unquote, urlsplit
 Entry = tuple[str, int, str]
 """Log, number, text."""
 
+PAGE = 100
+"""Entries of one answer."""
+
 
 class LogApi:
     """Serves logs on a free port of the loopback interface until it is left.
@@ -55,9 +58,9 @@ class LogApi:
         parts = urlsplit(path)
         names = parts.path.strip("/").split("/")
         if names == ["logs"]:
-            return {name: len(texts) for name, texts in list(self.logs.items())}
-        asked = parse_qs(parts.query)
-        return self.logs[unquote(names[1])][int(asked["from"][0]) : int(asked["to"][0])]
+            return list(self.logs)
+        begin = int(parse_qs(parts.query)["from"][0])
+        return {"first": begin, "entries": self.logs[unquote(names[1])][begin : begin + PAGE]}
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:
         api = self

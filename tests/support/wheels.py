@@ -1,12 +1,14 @@
 """The product and the sample connector as users get them: wheels, in an environment without this tree."""
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from support import journal_faults
 from testbed.cache import Cache
 from testbed.images import spark_image
 from testbed.process_node.images import ProcessImage
@@ -25,17 +27,19 @@ class Installed:
     Attributes:
         python: of the environment.
         site: folder with the wheels' content.
+        more: further variables of its processes.
     """
 
     python: Path
     site: Path
+    more: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def environment(self) -> Mapping[str, str]:
         """Variables of a process that sees the wheels and not the tree."""
         kept = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
         local = {"PYSPARK_PYTHON": str(self.python), "SPARK_LOCAL_IP": "127.0.0.1"}
-        return {**kept, **local, "PYTHONPATH": str(self.site)}
+        return {**kept, **local, "PYTHONPATH": str(self.site), **self.more}
 
 
 def install(folder: Path, *projects: Path) -> Installed:
@@ -51,12 +55,19 @@ def install(folder: Path, *projects: Path) -> Installed:
     return Installed(python=python, site=site)
 
 
+def with_faults(installed: Installed, folder: Path) -> Installed:
+    """Return the same for processes in which faults of `support.journal_faults` happen, named by files of a folder."""
+    shutil.copy(str(journal_faults.__file__), installed.site / "sitecustomize.py")
+    return replace(installed, more={"FAULTS": str(folder)})
+
+
 def image(installed: Installed, cache: Cache | None = None) -> ProcessImage:
     """Return the Spark image of the process node with the wheels instead of the checkout."""
     kept = cache or Cache()
     plain = spark_image(ensure_venv(SPARK[0], kept), kept)
     site = str(installed.site)
-    return replace(plain, env={**plain.env, "PYTHONPATH": site}, visible=(*plain.visible, site))
+    env = {**plain.env, "PYTHONPATH": site, **installed.more}
+    return replace(plain, env=env, visible=(*plain.visible, site))
 
 
 def _run(*command: str) -> str:

@@ -11,6 +11,8 @@
     │   ├── TransientDiscoveryError  try again: unreachable, timed out, leader moving
     │   └── RefusedDiscoveryError    trying again does not help until somebody acts: credentials, no such topic
     ├── ConnectorError               a kind of source is not installed, or its package is broken
+    ├── JournalError                 the store of a journal cannot be reached, or lacks what a journal needs
+    ├── ForeignJournalError          the journal of a Spark checkpoint is not where the query looks for it
     ├── FatalProblemError            a problem that waiting does not solve ends a query without an operator
     ├── FencedError                  a newer incarnation has taken over: the query ends with this error
     ├── SourceInUseError             another query reads the source: the query ends with this error
@@ -113,6 +115,10 @@ class ConnectorError(BalancedSourceError):
 
 class JournalError(BalancedSourceError):
     """The store of a journal cannot be reached, or does not offer what a journal needs."""
+
+
+class ForeignJournalError(BalancedSourceError):
+    """The journal of a Spark checkpoint is not where the query looks for it: the query ends."""
 
 
 class FatalProblemError(BalancedSourceError):

@@ -325,6 +325,12 @@ class Reason(enum.StrEnum):
         "The Spark checkpoint is an older copy. Records are delivered again, and some sinks skip new ones.",
         "See [Spark checkpoints](../checkpoints.md).",
     )
+    JOURNAL_UNREACHABLE = (
+        "JournalUnreachable",
+        ReasonKind.SOURCE,
+        "The driver cannot read or write the journal. No micro-batch begins; nothing is lost.",
+        "Check the folder `journalLocation`: it is mounted in the driver and all executors, and writable.",
+    )
 
     TOPIC_RECREATED = (
         "TopicRecreated",

@@ -1,103 +1,174 @@
-"""A journal in a folder: a file per record, created by hard link.
+"""Journals in a folder that driver and executors share: a file per record, created by hard link.
 
 A link fails if its name is taken, on local file systems and on NFS; a rename would replace the file. The content is
 whole before it has its name, so no reader ever sees half a record.
+
+Each journal has a folder of its own, with a marker that only the driver writes. Nobody else makes a folder: an executor
+that does not see the driver's folder fails, where it would seal records that nobody reads.
 """
 
 import contextlib
 import os
 import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from balanced_source.documents.journal import JournalRecord, RecordKey, decode, encode
-from balanced_source.errors import JournalError
+from balanced_source.errors import ForeignJournalError, JournalError
 from balanced_source.host.journal import SealResult
 from balanced_source.names import checked_label
 
 _SUFFIX: Final = ".json"
+_MARKER: Final = "JOURNAL"
 
 
+@dataclass(frozen=True, slots=True)
 class FolderJournal:
-    """See `balanced_source.host.journal.Journal`.
+    """See `balanced_source.host.journal.Journal`. Tasks unpickle it.
 
-    Args:
-        folder: where the journals are; a folder per journal is made in it.
-        source: uid of the source, or another name that tells it from others.
-
-    Raises:
-        JournalError: the folder cannot be written to, or does not support hard links.
+    Attributes:
+        folder: where the journals are.
     """
 
-    def __init__(self, folder: Path, *, source: str) -> None:
-        self._folder = folder
-        self._source = source
-        self._prove()
+    folder: Path
+
+    def create(self, journal: str) -> None:
+        """Make a journal, after a proof that the folder can hold one. More than once is harmless.
+
+        Raises:
+            JournalError: the folder cannot be written to, or does not support hard links.
+        """
+        home = self._home(journal)
+        try:
+            home.mkdir(parents=True, exist_ok=True)
+            self._prove(home)
+            self._link(home / _MARKER, f"journal {journal} of Balanced Source\n")
+        except OSError as error:
+            raise self._unusable(error) from error
+
+    def check(self, journal: str) -> None:
+        """Check that a journal is here.
+
+        Raises:
+            ForeignJournalError: it is not.
+            JournalError: that cannot be found out now.
+        """
+        try:
+            is_here = (self._home(journal) / _MARKER).exists()
+        except OSError as error:
+            raise self._unusable(error) from error
+        if not is_here:
+            raise ForeignJournalError(
+                f"the Spark checkpoint of this query belongs to journal {journal}, which is not in "
+                f"{self.folder}: what its last micro-batch delivered is unknown. Set journalLocation "
+                "to the folder that the query had before, or restore that folder"
+            )
+
+    def newest(self, journal: str) -> int:
+        """Return the largest number of a micro-batch that has a record; 0 if none has.
+
+        Raises:
+            JournalError: the store cannot be reached.
+        """
+        try:
+            return max((number for number, _ in self._records(journal)), default=0)
+        except OSError as error:
+            raise self._unusable(error) from error
 
     def read(self, key: RecordKey) -> JournalRecord | None:
-        """See `Journal`; raises CorruptDocumentError for a file that is no record of this source."""
+        """See `Journal`; raises CorruptDocumentError for a file that is no record of this journal."""
         try:
             text = self._path(key).read_text(encoding="utf-8")
         except FileNotFoundError:
+            self._check_reachable(key.journal)
             return None
         except OSError as error:
             raise self._unusable(error) from error
-        return decode(text, source=self._source, key=key)
+        return decode(text, source=key.journal, key=key)
 
     def seal(self, record: JournalRecord) -> SealResult:
         """See `Journal`."""
-        path = self._path(record.key)
+        path, text = self._path(record.key), encode(record, source=record.key.journal)
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            is_created = self._link(path, encode(record, source=self._source))
-        except OSError:
-            return SealResult.UNKNOWN
-        return SealResult.SEALED if is_created else SealResult.TAKEN
+            with self._written(path, text) as temporary:
+                return self._linked(temporary, path)
+        except OSError as error:
+            raise self._unusable(error) from error
 
     def delete_below(self, journal: str, number: int) -> None:
         """See `Journal`; what cannot be deleted is left for the next time."""
-        for path in self._home(journal).glob(f"*{_SUFFIX}"):
-            if int(path.name.split("-", 1)[0]) < number:
-                with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError):
+            for found, path in list(self._records(journal)):
+                if found < number:
                     path.unlink()
 
-    def _prove(self) -> None:
-        """Create a file twice: a folder on which that works twice would let two attempts emit different records."""
-        probe = self._folder / f".probe-{uuid.uuid4().hex}"
+    def _records(self, journal: str) -> Iterator[tuple[int, Path]]:
+        for path in self._home(journal).glob(f"[0-9]*{_SUFFIX}"):
+            yield int(path.name.split("-", 1)[0]), path
+
+    def _check_reachable(self, journal: str) -> None:
+        """No record, or no folder: a record that is not seen is no record that does not exist."""
         try:
-            self._folder.mkdir(parents=True, exist_ok=True)
-            outcomes = [self._link(probe, text) for text in ("first", "second")]
-            content = probe.read_text(encoding="utf-8")
-            probe.unlink()
-        except OSError as error:
-            raise self._unusable(error) from error
+            self.check(journal)
+        except ForeignJournalError as error:
+            raise JournalError(
+                f"journal {journal} is not in {self.folder}: journalLocation must be a folder that "
+                "the driver and all executors share. Mount it in all pods"
+            ) from error
+
+    def _prove(self, home: Path) -> None:
+        """Create a file twice: where that works twice, two attempts would emit different records."""
+        probe = home / f".probe-{uuid.uuid4().hex}"
+        outcomes = [self._link(probe, text) for text in ("first", "second")]
+        content = probe.read_text(encoding="utf-8")
+        probe.unlink()
         if outcomes != [True, False] or content != "first":
             raise JournalError(
-                f"journal {self._folder} cannot create a file only if there is none: use a folder on a file "
+                f"journal {self.folder} cannot create a file only if there is none: use a folder on a file "
                 "system with hard links"
             )
 
-    @staticmethod
-    def _link(path: Path, text: str) -> bool:
+    def _link(self, path: Path, text: str) -> bool:
         """Create a file unless there is one; returns whether it was created."""
+        with self._written(path, text) as temporary:
+            try:
+                os.link(temporary, path)
+            except FileExistsError:
+                return False
+        return True
+
+    @staticmethod
+    def _linked(temporary: Path, path: Path) -> SealResult:
+        try:
+            os.link(temporary, path)
+        except FileExistsError:
+            return SealResult.TAKEN
+        except OSError:
+            return SealResult.UNKNOWN
+        return SealResult.SEALED
+
+    @staticmethod
+    @contextlib.contextmanager
+    def _written(path: Path, text: str) -> Iterator[Path]:
+        """A file beside `path` with this content, for as long as it is needed."""
         temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
         try:
             with temporary.open("x", encoding="utf-8") as file:
                 file.write(text)
                 file.flush()
                 os.fsync(file.fileno())
-            os.link(temporary, path)
-        except FileExistsError:
-            return False
+            yield temporary
         finally:
-            temporary.unlink(missing_ok=True)
-        return True
+            with contextlib.suppress(OSError):
+                temporary.unlink(missing_ok=True)
 
     def _path(self, key: RecordKey) -> Path:
         return self._home(key.journal) / f"{key.number}-{key.reader}{_SUFFIX}"
 
     def _home(self, journal: str) -> Path:
-        return self._folder / checked_label(journal, field="journal")
+        return self.folder / checked_label(journal, field="journal")
 
     def _unusable(self, error: OSError) -> JournalError:
-        return JournalError(f"journal {self._folder} cannot be used: {error}. Check the folder and its rights")
+        return JournalError(f"journal {self.folder} cannot be used: {error}. Check the folder and its rights")

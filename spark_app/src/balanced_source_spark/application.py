@@ -8,7 +8,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, assert_never
+from typing import Any, Final, assert_never
 
 import structlog
 from pyspark.sql import DataFrame, SparkSession
@@ -20,12 +20,15 @@ from balanced_source.documents.pipeline import DEFAULT_CONNECTOR, AvailableNow, 
 from balanced_source.errors import CorruptDocumentError, IncompatibleVersionError, InvalidSpecError
 from balanced_source_spark.data_source import register
 from balanced_source_spark.executors import Board, ExecutorScaler
+from balanced_source_spark.journal_of_application import journal_of
 from balanced_source_spark.mounted_options import secret_settings, sink_options
 from balanced_source_spark.progress import ProgressLogger, StopWhenFinished
 
 Transform = Callable[[DataFrame], DataFrame]
 
 log = structlog.get_logger(__name__)
+
+_RETAIN: Final = "spark.sql.streaming.minBatchesToRetain"
 
 
 def main(environment: Mapping[str, str] = os.environ) -> None:
@@ -69,7 +72,8 @@ def start_with(
     environment: DriverEnvironment,
 ) -> StreamingQuery:
     """Start the query that a pipeline describes, with these options of the source."""
-    rows = spark.readStream.format("balanced").options(**options).load()
+    journal = journal_of(pipeline, retained=spark.conf.get(_RETAIN))
+    rows = spark.readStream.format("balanced").options(**{**journal, **options}).load()
     writer = transform(rows).writeStream.queryName(environment.name)
     return _sink(writer, pipeline, sink_options(pipeline.sink, environment)).start()
 

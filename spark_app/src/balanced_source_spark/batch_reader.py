@@ -16,8 +16,7 @@ from balanced_source.errors import InvalidSpecError
 from balanced_source_spark.options import Options
 from balanced_source_spark.partition import ReaderPartition
 from balanced_source_spark.plain_errors import plain_errors
-from balanced_source_spark.planner import StreamPlanner
-from balanced_source_spark.stream_reader import task_reader
+from balanced_source_spark.stream_reader import planner_of, task_reader
 
 
 class BalancedBatchReader(DataSourceReader):
@@ -40,7 +39,7 @@ class BalancedBatchReader(DataSourceReader):
 
     @plain_errors()
     def partitions(self) -> Sequence[InputPartition]:
-        planner = StreamPlanner(self._options)
+        planner = planner_of(self._options)
         try:
             begin = planner.initialOffset()
             planner.prepareForTriggerAvailableNow()

@@ -9,10 +9,12 @@ from balanced_source.api import Source
 from balanced_source.assigners import STRATEGIES, SplitAssigner
 from balanced_source.documents.pipeline import DEFAULT_CONNECTOR
 from balanced_source.names import checked_label, checked_object
-from balanced_source_spark.contract.half import Choices, Query, SparkHalf, half_of, secrets_in
+from balanced_source_spark.contract.half import AnyHalf, Choices, Query, SparkHalf, half_of, secrets_in
 from balanced_source_spark.contract.option_table import check_options, rejected
 from balanced_source_spark.contract.secrets import NO_SECRETS, QuerySecrets
 from balanced_source_spark.contract.values import number, one_of, positive, seconds
+from balanced_source_spark.journal_options import OPTIONS as JOURNAL_OPTIONS
+from balanced_source_spark.journal_options import JournalOptions, journal_options
 from balanced_source_spark.option_names import OPTIONS
 
 MIN_GROUP_IDLE: Final = 3.0
@@ -71,6 +73,7 @@ class Options:
         start_timeout: seconds to wait for the first assignment where waiting is unavoidable.
         accept_checkpoint_of: namespace and name of another source whose Spark checkpoint this query goes on from.
         notes: sentences about options that have no effect; a query logs them when it starts.
+        journal: where and how a source is read whose ends are not known; None: they are.
     """
 
     source: str | None = None
@@ -91,6 +94,7 @@ class Options:
     start_timeout: float = float(OPERATOR_PATIENCE)
     accept_checkpoint_of: str = ""
     notes: tuple[str, ...] = ()
+    journal: JournalOptions | None = None
 
     @property
     def checkpoint_owner(self) -> str:
@@ -110,6 +114,7 @@ def query_of(options: Options) -> Query[Any]:
         secrets=options.secrets,
         read=options.read,
         has_metrics=options.metrics_port is not None,
+        journal=options.journal.folder if options.journal is not None else None,
     )
 
 
@@ -150,15 +155,17 @@ def parse_options(raw: Mapping[str, str], *, is_batch: bool = False) -> Options:
         start_timeout=float(number(options, "startTimeoutSeconds", _patience(options), least=1)),
         accept_checkpoint_of=options.get("acceptcheckpointof", ""),
         notes=notes,
+        journal=None if isinstance(half, SparkHalf) else journal_options(options),
     )
 
 
-def _checked(options: Mapping[str, str], half: SparkHalf[Any]) -> tuple[str, ...]:
+def _checked(options: Mapping[str, str], half: AnyHalf[Any]) -> tuple[str, ...]:
     """Return sentences about options that have no effect; an unknown one is an error if the connector names its own."""
     own = half.options()
     if own is None:
         return half.notes(options)
-    return *check_options(options, (*OPTIONS, *own), is_embedded=_is_embedded(options)), *half.notes(options)
+    known = (*OPTIONS, *(() if isinstance(half, SparkHalf) else JOURNAL_OPTIONS), *own)
+    return *check_options(options, known, is_embedded=_is_embedded(options)), *half.notes(options)
 
 
 def _is_embedded(options: Mapping[str, str]) -> bool:

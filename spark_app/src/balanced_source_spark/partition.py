@@ -7,6 +7,7 @@ from typing import Any
 from pyspark.sql.datasource import InputPartition
 
 from balanced_source.host import SplitRange
+from balanced_source.host.journaling import Share
 
 
 @dataclass
@@ -18,12 +19,14 @@ class ReaderPartition(InputPartition):
         ranges: what it reads.
         splits: how many splits the reader owns, read now or not.
         settings: how it connects, from the assignment; without secrets.
+        share: what it reads of a source whose ends are not known; there are no ranges then.
     """
 
     subtask_id: int
     ranges: tuple[SplitRange, ...]
     splits: int = 1
     settings: Mapping[str, Any] = field(default_factory=dict)
+    share: Share | None = None
 
     def __post_init__(self) -> None:
         super().__init__(self.subtask_id)

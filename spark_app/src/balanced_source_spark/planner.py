@@ -22,7 +22,7 @@ from balanced_source.documents import stream_offset
 from balanced_source.documents.alignment import SourceWatermark
 from balanced_source.documents.report import UNREAD
 from balanced_source.documents.stream_offset import StreamOffset
-from balanced_source.errors import DiscoveryError, InvalidSpecError
+from balanced_source.errors import DiscoveryError, ForeignCheckpointError, InvalidSpecError
 from balanced_source.host import plan
 from balanced_source.host.alignment import RecordTime
 from balanced_source.host.ends import Look, Mark, SplitEnd, confirmed, look, marks, with_confirmed
@@ -153,19 +153,11 @@ class StreamPlanner:
         self._targets = {split_id: answer.end for split_id, answer in known.items()}
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
-        begin = self._own(start)
-        if (control := self.__dict__.get("_control")) is not None:
-            control.look()
+        begin = self._asked(start)
         if isinstance(limit, ReadAllAvailable) and self._targets is None:  # trigger(once=True), see the stream reader
             self._is_single = True
             self.prepareForTriggerAvailableNow()
-        self._runtime.committed(begin)
-        self._hooks.note_delivered(begin)
-        if self._targets is not None and not self._runtime.wait_until_assigned(timeout=self._options.start_timeout):
-            raise ChannelError(f"nothing was assigned to this driver within {self._options.start_timeout:.0f} s")
-        if self._targets is None and not begin.epoch:
-            self._runtime.wait_until_begun(timeout=self._options.start_timeout)
-        base = self._runtime.base()
+        base = self._based_on(begin)
         if base is None:
             return start
         base, seen = self._looked(base)
@@ -180,8 +172,25 @@ class StreamPlanner:
             return self._signed(end)
         return start if (closing := self._closing(begin)) is None else self._signed(closing)
 
+    def _based_on(self, delivered: StreamOffset) -> StreamOffset | None:
+        """Where the next micro-batch begins, with everything up to `delivered` committed; None: not yet."""
+        self._runtime.committed(delivered)
+        self._hooks.note_delivered(delivered)
+        if self._targets is not None and not self._runtime.wait_until_assigned(timeout=self._options.start_timeout):
+            raise ChannelError(f"nothing was assigned to this driver within {self._options.start_timeout:.0f} s")
+        if self._targets is None and not delivered.epoch:
+            self._runtime.wait_until_begun(timeout=self._options.start_timeout)
+        return self._runtime.base()
+
     def _signed(self, end: StreamOffset) -> dict[str, Any]:
         return stream_offset.to_json(replace(end, source=self._options.checkpoint_owner))
+
+    def _asked(self, start: dict[str, Any]) -> StreamOffset:
+        """The offset that Spark asks for the next micro-batch with; the number of readers may have been changed."""
+        begin = self._own(start)
+        if (control := self.__dict__.get("_control")) is not None:
+            control.look()
+        return begin
 
     def _own(self, offset: dict[str, Any]) -> StreamOffset:
         """The offset, if it is of this query's source.
@@ -191,7 +200,16 @@ class StreamPlanner:
         """
         found = stream_offset.from_json(offset)
         check_owner(found, owner=self._options.checkpoint_owner, accepted=self._options.accept_checkpoint_of)
+        self._check_shape(found)
         return found
+
+    def _check_shape(self, found: StreamOffset) -> None:
+        """Raise ForeignCheckpointError for an offset whose positions mean something else."""
+        if found.journal is not None:
+            raise ForeignCheckpointError(
+                "the Spark checkpoint was written with a journal, but connector "
+                f"{self._options.connector!r} reads without one: give the query another checkpointLocation"
+            )
 
     def _is_short(self, end: StreamOffset) -> bool:
         """Whether a query that ends by itself has not reached what was there at its start."""

@@ -5,14 +5,15 @@ its clients of brokers and of the API server, is loaded when planning begins.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 
-from balanced_source_spark.contract.half import TaskReader, half_of
+from balanced_source.errors import ConnectorError
+from balanced_source_spark.contract.half import SparkHalf, TaskReader, half_of
 from balanced_source_spark.ending import end_in_order
 from balanced_source_spark.options import Options, query_of
 from balanced_source_spark.partition import ReaderPartition
@@ -27,7 +28,26 @@ UNLIMITED: Final = ReadMaxRows(2**63 - 1)
 
 def task_reader(options: Options) -> Callable[[], TaskReader]:
     """Makes what tasks get; pickled instead of a reader, so that a task knows nothing of options and planning."""
-    return half_of(options.connector).task_reader(query_of(options))
+    half, query = half_of(options.connector), query_of(options)
+    if isinstance(half, SparkHalf):
+        return half.task_reader(query)
+    from balanced_source_spark.contract.readers import ReadersHalf
+    from balanced_source_spark.journal.task import JournalTaskReader
+
+    if isinstance(half, ReadersHalf):
+        return partial(JournalTaskReader, half, query)
+    raise ConnectorError(f"connector {options.connector!r} is broken: its Spark half reads neither ranges nor readers")
+
+
+def planner_of(options: Options) -> "StreamPlanner":
+    """Return what plans the micro-batches of a query."""
+    if options.journal is None:
+        from balanced_source_spark.planner import StreamPlanner
+
+        return StreamPlanner(options)
+    from balanced_source_spark.journal.planner import JournalPlanner
+
+    return JournalPlanner(options)
 
 
 class BalancedStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -41,10 +61,8 @@ class BalancedStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     @cached_property
     def _planner(self) -> "StreamPlanner":
-        from balanced_source_spark.planner import StreamPlanner
-
         end_in_order()
-        return StreamPlanner(self._options)
+        return planner_of(self._options)
 
     def initialOffset(self) -> dict[str, Any]:
         return self._planner.initialOffset()

@@ -3,12 +3,13 @@
 from collections.abc import Mapping
 from typing import Final
 
+from balanced_source_spark import journal_options
 from balanced_source_spark.contract.option_table import Option
 from balanced_source_spark.kafka import option_names as kafka
 from balanced_source_spark.option_names import OPTIONS
 from support.reference.markdown import head, table
 
-ORIGIN: Final = "option_names.py of balanced_source_spark and of its folder kafka"
+ORIGIN: Final = "option_names.py of balanced_source_spark and of its folder kafka, and journal_options.py"
 TEXT: Final = """Options of `spark.readStream.format("balanced")` and `spark.read.format("balanced")`. Names
 are not case sensitive. An unknown name is an error. Exactly one of `source`, `assignmentDir` and
 `kafka.bootstrap.servers` says who assigns splits. With `source` or `assignmentDir`, the BalancedSource says what is
@@ -20,7 +21,7 @@ page for a program of your own.
 def options() -> Mapping[str, list[Option]]:
     """Return the heading of each group and its options."""
     groups: dict[str, list[Option]] = {}
-    for option in (*OPTIONS, *kafka.OPTIONS):
+    for option in (*OPTIONS, *kafka.OPTIONS, *journal_options.OPTIONS):
         groups.setdefault(option.group, []).append(option)
     return groups
 

@@ -24,6 +24,7 @@ from support.golden import (
     NEXT,
     OFFSET,
     PIPELINE,
+    RECORD,
     REPORT,
     STATE,
     UNDISCOVERED,
@@ -81,7 +82,7 @@ BASE_ASSIGNMENT = Assignment(
     settings={"kafka": {"clusters": {}}},
 )
 
-FIRST_OFFSET = replace(OFFSET, source="", terms={}, closings=0)
+FIRST_OFFSET = replace(OFFSET, source="", terms={}, closings=0, journal=None)
 """What version 3 knew."""
 
 EXPECTED: dict[tuple[str, int, str], Any] = {
@@ -105,8 +106,12 @@ EXPECTED: dict[tuple[str, int, str], Any] = {
     ("stream-offset", 3, "-full"): replace(FIRST_OFFSET, closings=2),
     ("stream-offset", 4, ""): replace(FIRST_OFFSET, source=OFFSET.source),
     ("stream-offset", 4, "-full"): replace(FIRST_OFFSET, source=OFFSET.source, closings=2),
-    ("stream-offset", 5, ""): OFFSET,
-    ("stream-offset", 5, "-full"): FULL["stream-offset"],
+    ("stream-offset", 5, ""): replace(OFFSET, journal=None),
+    ("stream-offset", 5, "-full"): replace(FULL["stream-offset"], journal=None),
+    ("stream-offset", 6, ""): OFFSET,
+    ("stream-offset", 6, "-full"): FULL["stream-offset"],
+    ("journal-record", 1, ""): RECORD,
+    ("journal-record", 1, "-full"): FULL["journal-record"],
     ("pipeline", 1, ""): PIPELINE,
     ("pipeline", 1, "-full"): replace(FULL["pipeline"], connector=DEFAULT_CONNECTOR),
     ("pipeline", 2, ""): replace(PIPELINE, connector="numbers"),

@@ -17,6 +17,7 @@ SPARK = CHECKOUT / "spark_app" / "src" / "balanced_source_spark"
 KAFKA = SPARK / "kafka"
 READ_BY = (
     SPARK / "options.py",
+    SPARK / "journal_options.py",
     KAFKA / "options.py",
     KAFKA / "offset_options.py",
     KAFKA / "client_options.py",

@@ -7,7 +7,6 @@ environment or its files, opens no other scheme than HTTP, and follows no redire
 import json
 import urllib.error
 import urllib.request
-from collections.abc import Mapping
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -54,29 +53,29 @@ class LogClient:
         self._client_id = client_id
         self._opener = _opener()
 
-    def counts(self) -> Mapping[str, int]:
-        """Return the logs and how many entries each has.
+    def names(self) -> list[str]:
+        """Return the names of the logs.
 
         Raises:
             DiscoveryError: the server does not answer, or refuses to.
         """
-        return {str(name): int(count) for name, count in self._get("/logs").items()}
+        return [str(name) for name in self._get("/logs")]
 
-    def entries(self, name: str, start: int, end: int) -> list[str]:
-        """Return the entries of a log from `start`, up to but without `end`.
+    def page(self, name: str, start: int) -> list[str]:
+        """Return some entries of a log from `start` on; none if there is nothing new.
 
         Raises:
             DiscoveryError: the server does not answer, refuses to, or has not all of them.
         """
-        found: list[str] = self._get(f"/logs/{quote(name, safe='')}?from={start}&to={end}")
-        if len(found) != end - start:
+        found = self._get(f"/logs/{quote(name, safe='')}?from={start}")
+        if found["first"] != start:
             raise RefusedDiscoveryError(
-                f"log {name} has {len(found)} of the entries {start} to {end - 1}: entries were deleted "
+                f"log {name} begins at entry {found['first']} now: entries from {start} on were deleted "
                 "before they were read. Restore them, or start the query anew",
                 scope=SCOPE,
                 reason="EntriesLost",
             )
-        return found
+        return [str(text) for text in found["entries"]]
 
     def _get(self, path: str) -> Any:
         request = urllib.request.Request(self._server.url + path, headers=self._headers())  # noqa: S310 - see `_opener`

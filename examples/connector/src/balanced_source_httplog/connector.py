@@ -22,8 +22,8 @@ class HttpLogConnector(Connector):
                 case ListLogs(server=server):
                     from balanced_source_httplog.client import LogClient
 
-                    counts = LogClient(server, secrets, client_id=client_id).counts()
-                    return Discovered(split_ids=frozenset((SCOPE, name) for name in counts))
+                    names = LogClient(server, secrets, client_id=client_id).names()
+                    return Discovered(split_ids=frozenset((SCOPE, name) for name in names))
                 case FirstEntries(split_ids=split_ids):
                     return [LogSplit(name=str(name)) for _, name in split_ids]
                 case _:

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, Self
+from typing import Any, Final, NamedTuple, Self
 
 from balanced_source.api import (
     Boundedness,
@@ -40,6 +40,14 @@ class Server:
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """Inverse of `to_json`."""
         return cls(url=data["url"], secret=data.get("secret"))
+
+
+class Entry(NamedTuple):
+    """An entry of a log."""
+
+    log: str
+    number: int
+    text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,24 +1,19 @@
-"""The Spark half. Every Python process of a query imports this module: the client is imported where it is used."""
+"""The Spark half. Every Python process of a query imports this module: the client is imported where it is used.
 
-from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
-from functools import partial
-from typing import Any, Final
+The API does not tell how many entries a log has, so tasks get readers, and a journal keeps where each has stopped.
+"""
 
-import pyarrow as pa
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
-from balanced_source.api import SplitId
-from balanced_source.host.ends import Mark, SplitEnd
-from balanced_source_httplog.source import KIND, SCOPE, HttpLogSource, Server
-from balanced_source_spark.contract.half import Choices, Query, SparkHalf
-from balanced_source_spark.contract.hooks import PlannerContext, PlannerHooks
+from balanced_source.api import Json, Position, SourceReader, SourceReaderContext, SplitId
+from balanced_source_httplog.source import KIND, Entry, HttpLogSource, LogSplit, Server
+from balanced_source_spark.contract.half import Choices, Query
 from balanced_source_spark.contract.option_table import Option, rejected
-from balanced_source_spark.partition import ReaderPartition
+from balanced_source_spark.contract.readers import ReadersHalf
 
-PAGE: Final = 1000
-"""Entries of one answer."""
-
-SCHEMA: Final = pa.schema([("log", pa.string()), ("number", pa.int64()), ("text", pa.string())])
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 OPTIONS: Final = (
@@ -27,7 +22,7 @@ OPTIONS: Final = (
 )
 
 
-class HttpLogSparkHalf(SparkHalf[None]):
+class HttpLogSparkHalf(ReadersHalf[None, Entry, LogSplit]):
     """Logs behind an HTTP API."""
 
     def options(self) -> tuple[Option, ...]:
@@ -45,50 +40,21 @@ class HttpLogSparkHalf(SparkHalf[None]):
         server = Server(url=options["url"].rstrip("/"), secret=options.get("secret"))
         return HttpLogSource(server=server, assigner=choices.assigner)
 
-    def task_reader(self, query: Query[None]) -> "Callable[[], HttpLogTaskReader]":
-        return partial(HttpLogTaskReader, query)
+    def split(self, split_id: SplitId, position: Position, attributes: Mapping[str, Json]) -> LogSplit:
+        return LogSplit(name=str(split_id[1]), number=int(position or 0))
 
-    def hooks(self, context: PlannerContext[None]) -> "HttpLogHooks":
-        return HttpLogHooks(context)
-
-
-@dataclass(frozen=True, slots=True)
-class HttpLogTaskReader:
-    """Reads one reader's share of a micro-batch."""
-
-    query: Query[None]
-
-    def read(self, partition: ReaderPartition) -> Iterator[pa.RecordBatch]:
-        """Return the entries of the partition's ranges."""
+    def reader(
+        self, query: Query[None], settings: Mapping[str, Any], context: SourceReaderContext
+    ) -> SourceReader[Entry, LogSplit]:
         from balanced_source_httplog.client import LogClient
+        from balanced_source_httplog.reader import HttpLogReader
 
-        if not partition.ranges:
-            return
-        server = Server.from_json(partition.settings[KIND])
-        client = LogClient(server, self.query.secrets, client_id=self.query.client_id)
-        for piece in partition.ranges:
-            name, end = str(piece.split_id[1]), int(piece.end or 0)
-            for start in range(int(piece.start or 0), end, PAGE):
-                yield _rows(name, start, client.entries(name, start, min(end, start + PAGE)))
+        server = Server.from_json(settings[KIND])
+        return HttpLogReader(context, LogClient(server, query.secrets, client_id=query.client_id))
 
+    def rows(self, records: Sequence[Entry]) -> "pa.RecordBatch":
+        import pyarrow as pa
 
-def _rows(name: str, start: int, entries: list[str]) -> pa.RecordBatch:
-    numbers = range(start, start + len(entries))
-    return pa.RecordBatch.from_arrays([[name] * len(entries), list(numbers), entries], schema=SCHEMA)
-
-
-class HttpLogHooks(PlannerHooks):
-    """Planning asks for nothing but the ends."""
-
-    def __init__(self, context: PlannerContext[None]) -> None:
-        self._context = context
-
-    def ends(
-        self, scope: str, split_ids: Collection[SplitId], marks: Mapping[SplitId, Mark]
-    ) -> Mapping[SplitId, SplitEnd]:
-        from balanced_source_httplog.client import LogClient
-
-        query, settings = self._context.query, self._context.known_settings()
-        client = LogClient(Server.from_json(settings[KIND]), query.secrets, client_id=query.client_id)
-        counts: Mapping[str, Any] = client.counts()
-        return {s: SplitEnd(end=counts[name]) for s in split_ids if (name := str(s[1])) in counts and s[0] == SCOPE}
+        schema = pa.schema([("log", pa.string()), ("number", pa.int64()), ("text", pa.string())])
+        columns = zip(*((entry.log, entry.number, entry.text) for entry in records), strict=True)
+        return pa.RecordBatch.from_arrays([list(column) for column in columns], schema=schema)

@@ -6,7 +6,7 @@ it holds is what was read, so every further attempt at the same task reads the s
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from balanced_source.api import Json, Position, SplitId
 from balanced_source.documents import columns, envelope
@@ -39,6 +39,7 @@ class JournalRecord:
         ends: where it stopped, for the same splits.
         finished: splits that are read to their end.
         has_more: whether the reader stopped at a limit, so that the next micro-batch has something to read.
+        records: how many it has read; reading the range again must give as many.
     """
 
     key: RecordKey
@@ -46,6 +47,72 @@ class JournalRecord:
     ends: Mapping[SplitId, Position] = field(default_factory=dict)
     finished: frozenset[SplitId] = frozenset()
     has_more: bool = False
+    records: int = 0
+
+
+Targets: TypeAlias = Mapping[SplitId, Position]
+"""Split → position at which a query that ends by itself stops reading it. Other splits are not read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchLimits:
+    """How much one reader fetches in one micro-batch before it seals its range.
+
+    Attributes:
+        max_records: records at most; None: no limit.
+        max_bytes: bytes of rows at most; None: no limit.
+        max_millis: longest time of fetching, in milliseconds; None: no limit.
+        wait_millis: a reader is caught up when nothing has come for so many milliseconds.
+    """
+
+    max_records: int | None = None
+    max_bytes: int | None = None
+    max_millis: int | None = None
+    wait_millis: int = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JournalPoint:
+    """Where a stream offset is in its journal.
+
+    Attributes:
+        journal: id of the journal: of one Spark checkpoint.
+        number: of the micro-batch that the offset ends. It grows by one with each micro-batch of this source.
+        limits: of each reader in this micro-batch.
+        targets: see `Targets`; None in a query that does not end by itself, or without known ends.
+        finished: splits that were read to their end before this micro-batch.
+    """
+
+    journal: str
+    number: int
+    limits: FetchLimits = field(default_factory=FetchLimits)
+    targets: Targets | None = None
+    finished: frozenset[SplitId] = frozenset()
+
+
+def point_to_json(point: JournalPoint) -> Json:
+    """Return the JSON value of a point; equal points give equal text."""
+    limits = point.limits
+    return {
+        "id": point.journal,
+        "number": point.number,
+        "limits": [limits.max_records, limits.max_bytes, limits.max_millis, limits.wait_millis],
+        "targets": None if point.targets is None else columns.encode_map(point.targets),
+        "finished": columns.encode_ids(point.finished),
+    }
+
+
+def point_from_json(data: Any) -> JournalPoint:
+    """Inverse of `point_to_json`; raises what malformed data raise."""
+    records, size, millis, wait = data["limits"]
+    targets = data["targets"]
+    return JournalPoint(
+        journal=str(data["id"]),
+        number=int(data["number"]),
+        limits=FetchLimits(max_records=records, max_bytes=size, max_millis=millis, wait_millis=int(wait)),
+        targets=None if targets is None else columns.decode_map(targets),
+        finished=columns.decode_ids(data["finished"]),
+    )
 
 
 def encode(record: JournalRecord, *, source: str) -> str:
@@ -56,6 +123,7 @@ def encode(record: JournalRecord, *, source: str) -> str:
         "ends": columns.encode_map(record.ends),
         "finished": columns.encode_ids(record.finished),
         "hasMore": record.has_more,
+        "records": record.records,
     }
     return envelope.encode(KIND, source, body)
 
@@ -81,4 +149,5 @@ def _from_body(body: Any) -> JournalRecord:
         ends=columns.decode_map(body["ends"]),
         finished=columns.decode_ids(body["finished"]),
         has_more=bool(body["hasMore"]),
+        records=int(body["records"]),
     )

@@ -13,11 +13,14 @@ from typing import Any, Final
 
 from balanced_source.api import Json, Position, SplitId
 from balanced_source.documents import columns, envelope
+from balanced_source.documents.journal import JournalPoint, point_from_json, point_to_json
 from balanced_source.errors import CorruptDocumentError, IncompatibleVersionError
 
-VERSION: Final = 5
-"""Version 2 added attributes, version 3 `maxRecordsPerReader`, version 4 `source`, version 5 `terms`."""
+VERSION: Final = 6
+"""Version 2 added attributes, version 3 `maxRecordsPerReader`, version 4 `source`, version 5 `terms`, version 6
+`journal`."""
 
+_WITHOUT_JOURNAL: Final = 5
 _WITHOUT_TERMS: Final = 4
 _WITHOUT_SOURCE: Final = 3
 
@@ -34,7 +37,8 @@ class StreamOffset:
         parallelism: number of readers in that epoch, of all hosts together.
         readers: the ones that run on this host; each micro-batch has a task for each of them.
         owners: split → subtask.
-        positions: split → first record that is not read yet.
+        positions: split → first record that is not read yet. With a `journal`: before this micro-batch; what it has
+            read is in the journal.
         starts: splits that were not held before this micro-batch → where it starts to read them.
         retained: revoked splits → position to go on from if they return.
         attributes: what readers must know of all these splits besides their position; only where there is anything.
@@ -47,6 +51,7 @@ class StreamOffset:
         terms: split → number of the leadership under which its position was the end of its log, or before it; it grows
             whenever the tail of the log may have been lost. Left out where brokers do not say, and of splits that
             were not read yet.
+        journal: where the ends of this micro-batch are; None for sources whose ends are known when it is planned.
     """
 
     epoch: int = 0
@@ -61,6 +66,7 @@ class StreamOffset:
     closings: int = 0
     source: str = ""
     terms: Mapping[SplitId, int] = field(default_factory=dict)
+    journal: JournalPoint | None = None
 
 
 def to_json(offset: StreamOffset) -> dict[str, Json]:
@@ -68,8 +74,9 @@ def to_json(offset: StreamOffset) -> dict[str, Json]:
     closings: dict[str, Json] = {FINISHED: offset.closings} if offset.closings else {}
     source: dict[str, Json] = {"source": offset.source} if offset.source else {}
     terms: dict[str, Json] = {"terms": columns.encode_map(offset.terms)} if offset.terms else {}
+    journal: dict[str, Json] = {"journal": point_to_json(offset.journal)} if offset.journal else {}
     return {
-        "version": VERSION if terms else _WITHOUT_TERMS if source else _WITHOUT_SOURCE,
+        "version": _version(offset),
         "epoch": offset.epoch,
         "parallelism": offset.parallelism,
         "readers": list(offset.readers),
@@ -82,7 +89,16 @@ def to_json(offset: StreamOffset) -> dict[str, Json]:
         **closings,
         **source,
         **terms,
+        **journal,
     }
+
+
+def _version(offset: StreamOffset) -> int:
+    if offset.journal is not None:
+        return VERSION
+    if offset.terms:
+        return _WITHOUT_JOURNAL
+    return _WITHOUT_TERMS if offset.source else _WITHOUT_SOURCE
 
 
 def from_json(data: Mapping[str, Any]) -> StreamOffset:
@@ -108,7 +124,8 @@ def from_json(data: Mapping[str, Any]) -> StreamOffset:
             max_records_per_reader=data.get("maxRecordsPerReader"),
             closings=int(data.get(FINISHED, 0)),  # version 0.1.0 wrote `true`
             source=str(data.get("source", "")),
-            terms=columns.decode_map(data["terms"]) if version > _WITHOUT_TERMS else {},
+            terms=columns.decode_map(data.get("terms", [])) if version > _WITHOUT_TERMS else {},
+            journal=point_from_json(data["journal"]) if version > _WITHOUT_JOURNAL else None,
         )
     except envelope.MALFORMED as error:
         raise CorruptDocumentError(f"no stream offset of this source: {error!r}") from error

@@ -1,10 +1,12 @@
 """How a reader host takes an assignment into its stream offset."""
 
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
 from balanced_source.api import Position, SplitId, is_other
 from balanced_source.documents.assignment import Assignment
+from balanced_source.documents.journal import JournalPoint
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.errors import ContractViolationError
 
@@ -42,6 +44,7 @@ def adopt(offset: StreamOffset, assignment: Assignment, *, host: str) -> StreamO
             **{s: a for s, a in offset.attributes.items() if s in retained},
             **{s: a for s, a in assignment.attributes.items() if s in mine},
         },
+        journal=_kept_journal(offset.journal, mine.keys() - fresh.keys()),
     )
 
 
@@ -71,6 +74,11 @@ def owned_by(assignment: Assignment, host: str) -> Mapping[SplitId, int]:
         return assignment.owners
     mine = frozenset(readers_on(assignment, host))
     return {s: o for s, o in assignment.owners.items() if o in mine}
+
+
+def _kept_journal(point: JournalPoint | None, split_ids: AbstractSet[SplitId]) -> JournalPoint | None:
+    """What stays true of a journal: a split that starts anew is not finished."""
+    return None if point is None else replace(point, finished=point.finished & split_ids)
 
 
 def _goes_on(offset: StreamOffset, assignment: Assignment, split_id: SplitId) -> bool:

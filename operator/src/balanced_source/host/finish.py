@@ -16,5 +16,7 @@ def is_finished(offset: StreamOffset, assignment: Assignment) -> bool:
         return False
     if not assignment.no_more_splits.issuperset(offset.readers):
         return False
-    stops = {s: assignment.attributes.get(s, {}).get(STOP) for s in offset.positions}
+    done = offset.journal.finished if offset.journal is not None else frozenset()
+    left = [s for s in offset.positions if s not in done]
+    stops = {s: assignment.attributes.get(s, {}).get(STOP) for s in left}
     return all(stop is not None and (offset.positions[s] or 0) >= stop for s, stop in stops.items())

@@ -9,11 +9,14 @@ late attempt can only lose: what was folded once never changes.
 import enum
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Protocol, Self, TypeAlias, assert_never
+from typing import Final, Protocol, Self, TypeAlias, assert_never
 
 from balanced_source.api import Position, SplitId
 from balanced_source.documents.journal import JournalRecord, RecordKey
-from balanced_source.errors import ContractViolationError
+from balanced_source.errors import ContractViolationError, JournalError
+
+MAX_STEPS: Final = 16
+"""Steps of one attempt: a store that loses every answer must not keep a task for ever."""
 
 
 class SealResult(enum.Enum):
@@ -41,7 +44,11 @@ class Journal(Protocol):
         ...
 
     def seal(self, record: JournalRecord) -> SealResult:
-        """Create a record if its key has none."""
+        """Create a record if its key has none.
+
+        Raises:
+            JournalError: it was not created, and there may be none: the store cannot be written to.
+        """
         ...
 
     def delete_below(self, journal: str, number: int) -> None:
@@ -125,7 +132,7 @@ def run(attempt: Attempt, journal: Journal, fetch: "Fetcher") -> Emit:
     Raises:
         JournalError: the store cannot be reached. The task fails, and Spark runs it again.
     """
-    while True:
+    for _ in range(MAX_STEPS):
         match attempt.step:
             case Look():
                 attempt = attempt.looked(journal.read(attempt.key))
@@ -137,6 +144,10 @@ def run(attempt: Attempt, journal: Journal, fetch: "Fetcher") -> Emit:
                 return emit
             case _:
                 assert_never(attempt.step)
+    raise JournalError(
+        f"the journal takes the record of micro-batch {attempt.key.number} of reader "
+        f"{attempt.key.reader}, and does not have it afterwards: check the store of journalLocation"
+    )
 
 
 class Fetcher(Protocol):

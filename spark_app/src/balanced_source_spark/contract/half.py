@@ -36,12 +36,14 @@ class Query(Generic[ReadT]):
         secrets: resolves the Secrets that the source names.
         read: what `SparkHalf.read_options` returned.
         has_metrics: whether the driver serves Prometheus metrics of the query.
+        journal: folder of the journals; only for a `ReadersHalf`.
     """
 
     client_id: str
     read: ReadT
     secrets: QuerySecrets = NO_SECRETS
     has_metrics: bool = False
+    journal: Path | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,8 +70,11 @@ class TaskReader(Protocol):
         ...
 
 
-class SparkHalf(ABC, Generic[ReadT]):
-    """What Spark's processes ask of one kind of source. Stateless.
+class AnyHalf(ABC, Generic[ReadT]):
+    """What Spark's processes ask of one kind of source, however it is read. Stateless.
+
+    A connector derives `SparkHalf` if planning can tell how far each split can be read now, and
+    `balanced_source_spark.contract.readers.ReadersHalf` if only reading can tell.
 
     Keys of options are lower case, because Spark folds them.
     """
@@ -111,12 +116,16 @@ class SparkHalf(ABC, Generic[ReadT]):
         """
 
     @abstractmethod
-    def task_reader(self, query: Query[ReadT]) -> Callable[[], TaskReader]:
-        """Return what makes the reader of a task. It is pickled for every micro-batch: keep it small."""
-
-    @abstractmethod
     def hooks(self, context: "PlannerContext[ReadT]") -> "PlannerHooks":
         """Return what planning asks while a query runs; called once per query, in the planning process."""
+
+
+class SparkHalf(AnyHalf[ReadT]):
+    """The half of a source whose ends are known when a micro-batch is planned: tasks get ranges."""
+
+    @abstractmethod
+    def task_reader(self, query: Query[ReadT]) -> Callable[[], TaskReader]:
+        """Return what makes the reader of a task. It is pickled for every micro-batch: keep it small."""
 
 
 def secrets_in(options: Mapping[str, str]) -> QuerySecrets:
@@ -125,12 +134,12 @@ def secrets_in(options: Mapping[str, str]) -> QuerySecrets:
     return QuerySecrets(folder=Path(folder) if folder else None)
 
 
-def half_of(kind: str, connectors: Connectors | None = None) -> SparkHalf[Any]:
+def half_of(kind: str, connectors: Connectors | None = None) -> AnyHalf[Any]:
     """Return the Spark half of the connector of a kind, among all that are installed unless said otherwise.
 
     Raises:
         ConnectorError: there is no such connector, or it is broken.
     """
-    base: type[Any] = SparkHalf
-    half: SparkHalf[Any] = (connectors or installed()).half(kind, lambda connector: connector.spark, base)
+    base: type[Any] = AnyHalf
+    half: AnyHalf[Any] = (connectors or installed()).half(kind, lambda connector: connector.spark, base)
     return half

@@ -1,0 +1,138 @@
+"""Micro-batches whose ends are not known when they are planned: what tasks read, and where it has ended. Pure.
+
+The stream offset of micro-batch n has the *starts* of its splits. Its tasks seal where they stop. Planning n + 1 folds
+what they sealed into the next starts. So `shares` depends on one offset alone, as a replay needs it.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from balanced_source.api import STOP, Json, Position, SplitId
+from balanced_source.documents.journal import (
+    FetchLimits,
+    JournalPoint,
+    JournalRecord,
+    RecordKey,
+    Targets,
+)
+from balanced_source.documents.stream_offset import StreamOffset
+from balanced_source.errors import ContractViolationError
+from balanced_source.host.journal import folded
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Share:
+    """What one reader has to read in one micro-batch.
+
+    Attributes:
+        key: of the record that says where it stopped.
+        parallelism: number of readers of the source.
+        limits: see `FetchLimits`.
+        starts: split → where to begin; the splits of this reader that are not finished, nor at their target.
+        targets: see `Targets`; of these splits.
+        attributes: what else is known of these splits.
+    """
+
+    key: RecordKey
+    parallelism: int
+    limits: FetchLimits
+    starts: Mapping[SplitId, Position]
+    targets: Targets | None = None
+    attributes: Mapping[SplitId, Mapping[str, Json]] = field(default_factory=dict)
+
+    def check(self, record: JournalRecord) -> None:
+        """Check that a sealed record is of this share.
+
+        Raises:
+            ContractViolationError: it begins elsewhere, or is of other splits.
+        """
+        for split_id in {*record.ends, *record.finished}:
+            own = split_id in self.starts
+            if own and record.starts.get(split_id) == self.starts[split_id]:
+                continue
+            raise ContractViolationError(
+                f"the journal says that micro-batch {self.key.number} of reader "
+                f"{self.key.reader} begins split {split_id} at {record.starts.get(split_id)!r}, but "
+                f"the query at {self.starts.get(split_id)!r}: two queries use one Spark checkpoint"
+            )
+
+
+def shares(end: StreamOffset) -> tuple[Share, ...]:
+    """Return one share per reader, or none at all if there is nothing to read."""
+    point = end.journal
+    if point is None or end.closings:
+        return ()
+    owned = _unread(end, point)
+    if not owned:
+        return ()
+    return tuple(_share(end, point, reader, owned.get(reader, ())) for reader in end.readers)
+
+
+def readers_of(end: StreamOffset) -> list[int]:
+    """Return the readers that seal a record in a micro-batch: those with splits to read."""
+    if end.journal is None or end.closings:
+        return []
+    return sorted(_unread(end, end.journal))
+
+
+def delivered(end: StreamOffset, records: Iterable[JournalRecord]) -> StreamOffset:
+    """Return the offset behind everything that a micro-batch delivered.
+
+    Raises:
+        ContractViolationError: see `folded`.
+    """
+    if end.journal is None:
+        return end
+    found = list(records)
+    done = frozenset[SplitId]().union(*(record.finished for record in found))
+    point = replace(end.journal, finished=end.journal.finished | done)
+    return replace(end, positions=folded(end.positions, found), journal=point)
+
+
+def caught_up(end: StreamOffset, records: Iterable[JournalRecord]) -> frozenset[SplitId]:
+    """Return the splits of which a micro-batch found nothing more: their readers looked, and met no limit."""
+    looked = {r.key.reader: r for r in records if not r.has_more}
+    splits = (s for s, owner in end.owners.items() if owner in looked)
+    return frozenset(s for s in splits if s in end.positions and s not in looked[end.owners[s]].ends)
+
+
+def has_progress(records: Iterable[JournalRecord]) -> bool:
+    """Return whether a micro-batch delivered anything, so that the next one is likely to."""
+    return any(record.has_more or record.ends for record in records)
+
+
+def next_end(base: StreamOffset, point: JournalPoint) -> StreamOffset:
+    """Return the end of the micro-batch that begins at `base`."""
+    finished = base.journal.finished if base.journal is not None else frozenset()
+    return replace(base, journal=replace(point, finished=finished | _stopped(base)), max_records_per_reader=None)
+
+
+def _stopped(base: StreamOffset) -> frozenset[SplitId]:
+    stops = ((s, a[STOP]) for s, a in base.attributes.items() if STOP in a)
+    return frozenset(s for s, stop in stops if (base.positions.get(s) or 0) >= stop)
+
+
+def _unread(end: StreamOffset, point: JournalPoint) -> dict[int, list[SplitId]]:
+    """Reader → splits that it reads on."""
+    owned: dict[int, list[SplitId]] = {}
+    for split_id, position in end.positions.items():
+        if split_id not in point.finished and not _is_there(point.targets, split_id, position):
+            owned.setdefault(end.owners[split_id], []).append(split_id)
+    return owned
+
+
+def _is_there(targets: Targets | None, split_id: SplitId, position: Position) -> bool:
+    """Whether a split needs no reading in a query that ends by itself."""
+    return targets is not None and (position or 0) >= (targets.get(split_id) or 0)
+
+
+def _share(end: StreamOffset, point: JournalPoint, reader: int, splits: Sequence[SplitId]) -> Share:
+    targets = point.targets
+    return Share(
+        key=RecordKey(point.journal, point.number, reader),
+        parallelism=end.parallelism,
+        limits=point.limits,
+        starts={s: end.positions[s] for s in sorted(splits)},
+        targets=None if targets is None else {s: targets[s] for s in sorted(splits)},
+        attributes={s: end.attributes[s] for s in sorted(splits) if s in end.attributes},
+    )

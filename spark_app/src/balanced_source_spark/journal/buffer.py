@@ -1,0 +1,78 @@
+"""What a task has fetched and may not emit yet: rows in memory, and in a temporary file beyond that."""
+
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from typing import IO, Any, Final, Generic, TypeVar
+
+import pyarrow as pa
+
+T = TypeVar("T")
+
+CHUNK: Final = 1000
+"""Records of one Arrow batch."""
+
+IN_MEMORY: Final = 32 * 1024 * 1024
+"""Bytes of rows that stay in memory."""
+
+
+class Buffer(Generic[T]):
+    """Rows in their order.
+
+    Args:
+        rows: turns records into rows.
+        in_memory: see `IN_MEMORY`.
+    """
+
+    def __init__(self, rows: Callable[[Sequence[T]], pa.RecordBatch], *, in_memory: int = IN_MEMORY) -> None:
+        self._rows = rows
+        self._limit = in_memory
+        self._records: list[T] = []
+        self._batches: list[pa.RecordBatch] = []
+        self._held = 0
+        self._file: IO[bytes] | None = None
+        self._writer: Any = None
+        self.count = 0
+        self.bytes = 0
+
+    def add(self, record: T, _timestamp: int | None = None) -> None:
+        """Append a record."""
+        self._records.append(record)
+        self.count += 1
+        if len(self._records) >= CHUNK:
+            self._convert()
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Return all rows, once."""
+        self._convert()
+        if self._file is not None:
+            self._writer.close()
+            self._file.seek(0)
+            yield from pa.ipc.open_stream(self._file)
+        yield from self._batches
+
+    def close(self) -> None:
+        """Free memory and disk."""
+        self._batches.clear()
+        self._records.clear()
+        if self._file is not None:
+            self._file.close()
+
+    def _convert(self) -> None:
+        if not self._records:
+            return
+        batch = self._rows(self._records)
+        self._records = []
+        self.bytes += batch.nbytes
+        self._held += batch.nbytes
+        self._batches.append(batch)
+        if self._held > self._limit:
+            self._spill()
+
+    def _spill(self) -> None:
+        if self._file is None:
+            self._file = tempfile.TemporaryFile(prefix="balanced-source-")  # noqa: SIM115 - see close
+            self._writer = pa.ipc.new_stream(self._file, self._batches[0].schema)
+        for batch in self._batches:
+            self._writer.write_batch(batch)
+        self._batches.clear()
+        self._held = 0

@@ -1,0 +1,114 @@
+"""Asks the journal in a thread of its own: planning must not wait for a store that hangs."""
+
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from typing import Any, Final, TypeVar
+
+from balanced_source.api import Problem
+from balanced_source.documents.journal import JournalRecord
+from balanced_source.documents.stream_offset import StreamOffset
+from balanced_source.errors import JournalError
+from balanced_source.host.journal import close
+from balanced_source.host.journaling import readers_of
+from balanced_source.reasons import Reason
+from balanced_source_adapters.journal_folder import FolderJournal
+
+T = TypeVar("T")
+
+PATIENCE: Final = 2.0
+"""Seconds that planning waits for an answer."""
+
+DELETE_EVERY: Final = 10
+"""Micro-batches between two deletions of old records."""
+
+
+class Folding:
+    """The driver's side of a journal. Used by one thread.
+
+    Args:
+        journal: the store.
+        min_batches: micro-batches whose records are kept.
+        tell: sets the problem, or clears it.
+        patience: see `PATIENCE`.
+
+    Attributes:
+        complaint: why the last question had no answer.
+    """
+
+    def __init__(
+        self,
+        journal: FolderJournal,
+        *,
+        min_batches: int,
+        tell: Callable[[Problem | None], None],
+        patience: float = PATIENCE,
+    ) -> None:
+        self._journal = journal
+        self._min_batches = min_batches
+        self._tell = tell
+        self._patience = patience
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="bsrc-journal")
+        self._pending: tuple[object, Future[Any]] | None = None
+        self.complaint = ""
+
+    def create(self, name: str) -> bool:
+        """Make a journal; returns whether that is done."""
+        return self._ask(("create", name), lambda: self._created(name)) is not None
+
+    def find(self, name: str) -> int | None:
+        """Return the newest micro-batch with a record in a journal; None if it cannot be asked now.
+
+        Raises:
+            ForeignJournalError: the journal is not there.
+        """
+        return self._ask(("find", name), lambda: self._found(name))
+
+    def close(self, end: StreamOffset) -> list[JournalRecord] | None:
+        """Return the final records of a micro-batch that is over; None if they cannot be had now."""
+        point = end.journal
+        if point is None:
+            return []
+        key = ("close", point.journal, point.number)
+        return self._ask(key, lambda: self._closed(end, point.journal, point.number))
+
+    def stop(self) -> None:
+        """End the thread, unless the store keeps it."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def _created(self, name: str) -> bool:
+        self._journal.create(name)
+        return True
+
+    def _found(self, name: str) -> int:
+        self._journal.check(name)
+        return self._journal.newest(name)
+
+    def _closed(self, end: StreamOffset, name: str, number: int) -> list[JournalRecord] | None:
+        found = close(self._journal, name, number, readers_of(end))
+        if number % DELETE_EVERY == 0:
+            self._journal.delete_below(name, number - self._min_batches)
+        return found
+
+    def _ask(self, key: object, question: Callable[[], T | None]) -> T | None:
+        """Ask in the thread; the same question is not asked twice at the same time."""
+        if self._pending is None:
+            self._pending = key, self._pool.submit(question)
+        asked, future = self._pending
+        wait([future], self._patience)
+        if not future.done():
+            self._complain(f"the journal has not answered for {self._patience:.0f} s")
+            return None
+        self._pending = None
+        try:
+            answer: T | None = future.result()
+        except JournalError as error:
+            self._complain(str(error))
+            return None
+        if asked != key:
+            return self._ask(key, question)
+        self._tell(None)
+        return answer
+
+    def _complain(self, message: str) -> None:
+        self.complaint = f"{message}. No micro-batch begins until the journal answers"
+        self._tell(Problem(reason=Reason.JOURNAL_UNREACHABLE, message=self.complaint))

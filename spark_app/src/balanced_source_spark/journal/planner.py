@@ -1,0 +1,278 @@
+"""Plans micro-batches whose ends are not known: tasks seal them in a journal, and the next planning folds them.
+
+The order of Spark's calls is that of `balanced_source_spark.planner`. `partitions` depends on the end offset alone and
+never reads the journal.
+"""
+
+import time
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, TypeVar
+
+from pyspark.sql.datasource import InputPartition
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit
+
+from balanced_source.api import Problem, SplitId
+from balanced_source.documents.journal import FetchLimits, JournalPoint, JournalRecord
+from balanced_source.documents.stream_offset import StreamOffset
+from balanced_source.errors import DiscoveryError, ForeignCheckpointError, ForeignJournalError, JournalError
+from balanced_source.host.journaling import caught_up, delivered, has_progress, next_end, shares
+from balanced_source.reasons import Reason
+from balanced_source_adapters.journal_folder import FolderJournal
+from balanced_source_spark.contract.readers import ReaderHooks
+from balanced_source_spark.journal.folding import Folding
+from balanced_source_spark.journal.offset_log import check_logged
+from balanced_source_spark.journal_options import JournalOptions
+from balanced_source_spark.options import Options
+from balanced_source_spark.partition import ReaderPartition
+from balanced_source_spark.planner import StreamPlanner
+
+T = TypeVar("T")
+
+_RETRY: Final = 0.2
+"""Seconds until the journal is asked again, where waiting is unavoidable."""
+
+_UNFINISHED: Final = (
+    "the last micro-batch of the Spark checkpoint was planned without a journal, and is not committed. Start the query "
+    "once with the connector's former release, so that it finishes this micro-batch, then upgrade"
+)
+
+_OLDER: Final = ("journal", "older")
+"""Key of the problem of a checkpoint that is older than its journal."""
+
+
+class JournalPlanner(StreamPlanner):
+    """See the module.
+
+    Args:
+        options: of the query, with those of a journal.
+    """
+
+    _hooks: ReaderHooks
+
+    def __init__(self, options: Options) -> None:
+        super().__init__(options)
+        assert options.journal is not None  # noqa: S101 - the caller has looked
+        self._journal: JournalOptions = options.journal
+        self._folding = Folding(
+            FolderJournal(self._journal.folder),
+            min_batches=self._journal.min_batches,
+            tell=lambda problem: self._set_problem(("journal",), problem),
+        )
+        self._name = self._made = ""
+        self._is_found = False
+        self._folded: tuple[tuple[str, int], StreamOffset] | None = None
+        self._is_active = True
+        self._planned_at = float("-inf")
+        self._planned: JournalPoint | None = None
+        self._moved_at = time.monotonic()
+        self._done: frozenset[SplitId] = frozenset()
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        """The targets are the ends at this time, or for a source that does not know any: to be caught up once."""
+        if self._hooks.knows_ends:
+            super().prepareForTriggerAvailableNow()
+            return
+        self._runtime.first_assignment(timeout=self._options.start_timeout)
+        self._targets = {}
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
+        """Return the offset of the next micro-batch, or `start` while there is nothing to read."""
+        logged = self._asked(start)
+        if isinstance(limit, ReadAllAvailable):  # trigger(once=True) or a batch query
+            self._is_single = True
+            if self._targets is None:
+                self.prepareForTriggerAvailableNow()
+        begin = self._delivered(logged)
+        base = self._based_on(begin) if begin is not None else None
+        point = self._next_point(base.journal) if base is not None else None
+        if begin is None or base is None or point is None:
+            return start
+        end = next_end(base, point)
+        if self._is_due(begin, end):
+            self._planned, self._planned_at = point, time.monotonic()
+            return self._signed(end)
+        closing = self._closing(begin)
+        return start if closing is None else self._signed(closing)
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        """Return one partition per reader; depends on `end` alone."""
+        finish = self._own(end)
+        if finish.journal is None:
+            raise ForeignCheckpointError(_UNFINISHED)
+        check_logged(self._journal.folder, end)
+        self._has_closed |= finish.closings > 0
+        planned = shares(finish)
+        timeout = self._options.start_timeout
+        settings = self._runtime.settings(timeout=timeout) if planned else {}
+        self._runtime.planned(finish)
+        self._gate.note(finish.parallelism)
+        return [
+            ReaderPartition(
+                subtask_id=share.key.reader,
+                ranges=(),
+                splits=max(1, len(share.starts)),
+                settings=settings,
+                share=share,
+            )
+            for share in planned
+        ]
+
+    def stop(self) -> None:
+        """See `StreamPlanner.stop`."""
+        self._folding.stop()
+        super().stop()
+
+    def _check_shape(self, found: StreamOffset) -> None:
+        """A checkpoint without a journal gets one: its positions are where the first micro-batch begins."""
+
+    # --- what the last micro-batch delivered --------------------------------------------------------------------
+
+    def _delivered(self, logged: StreamOffset) -> StreamOffset | None:
+        """The offset behind everything that was delivered; None while the journal cannot be asked."""
+        point = logged.journal
+        if point is None:
+            return logged
+        if not self._is_found and not self._find(point):
+            return None
+        if logged.closings:
+            return logged
+        key = (point.journal, point.number)
+        if self._folded is not None and self._folded[0] == key:
+            return self._folded[1]
+        records = self._patiently(lambda: self._folding.close(logged))
+        if records is None:
+            return None
+        found = delivered(logged, records)
+        self._folded = key, found
+        self._note_folded(logged, found, records)
+        return found
+
+    def _note_folded(self, logged: StreamOffset, found: StreamOffset, records: Sequence[JournalRecord]) -> None:
+        self._is_active = has_progress(records)
+        if found.positions != logged.positions:
+            self._moved_at = time.monotonic()
+        if self._planned is not None and logged.journal == self._planned:
+            self._done |= caught_up(logged, records)
+            if not self._is_active:
+                self._set_problem(_OLDER, None)
+        self._note(logged, found, self._known_ends(found))
+
+    def _find(self, point: JournalPoint) -> bool:
+        """Find the journal of the checkpoint, once per process.
+
+        Raises:
+            ForeignJournalError: it is not there.
+        """
+        newest = self._patiently(lambda: self._folding.find(point.journal))
+        if newest is None:
+            return False
+        self._is_found = True
+        if newest > point.number:
+            self._begin_anew(point, newest)
+        return True
+
+    def _begin_anew(self, point: JournalPoint, newest: int) -> None:
+        """Records of micro-batches that the checkpoint does not know are of another life of the query.
+
+        Raises:
+            ForeignJournalError: the records of the checkpoint's last micro-batch were deleted since.
+        """
+        if newest - point.number >= self._journal.min_batches:
+            raise ForeignJournalError(_too_old(point, newest))
+        self._name = uuid.uuid4().hex
+        problem = Problem(reason=Reason.CHECKPOINT_OLDER, message=_older(point, newest))
+        self._set_problem(_OLDER, problem)
+
+    def _patiently(self, question: Callable[[], T | None]) -> T | None:
+        """Ask; a query that ends by itself asks until there is an answer, and fails in words."""
+        deadline = time.monotonic() + self._options.start_timeout
+        while (answer := question()) is None and self._targets is not None:
+            if time.monotonic() > deadline:
+                raise JournalError(self._folding.complaint)
+            time.sleep(_RETRY)
+        return answer
+
+    # --- the next micro-batch -----------------------------------------------------------------------------------
+
+    def _next_point(self, former: JournalPoint | None) -> JournalPoint | None:
+        """The point of the next micro-batch; None while its journal cannot be made."""
+        is_going_on = former is not None and self._name in ("", former.journal)
+        if former is None or not is_going_on:
+            self._name = self._name or uuid.uuid4().hex
+            if self._made != self._name and not self._patiently(lambda: self._folding.create(self._name) or None):
+                return None
+            self._made, self._is_found = self._name, True
+        limits = self._journal.limits
+        if self._is_single:  # there is no second micro-batch for what a limit leaves
+            limits = FetchLimits(wait_millis=limits.wait_millis)
+        return JournalPoint(
+            journal=former.journal if former is not None and is_going_on else self._name,
+            number=former.number + 1 if former is not None and is_going_on else 1,
+            limits=limits,
+            targets=self._targets if self._hooks.knows_ends else None,
+        )
+
+    def _is_due(self, begin: StreamOffset, end: StreamOffset) -> bool:
+        if end.epoch != begin.epoch:
+            return True
+        if self._targets is not None:
+            return not self._is_complete(end, self._targets)
+        is_poll_due = time.monotonic() - self._planned_at >= self._journal.poll_interval
+        if not (self._is_active or is_poll_due):
+            return False
+        return self._may_have_more(end) and bool(shares(end))
+
+    def _is_complete(self, end: StreamOffset, targets: Mapping[SplitId, int]) -> bool:
+        """Whether a query that ends by itself has read what it was to read.
+
+        Raises:
+            DiscoveryError: nothing moves, and there is something left.
+        """
+        finished = end.journal.finished if end.journal is not None else frozenset()
+        left = [s for s in end.positions if s not in finished]
+        if not self._hooks.knows_ends:
+            return self._done.issuperset(left)
+        short = [s for s in left if (end.positions[s] or 0) < targets.get(s, 0)]
+        if short and time.monotonic() - self._moved_at > self._options.start_timeout:
+            raise DiscoveryError(_stuck(short[0], end, targets, self._options.start_timeout))
+        return not short
+
+    def _may_have_more(self, end: StreamOffset) -> bool:
+        """Whether anything can be read: yes, unless the source knows its ends and says no."""
+        if not self._hooks.knows_ends or end.journal is None:
+            return True
+        known, silent = self._ends.get(end.positions), self._ends.silent
+        left = [s for s in end.positions if s not in end.journal.finished]
+        if any(s not in known or s in silent for s in left):
+            return True
+        return any(known[s].end > (end.positions[s] or 0) for s in left)
+
+    def _known_ends(self, found: StreamOffset) -> Mapping[SplitId, int]:
+        if not self._hooks.knows_ends:
+            return {}
+        return {s: e.end for s, e in self._ends.get(found.positions).items()}
+
+
+def _older(point: JournalPoint, newest: int) -> str:
+    return (
+        f"the Spark checkpoint is older than its journal: it ends with micro-batch {point.number}, and "
+        f"the journal has records up to {newest}. The checkpoint was restored from an older copy, or "
+        "asynchronous progress tracking is on. Records are delivered again, and a sink that recognises "
+        "micro-batches by their number may skip new ones. Restore the sink to the same point"
+    )
+
+
+def _too_old(point: JournalPoint, newest: int) -> str:
+    return (
+        f"the Spark checkpoint ends with micro-batch {point.number}, whose records were deleted: its "
+        f"journal is at {newest}. Where that micro-batch ended is unknown. Restore a newer checkpoint, "
+        "or start the query with a new checkpointLocation"
+    )
+
+
+def _stuck(split_id: SplitId, end: StreamOffset, targets: Mapping[SplitId, int], timeout: float) -> str:
+    return (
+        f"split {split_id} stays at {end.positions[split_id]} for {timeout:.0f} s, and was to be read "
+        f"up to {targets.get(split_id)}: check that the source still has these records"
+    )

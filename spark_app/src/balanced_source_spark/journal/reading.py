@@ -1,0 +1,261 @@
+"""Runs a connector's reader in a task: to fetch up to limits, or to read a sealed range once more."""
+
+import socket
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, Self
+
+import pyarrow as pa
+
+from balanced_source.api import (
+    STOP,
+    InputStatus,
+    Position,
+    SourceEvent,
+    SourceReader,
+    SourceReaderContext,
+    SplitId,
+)
+from balanced_source.documents.journal import FetchLimits, JournalRecord
+from balanced_source.errors import ContractViolationError, JournalError
+from balanced_source.host.journaling import Share
+from balanced_source.reader import SplitOutputs
+from balanced_source_spark.contract.half import Query
+from balanced_source_spark.contract.readers import ReadersHalf
+from balanced_source_spark.journal.buffer import Buffer
+
+SETTLE: Final = 100
+"""Records after which it is looked whether a split is where it shall stop."""
+
+PAUSE: Final = 0.01
+"""Seconds between two polls of which the first brought nothing."""
+
+BETWEEN_FETCHES: Final = 2
+"""Polls in a row without a record that say nothing: the end of one fetch, and an empty one."""
+
+STALL: Final = 120.0
+"""Seconds without any record after which a sealed range, or a target, cannot be reached."""
+
+
+class TaskContext(SourceReaderContext):
+    """What a task offers to its reader.
+
+    Args:
+        share: of the reader.
+    """
+
+    def __init__(self, share: Share) -> None:
+        self._share = share
+        self._available = threading.Event()
+
+    @property
+    def subtask_id(self) -> int:
+        return self._share.key.reader
+
+    @property
+    def location(self) -> str:
+        return socket.gethostname()
+
+    def current_parallelism(self) -> int:
+        return self._share.parallelism
+
+    def send_split_request(self) -> None:
+        """Nothing to do: the host requests splits on behalf of its readers."""
+
+    def send_source_event_to_coordinator(self, event: SourceEvent) -> None:
+        raise ContractViolationError(f"a Spark task cannot send event {event.name}: it outlives no micro-batch")
+
+    def notify_available(self) -> None:
+        self._available.set()
+
+    def wait(self, timeout: float) -> None:
+        """Wait until the reader says that something is there."""
+        self._available.wait(timeout)
+        self._available.clear()
+
+
+class Reading:
+    """One reader on some splits, and what it has read. Use it in a `with` statement.
+
+    Args:
+        half: of the connector.
+        query: see `Query`.
+        settings: how the reader connects.
+        share: what it reads.
+        stops: split → where to stop; the others are read on.
+    """
+
+    def __init__(
+        self,
+        half: ReadersHalf[Any, Any, Any],
+        query: Query[Any],
+        settings: Mapping[str, Any],
+        share: Share,
+        stops: Mapping[SplitId, Position],
+    ) -> None:
+        self._share = share
+        self._stops = stops
+        self._context = TaskContext(share)
+        self.buffer: Buffer[Any] = Buffer(half.rows)
+        self._output = SplitOutputs[Any](self.buffer.add)
+        self._at: dict[SplitId, Position] = dict(share.starts)
+        self._left: set[SplitId] = set(share.starts)
+        self._finished: set[SplitId] = set()
+        self._empty = 0
+        self._reader: SourceReader[Any, Any] = half.reader(query, settings, self._context)
+        self._splits = [half.split(s, p, self._attributes(s)) for s, p in share.starts.items()]
+
+    def __enter__(self) -> Self:
+        self._reader.start()
+        self._reader.add_splits(self._splits)
+        self._reader.notify_no_more_splits()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        try:
+            self._reader.close()
+        finally:
+            self.buffer.close()
+
+    @property
+    def has_stops(self) -> bool:
+        """Whether any split stops somewhere."""
+        return bool(self._stops)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether no split is left to be read, as far as `settle` knows."""
+        return not self._left
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether several polls in a row brought nothing; one does between two fetches."""
+        return self._empty > BETWEEN_FETCHES
+
+    def poll(self) -> bool:
+        """Poll once; returns whether that brought any record. Waits a little if nothing comes."""
+        before = self.buffer.count
+        status = self._reader.poll_next(self._output)
+        if self.buffer.count > before:
+            self._empty = 0
+            return True
+        self._empty += 1
+        if status is InputStatus.NOTHING_AVAILABLE:
+            self._context.wait(PAUSE)
+        elif status is InputStatus.MORE_AVAILABLE and self.is_idle:
+            time.sleep(PAUSE)  # a reader that fetches when it is polled, and has found nothing
+        self.settle()
+        return False
+
+    def settle(self) -> None:
+        """Take note of positions, and let go of splits that are where they shall stop."""
+        found = {split.split_id: split.position for split in self._reader.snapshot_state(1)}
+        for split_id in list(self._left):
+            if split_id in found:
+                self._at[split_id] = found[split_id]
+            else:
+                self._finish(split_id)
+        reached = [s for s in self._left if s in self._stops and self._is_at(s)]
+        if reached:
+            self._reader.remove_splits(reached)
+            self._left.difference_update(reached)
+
+    def record(self, *, has_more: bool) -> JournalRecord:
+        """Return what was read so far."""
+        self.settle()
+        starts = self._share.starts
+        moved = {s: p for s, p in self._at.items() if p != starts[s]}
+        return JournalRecord(
+            key=self._share.key,
+            starts={s: starts[s] for s in sorted({*moved, *self._finished})},
+            ends=dict(sorted(moved.items())),
+            finished=frozenset(self._finished),
+            has_more=has_more,
+            records=self.buffer.count,
+        )
+
+    def check_exact(self) -> None:
+        """Check that no split is past its stop.
+
+        Raises:
+            ContractViolationError: the reader is not exact.
+        """
+        for split_id, stop in self._stops.items():
+            if (self._at[split_id] or 0) > (stop or 0):
+                raise ContractViolationError(
+                    f"split {split_id} was sealed up to position {stop}, and reading it again leads "
+                    f"to {self._at[split_id]}: the connector's positions are not exact"
+                )
+
+    def _is_at(self, split_id: SplitId) -> bool:
+        return (self._at[split_id] or 0) >= (self._stops[split_id] or 0)
+
+    def _finish(self, split_id: SplitId) -> None:
+        """A split is read to its end; a stop that it was given here is no end of its own."""
+        self._left.discard(split_id)
+        stop = self._share.attributes.get(split_id, {}).get(STOP)
+        if split_id in self._stops and self._stops[split_id] != stop:
+            self._at[split_id] = self._stops[split_id]
+            return
+        self._finished.add(split_id)
+        if stop is not None:
+            self._at[split_id] = stop
+
+    def _attributes(self, split_id: SplitId) -> Mapping[str, Any]:
+        known = self._share.attributes.get(split_id, {})
+        return {**known, STOP: self._stops[split_id]} if split_id in self._stops else known
+
+
+def fetch(reading: Reading, limits: FetchLimits) -> JournalRecord:
+    """Read until a limit is met, or until the reader is caught up."""
+    begun = last = time.monotonic()
+    patience = STALL if reading.has_stops else limits.wait_millis / 1000
+    while not reading.is_done:
+        if reading.poll():
+            last = time.monotonic()
+            if reading.buffer.count % SETTLE == 0:
+                reading.settle()
+            if _is_full(reading.buffer, limits) or _is_late(begun, last, limits):
+                return reading.record(has_more=True)
+        elif _is_late(begun, time.monotonic(), limits) or (reading.is_idle and time.monotonic() - last >= patience):
+            break
+    return reading.record(has_more=False)
+
+
+def read_again(reading: Reading, record: JournalRecord) -> Iterator[pa.RecordBatch]:
+    """Return the rows of a sealed range.
+
+    Raises:
+        JournalError: they are not there any more, at least for now. The task fails, and the micro-batch with it.
+        ContractViolationError: the reader is not exact.
+    """
+    last = time.monotonic()
+    while not reading.is_done:
+        if reading.poll():
+            last = time.monotonic()
+            reading.settle()
+            reading.check_exact()
+        elif time.monotonic() - last >= STALL:
+            break
+    if not reading.is_done or reading.buffer.count != record.records:
+        raise JournalError(
+            f"micro-batch {record.key.number} of reader {record.key.reader} has {record.records} "
+            f"records, and {reading.buffer.count} when it is read again: the source does not have "
+            "them any more. Restore them at the source"
+        )
+    yield from reading.buffer.batches()
+
+
+def stops_of(record: JournalRecord) -> dict[SplitId, Position]:
+    """Return where splits stop when a sealed range is read again; one that finished ends by itself."""
+    return {s: end for s, end in record.ends.items() if s not in record.finished}
+
+
+def _is_full(buffer: Buffer[Any], limits: FetchLimits) -> bool:
+    is_many = limits.max_records is not None and buffer.count >= limits.max_records
+    return is_many or (limits.max_bytes is not None and buffer.bytes >= limits.max_bytes)
+
+
+def _is_late(begun: float, now: float, limits: FetchLimits) -> bool:
+    return limits.max_millis is not None and now - begun >= limits.max_millis / 1000

@@ -1,0 +1,83 @@
+"""What a task unpickles: it seals where it stops, then emits.
+
+It imports what reading needs and no more; see `balanced_source_spark.kafka.task_reader`.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import pyarrow as pa
+
+from balanced_source.documents.journal import JournalRecord, RecordKey
+from balanced_source.errors import ContractViolationError
+from balanced_source.host.journal import Attempt, run
+from balanced_source.host.journaling import Share
+from balanced_source_adapters.journal_folder import FolderJournal
+from balanced_source_spark.contract.half import Query
+from balanced_source_spark.contract.readers import ReadersHalf
+from balanced_source_spark.journal.reading import Reading, fetch, read_again, stops_of
+from balanced_source_spark.partition import ReaderPartition
+
+
+@dataclass(frozen=True, slots=True)
+class JournalTaskReader:
+    """See `balanced_source_spark.contract.half.TaskReader`.
+
+    Attributes:
+        half: of the connector.
+        query: see `Query`.
+    """
+
+    half: ReadersHalf[Any, Any, Any]
+    query: Query[Any]
+
+    def read(self, partition: ReaderPartition) -> Iterator[pa.RecordBatch]:
+        """Return what the first attempt that sealed has fetched, whichever attempt this is."""
+        share = partition.share
+        if share is None or not share.starts:
+            return
+        if self.query.journal is None:
+            raise ContractViolationError("a task has a share and no journal")
+        with _Once(self, share, partition) as fetched:
+            emit = run(Attempt(key=share.key), FolderJournal(self.query.journal), fetched)
+            share.check(emit.record)
+            if emit.is_buffered:
+                yield from fetched.reading.buffer.batches()
+                return
+        yield from self._again(share, emit.record, partition)
+
+    def _again(self, share: Share, record: JournalRecord, partition: ReaderPartition) -> Iterator[pa.RecordBatch]:
+        if not record.starts:
+            return
+        sealed = replace(share, starts=record.starts)
+        stops = stops_of(record)
+        with Reading(self.half, self.query, partition.settings, sealed, stops) as reading:
+            yield from read_again(reading, record)
+
+
+class _Once:
+    """Fetches when it is asked to: an attempt that finds a record reads that range alone."""
+
+    def __init__(self, reader: JournalTaskReader, share: Share, partition: ReaderPartition) -> None:
+        self._reader, self._share, self._partition = reader, share, partition
+        self._reading: Reading | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._reading is not None:
+            self._reading.__exit__()
+
+    def __call__(self, key: RecordKey) -> JournalRecord:
+        share = self._share
+        settings, stops = self._partition.settings, share.targets or {}
+        self._reading = Reading(self._reader.half, self._reader.query, settings, share, stops)
+        return fetch(self._reading.__enter__(), share.limits)
+
+    @property
+    def reading(self) -> Reading:
+        """What was fetched; there is a reading if there is a buffer to emit."""
+        assert self._reading is not None  # noqa: S101 - the caller was told that the buffer holds it
+        return self._reading

@@ -1,0 +1,58 @@
+"""Where the packaged application keeps the journal of its source: in its Spark checkpoint."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+from balanced_source.documents.pipeline import Pipeline
+from balanced_source.errors import InvalidSpecError
+from balanced_source_spark.contract.half import half_of
+from balanced_source_spark.contract.readers import ReadersHalf
+from balanced_source_spark.journal_options import journal_folder
+
+_ASYNC: Final = "asyncProgressTrackingEnabled"
+_FIELD: Final = "spec.application.pipeline"
+
+
+def journal_of(pipeline: Pipeline, *, retained: str | None) -> Mapping[str, str]:
+    """Return the options of a source that is read with a journal; none for another one.
+
+    Args:
+        pipeline: what the application does.
+        retained: Spark's ``spark.sql.streaming.minBatchesToRetain``.
+
+    Raises:
+        InvalidSpecError: the checkpoint is where no journal can be, or the sink asks for asynchronous progress.
+        ConnectorError: the connector is not installed, or is broken.
+    """
+    if not isinstance(half_of(pipeline.connector), ReadersHalf):
+        return {}
+    _check_progress(pipeline.sink.options)
+    location = f"{_absolute(pipeline.checkpoint_location)}/journal"
+    try:
+        journal_folder(location)
+    except InvalidSpecError as error:
+        raise InvalidSpecError(
+            f"the source is read with a journal, which lies in the checkpoint. {error}",
+            field=f"{_FIELD}.checkpointLocation",
+        ) from error
+    return {
+        "journalLocation": location,
+        **({"journalMinBatches": retained} if retained is not None else {}),
+    }
+
+
+def _absolute(location: str) -> str:
+    """Spark takes a relative path from the driver's folder, which executors do not have."""
+    return location.rstrip("/") if urlsplit(location).scheme else str(Path(location).absolute())
+
+
+def _check_progress(options: Mapping[str, str]) -> None:
+    for name, value in options.items():
+        if name.lower() == _ASYNC.lower() and value.lower() == "true":
+            raise InvalidSpecError(
+                "must not be used with a source that is read with a journal: its micro-batches must "
+                "be in the offset log before they run. Leave it out",
+                field=f"{_FIELD}.sink.options.{_ASYNC}",
+            )

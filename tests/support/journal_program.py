@@ -1,0 +1,49 @@
+"""Reads logs into a folder of JSON files, one per micro-batch, with two actions in each.
+
+``python journal_program.py FOLDER MASTER TRIGGER option=value …``. It notes in `unequal` when the two actions differ.
+"""
+
+import importlib
+import json
+import sys
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+
+from balanced_source_spark.data_source import register
+
+
+def main(folder: str, master: str, trigger: str, *options: str) -> None:
+    """Read until it is killed, or until the trigger ends it."""
+    out, faults = Path(folder), importlib.import_module("sitecustomize")
+
+    def write(rows: DataFrame, number: int) -> None:
+        first, second = rows.collect(), rows.collect()
+        if sorted(first) != sorted(second):
+            (out / "unequal").touch()
+        partial = out / f".{number}"
+        partial.write_text(json.dumps(sorted([row.log, row.number, row.text] for row in first)))
+        partial.replace(out / f"{number}.json")
+        if first and faults.taken("hold-driver-after-write"):
+            faults.hold("driver-holds")
+
+    builder = SparkSession.builder.master(master).config("spark.ui.enabled", "false")
+    for key, value in (
+        ("spark.python.unix.domain.socket.enabled", "true"),
+        ("spark.speculation", "true"),
+        ("spark.speculation.interval", "100ms"),
+        ("spark.speculation.quantile", "0.1"),
+        ("spark.speculation.minTaskRuntime", "100ms"),
+    ):
+        builder = builder.config(key, value)
+    spark = builder.getOrCreate()
+    register(spark)
+    given = dict(option.split("=", 1) for option in options)
+    rows = spark.readStream.format("balanced").option("connector", "httplog").options(**given).load()
+    writer = rows.writeStream.foreachBatch(write).option("checkpointLocation", str(out / "checkpoint"))
+    timed = writer.trigger(availableNow=True) if trigger == "now" else writer.trigger(processingTime=trigger)
+    timed.start().awaitTermination()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,253 @@
+"""Tapes: splits that grow and do not say how far. A source whose tasks get readers, for tests without Spark."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Self
+
+import pyarrow as pa
+
+from balanced_source.api import (
+    STOP,
+    AsyncCall,
+    Boundedness,
+    Json,
+    Position,
+    RebalancePolicy,
+    RecordEmitter,
+    SourceOutput,
+    SourceReader,
+    SourceReaderContext,
+    SourceSplit,
+    SplitId,
+    SplitReader,
+    SplitsAddition,
+    SplitsChange,
+)
+from balanced_source.assigners import RoundRobinAssigner, SplitAssigner
+from balanced_source.connectors.discovery import (
+    Alarm,
+    Discover,
+    Discovered,
+    DiscoveringSource,
+    Initialize,
+)
+from balanced_source.host.ends import Mark, SplitEnd
+from balanced_source.reader import InlineFetchers, RecordsBySplits, SourceReaderBase
+from balanced_source_spark.contract.half import Choices, Query
+from balanced_source_spark.contract.hooks import PlannerContext
+from balanced_source_spark.contract.readers import ReaderHooks, ReadersHalf
+
+Record = tuple[str, int]
+SHELF: Final = "shelf"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TapeSplit(SourceSplit):
+    """A tape from record `next` on; with a stop if it has one."""
+
+    name: str
+    next: int = 0
+    stop: int | None = None
+
+    @property
+    def split_id(self) -> SplitId:
+        return (SHELF, self.name)
+
+    @property
+    def position(self) -> Position:
+        return self.next
+
+    def at(self, position: Position) -> Self:
+        return replace(self, next=int(position or 0))
+
+    def attributes(self) -> Mapping[str, Any]:
+        return {} if self.stop is None else {STOP: self.stop}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListTapes(Discover):
+    """Which tapes there are."""
+
+    scope: str
+    round: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FindTapes(Initialize):
+    """Where new ones begin."""
+
+    scope: str
+    split_ids: tuple[SplitId, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TapeSource(DiscoveringSource[TapeSplit]):
+    """All tapes of the shelf."""
+
+    assigner: SplitAssigner = field(default_factory=RoundRobinAssigner)
+    rebalance_policy: RebalancePolicy = field(default_factory=RebalancePolicy)
+    discovery_interval: float | None = 0.05
+    failure_threshold: int = 1
+    retention: float = 0.0
+    may_lose: bool = False
+    is_bounded: bool = False
+
+    @property
+    def kind(self) -> str:
+        return "tapes"
+
+    @property
+    def boundedness(self) -> Boundedness:
+        return Boundedness.BOUNDED if self.is_bounded else Boundedness.CONTINUOUS_UNBOUNDED
+
+    def scopes(self) -> tuple[str, ...]:
+        return (SHELF,)
+
+    def scope_of(self, split_id: SplitId) -> str:
+        return str(split_id[0])
+
+    def subscribes(self, split_id: SplitId) -> bool:
+        return True
+
+    def discover(self, scope: str, round_number: int) -> ListTapes:
+        return ListTapes(scope=scope, round=round_number)
+
+    def initialize(self, scope: str, split_ids: Collection[SplitId], *, is_first: bool) -> FindTapes:
+        return FindTapes(scope=scope, split_ids=tuple(split_ids))
+
+    def create_split(self, split_id: SplitId, position: Position, attributes: Mapping[str, Any]) -> TapeSplit:
+        return TapeSplit(name=str(split_id[1]), next=int(position or 0), stop=attributes.get(STOP))
+
+    def reader_settings(self) -> Mapping[str, Any]:
+        return {"tapes": {}}
+
+
+@dataclass
+class Shelf:
+    """What there is.
+
+    Attributes:
+        lengths: tape → records.
+        stops: tape → where it ends for good.
+        reads: how often a reader has begun.
+    """
+
+    lengths: dict[str, int] = field(default_factory=dict)
+    stops: dict[str, int] = field(default_factory=dict)
+    reads: int = 0
+
+    def records(self) -> set[Record]:
+        """Every record."""
+        return {(name, n) for name, length in self.lengths.items() for n in range(length)}
+
+    def execute(self, call: AsyncCall) -> Any:
+        """Answer the enumerator."""
+        match call:
+            case ListTapes():
+                return Discovered(split_ids=frozenset((SHELF, name) for name in self.lengths))
+            case FindTapes(split_ids=found):
+                return [TapeSplit(name=str(s[1]), stop=self.stops.get(str(s[1]))) for s in found]
+            case Alarm():
+                return None
+        raise TypeError(call)
+
+
+class TapeReader(SplitReader[int, TapeSplit]):
+    """Brings a few records of each tape at a time, and says when one is at its end."""
+
+    def __init__(self, shelf: Shelf) -> None:
+        self._shelf = shelf
+        self._splits: dict[SplitId, TapeSplit] = {}
+
+    def fetch(self) -> RecordsBySplits[int]:
+        found: dict[SplitId, Sequence[int]] = {}
+        for split_id, split in self._splits.items():
+            end = min(split.next + 2, self._shelf.lengths[split.name])
+            end = end if split.stop is None else min(end, split.stop)
+            if end > split.next:
+                found[split_id] = range(split.next, end)
+                self._splits[split_id] = split.at(end)
+        done = [s for s, split in self._splits.items() if split.next == split.stop]
+        for split_id in done:
+            del self._splits[split_id]
+        return RecordsBySplits(found, done)
+
+    def handle_splits_changes(self, change: SplitsChange[TapeSplit]) -> None:
+        for split in change.splits:
+            self._splits.pop(split.split_id, None)
+            if isinstance(change, SplitsAddition):
+                self._splits[split.split_id] = split
+
+    def wake_up(self) -> None:
+        """Never blocks."""
+
+    def close(self) -> None:
+        self._splits.clear()
+
+
+class TapeEmitter(RecordEmitter[int, Record, list[TapeSplit]]):
+    """A record is the name of its tape and its number."""
+
+    def emit_record(self, element: int, output: SourceOutput[Record], split_state: list[TapeSplit]) -> None:
+        assert element == split_state[0].next
+        output.collect((split_state[0].name, element))
+        split_state[0] = split_state[0].at(element + 1)
+
+
+class TapeSourceReader(SourceReaderBase[int, Record, TapeSplit, list[TapeSplit]]):
+    """Reads tapes of one shelf."""
+
+    def initialized_state(self, split: TapeSplit) -> list[TapeSplit]:
+        return [split]
+
+    def to_split(self, split_id: SplitId, state: list[TapeSplit]) -> TapeSplit:
+        return state[0]
+
+
+@dataclass
+class TapeHalf(ReadersHalf[None, Record, TapeSplit]):
+    """Tapes; `knows_ends` chooses hooks that know how long they are."""
+
+    shelf: Shelf
+    knows_ends: bool = False
+    honours_stops: bool = True
+
+    def read_options(self, options: Mapping[str, str]) -> None:
+        return None
+
+    def schema(self, read: None) -> str:
+        return "tape STRING, number BIGINT"
+
+    def source(self, options: Mapping[str, str], choices: Choices) -> TapeSource:
+        return TapeSource(assigner=choices.assigner)
+
+    def split(self, split_id: SplitId, position: Position, attributes: Mapping[str, Json]) -> TapeSplit:
+        stop = attributes.get(STOP) if self.honours_stops else None
+        return TapeSplit(name=str(split_id[1]), next=int(position or 0), stop=stop)
+
+    def reader(
+        self, query: Query[None], settings: Mapping[str, Any], context: SourceReaderContext
+    ) -> SourceReader[Record, TapeSplit]:
+        assert settings == {"tapes": {}}
+        self.shelf.reads += 1
+        fetchers = InlineFetchers(lambda: TapeReader(self.shelf))
+        return TapeSourceReader(context, fetchers, TapeEmitter())
+
+    def rows(self, records: Sequence[Record]) -> pa.RecordBatch:
+        columns = {"tape": [r[0] for r in records], "number": [r[1] for r in records]}
+        return pa.RecordBatch.from_pydict(columns)
+
+    def hooks(self, context: PlannerContext[None]) -> ReaderHooks:
+        return TapeEnds(self.shelf) if self.knows_ends else ReaderHooks()
+
+
+class TapeEnds(ReaderHooks):
+    """Says how long tapes are."""
+
+    def __init__(self, shelf: Shelf) -> None:
+        self._shelf = shelf
+
+    def ends(
+        self, scope: str, split_ids: Collection[SplitId], marks: Mapping[SplitId, Mark]
+    ) -> Mapping[SplitId, SplitEnd]:
+        return {s: SplitEnd(end=self._shelf.lengths[str(s[1])]) for s in split_ids}

@@ -1,0 +1,127 @@
+"""Where a journal may be, and what a source that is read with one cannot be asked for."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from balanced_source.documents.journal import FetchLimits
+from balanced_source.documents.pipeline import AvailableNow, Pipeline, Sink
+from balanced_source.errors import InvalidSpecError
+from balanced_source_spark import journal_of_application
+from balanced_source_spark.journal.offset_log import check_logged
+from balanced_source_spark.journal_of_application import journal_of
+from balanced_source_spark.journal_options import journal_folder, journal_options
+from support.tapes import Shelf, TapeHalf
+
+PIPELINE = Pipeline(checkpoint_location="/ck/", sink=Sink(), trigger=AvailableNow(), connector="tapes")
+
+
+def test_what_is_not_said_has_a_limit() -> None:
+    made = journal_options({"journallocation": "/shared/j"})
+
+    assert made.folder == Path("/shared/j")
+    assert made.limits == FetchLimits(max_records=100_000, max_bytes=2**26, max_millis=10_000, wait_millis=1000)
+    assert (made.poll_interval, made.min_batches) == (1.0, 100)
+
+
+def test_what_is_said_is_taken() -> None:
+    said = {"fetchmaxrecords": "5", "fetchmaxbytes": "6", "fetchmaxtime": "7s", "fetchwait": "80ms"}
+    made = journal_options({"journallocation": "/j", "pollinterval": "9s", "journalminbatches": "10", **said})
+
+    assert made.limits == FetchLimits(max_records=5, max_bytes=6, max_millis=7000, wait_millis=80)
+    assert (made.poll_interval, made.min_batches) == (9.0, 10)
+
+
+@pytest.mark.parametrize("location", ["file:///shared/a%20b", "file:/shared/a%20b", "/shared/a b"])
+def test_a_folder_is_a_path_or_a_file_uri(location: str) -> None:
+    assert journal_folder(location) == Path("/shared/a b")
+
+
+@pytest.mark.parametrize(
+    ("location", "said"),
+    [
+        ("", "is missing: this source is read with a journal"),
+        ("relative/j", "an absolute path"),
+        ("s3a://bucket/j", "not on object stores or HDFS"),
+        ("hdfs://nn/j", "not on object stores or HDFS"),
+        ("file://host/j", "not on object stores or HDFS"),
+        ("dbfs:/j", "not on object stores or HDFS"),
+    ],
+)
+def test_what_cannot_hold_a_journal_is_refused(location: str, said: str) -> None:
+    with pytest.raises(InvalidSpecError, match=rf"option journalLocation: .*{said}"):
+        journal_folder(location)
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("maxRecordsPerReader", "5"),
+        ("alignmentMaxDrift", "5m"),
+        ("fetchMaxRecords", "0"),
+        ("fetchMaxTime", "0"),
+        ("fetchWait", "soon"),
+        ("pollInterval", "soon"),
+        ("journalMinBatches", "many"),
+    ],
+)
+def test_a_wrong_option_is_named(option: str, value: str) -> None:
+    with pytest.raises(InvalidSpecError, match=rf"option {option}"):
+        journal_options({"journallocation": "/j", option.lower(): value})
+
+
+@pytest.fixture
+def tapes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(journal_of_application, "half_of", lambda _: TapeHalf(Shelf()))
+
+
+@pytest.mark.usefixtures("tapes")
+def test_the_packaged_application_keeps_its_journal_in_its_checkpoint() -> None:
+    assert journal_of(PIPELINE, retained="7") == {"journalLocation": "/ck/journal", "journalMinBatches": "7"}
+    relative = journal_of(replace(PIPELINE, checkpoint_location="ck"), retained=None)
+    assert relative == {"journalLocation": str(Path.cwd() / "ck" / "journal")}
+    uri = journal_of(replace(PIPELINE, checkpoint_location="file:///ck"), retained=None)
+    assert uri == {"journalLocation": "file:///ck/journal"}
+
+
+@pytest.mark.usefixtures("tapes")
+def test_the_packaged_application_refuses_what_its_journal_cannot_bear() -> None:
+    with pytest.raises(InvalidSpecError, match=r"^spec.application.pipeline.checkpointLocation: .*object stores"):
+        journal_of(replace(PIPELINE, checkpoint_location="s3a://b/ck"), retained=None)
+    sink = Sink(options={"asyncprogresstrackingenabled": "True"})
+    with pytest.raises(InvalidSpecError, match=r"^spec.application.pipeline.sink.options.asyncProgressTracking"):
+        journal_of(replace(PIPELINE, sink=sink), retained=None)
+
+
+def test_other_sources_have_no_journal() -> None:
+    assert journal_of(replace(PIPELINE, connector="kafka"), retained="7") == {}
+
+
+def logged(checkpoint: Path, *offsets: Any) -> Path:
+    """Spark's offset log with these entries."""
+    log = checkpoint / "offsets"
+    log.mkdir(parents=True)
+    for number, offset in enumerate(offsets):
+        (log / str(number)).write_text(f"v1\n{{}}\n-\n{json.dumps(offset)}")
+    return checkpoint / "journal"
+
+
+def test_a_micro_batch_that_is_not_in_the_offset_log_is_refused(tmp_path: Path) -> None:
+    """Asynchronous progress tracking writes it later, or never."""
+    journal = logged(tmp_path, *({"n": number} for number in range(11)))
+
+    check_logged(journal, {"n": 10})
+    with pytest.raises(InvalidSpecError, match="asyncProgressTrackingEnabled: must not be used"):
+        check_logged(journal, {"n": 11})
+
+
+@pytest.mark.parametrize("text", [None, "v2\nsomething else", ""])
+def test_an_offset_log_that_cannot_be_read_says_nothing(tmp_path: Path, text: str | None) -> None:
+    if text is not None:
+        (tmp_path / "offsets").mkdir()
+        (tmp_path / "offsets" / "0").write_text(text)
+
+    check_logged(tmp_path / "journal", {"n": 1})

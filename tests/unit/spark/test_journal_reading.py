@@ -1,0 +1,127 @@
+"""What a task holds back until its range is sealed: in memory, and on disk beyond that."""
+
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from balanced_source.api import SourceEvent
+from balanced_source.documents.journal import FetchLimits, RecordKey
+from balanced_source.errors import ContractViolationError, JournalError
+from balanced_source.host.journaling import Share
+from balanced_source_adapters.journal_folder import FolderJournal
+from balanced_source_spark.contract.half import Query
+from balanced_source_spark.journal.buffer import CHUNK, Buffer
+from balanced_source_spark.journal.folding import Folding
+from balanced_source_spark.journal.reading import Reading, TaskContext, fetch
+from balanced_source_spark.journal.task import JournalTaskReader
+from balanced_source_spark.partition import ReaderPartition
+from support.tapes import SHELF, Shelf, TapeHalf
+
+NO_LIMIT = FetchLimits(wait_millis=20)
+
+
+def share(limits: FetchLimits = NO_LIMIT, **positions: int) -> Share:
+    starts = {(SHELF, name): position for name, position in positions.items()}
+    return Share(key=RecordKey("j", 1, 3), parallelism=5, limits=limits, starts=starts)
+
+
+def reading(shelf: Shelf, part: Share) -> Reading:
+    query = Query(client_id="c", read=None)
+    return Reading(TapeHalf(shelf), query, {"tapes": {}}, part, {})
+
+
+@pytest.mark.parametrize("in_memory", [0, 10**9])
+def test_rows_come_out_in_their_order_from_memory_and_from_disk(in_memory: int) -> None:
+    buffer: Buffer[int] = Buffer(lambda r: pa.RecordBatch.from_pydict({"n": r}), in_memory=in_memory)
+    count = 3 * CHUNK + 5
+    for number in range(count):
+        buffer.add(number)
+
+    assert [n for batch in buffer.batches() for n in batch["n"].to_pylist()] == list(range(count))
+    assert buffer.bytes == 8 * count
+    buffer.close()
+
+
+def test_a_record_says_what_was_read_and_nothing_of_what_was_not() -> None:
+    with reading(Shelf(lengths={"a": 7, "b": 4}), part := share(a=2, b=4)) as made:
+        record = fetch(made, part.limits)
+
+    assert (record.starts, record.ends) == ({(SHELF, "a"): 2}, {(SHELF, "a"): 7})
+    assert (record.has_more, record.records, record.finished) == (False, 5, frozenset())
+
+
+def test_a_limit_leaves_the_rest_for_the_next_micro_batch() -> None:
+    part = share(FetchLimits(max_records=3, wait_millis=20), a=0)
+    with reading(Shelf(lengths={"a": 7}), part) as made:
+        record = fetch(made, part.limits)
+
+    assert (record.ends, record.has_more, record.records) == ({(SHELF, "a"): 3}, True, 3)
+
+
+def test_bytes_are_a_limit_too() -> None:
+    part = share(FetchLimits(max_bytes=1, wait_millis=20), a=0)
+    with reading(Shelf(lengths={"a": 10 * CHUNK}), part) as made:
+        record = fetch(made, part.limits)
+
+    assert (record.has_more, record.records) == (True, CHUNK)
+
+
+def test_time_is_a_limit_too() -> None:
+    part = share(FetchLimits(max_millis=1, wait_millis=3_600_000), a=0)
+    with reading(Shelf(lengths={"a": 0}), part) as made:
+        assert fetch(made, part.limits).records == 0
+
+
+def test_a_task_says_who_it_is_and_what_it_cannot() -> None:
+    context = TaskContext(share(a=0))
+    context.send_split_request()
+
+    assert (context.subtask_id, context.current_parallelism()) == (3, 5)
+    assert context.location
+    with pytest.raises(ContractViolationError, match="cannot send event hello"):
+        context.send_source_event_to_coordinator(SourceEvent(name="hello", payload=None))
+
+
+def test_a_task_without_splits_reads_and_seals_nothing(tmp_path: Path) -> None:
+    query = Query(client_id="c", read=None, journal=tmp_path / "j")
+    reader = JournalTaskReader(TapeHalf(Shelf()), query)
+
+    for part in (None, share()):
+        assert list(reader.read(ReaderPartition(subtask_id=3, ranges=(), share=part))) == []
+    assert not (tmp_path / "j").exists()
+
+
+def test_planning_does_not_wait_for_a_store_that_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It asks once, says so, and takes the answer when it comes."""
+    journal, problems, asked = FolderJournal(tmp_path), [], []
+    journal.create("j")
+    free = False
+
+    def hangs(_: FolderJournal, name: str) -> int:
+        asked.append(name)
+        while not free:
+            time.sleep(0.001)
+        return 7
+
+    monkeypatch.setattr(FolderJournal, "newest", hangs)
+    folding = Folding(journal, min_batches=1, tell=problems.append, patience=0.01)
+    assert [folding.find("j"), folding.find("j")] == [None, None]
+    assert problems[-1] is not None
+    assert "has not answered" in problems[-1].message
+    free = True
+    while (found := folding.find("j")) is None:
+        pass
+
+    assert (found, asked, problems[-1]) == (7, ["j"], None)
+    folding.stop()
+
+
+def test_a_store_that_cannot_be_written_to_fails_the_task(tmp_path: Path) -> None:
+    query = Query(client_id="c", read=None, journal=tmp_path / "missing")
+    reader = JournalTaskReader(TapeHalf(Shelf(lengths={"a": 3})), query)
+
+    part = ReaderPartition(subtask_id=3, ranges=(), settings={"tapes": {}}, share=share(a=0))
+    with pytest.raises(JournalError, match="Mount it in all pods"):
+        list(reader.read(part))
