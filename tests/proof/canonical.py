@@ -8,7 +8,7 @@ Keys make states comparable, so whatever they leave out must not matter to any l
 * how often something failed: it only lengthens a delay, and here every delay may be any;
 * how often a split was missing, beyond the number that confirms it;
 * what a reader reported at its registration, once its registration has been handled;
-* an assignment that a reader host has adopted: only its number is looked at again;
+* an assignment that a reader host has adopted: only its number is looked at again, and who asks for more splits;
 * reader settings of clusters beyond their names: here a name always means the same cluster.
 """
 
@@ -53,6 +53,7 @@ def coordinator_key(coordinator: SourceCoordinator[Any, Any]) -> Key:
         frozenset(call_keys(coordinator)),
         coordinator._must_persist,
         context.told_finished,
+        key(context.asked),
     )
 
 
@@ -122,4 +123,5 @@ def _reader_host_key(host: ReaderHost, names: list[str]) -> Key:
     assignment = host.assignment
     if assignment is None or assignment.epoch > host.durable.epoch:
         return (*rest, key(assignment))
-    return (*rest, (assignment.lineage, assignment.epoch))
+    asks = (assignment.look_ahead, assignment.no_more_splits) if assignment.look_ahead else ()
+    return (*rest, (assignment.lineage, assignment.epoch, *asks))

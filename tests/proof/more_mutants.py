@@ -143,7 +143,7 @@ _OPERATOR: Final = (
         name="readers may be given splits while the gate is closed",
         rule="rule 7, gate",
         where=f"{_COORDINATOR}._register",
-        old="context.readers = {}  #",
+        old="context.set_readers({})  #",
         new="pass  #",
         setting=Setting(
             name="hosts before the operator",

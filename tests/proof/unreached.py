@@ -17,6 +17,8 @@ _RUNTIME: Final = "The loop of the reporter thread; the exploration decides when
 
 _SILENT: Final = "Partitions whose leader does not answer: random lives of leaders test them, no broker is silent here."
 
+_PULL: Final = "Readers that ask for splits: explored by itself, in `tests/unit/pull`."
+
 _LATER: Final = "The API server refuses a write, which is tried again; here a write is a step that may come late."
 
 _COORDINATOR: Final = "balanced_source.coordinator"
@@ -55,6 +57,12 @@ REASONS: Final[Mapping[str, str]] = {
     f"{_COORDINATOR}.loads": _LOADS,
     f"{_COORDINATOR}.mailbox": _EVENTS,
     f"{_COORDINATOR}.source_groups": _ALIGNMENT,
+    f"{_COORDINATOR}.requests": _PULL,
+    f"{_COORDINATOR}.coordinator:SourceCoordinator._take_requests": _PULL,
+    f"{_COORDINATOR}.context:CoordinatorContext.finish_splits": _PULL,
+    f"{_COORDINATOR}.context:CoordinatorContext.keeps_finished": _PULL,
+    "balanced_source.host.machine:ReaderHost.requests": _PULL,
+    "balanced_source.host.finish:is_read": _PULL,
     f"{_COORDINATOR}.state_codec:_upgrade_1": _OLDER,
     f"{_COORDINATOR}.state_codec:_upgrade_2": _OLDER,
     f"{_COORDINATOR}.state_codec:_upgrade_host_1": _OLDER,
@@ -92,6 +100,7 @@ REASONS: Final[Mapping[str, str]] = {
     f"{_HOOKS}.close": _MADE,
     f"{_PLANNER}._of_its_kind": _REFUSAL,
     f"{_PLANNER}._check_shape": _REFUSAL,
+    f"{_PLANNER}._send_event": _EVENTS,
     f"{_PLANNER}._ends": _MADE,
     f"{_PLANNER}._gate": _MADE,
     f"{_PLANNER}._runtime": _MADE,

@@ -219,7 +219,7 @@ def _offset_text(offset: StreamOffset) -> str:
 FORMATS = {
     "assignment": Format(
         version=assignment.KIND.version,
-        example=ASSIGNMENT,
+        example=replace(ASSIGNMENT, look_ahead=2),
         encode=lambda value: assignment.encode(value, source=UID),
         decode=assignment.decode,
     ),
@@ -231,7 +231,7 @@ FORMATS = {
     ),
     "report": Format(
         version=report.KIND.version,
-        example=REPORT,
+        example=replace(REPORT, requests={0: 2, 2: 1}),
         encode=lambda value: report.encode(value, source=UID),
         decode=report.decode,
     ),
@@ -292,7 +292,7 @@ def _full_state() -> Checkpoint[Any, Any]:
 
 
 FULL = {
-    "assignment": replace(ASSIGNMENT, lineage=7),
+    "assignment": replace(ASSIGNMENT, lineage=7, look_ahead=3),
     "assignment-increment": replace(
         NEXT,
         lineage=7,
@@ -301,8 +301,8 @@ FULL = {
         events_seen={"0": 2},
         alignment=GroupWatermark(watermark=1700000000000, heartbeat=1700000001.5),
     ),
-    "report": replace(REPORT, lineage=7),
     "journal-record": JournalRecord(key=RECORD.key),
+    "report": replace(REPORT, lineage=7, requests={1: 1}),
     "stream-offset": replace(OFFSET, closings=2),
     "pipeline": Pipeline(
         checkpoint_location="/checkpoint", sink=Sink(format="memory"), trigger=AvailableNow(), connector="numbers"
@@ -313,10 +313,13 @@ FULL = {
 """Further examples, for the fields that have their defaults in the first ones."""
 
 UNDISCOVERED = {
-    "assignment": replace(ASSIGNMENT, undiscovered=frozenset({"west"})),
+    "assignment": replace(ASSIGNMENT, undiscovered=frozenset({"west"}), look_ahead=2),
     "assignment-increment": replace(NEXT, undiscovered=frozenset({"east", "west"})),
 }
 """Examples with a field that was added later, which readers of the same version ignore if they do not know it."""
+
+PULLED = {"assignment-increment": replace(NEXT, look_ahead=3)}
+"""Examples of a source whose readers ask for splits."""
 
 CONNECTOR = {"driver-environment": replace(ENVIRONMENT, pipeline=replace(PIPELINE, connector="numbers"))}
 """Examples of a source of another connector."""
@@ -329,5 +332,7 @@ if __name__ == "__main__":
             write_once(f"{kind}-v{made.version}-full.json", made.encode(FULL[kind]))
         if kind in UNDISCOVERED:
             write_once(f"{kind}-v{made.version}-undiscovered.json", made.encode(UNDISCOVERED[kind]))
+        if kind in PULLED:
+            write_once(f"{kind}-v{made.version}-pulled.json", made.encode(PULLED[kind]))
         if kind in CONNECTOR:
             write_once(f"{kind}-v{made.version}-connector.json", made.encode(CONNECTOR[kind]))

@@ -259,6 +259,12 @@ class Reason(enum.StrEnum):
         "Listing the splits needs files or an identity that the source does not name; the operator lends none.",
         "Read the source without an operator or by local mode, or use a connector that takes a Secret.",
     )
+    READ_SPLITS_UNKNOWN = (
+        "ReadSplitsUnknown",
+        ReasonKind.SOURCE,
+        "The state was lost or is an older copy: which splits were read already is unknown, and no more are read.",
+        "Restore the newest state from a backup, or allow the source to repeat records.",
+    )
     SECRET_NOT_FOUND = (
         "SecretNotFound",
         ReasonKind.SOURCE,

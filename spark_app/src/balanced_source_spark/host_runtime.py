@@ -176,18 +176,21 @@ class HostRuntime:
         with self._lock:
             if self._host is None:
                 return
-            is_new = end.epoch != self._host.durable.epoch
-            self._host, events = self._host.on_planned(end).take_events()
-            self._wake(urgent=is_new)
+            before = self._host
+            self._host, events = before.on_planned(end).take_events()
+            is_new = end.epoch != before.durable.epoch
+            self._wake(urgent=is_new or self._host.requests() != before.requests())
         for numbered in events:
             self._hand_over(numbered)
 
-    def send_event(self, subtask_id: int, event: SourceEvent) -> None:
-        """Have the enumerator get a reader's custom event, once. Dropped while the host is not registered."""
+    def send_event(self, subtask_id: int, event: SourceEvent) -> bool:
+        """Have the enumerator get a reader's custom event, once. Returns False while the host is not registered."""
         with self._lock:
-            if self._host is not None:
-                self._host = self._host.send_event(subtask_id, event)
-                self._wake(urgent=True)
+            if self._host is None:
+                return False
+            self._host = self._host.send_event(subtask_id, event)
+            self._wake(urgent=True)
+            return True
 
     def _hand_over(self, numbered: NumberedEvent) -> None:
         try:

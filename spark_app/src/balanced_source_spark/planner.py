@@ -17,7 +17,7 @@ import structlog
 from pyspark.sql.datasource import InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit
 
-from balanced_source.api import MAX_WATERMARK, Problem, ProblemKey, SplitId
+from balanced_source.api import MAX_WATERMARK, Problem, ProblemKey, SourceEvent, SplitId
 from balanced_source.documents import stream_offset
 from balanced_source.documents.alignment import SourceWatermark
 from balanced_source.documents.report import UNREAD
@@ -42,6 +42,7 @@ from balanced_source_spark.group_alignment import GroupAlignment
 from balanced_source_spark.host_runtime import HostRuntime, Progress
 from balanced_source_spark.options import Options, query_of
 from balanced_source_spark.partition import ReaderPartition
+from balanced_source_spark.why_nothing import ends_itself
 
 if TYPE_CHECKING:
     from balanced_source_spark.driver_metrics import DriverMetrics
@@ -83,6 +84,7 @@ class StreamPlanner:
             known_settings=self._known_settings,
             set_problem=self._set_problem,
             check_problems=self._check_problems,
+            send_source_event=self._send_event,
         )
         return half_of(self._options.connector).hooks(context)
 
@@ -102,6 +104,7 @@ class StreamPlanner:
             host=self._options.host,
             gate=self._gate,
             with_former=self._hooks.with_former,
+            on_event=self._hooks.handle_source_event,
         )
 
     @cached_property
@@ -149,6 +152,8 @@ class StreamPlanner:
 
     def prepareForTriggerAvailableNow(self) -> None:
         assignment = self._runtime.first_assignment(timeout=self._options.start_timeout)
+        if assignment.look_ahead:
+            raise ends_itself(self._options.connector)
         known = self._ends.get_all(assignment.owners, timeout=self._options.start_timeout)
         self._targets = {split_id: answer.end for split_id, answer in known.items()}
 
@@ -325,6 +330,9 @@ class StreamPlanner:
 
     def _set_problem(self, key: ProblemKey, problem: Problem | None) -> None:
         self._runtime.set_problem(key, problem)
+
+    def _send_event(self, subtask_id: int, event: SourceEvent) -> bool:
+        return self._runtime.send_event(subtask_id, event)
 
     def _check_problems(self) -> None:
         self._runtime.check_problems()

@@ -5,7 +5,7 @@ from collections.abc import Collection
 from typing import Final
 
 from balanced_source.documents.assignment import Assignment
-from balanced_source.errors import FencedError
+from balanced_source.errors import FencedError, InvalidSpecError
 from balanced_source_spark.channels.channel import AssignmentChannel
 from balanced_source_spark.channels.errors import ChannelError
 
@@ -47,6 +47,16 @@ def without_retry(message: str) -> str:
     for suffix in _RETRIES:
         message = message.removesuffix(suffix)
     return message
+
+
+def ends_itself(connector: str) -> InvalidSpecError:
+    """Return the error for a query that reads what is assigned at its start, where readers ask for more later."""
+    return InvalidSpecError(
+        f"readers of connector {connector!r} ask for splits while they read, so a batch query or one with trigger "
+        "AvailableNow or Once would read only a part. Use a ProcessingTime trigger: the query ends by itself when "
+        "everything has been read",
+        field="options.connector",
+    )
 
 
 def fenced(assignment: Assignment, host: str) -> FencedError:

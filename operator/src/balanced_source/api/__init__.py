@@ -9,18 +9,16 @@ from balanced_source.api.connector import (
     NamedSecrets,
     SecretReader,
 )
-from balanced_source.api.enumerator import (
+from balanced_source.api.context import (
     AsyncCall,
     Boundedness,
     CallFailure,
     CompletionHandler,
     ReaderInfo,
-    Source,
-    SplitEnumerator,
     SplitEnumeratorContext,
     SplitsAssignment,
-    SupportsSplitReassignmentOnRecovery,
 )
+from balanced_source.api.enumerator import Source, SplitEnumerator, SupportsSplitReassignmentOnRecovery
 from balanced_source.api.events import SPLIT_REQUEST, SourceEvent
 from balanced_source.api.output import MAX_WATERMARK, MIN_WATERMARK, ReaderOutput, SourceOutput, WatermarkOutput
 from balanced_source.api.problems import (

@@ -13,7 +13,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
-from balanced_source.api.enumerator import AsyncCall, Source
+from balanced_source.api.context import AsyncCall
+from balanced_source.api.enumerator import Source
 
 CallExecutor: TypeAlias = Callable[[AsyncCall], Any]
 """Executes a call; blocking. Raises what the call's completion handler shall see as a failure."""

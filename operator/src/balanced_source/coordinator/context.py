@@ -16,6 +16,7 @@ from balanced_source.api import (
     SplitsAssignment,
 )
 from balanced_source.coordinator.effects import Effect, ExecuteCall, ReportFact
+from balanced_source.coordinator.requests import answered
 from balanced_source.coordinator.state import CoordinatorState, Revocation, SplitT
 from balanced_source.documents.assignment import NumberedEvent
 from balanced_source.errors import ContractViolationError
@@ -44,22 +45,30 @@ class Turn:
 class CoordinatorContext(SplitEnumeratorContext[SplitT], Generic[SplitT]):
     """Holds the coordinator's state; the coordinator reads and replaces it between calls of the enumerator."""
 
-    def __init__(self, state: CoordinatorState[SplitT]) -> None:
+    def __init__(self, state: CoordinatorState[SplitT], *, keeps_finished: bool = False) -> None:
         self.state = state
+        self._keeps_finished = keeps_finished
         self.readers: Mapping[int, ReaderInfo[SplitT]] = {}
         self.calls: Mapping[int, PendingCall] = {}
         self.last_call = 0
         self.told_finished: frozenset[SplitId] = frozenset()
         """Splits of which the enumerator was told, by this process, that they have reached their end."""
+        self.asked: Mapping[int, int] = {}
+        """Subtask → requests for a split that the enumerator was told of, by this process, and has not answered yet."""
         self.turn = Turn()
 
     def fork(self) -> "CoordinatorContext[SplitT]":
         """A copy that goes its own way; every part is immutable but the turn, which starts anew."""
-        copy = CoordinatorContext(self.state)
+        copy = CoordinatorContext(self.state, keeps_finished=self.keeps_finished)
         copy.readers, copy.calls, copy.last_call = self.readers, self.calls, self.last_call
-        copy.told_finished = self.told_finished
+        copy.told_finished, copy.asked = self.told_finished, self.asked
         copy.turn = Turn(now=self.turn.now)
         return copy
+
+    def set_readers(self, readers: Mapping[int, ReaderInfo[SplitT]]) -> None:
+        """Replace the registered readers. What those that are gone have asked for is forgotten."""
+        self.readers = readers
+        self.asked = {subtask: count for subtask, count in self.asked.items() if subtask in readers}
 
     def now(self) -> float:
         return self.turn.now
@@ -69,6 +78,10 @@ class CoordinatorContext(SplitEnumeratorContext[SplitT], Generic[SplitT]):
 
     def registered_readers(self) -> Mapping[int, ReaderInfo[SplitT]]:
         return self.readers
+
+    @property
+    def keeps_finished(self) -> bool:
+        return self._keeps_finished
 
     def has_reports(self) -> bool:
         return any(host.known_from for host in self.state.hosts.values())
@@ -122,6 +135,7 @@ class CoordinatorContext(SplitEnumeratorContext[SplitT], Generic[SplitT]):
             reclaimed=frozenset(reclaimed),
         )
         self.told_finished = self.told_finished.difference(owners)
+        self.asked = answered(self.asked, owners.values())
         self.turn.is_changed = True
 
     def move_splits(self, owners: Mapping[SplitId, int]) -> None:
@@ -168,6 +182,10 @@ class CoordinatorContext(SplitEnumeratorContext[SplitT], Generic[SplitT]):
         )
         self.told_finished -= dropped
         self.turn.is_changed = True
+
+    def finish_splits(self, split_ids: Iterable[SplitId]) -> None:
+        if not self.keeps_finished:
+            self.revoke_splits(split_ids)
 
     def forget_splits(self, split_ids: Iterable[SplitId]) -> None:
         rest = self.state.retained.difference(split_ids)

@@ -21,7 +21,7 @@ from balanced_source.api import (
     SplitId,
     SupportsSplitReassignmentOnRecovery,
 )
-from balanced_source.coordinator import mailbox, recovery, registration
+from balanced_source.coordinator import mailbox, recovery, registration, requests
 from balanced_source.coordinator.context import CoordinatorContext, PendingCall, Turn
 from balanced_source.coordinator.effects import Effect, PersistState, PublishAssignment
 from balanced_source.coordinator.events import (
@@ -66,6 +66,7 @@ class SourceCoordinator(Generic[SplitT, StateT]):
         lineage: int = 1,
         restored: Checkpoint[SplitT, StateT] | None = None,
         published: Assignment | Literal["unknown"] | None = "unknown",
+        keeps_finished: bool = False,
     ) -> None:
         """A coordinator for `source`; fresh, or going on from `restored` (then `parallelism` and `hosts` are there).
 
@@ -79,6 +80,8 @@ class SourceCoordinator(Generic[SplitT, StateT]):
             published: the newest published assignment; None if there is none that can be read. If `restored` does not
                 imply it, it is an older copy: then a new lineage begins, in which all hosts register again. "unknown"
                 trusts `restored`.
+            keeps_finished: whether splits that have been read stay assigned, see
+                `SplitEnumeratorContext.finish_splits`: where nothing but Spark's checkpoint is stored.
 
         Raises:
             ContractViolationError: parallelism or the number of hosts is below 1.
@@ -95,7 +98,7 @@ class SourceCoordinator(Generic[SplitT, StateT]):
         self._is_outdated = False
         if restored is not None and published != "unknown" and registration.is_outdated(state, published, lineage):
             state, self._is_outdated = registration.started_over(state, published, least=lineage), True
-        self._context: CoordinatorContext[SplitT] = CoordinatorContext(state)
+        self._context: CoordinatorContext[SplitT] = CoordinatorContext(state, keeps_finished=keeps_finished)
         self.enumerator: SplitEnumerator[SplitT, StateT] = (
             source.create_enumerator(self._context)
             if restored is None
@@ -119,7 +122,7 @@ class SourceCoordinator(Generic[SplitT, StateT]):
     def assignment(self) -> Assignment:
         """The document of the current epoch."""
         document = assignment_of(self.state, self.source.reader_settings(), self._attributes)
-        return replace(document, undiscovered=self.enumerator.undiscovered())
+        return replace(document, undiscovered=self.enumerator.undiscovered(), look_ahead=self.source.look_ahead)
 
     @property
     def waiting_for(self) -> tuple[str, ...]:
@@ -132,10 +135,13 @@ class SourceCoordinator(Generic[SplitT, StateT]):
 
     def rebuilt(self, source: Source[SplitT, StateT], stored: Checkpoint[SplitT, StateT] | None) -> Self:
         """A coordinator in place of this one, which raised: from what is stored, or from the beginning."""
+        keeps = self._context.keeps_finished
         if stored is not None:
-            return type(self)(source, restored=stored)
-        state = self.state
-        return type(self)(source, parallelism=state.parallelism, hosts=tuple(state.hosts), lineage=state.lineage)
+            return type(self)(source, restored=stored, keeps_finished=keeps)
+        state, hosts = self.state, tuple(self.state.hosts)
+        return type(self)(
+            source, parallelism=state.parallelism, hosts=hosts, lineage=state.lineage, keeps_finished=keeps
+        )
 
     def fork(self) -> Self:
         """A copy that goes its own way: for dry runs and for exhaustive exploration."""
@@ -160,12 +166,14 @@ class SourceCoordinator(Generic[SplitT, StateT]):
         self._is_started = True
         self._context.turn = Turn(now=now)
         state = self.state
-        self._context.readers = {s: ReaderInfo(subtask_id=s) for s in self._assignable(range(state.parallelism))}
+        self._context.set_readers({s: ReaderInfo(subtask_id=s) for s in self._assignable(range(state.parallelism))})
         self.enumerator.start()
         if not self._is_restored:
             self.enumerator.add_readers(range(state.parallelism))
         # Hosts register again because they see the lineage, so it goes out before anything is known.
         self._context.turn.is_changed |= self._is_outdated or (not self._is_restored and state.lineage > 1)
+        # Nor does a host ask for splits before it has seen that it must.
+        self._context.turn.is_changed |= self.source.look_ahead > 0 and not state.epoch
         if self._is_outdated:
             self._report_outdated()
         self._publish_new_settings()
@@ -242,7 +250,7 @@ class SourceCoordinator(Generic[SplitT, StateT]):
         context.state = registration.registered(self.state, report)
         self._drop_readers(report.host)
         if recovery.waiting_for(self.state):
-            context.readers = {}  # nor does a host get anything that is yet to come: it may hold other splits
+            context.set_readers({})  # nor does a host get anything that is yet to come: it may hold other splits
         self._must_persist = True
         self._open_gate()
 
@@ -259,7 +267,7 @@ class SourceCoordinator(Generic[SplitT, StateT]):
             self.enumerator.handle_revoked(done.released)
         for subtask, splits in done.back.items():
             self._take_back(splits, subtask)
-        context.readers = {**context.readers, **done.readers}
+        context.set_readers({**context.readers, **done.readers})
         may_deal_anew = isinstance(self.source, SupportsSplitReassignmentOnRecovery)
         if not may_deal_anew:
             context.state = registration.with_reported(self.state, done.readers)
@@ -282,6 +290,7 @@ class SourceCoordinator(Generic[SplitT, StateT]):
         self._acknowledge(report.host, before=host.acknowledged_epoch)
         self._take_events(report)
         self._find_finished(report)
+        self._take_requests(report)
         self._observe_loads(report)
 
     def _observe_loads(self, report: HostReport) -> None:
@@ -339,8 +348,17 @@ class SourceCoordinator(Generic[SplitT, StateT]):
         else:
             self.enumerator.handle_source_event(subtask_id, event)
 
+    def _take_requests(self, report: HostReport) -> None:
+        """Pass on what readers lack, but for what they were given since the report and what is asked already."""
+        context, ended = self._context, self.state.no_more_splits
+        lacking = requests.unanswered(self.state, report, context.asked)
+        counts = {s: n for s, n in lacking.items() if s in context.readers and s not in ended}
+        if counts:
+            context.asked = {**context.asked, **{s: context.asked.get(s, 0) + n for s, n in counts.items()}}
+            self.enumerator.handle_split_requests(counts, report.location or None)
+
     def _find_finished(self, report: HostReport) -> None:
-        if self.source.boundedness is Boundedness.CONTINUOUS_UNBOUNDED:
+        if self.source.boundedness is Boundedness.CONTINUOUS_UNBOUNDED and not self.source.look_ahead:
             return
         state = self.state
         told = self._context.told_finished
@@ -379,7 +397,7 @@ class SourceCoordinator(Generic[SplitT, StateT]):
         told = frozenset(s for s in self.state.no_more_splits if s < parallelism)
         context.state = replace(self.state, parallelism=parallelism, no_more_splits=told)
         context.state = mailbox.dropped(self.state, range(parallelism, before))
-        context.readers = {s: reader for s, reader in context.readers.items() if s < parallelism}
+        context.set_readers({s: reader for s, reader in context.readers.items() if s < parallelism})
         for subtask in sorted(orphans):
             self._take_back(orphans[subtask], subtask)
         self._add_readers(range(before, parallelism))
@@ -451,7 +469,7 @@ class SourceCoordinator(Generic[SplitT, StateT]):
 
     def _drop_readers(self, name: str) -> None:
         gone = frozenset(self.state.subtasks_of(name))
-        self._context.readers = {s: r for s, r in self._context.readers.items() if s not in gone}
+        self._context.set_readers({s: r for s, r in self._context.readers.items() if s not in gone})
 
     def _restore_readers(self, name: str) -> None:
         self._add_readers(self.state.subtasks_of(name))
@@ -465,7 +483,7 @@ class SourceCoordinator(Generic[SplitT, StateT]):
     def _add_readers(self, subtasks: range) -> None:
         fresh = self._assignable(subtasks)
         added: dict[int, ReaderInfo[SplitT]] = {subtask: ReaderInfo(subtask_id=subtask) for subtask in fresh}
-        self._context.readers = {**self._context.readers, **added}
+        self._context.set_readers({**self._context.readers, **added})
         self.enumerator.add_readers(fresh)
 
 

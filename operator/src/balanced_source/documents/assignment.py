@@ -46,6 +46,8 @@ class Assignment:
         alignment: of sources in an alignment group only. It changes without a new epoch.
         undiscovered: scopes whose splits are missing in `owners`, because they have not answered yet. A query that ends
             by itself waits for them. It changes without a new epoch, and drivers of older images ignore it.
+        look_ahead: splits that a host asks for on behalf of each of its readers, see `Source.look_ahead`; 0 if readers
+            do not ask.
     """
 
     lineage: int = 1
@@ -63,6 +65,7 @@ class Assignment:
     settings: Mapping[str, Json] = field(default_factory=dict)
     alignment: GroupWatermark | None = None
     undiscovered: frozenset[str] = frozenset()
+    look_ahead: int = 0
 
 
 def _upgrade_1(body: Json) -> Json:
@@ -76,7 +79,12 @@ def _upgrade_2(body: Json) -> Json:
     return body
 
 
-KIND: Final = envelope.Kind(name="Assignment", version=3, upgrades={1: _upgrade_1, 2: _upgrade_2})
+def _upgrade_3(body: Json) -> Json:
+    """Version 4 added lookAhead, which may be absent."""
+    return body
+
+
+KIND: Final = envelope.Kind(name="Assignment", version=4, upgrades={1: _upgrade_1, 2: _upgrade_2, 3: _upgrade_3})
 
 
 def encode(assignment: Assignment, *, source: str) -> str:
@@ -85,8 +93,10 @@ def encode(assignment: Assignment, *, source: str) -> str:
 
 
 def version_of(assignment: Assignment) -> int:
-    """The lowest version that can say it: drivers of older images go on reading sources without a group."""
-    return KIND.version if assignment.alignment is not None else KIND.version - 1
+    """The lowest version that can say it: drivers of older images go on reading sources that need nothing newer."""
+    if assignment.look_ahead:
+        return 4
+    return 3 if assignment.alignment is not None else 2
 
 
 def to_json(assignment: Assignment) -> dict[str, Json]:
@@ -107,6 +117,7 @@ def to_json(assignment: Assignment) -> dict[str, Json]:
         "settings": dict(assignment.settings),
         **({"alignment": group_to_json(assignment.alignment)} if assignment.alignment is not None else {}),
         **({"undiscovered": sorted(assignment.undiscovered)} if assignment.undiscovered else {}),
+        **({"lookAhead": assignment.look_ahead} if assignment.look_ahead else {}),
     }
 
 
@@ -137,6 +148,7 @@ def from_json(body: dict[str, Any]) -> Assignment:
         settings=dict(body["settings"]),
         alignment=group_from_json(body["alignment"]) if "alignment" in body else None,
         undiscovered=frozenset(str(scope) for scope in body.get("undiscovered", ())),
+        look_ahead=int(body.get("lookAhead", 0)),
     )
 
 

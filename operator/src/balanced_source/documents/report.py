@@ -41,6 +41,9 @@ class HostReport:
         metrics: further numbers for people (per split lag, rates); JSON.
         alignment: how far the host is in event time; of sources in an alignment group only.
         problems: current problems that the driver has found.
+        requests: subtask → splits that the host asks for on its behalf, beyond those in
+            `positions`. Not a message but a level: it stands in every report until the splits have
+            come or the reader is told that there are no more.
     """
 
     host: str = "0"
@@ -62,6 +65,7 @@ class HostReport:
     metrics: Mapping[str, Json] = field(default_factory=dict)
     alignment: SourceWatermark | None = None
     problems: tuple[Problem, ...] = ()
+    requests: Mapping[int, int] = field(default_factory=dict)
 
 
 def upgrade_1(body: Json) -> Json:
@@ -79,7 +83,14 @@ def _upgrade_3(body: Json) -> Json:
     return body
 
 
-KIND: Final = envelope.Kind(name="HostReport", version=4, upgrades={1: upgrade_1, 2: _upgrade_2, 3: _upgrade_3})
+def _upgrade_4(body: Json) -> Json:
+    """Version 5 added requests, which may be absent."""
+    return body
+
+
+KIND: Final = envelope.Kind(
+    name="HostReport", version=5, upgrades={1: upgrade_1, 2: _upgrade_2, 3: _upgrade_3, 4: _upgrade_4}
+)
 
 
 def encode(report: HostReport, *, source: str) -> str:
@@ -89,6 +100,8 @@ def encode(report: HostReport, *, source: str) -> str:
 
 def _version(report: HostReport) -> int:
     """Return the lowest version that can hold the report, so that older operators keep reading most reports."""
+    if report.requests:
+        return 5
     if report.problems:
         return 4
     return 3 if report.alignment is not None else 2
@@ -125,6 +138,11 @@ def to_json(report: HostReport) -> dict[str, Json]:
         "metrics": dict(report.metrics),
         **({"alignment": source_to_json(report.alignment)} if report.alignment is not None else {}),
         **({"problems": [_problem_to_json(problem) for problem in report.problems]} if report.problems else {}),
+        **(
+            {"requests": [[subtask, count] for subtask, count in sorted(report.requests.items())]}
+            if report.requests
+            else {}
+        ),
     }
 
 
@@ -150,6 +168,7 @@ def from_json(body: dict[str, Any]) -> HostReport:
         metrics=dict(body["metrics"]),
         alignment=source_from_json(body["alignment"]) if "alignment" in body else None,
         problems=tuple(_problem_from_json(problem) for problem in body.get("problems", ())),
+        requests={int(subtask): int(count) for subtask, count in body.get("requests", ())},
     )
 
 

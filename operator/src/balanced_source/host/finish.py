@@ -1,6 +1,6 @@
 """When a reader host has read everything that it will ever get."""
 
-from balanced_source.api import STOP
+from balanced_source.api import STOP, SplitId
 from balanced_source.documents.assignment import Assignment
 from balanced_source.documents.stream_offset import StreamOffset
 
@@ -20,3 +20,9 @@ def is_finished(offset: StreamOffset, assignment: Assignment) -> bool:
     left = [s for s in offset.positions if s not in done]
     stops = {s: assignment.attributes.get(s, {}).get(STOP) for s in left}
     return all(stop is not None and (offset.positions[s] or 0) >= stop for s, stop in stops.items())
+
+
+def is_read(offset: StreamOffset, split_id: SplitId) -> bool:
+    """Return whether a split that the offset holds is read to its end there; False for one without an end."""
+    stop = offset.attributes.get(split_id, {}).get(STOP)
+    return stop is not None and (offset.positions[split_id] or 0) >= stop

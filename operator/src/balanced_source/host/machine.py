@@ -4,6 +4,7 @@ The driver's data source wraps it: it feeds assignments as they are seen and str
 writes the reports. Its life is the table `balanced_source.lifecycles.INCARNATION`.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Self
@@ -14,6 +15,7 @@ from balanced_source.documents.assignment import Assignment, NumberedEvent
 from balanced_source.documents.report import HostReport
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.host.adoption import adopt, go_on, readers_on
+from balanced_source.host.finish import is_read
 from balanced_source.lifecycles import INCARNATION, IncarnationEvent
 from balanced_source.lifecycles import IncarnationPhase as Phase
 
@@ -115,6 +117,18 @@ class ReaderHost:
         queued = NumberedEvent(number=number, subtask_id=subtask_id, event=event)
         return replace(self, outbox=(*self.outbox, queued), events_sent=number)
 
+    def requests(self) -> Mapping[int, int]:
+        """Return how many splits each reader of this host lacks; nothing unless readers of the source ask for them.
+
+        What a planned micro-batch reads to its end counts as read, so that the next splits come while it runs.
+        """
+        assignment, durable = self.assignment, self.durable
+        if assignment is None or not assignment.look_ahead or self.phase is not Phase.READING:
+            return {}
+        unread = Counter(owner for split_id, owner in durable.owners.items() if not is_read(durable, split_id))
+        lacking = {s: assignment.look_ahead - unread[s] for s in durable.readers if s not in assignment.no_more_splits}
+        return {subtask: count for subtask, count in lacking.items() if count > 0}
+
     def report(
         self,
         *,
@@ -151,4 +165,5 @@ class ReaderHost:
             metrics=metrics or {},
             alignment=alignment,
             problems=problems,
+            requests=self.requests(),
         )

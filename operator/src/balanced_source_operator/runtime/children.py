@@ -172,7 +172,7 @@ class Children:
             secrets=desired.needed_secrets,
             may_end=_may_end(desired),
             max_failures=desired.spec.restart.max_failures,
-            may_start=coordinator is not None and coordinator.state.epoch > 0 and bool(coordinator.state.owners),
+            may_start=coordinator is not None and _has_work(coordinator),
         )
         now, applications = time.time(), self._observed.applications
         self._seen = self._seen.looked(applications, now=now)
@@ -226,6 +226,12 @@ class Children:
         if await self._adopt_or_create(operator.kind, manifest):
             self._env.metrics.created(self._identity)
             await self._events.post(Reason.APPLICATION_CREATED, f"SparkApplication {name} was created")
+
+
+def _has_work(coordinator: SourceCoordinator[Any, Any]) -> bool:
+    """Whether an assignment is published with splits in it, or with splits behind it that readers ask for."""
+    asks = coordinator.source.look_ahead > 0 and not coordinator.enumerator.undiscovered()
+    return coordinator.state.epoch > 0 and (asks or bool(coordinator.state.owners))
 
 
 def _may_end(desired: Desired) -> bool:

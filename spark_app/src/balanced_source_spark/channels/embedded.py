@@ -33,7 +33,9 @@ class EmbeddedChannel:
     ) -> None:
         """A channel that is not started yet; for `confirm` see `CONFIRM`."""
         self._confirm = confirm
-        self._coordinator: SourceCoordinator[Any, Any] = SourceCoordinator(source, parallelism=parallelism)
+        self._coordinator: SourceCoordinator[Any, Any] = SourceCoordinator(
+            source, parallelism=parallelism, keeps_finished=True
+        )
         self._execute = execute
         self._loop: CoordinatorLoop | None = None
         self._has_splits = False
@@ -52,9 +54,10 @@ class EmbeddedChannel:
         """Hold back epochs without splits until the first one that has some.
 
         Spark's checkpoint is all that is stored. If its first micro-batch held no splits because no broker had answered
-        yet, the next query could not tell that a topic was recreated since.
+        yet, the next query could not tell that a topic was recreated since. Where readers ask for splits, they must
+        have seen an epoch before.
         """
-        self._has_splits |= bool(assignment.owners)
+        self._has_splits |= bool(assignment.owners) or assignment.look_ahead > 0
         if self._has_splits:
             listener(assignment)
 

@@ -11,7 +11,9 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Final, Generic, TypeAlias, TypeVar
 
-from balanced_source.api import Problem, ProblemKey, SplitId
+import structlog
+
+from balanced_source.api import Problem, ProblemKey, SourceEvent, SplitId
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.host import ReaderPlan
 from balanced_source.host.alignment import RecordTime
@@ -22,6 +24,8 @@ ReadT = TypeVar("ReadT")
 
 WithFormer: TypeAlias = Callable[[Mapping[str, Any], Mapping[str, Any]], Mapping[str, Any]]
 """See `PlannerHooks.with_former`."""
+
+log = structlog.get_logger(__name__)
 
 NO_SETTINGS: Final[Mapping[str, Any]] = MappingProxyType({})
 
@@ -37,6 +41,9 @@ class PlannerContext(Generic[ReadT]):
         set_problem: sets the problem for a key, or clears it when the problem is None. The operator turns it into a
             condition.
         check_problems: raises the first fatal problem if there is no operator to report it.
+        send_source_event: sends an event of a reader to the enumerator, once and in order. Returns whether it was sent:
+            while the driver is not registered there is nobody to send it, and a driver that dies takes along what
+            was not delivered.
     """
 
     query: Query[ReadT]
@@ -44,6 +51,7 @@ class PlannerContext(Generic[ReadT]):
     known_settings: Callable[[], Mapping[str, Any]]
     set_problem: Callable[[ProblemKey, Problem | None], None]
     check_problems: Callable[[], None]
+    send_source_event: Callable[[int, SourceEvent], bool]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,6 +131,14 @@ class PlannerHooks(ABC):
 
     def note_planned(self, plans: Iterable[ReaderPlan], settings: Mapping[str, Any]) -> None:  # noqa: B027 - neutral
         """Take note of a micro-batch that is planned, with the settings that its tasks get."""
+
+    def handle_source_event(self, subtask_id: int, event: SourceEvent) -> None:
+        """Take an event that the enumerator has sent to a reader: once, in order, after the splits before it.
+
+        Spark's tasks live for one micro-batch, so the planning process receives events on behalf of its readers. Those
+        of a former incarnation of the driver are not repeated: the enumerator says again what a new one must know.
+        """
+        log.warning("this event of the enumerator is not expected", reader=subtask_id, name=event.name)
 
     def note_delivered(self, delivered: StreamOffset) -> None:  # noqa: B027 - neutral
         """Take note that everything up to `delivered` is committed (FLIP-27's ``notifyCheckpointComplete``)."""

@@ -1,0 +1,64 @@
+"""Which splits a reader gets that asks for some, and which reader gets a split that nobody asked for."""
+
+import heapq
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import TypeVar
+
+from balanced_source.api import SourceSplit, SplitId
+
+SplitT = TypeVar("SplitT", bound=SourceSplit)
+
+
+def dealt(
+    pending: Mapping[SplitId, SplitT],
+    counts: Mapping[int, int],
+    is_near: Callable[[SplitT, int], bool] | None = None,
+) -> dict[int, list[SplitT]]:
+    """Return the splits that readers get: one after the other, so that few splits are spread over many readers.
+
+    Args:
+        pending: splits to give out, in this order.
+        counts: reader → splits that it asks for.
+        is_near: whether a split is near to a reader. Such a reader gets it before all others. None: nobody is near.
+    """
+    left, given = {r: n for r, n in counts.items() if n > 0}, dict[int, list[SplitT]]()
+    if is_near is not None:
+        for split in pending.values():
+            if near := [reader for reader in left if is_near(split, reader)]:
+                _give(split, near, left, given)
+    taken = {split.split_id for splits in given.values() for split in splits}
+    for split_id, split in pending.items():
+        if not left:
+            break
+        if split_id not in taken:
+            _give(split, left, left, given)
+    return given
+
+
+def _give(split: SplitT, readers: Collection[int], left: dict[int, int], given: dict[int, list[SplitT]]) -> None:
+    """Give a split to the reader that was given the fewest."""
+    reader = min(readers, key=lambda r: (len(given.get(r, ())), r))
+    given.setdefault(reader, []).append(split)
+    left[reader] -= 1
+    if not left[reader]:
+        del left[reader]
+
+
+def least_loaded(splits: Iterable[SplitT], readers: Collection[int], owned: Iterable[int]) -> dict[int, list[SplitT]]:
+    """Return the readers that get splits which nobody asked for: always the one that has the fewest.
+
+    Args:
+        splits: to give out.
+        readers: that may get them; at least one.
+        owned: owner of each split that is being read.
+    """
+    loads = Counter(owned)
+    heap = [(loads[reader], reader) for reader in readers]
+    heapq.heapify(heap)
+    given: dict[int, list[SplitT]] = {}
+    for split in splits:
+        load, reader = heap[0]
+        given.setdefault(reader, []).append(split)
+        heapq.heapreplace(heap, (load + 1, reader))
+    return given

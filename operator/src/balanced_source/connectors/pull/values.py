@@ -1,0 +1,61 @@
+"""What an enumerator whose readers ask for splits gets, and what it remembers."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from balanced_source.api import AsyncCall, BoundedSplit, SplitId
+
+SplitT = TypeVar("SplitT", bound=BoundedSplit)
+
+
+class ListSplits(AsyncCall):
+    """Base of a connector's listing calls; the result is an iterable of all splits, at their starts.
+
+    Attributes:
+        scope: what is listed, for messages.
+        round: number of the attempt; answers of older ones are ignored.
+    """
+
+    __slots__ = ()
+    scope: str
+    round: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PullState(Generic[SplitT]):
+    """What must survive the process. Assigned splits are not here: the coordinator has them.
+
+    Attributes:
+        pending: splits that nobody has, at the position where reading starts or goes on.
+        returned: those of them that somebody had. They are given out without being asked for.
+        finished: assigned splits that have been read to their end, where such splits stay assigned.
+        is_listed: whether the splits were listed.
+        is_doubtful: whether splits may be pending that were read already, because the state was
+            lost or is an older copy.
+    """
+
+    pending: Mapping[SplitId, SplitT] = field(default_factory=dict)
+    returned: frozenset[SplitId] = frozenset()
+    finished: frozenset[SplitId] = frozenset()
+    is_listed: bool = False
+    is_doubtful: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting:
+    """What a restart may forget.
+
+    Attributes:
+        counts: reader → splits that it asks for and did not get yet, in the order in which readers asked.
+        hosts: reader → name of its host, for locality.
+        round: number of the newest listing.
+        failures: failed listings in a row.
+        problem: why the splits cannot be listed.
+    """
+
+    counts: Mapping[int, int] = field(default_factory=dict)
+    hosts: Mapping[int, str | None] = field(default_factory=dict)
+    round: int = 0
+    failures: int = 0
+    problem: Exception | None = None
