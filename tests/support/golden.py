@@ -33,6 +33,7 @@ from balanced_source.documents import (
 )
 from balanced_source.documents.alignment import GroupWatermark, SourceWatermark
 from balanced_source.documents.assignment import Assignment, NumberedEvent
+from balanced_source.documents.calls import CallAnswer, CallError, WantedCall
 from balanced_source.documents.environment import DriverEnvironment
 from balanced_source.documents.journal import FetchLimits, JournalPoint, JournalRecord, RecordKey
 from balanced_source.documents.pipeline import AvailableNow, EventTimeAlignment, Pipeline, ProcessingTime, Sink
@@ -65,6 +66,11 @@ REPORT = HostReport(
     metrics={"rate": 1.5},
     alignment=SourceWatermark(group="g", watermark=1700000000123, max_drift=60000, idle_timeout=30.0),
     problems=(Problem(reason="LogTruncated", message="3 records of orders/0 are gone", scope="c", is_fatal=True),),
+)
+CALLS = (WantedCall(id="ab-1", call={"list": "/data"}), WantedCall(id="ab-2", call={"list": "/more"}, page=3))
+ANSWERS = (
+    CallAnswer(id="ab-1", error=CallError(message="no such folder", reason="NotFound", scope="/data", is_refused=True)),
+    CallAnswer(id="ab-2", digest="00ff", page=3, pages=4, data="QlpoOQ=="),
 )
 ASSIGNMENT = Assignment(
     lineage=1,
@@ -219,7 +225,7 @@ def _offset_text(offset: StreamOffset) -> str:
 FORMATS = {
     "assignment": Format(
         version=assignment.KIND.version,
-        example=replace(ASSIGNMENT, look_ahead=2),
+        example=replace(ASSIGNMENT, look_ahead=2, calls=CALLS),
         encode=lambda value: assignment.encode(value, source=UID),
         decode=assignment.decode,
     ),
@@ -231,7 +237,7 @@ FORMATS = {
     ),
     "report": Format(
         version=report.KIND.version,
-        example=replace(REPORT, requests={0: 2, 2: 1}),
+        example=replace(REPORT, requests={0: 2, 2: 1}, answers=ANSWERS),
         encode=lambda value: report.encode(value, source=UID),
         decode=report.decode,
     ),
@@ -292,7 +298,7 @@ def _full_state() -> Checkpoint[Any, Any]:
 
 
 FULL = {
-    "assignment": replace(ASSIGNMENT, lineage=7, look_ahead=3),
+    "assignment": replace(ASSIGNMENT, lineage=7, look_ahead=3, calls=CALLS[1:]),
     "assignment-increment": replace(
         NEXT,
         lineage=7,
@@ -302,7 +308,7 @@ FULL = {
         alignment=GroupWatermark(watermark=1700000000000, heartbeat=1700000001.5),
     ),
     "journal-record": JournalRecord(key=RECORD.key),
-    "report": replace(REPORT, lineage=7, requests={1: 1}),
+    "report": replace(REPORT, lineage=7, requests={1: 1}, answers=ANSWERS[1:]),
     "stream-offset": replace(OFFSET, closings=2),
     "pipeline": Pipeline(
         checkpoint_location="/checkpoint", sink=Sink(format="memory"), trigger=AvailableNow(), connector="numbers"
@@ -313,13 +319,16 @@ FULL = {
 """Further examples, for the fields that have their defaults in the first ones."""
 
 UNDISCOVERED = {
-    "assignment": replace(ASSIGNMENT, undiscovered=frozenset({"west"}), look_ahead=2),
+    "assignment": replace(ASSIGNMENT, undiscovered=frozenset({"west"}), look_ahead=2, calls=CALLS[:1]),
     "assignment-increment": replace(NEXT, undiscovered=frozenset({"east", "west"})),
 }
 """Examples with a field that was added later, which readers of the same version ignore if they do not know it."""
 
 PULLED = {"assignment-increment": replace(NEXT, look_ahead=3)}
 """Examples of a source whose readers ask for splits."""
+
+CALLED = {"assignment-increment": replace(NEXT, calls=CALLS)}
+"""Examples of a source whose driver lists the splits."""
 
 CONNECTOR = {"driver-environment": replace(ENVIRONMENT, pipeline=replace(PIPELINE, connector="numbers"))}
 """Examples of a source of another connector."""
@@ -334,5 +343,7 @@ if __name__ == "__main__":
             write_once(f"{kind}-v{made.version}-undiscovered.json", made.encode(UNDISCOVERED[kind]))
         if kind in PULLED:
             write_once(f"{kind}-v{made.version}-pulled.json", made.encode(PULLED[kind]))
+        if kind in CALLED:
+            write_once(f"{kind}-v{made.version}-called.json", made.encode(CALLED[kind]))
         if kind in CONNECTOR:
             write_once(f"{kind}-v{made.version}-connector.json", made.encode(CONNECTOR[kind]))

@@ -257,7 +257,7 @@ class Reason(enum.StrEnum):
         "NeedsOwner",
         ReasonKind.SOURCE,
         "Listing the splits needs files or an identity that the source does not name; the operator lends none.",
-        "Read the source without an operator or by local mode, or use a connector that takes a Secret.",
+        "Use a connector that lets the driver list its splits or takes a Secret, or read without an operator.",
     )
     READ_SPLITS_UNKNOWN = (
         "ReadSplitsUnknown",

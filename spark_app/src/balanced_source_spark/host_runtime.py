@@ -17,6 +17,7 @@ import structlog
 from balanced_source.api import Problem, ProblemBoard, ProblemKey, SourceEvent, fatal_problem
 from balanced_source.documents.alignment import SourceWatermark
 from balanced_source.documents.assignment import Assignment, NumberedEvent
+from balanced_source.documents.report import HostReport
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.errors import (
     BalancedSourceError,
@@ -33,6 +34,7 @@ from balanced_source_spark.channels.errors import ChannelError
 from balanced_source_spark.checkpoints import CheckpointWatch
 from balanced_source_spark.claims import HEARTBEAT_INTERVAL, LOOK_EVERY, ClaimWatch
 from balanced_source_spark.contract.hooks import WithFormer, newest_settings
+from balanced_source_spark.driver_calls import DriverCalls
 from balanced_source_spark.executors import AdoptionGate
 from balanced_source_spark.instance import Instance
 from balanced_source_spark.newest_assignment import RETRY, NewestAssignment
@@ -82,6 +84,7 @@ class HostRuntime:
         with_former: joins the settings of a new assignment with those of former ones.
         instance: which process this is; this one, unless a test says otherwise.
         on_event: gets the enumerator's custom events, once each and in order, in Spark's planning thread.
+        calls: makes the calls that the operator leaves to the driver; None if there is no operator.
     """
 
     def __init__(
@@ -94,8 +97,10 @@ class HostRuntime:
         gate: AdoptionGate | None = None,
         with_former: WithFormer = newest_settings,
         instance: Instance | None = None,
+        calls: DriverCalls | None = None,
     ) -> None:
         self._channel = channel
+        self._calls = calls
         self._on_event = on_event
         self._gate = gate or AdoptionGate(None)
         self._name = host
@@ -287,6 +292,8 @@ class HostRuntime:
         with self._lock:
             self._is_closed = True
             self._lock.notify_all()
+        if self._calls is not None:
+            self._calls.close()
         self._reporter.join(CLOSE_TIMEOUT)
         self._channel.close()
 
@@ -295,12 +302,19 @@ class HostRuntime:
     def _on_assignment(self, assignment: Assignment) -> None:
         with self._lock:
             self._seen.note(assignment)
+            if self._calls is not None and self._seen.assignment is assignment:
+                self._calls.want(assignment.calls, self._called)
             if self._host is not None:
                 before, self._host = self._host, self._host.on_assignment(assignment)
                 self._wake(urgent=self._host.lineage != before.lineage)
                 if self._host.phase is Phase.FENCED:
                     self._fail(fenced(assignment, self._name))
             self._lock.notify_all()
+
+    def _called(self) -> None:
+        """A call has ended, in a thread of its own: its answer goes into a report now."""
+        with self._lock:
+            self._wake(urgent=True)
 
     def _fail(self, error: BalancedSourceError) -> None:
         """End the query at its next planning call. Called with the lock held or not."""
@@ -445,7 +459,13 @@ class HostRuntime:
             problems=problems,
         )
         if report is not None:
-            self._channel.write(report)
+            self._channel.write(self._with_answers(report))
+
+    def _with_answers(self, report: HostReport) -> HostReport:
+        if self._calls is None:
+            return report
+        with self._lock:
+            return replace(report, answers=self._calls.answers())
 
     def _wake(self, *, urgent: bool) -> None:
         self._is_urgent |= urgent

@@ -28,6 +28,7 @@ from balanced_source.host.alignment import RecordTime
 from balanced_source.host.ends import Look, Mark, SplitEnd, confirmed, look, marks, with_confirmed
 from balanced_source.host.micro_batch import advance, close, is_new, reachable
 from balanced_source.host.observation import observe
+from balanced_source_adapters.connectors import installed
 from balanced_source_spark.aligner import Aligner
 from balanced_source_spark.channels.channel import AssignmentChannel, Rescalable
 from balanced_source_spark.channels.errors import ChannelError
@@ -36,6 +37,7 @@ from balanced_source_spark.checkpoints import check_owner
 from balanced_source_spark.contract.half import half_of
 from balanced_source_spark.contract.hooks import NO_SETTINGS, PlannerContext, PlannerHooks
 from balanced_source_spark.control import CONTROL, Control
+from balanced_source_spark.driver_calls import DriverCalls
 from balanced_source_spark.ends import Ends
 from balanced_source_spark.executors import AdoptionGate, Board
 from balanced_source_spark.group_alignment import GroupAlignment
@@ -105,6 +107,7 @@ class StreamPlanner:
             gate=self._gate,
             with_former=self._hooks.with_former,
             on_event=self._hooks.handle_source_event,
+            calls=_driver_calls(self._options),
         )
 
     @cached_property
@@ -365,6 +368,14 @@ class StreamPlanner:
         if self._runtime.newest_assignment(timeout=0.0) is None:
             return {}
         return self._hooks.event_times(scope, millis)
+
+
+def _driver_calls(options: Options) -> DriverCalls | None:
+    """Returns what makes calls for an operator; local mode makes them by itself."""
+    if options.source is None:
+        return None
+    query = query_of(options)
+    return DriverCalls(lambda: installed().get(options.connector), query.secrets, client_id=query.client_id)
 
 
 def _unknown(split_ids: Collection[SplitId], timeout: float) -> DiscoveryError:

@@ -102,8 +102,14 @@ def test_the_present_version_writes_its_golden_bytes(kind: str) -> None:
 @pytest.mark.parametrize(
     ("kind", "version", "absent"),
     [
-        pytest.param("assignment", 2, {"alignment": None}, id="assignment without a group"),
-        pytest.param("report", 3, {"problems": ()}, id="report without problems"),
+        pytest.param("assignment", 4, {"calls": ()}, id="assignment without calls"),
+        pytest.param("assignment", 3, {"calls": (), "look_ahead": 0}, id="assignment whose readers do not ask"),
+        pytest.param(
+            "assignment", 2, {"calls": (), "look_ahead": 0, "alignment": None}, id="assignment without a group"
+        ),
+        pytest.param("report", 5, {"answers": ()}, id="report without answers"),
+        pytest.param("report", 4, {"answers": (), "requests": {}}, id="report without requests"),
+        pytest.param("report", 3, {"answers": (), "requests": {}, "problems": ()}, id="report without problems"),
         pytest.param("stream-offset", 5, {"journal": None}, id="stream offset without a journal"),
         pytest.param(
             "stream-offset", 4, {"journal": None, "terms": {}, "closings": 0}, id="stream offset without terms"
@@ -114,7 +120,12 @@ def test_the_present_version_writes_its_golden_bytes(kind: str) -> None:
             {"journal": None, "terms": {}, "closings": 0, "source": ""},
             id="stream offset without terms and source",
         ),
-        pytest.param("report", 2, {"problems": (), "alignment": None}, id="report without problems and group"),
+        pytest.param(
+            "report",
+            2,
+            {"answers": (), "requests": {}, "problems": (), "alignment": None},
+            id="report without problems and group",
+        ),
     ],
 )
 def test_what_an_older_version_can_say_is_written_in_it(kind: str, version: int, absent: dict[str, Any]) -> None:

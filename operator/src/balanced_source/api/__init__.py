@@ -1,6 +1,7 @@
 """The contracts of FLIP-27: what a connector implements and what it may rely on."""
 
 from balanced_source.api.connector import (
+    CallCodec,
     Caller,
     CallExecutor,
     Connector,
@@ -52,6 +53,7 @@ __all__ = [
     "AsyncCall",
     "BoundedSplit",
     "Boundedness",
+    "CallCodec",
     "CallExecutor",
     "CallFailure",
     "Caller",

@@ -15,6 +15,7 @@ from typing import Any, Protocol, TypeAlias
 
 from balanced_source.api.context import AsyncCall
 from balanced_source.api.enumerator import Source
+from balanced_source.api.splits import Json
 
 CallExecutor: TypeAlias = Callable[[AsyncCall], Any]
 """Executes a call; blocking. Raises what the call's completion handler shall see as a failure."""
@@ -46,7 +47,7 @@ class NamedSecrets:
 class DriverOnly:
     """A call that uses what only a process of the source's owner has: local paths, mounted volumes, a cloud role.
 
-    The operator never executes it.
+    The operator never executes it. It asks a driver of the source, if the connector has a `Connector.codec`.
     """
 
 
@@ -64,6 +65,30 @@ class SecretReader(Protocol):
             LookupError: there is no such Secret, or it may not be read.
         """
         ...
+
+
+class CallCodec(ABC):
+    """Writes calls and their results as JSON, so that a driver can make calls for the operator. Stateless.
+
+    Nothing secret may be in either: both travel in documents. The operator does not trust a result more than any other
+    input of the source's owner: reading one must fail on everything that is not what `result_to_json` writes.
+    """
+
+    @abstractmethod
+    def call_to_json(self, call: AsyncCall) -> Json:
+        """Return a call whose identity is `DriverOnly` as JSON."""
+
+    @abstractmethod
+    def call_from_json(self, data: Json) -> AsyncCall:
+        """Inverse of `call_to_json`; any error means that the driver cannot make the call."""
+
+    @abstractmethod
+    def result_to_json(self, call: AsyncCall, result: Any) -> Json:
+        """Return what the executor returned for a call as JSON."""
+
+    @abstractmethod
+    def result_from_json(self, call: AsyncCall, data: Json) -> Any:
+        """Inverse of `result_to_json`; any error counts as a failure of the call."""
 
 
 class Connector(ABC):
@@ -104,6 +129,11 @@ class Connector(ABC):
     @abstractmethod
     def identity_of(self, call: AsyncCall) -> Identity:
         """Return whose identity a call needs. There is no default: none could be right for every connector."""
+
+    @property
+    def codec(self) -> CallCodec | None:
+        """Writes calls that only a driver can make. None: there are none, or the operator refuses them."""
+        return None
 
     def server_of(self, call: AsyncCall) -> str:
         """Return the address of the server that answers a call; empty if it is unknown.

@@ -10,6 +10,7 @@ from typing import Any, Final
 from balanced_source.api import Json, Position, SourceEvent, SplitId
 from balanced_source.documents import columns, envelope
 from balanced_source.documents.alignment import GroupWatermark, group_from_json, group_to_json
+from balanced_source.documents.calls import WantedCall, decode_calls, encode_calls
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +49,7 @@ class Assignment:
             by itself waits for them. It changes without a new epoch, and drivers of older images ignore it.
         look_ahead: splits that a host asks for on behalf of each of its readers, see `Source.look_ahead`; 0 if readers
             do not ask.
+        calls: what the operator asks a driver to call, see `documents.calls`. It changes without a new epoch.
     """
 
     lineage: int = 1
@@ -66,6 +68,7 @@ class Assignment:
     alignment: GroupWatermark | None = None
     undiscovered: frozenset[str] = frozenset()
     look_ahead: int = 0
+    calls: tuple[WantedCall, ...] = ()
 
 
 def _upgrade_1(body: Json) -> Json:
@@ -84,7 +87,14 @@ def _upgrade_3(body: Json) -> Json:
     return body
 
 
-KIND: Final = envelope.Kind(name="Assignment", version=4, upgrades={1: _upgrade_1, 2: _upgrade_2, 3: _upgrade_3})
+def _upgrade_4(body: Json) -> Json:
+    """Version 5 added calls, which may be absent."""
+    return body
+
+
+KIND: Final = envelope.Kind(
+    name="Assignment", version=5, upgrades={1: _upgrade_1, 2: _upgrade_2, 3: _upgrade_3, 4: _upgrade_4}
+)
 
 
 def encode(assignment: Assignment, *, source: str) -> str:
@@ -94,6 +104,8 @@ def encode(assignment: Assignment, *, source: str) -> str:
 
 def version_of(assignment: Assignment) -> int:
     """The lowest version that can say it: drivers of older images go on reading sources that need nothing newer."""
+    if assignment.calls:
+        return 5
     if assignment.look_ahead:
         return 4
     return 3 if assignment.alignment is not None else 2
@@ -118,6 +130,7 @@ def to_json(assignment: Assignment) -> dict[str, Json]:
         **({"alignment": group_to_json(assignment.alignment)} if assignment.alignment is not None else {}),
         **({"undiscovered": sorted(assignment.undiscovered)} if assignment.undiscovered else {}),
         **({"lookAhead": assignment.look_ahead} if assignment.look_ahead else {}),
+        **({"calls": encode_calls(assignment.calls)} if assignment.calls else {}),
     }
 
 
@@ -149,6 +162,7 @@ def from_json(body: dict[str, Any]) -> Assignment:
         alignment=group_from_json(body["alignment"]) if "alignment" in body else None,
         undiscovered=frozenset(str(scope) for scope in body.get("undiscovered", ())),
         look_ahead=int(body.get("lookAhead", 0)),
+        calls=decode_calls(body.get("calls", ())),
     )
 
 

@@ -8,6 +8,7 @@ from balanced_source.api import Json, Position, Problem, SplitId
 from balanced_source.documents import columns, envelope
 from balanced_source.documents.alignment import SourceWatermark, source_from_json, source_to_json
 from balanced_source.documents.assignment import NumberedEvent, decode_events, encode_events
+from balanced_source.documents.calls import CallAnswer, decode_answers, encode_answers
 
 UNREAD: Final = "unread"
 """Metric: records that were not read yet when the newest micro-batch began, with those that it reads. `lag` is without
@@ -44,6 +45,7 @@ class HostReport:
         requests: subtask → splits that the host asks for on its behalf, beyond those in
             `positions`. Not a message but a level: it stands in every report until the splits have
             come or the reader is told that there are no more.
+        answers: to the calls that the newest assignment asks for, see `documents.calls`.
     """
 
     host: str = "0"
@@ -66,6 +68,7 @@ class HostReport:
     alignment: SourceWatermark | None = None
     problems: tuple[Problem, ...] = ()
     requests: Mapping[int, int] = field(default_factory=dict)
+    answers: tuple[CallAnswer, ...] = ()
 
 
 def upgrade_1(body: Json) -> Json:
@@ -88,8 +91,13 @@ def _upgrade_4(body: Json) -> Json:
     return body
 
 
+def _upgrade_5(body: Json) -> Json:
+    """Version 6 added answers, which may be absent."""
+    return body
+
+
 KIND: Final = envelope.Kind(
-    name="HostReport", version=5, upgrades={1: upgrade_1, 2: _upgrade_2, 3: _upgrade_3, 4: _upgrade_4}
+    name="HostReport", version=6, upgrades={1: upgrade_1, 2: _upgrade_2, 3: _upgrade_3, 4: _upgrade_4, 5: _upgrade_5}
 )
 
 
@@ -100,6 +108,8 @@ def encode(report: HostReport, *, source: str) -> str:
 
 def _version(report: HostReport) -> int:
     """Return the lowest version that can hold the report, so that older operators keep reading most reports."""
+    if report.answers:
+        return 6
     if report.requests:
         return 5
     if report.problems:
@@ -143,6 +153,7 @@ def to_json(report: HostReport) -> dict[str, Json]:
             if report.requests
             else {}
         ),
+        **({"answers": encode_answers(report.answers)} if report.answers else {}),
     }
 
 
@@ -169,6 +180,7 @@ def from_json(body: dict[str, Any]) -> HostReport:
         alignment=source_from_json(body["alignment"]) if "alignment" in body else None,
         problems=tuple(_problem_from_json(problem) for problem in body.get("problems", ())),
         requests={int(subtask): int(count) for subtask, count in body.get("requests", ())},
+        answers=decode_answers(body.get("answers", ())),
     )
 
 

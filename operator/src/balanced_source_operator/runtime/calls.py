@@ -11,6 +11,7 @@ from balanced_source.errors import RefusedDiscoveryError
 from balanced_source.reasons import Reason
 from balanced_source_operator.kube.port import KubernetesApi, KubernetesError
 from balanced_source_operator.runtime.call_pool import CallPool
+from balanced_source_operator.runtime.driver_calls import DriverCalls
 from balanced_source_operator.runtime.secrets import SecretCache
 
 
@@ -26,8 +27,11 @@ class CallRunner:
         *,
         source: str,
         connector: Connector,
+        changed: Callable[[], None] = lambda: None,
     ) -> None:
         """Runs calls for the source with that name in `namespace`, and hands each result to `deliver`.
+
+        `changed` is called when a driver has to be asked for something, or need not be asked any more.
 
         Raises:
             ConnectorError: the connector cannot be used here.
@@ -36,6 +40,8 @@ class CallRunner:
         client_id = f"balanced-source-operator-{namespace}-{source}"
         self._connector = connector
         self._call = connector.executor(self._secrets, caller=Caller.OPERATOR, client_id=client_id)
+        codec = connector.codec
+        self.driver = DriverCalls(codec, changed) if codec is not None else None
         self._pool = pool
         self._owner = (namespace, source)
         self._deliver = deliver
@@ -69,7 +75,9 @@ class CallRunner:
             case NamedSecrets(names):
                 await self._load_secrets(names, scope or "")
             case DriverOnly():
-                raise self._refused(scope)
+                if self.driver is None:
+                    raise self._refused(scope)
+                return await self.driver.ask(call)
             case other:
                 assert_never(other)
         server = self._connector.server_of(call)
@@ -79,7 +87,8 @@ class CallRunner:
         return RefusedDiscoveryError(
             f"{scope or 'the source'} can be listed only by a process of its owner: connector "
             f"{self._connector.kind!r} needs files or an identity that the source does not name, and the operator does "
-            "not lend its own. Read the source without an operator, or by local mode",
+            "not lend its own. Its connector does not let a driver list it either. Read the source without an "
+            "operator, or by local mode",
             scope=scope or "",
             reason=Reason.NEEDS_OWNER,
         )

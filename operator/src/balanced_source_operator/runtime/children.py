@@ -61,7 +61,9 @@ class Children:
         self._failures = 0
         self._holding = Holding()
 
-    async def turn(self, desired: Desired, coordinator: SourceCoordinator[Any, Any] | None) -> Decision:
+    async def turn(
+        self, desired: Desired, coordinator: SourceCoordinator[Any, Any] | None, *, needs_driver: bool = False
+    ) -> Decision:
         """Make the children what they should be; returns what was decided about the application.
 
         Raises:
@@ -73,7 +75,7 @@ class Children:
         if operator.kind in self._observed.unknown:
             return self._without_spark_operator(operator)
         self._problems.clear(Reason.SPARK_OPERATOR_MISSING)
-        decision = self._held(self._decide(desired, coordinator), coordinator)
+        decision = self._held(self._decide(desired, coordinator, needs_driver=needs_driver), coordinator)
         self._failures = _failures_in_row(decision, self._failures)
         await self._carry_out_deletions(decision)
         if decision.create and await self._has_service_account(desired):
@@ -164,7 +166,9 @@ class Children:
         state = ApplicationState.NONE
         return Decision(state=state, reason=reason, message=message, look_again=_SOON)
 
-    def _decide(self, desired: Desired, coordinator: SourceCoordinator[Any, Any] | None) -> Decision:
+    def _decide(
+        self, desired: Desired, coordinator: SourceCoordinator[Any, Any] | None, *, needs_driver: bool
+    ) -> Decision:
         settings = self._env.settings
         wanted = Wanted(
             base=self._identity.name,
@@ -172,7 +176,7 @@ class Children:
             secrets=desired.needed_secrets,
             may_end=_may_end(desired),
             max_failures=desired.spec.restart.max_failures,
-            may_start=coordinator is not None and _has_work(coordinator),
+            may_start=needs_driver or (coordinator is not None and _has_work(coordinator)),
         )
         now, applications = time.time(), self._observed.applications
         self._seen = self._seen.looked(applications, now=now)

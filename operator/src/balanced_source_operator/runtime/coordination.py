@@ -4,7 +4,7 @@ import contextlib
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 import structlog
 
@@ -28,6 +28,7 @@ from balanced_source.coordinator import (
 from balanced_source.documents import increments
 from balanced_source.documents.alignment import GroupWatermark
 from balanced_source.documents.assignment import Assignment
+from balanced_source.documents.calls import WantedCall
 from balanced_source.documents.parts import Content
 from balanced_source.documents.report import HostReport
 from balanced_source.errors import CorruptDocumentError, StateConflictError, StateError
@@ -43,6 +44,9 @@ from balanced_source_operator.runtime.environment import Desired, Environment
 from balanced_source_operator.runtime.events import EventRecorder
 from balanced_source_operator.runtime.observed import Observed
 from balanced_source_operator.runtime.reports import Reports
+
+_DRIVER_CALLS: Final = ("driver calls",)
+"""Key of the problem that no driver answers."""
 
 log = structlog.get_logger(__name__)
 
@@ -74,6 +78,7 @@ class Coordination:
         self._base: increments.Base | None = None
         self._published: Assignment | None = None
         self._alignment: GroupWatermark | None = None
+        self._asked: tuple[WantedCall, ...] = ()
         self._undone: list[Effect] = []
         self._saved_at = 0.0
         self._log = log.bind(source=source.name, namespace=source.namespace)
@@ -92,6 +97,7 @@ class Coordination:
         await self._do_undone()
         await self._feed(coordinator, desired)
         await self._align(desired)
+        await self._ask_driver(coordinator)
         await self._repair()
         await self._save_progress(coordinator)
 
@@ -99,6 +105,16 @@ class Coordination:
     def report(self) -> HostReport | None:
         """The newest report of the driver that the coordinator has accepted; None if there is none."""
         return newest_report(self.coordinator.state) if self.coordinator is not None else None
+
+    @property
+    def needs_driver(self) -> bool:
+        """Whether the source waits for something that only a driver can do, and that is published."""
+        return self._published is not None and bool(self._wanted)
+
+    @property
+    def _wanted(self) -> tuple[WantedCall, ...]:
+        driver = self._calls.driver if self._calls is not None else None
+        return driver.wanted if driver is not None else ()
 
     @property
     def reported(self) -> HostReport | None:
@@ -119,7 +135,7 @@ class Coordination:
         if self.coordinator is not None:
             self.coordinator.close()
         self.coordinator, self._calls, self._results, self._undone = None, None, [], []
-        self._published = None
+        self._published, self._asked = None, ()
 
     # --- loading ------------------------------------------------------------------------------------------------
 
@@ -157,6 +173,7 @@ class Coordination:
             self._deliver,
             source=self._identity.name,
             connector=installed().of(desired.source),
+            changed=self._wake,
         )
         effects = coordinator.start(now=time.time())
         await self._do([effect for effect in effects if not self._is_published(effect, former)])
@@ -191,7 +208,8 @@ class Coordination:
 
     def _lineage(self, former: Assignment | None) -> int:
         """For a coordinator without stored state: 1, or more than any seen if the source is not new."""
-        seen = [former.lineage] if former is not None else []
+        # An assignment before the first epoch only asks a driver for something: nothing was decided.
+        seen = [former.lineage] if former is not None and former.epoch else []
         if (report := self._reports.newest()) is not None:
             seen.append(report.lineage)
         return max(seen, default=0) + 1
@@ -210,6 +228,7 @@ class Coordination:
             await self._handle(coordinator, ParallelismChanged(desired.spec.parallelism))
         if (report := self._reports.newest()) is not None:
             await self._handle(coordinator, ReportReceived(report))
+            self._hear_driver(report)
         if (nonce := desired.spec.rebalance_nonce) != coordinator.state.rebalance_nonce:
             await self._handle(coordinator, RebalanceRequested(nonce=nonce))
         while self._results:
@@ -222,6 +241,17 @@ class Coordination:
             self._alignment = news
             if self._published is not None:
                 await self._do([PublishAssignment(self._published)])
+
+    def _hear_driver(self, report: HostReport) -> None:
+        if self._calls is not None and self._calls.driver is not None:
+            self._calls.driver.take(report)
+
+    async def _ask_driver(self, coordinator: SourceCoordinator[Any, Any]) -> None:
+        """Publish what only a driver can call, also before the first epoch: no driver would ever list anything."""
+        driver = self._calls.driver if self._calls is not None else None
+        self._problems.set(_DRIVER_CALLS, driver.problem if driver is not None else None)
+        if self._wanted != self._asked:
+            await self._do([PublishAssignment(self._published or coordinator.assignment)])
 
     async def _handle(self, coordinator: SourceCoordinator[Any, Any], event: Event) -> None:
         await self._do(coordinator.handle(event, now=time.time()))
@@ -258,7 +288,8 @@ class Coordination:
             self._base = increments.Base.read(content.base, source=self._identity.uid)
 
     async def _publish(self, assignment: Assignment) -> None:
-        document = replace(assignment, alignment=self._alignment)
+        wanted = self._wanted
+        document = replace(assignment, alignment=self._alignment, calls=wanted)
         text, base = increments.encode(document, source=self._identity.uid, base=self._base)
         content = Content(text, base.text if base is not None else None)
         if content != self._assignment.content:
@@ -266,7 +297,7 @@ class Coordination:
             if assignment is not self._published:
                 self._log.info("assignment published", epoch=assignment.epoch)
                 self._env.metrics.published(self._identity)
-        self._base, self._published = base, assignment
+        self._base, self._published, self._asked = base, assignment, wanted
 
     # --- keeping ------------------------------------------------------------------------------------------------
 

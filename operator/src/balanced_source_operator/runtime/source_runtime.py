@@ -196,7 +196,9 @@ class SourceRuntime:
     async def _run_application(self) -> Decision:
         if self._desired is None or self._desired.is_recalled:
             return self._children.look()
-        return await self._children.turn(self._desired, self._coordination.coordinator)
+        return await self._children.turn(
+            self._desired, self._coordination.coordinator, needs_driver=self._coordination.needs_driver
+        )
 
     async def _observe(self) -> None:
         if time.monotonic() - self._refreshed_at >= self._env.settings.resync:

@@ -1,0 +1,138 @@
+"""Calls of a source's enumerator that only its driver can make: asked in the assignment, answered in the report."""
+
+import asyncio
+import itertools
+import secrets
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from balanced_source.api import AsyncCall, CallCodec, Problem
+from balanced_source.documents.calls import MAX_PAGES, CallAnswer, CallError, WantedCall, joined
+from balanced_source.documents.report import HostReport
+from balanced_source.errors import DiscoveryError, RefusedDiscoveryError, TransientDiscoveryError
+from balanced_source.reasons import Reason
+
+PATIENCE: Final = 120.0
+"""Seconds without an answer after which people are told. The operator goes on waiting."""
+
+
+@dataclass(slots=True)
+class _Asked:
+    """A call that waits for its answer.
+
+    Attributes:
+        call: the call.
+        answer: gets its result.
+        incarnation: of the driver whose pages are collected; 0 before the first.
+        digest: of the result whose pages are collected.
+        pages: those that have come, in their order.
+        since: when it was asked; monotonic seconds.
+    """
+
+    call: AsyncCall
+    answer: "asyncio.Future[Any]"
+    since: float
+    incarnation: int = 0
+    digest: str = ""
+    pages: list[str] = field(default_factory=list)
+
+
+class DriverCalls:
+    """Calls of one coordinator. Another coordinator has others, and never sees the answers to these.
+
+    Args:
+        codec: of the source's connector.
+        changed: called when `wanted` has changed.
+    """
+
+    def __init__(self, codec: CallCodec, changed: Callable[[], None]) -> None:
+        self._codec = codec
+        self._changed = changed
+        self._attempt = secrets.token_hex(8)
+        self._numbers = itertools.count(1)
+        self._asked: dict[str, _Asked] = {}
+        self._incarnation = 0
+
+    @property
+    def wanted(self) -> tuple[WantedCall, ...]:
+        """What the assignment asks the driver for."""
+        return tuple(
+            WantedCall(id=name, call=self._codec.call_to_json(asked.call), page=len(asked.pages))
+            for name, asked in self._asked.items()
+        )
+
+    @property
+    def problem(self) -> Problem | None:
+        """What to tell people when no driver has answered for a while."""
+        now = time.monotonic()
+        late = [asked for asked in self._asked.values() if now - asked.since >= PATIENCE]
+        if not late:
+            return None
+        scopes = ", ".join(sorted({str(getattr(asked.call, "scope", "")) for asked in late}))
+        message = (
+            f"No driver has answered {len(late)} calls about {scopes} within {PATIENCE:.0f} s, and only a driver can "
+            "list these splits. Look at the driver's log; check that its image is as new as the operator's"
+        )
+        return Problem(reason=Reason.DISCOVERY_FAILED, message=message)
+
+    async def ask(self, call: AsyncCall) -> Any:
+        """Return the result of a call; wait for a driver that makes it.
+
+        Raises:
+            DiscoveryError: the driver could not make it, or its answer cannot be read.
+        """
+        name = f"{self._attempt}-{next(self._numbers)}"
+        asked = _Asked(call, asyncio.get_running_loop().create_future(), since=time.monotonic())
+        self._asked[name] = asked
+        self._changed()
+        try:
+            return await asked.answer
+        finally:
+            del self._asked[name]
+            self._changed()
+
+    def take(self, report: HostReport) -> None:
+        """Take the answers in a report. Those of an older driver, or to a former operator, are ignored."""
+        if report.incarnation < self._incarnation:
+            return
+        self._incarnation = report.incarnation
+        before = self.wanted
+        for answer in report.answers:
+            asked = self._asked.get(answer.id)
+            if asked is not None and not asked.answer.done():
+                self._note(asked, answer, report.incarnation)
+        if self.wanted != before:
+            self._changed()
+
+    def _note(self, asked: _Asked, answer: CallAnswer, incarnation: int) -> None:
+        if answer.error is not None:
+            asked.answer.set_exception(_error(answer.error))
+            return
+        if answer.pages > MAX_PAGES:
+            asked.answer.set_exception(_unreadable(asked, f"it has {answer.pages} pages"))
+            return
+        if (asked.incarnation, asked.digest) != (incarnation, answer.digest):
+            asked.incarnation, asked.digest, asked.pages = incarnation, answer.digest, []
+        if answer.page != len(asked.pages):
+            return  # seen before, or of a result that is collected anew
+        asked.pages.append(answer.data)
+        if len(asked.pages) >= answer.pages:
+            self._finish(asked)
+
+    def _finish(self, asked: _Asked) -> None:
+        try:
+            asked.answer.set_result(self._codec.result_from_json(asked.call, joined(asked.pages, asked.digest)))
+        except Exception as error:  # noqa: BLE001 - a driver may write anything
+            asked.answer.set_exception(_unreadable(asked, f"{type(error).__name__}: {error}"))
+
+
+def _unreadable(asked: _Asked, why: str) -> DiscoveryError:
+    scope = str(getattr(asked.call, "scope", ""))
+    return TransientDiscoveryError(f"{scope}: the driver's answer cannot be read: {why}", scope=scope)
+
+
+def _error(error: CallError) -> DiscoveryError:
+    kind = RefusedDiscoveryError if error.is_refused else TransientDiscoveryError
+    return kind(error.message, scope=error.scope, reason=error.reason)
