@@ -117,6 +117,7 @@ REASONS: Final[Mapping[str, str]] = {
     "balanced_source_spark.planner:_unknown": _SILENT,
     f"{_HOOKS}._sample": "Sizes of records: they limit a micro-batch in bytes.",
     f"{_PLANNER}.prepareForTriggerAvailableNow": _ENDS_ITSELF,
+    f"{_PLANNER}._take_targets": _ENDS_ITSELF,
     f"{_PLANNER}.latestOffset": _ENDS_ITSELF,
     f"{_PLANNER}.initialOffset": "Answers with a constant, which the exploration begins with.",
     f"{_PLANNER}.reportLatestOffset": _PEOPLE,

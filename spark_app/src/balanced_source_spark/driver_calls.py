@@ -42,6 +42,7 @@ class DriverCalls:
         self._client_id = client_id
         self._wanted: tuple[WantedCall, ...] = ()
         self._running: dict[str, Future[Pages | CallError]] = {}
+        self._is_closed = False
 
     def want(self, wanted: Sequence[WantedCall], done: Callable[[], None]) -> None:
         """Start the calls that are new, and forget those that nobody waits for. `done` is called at the end of each."""
@@ -49,7 +50,7 @@ class DriverCalls:
         names = {call.id for call in wanted}
         self._running = {name: future for name, future in self._running.items() if name in names}
         for call in wanted:
-            if call.id not in self._running:
+            if call.id not in self._running and not self._is_closed:
                 future = self._running[call.id] = self._pool.submit(self._made, call.call)
                 future.add_done_callback(lambda _: done())
 
@@ -59,7 +60,7 @@ class DriverCalls:
         room = ROOM
         for call in self._wanted:
             future = self._running.get(call.id)
-            if future is None or not future.done():
+            if future is None or not future.done() or future.cancelled():
                 continue
             answer = _answer(call, future.result())
             room -= len(answer.data)
@@ -69,7 +70,8 @@ class DriverCalls:
         return tuple(found)
 
     def close(self) -> None:
-        """Start nothing any more."""
+        """Start nothing any more. What has been answered stays answered."""
+        self._is_closed = True
         if "_pool" in self.__dict__:
             self._pool.shutdown(wait=False, cancel_futures=True)
 

@@ -70,6 +70,7 @@ class StreamPlanner:
         self._options = options
         self._targets: dict[SplitId, int] | None = None
         self._is_single = False
+        self._is_ending = False
         self._has_closed = False
         self._base = StreamOffset()
         self._confirmed: dict[SplitId, tuple[Mark, int]] = {}
@@ -154,6 +155,16 @@ class StreamPlanner:
         return stream_offset.to_json(StreamOffset())
 
     def prepareForTriggerAvailableNow(self) -> None:
+        """Note what there is to read.
+
+        Under an operator that waits until the driver has registered, because it may have to list the splits itself.
+        """
+        if self._options.source is None:
+            self._take_targets()
+        else:
+            self._is_ending = True
+
+    def _take_targets(self) -> None:
         assignment = self._runtime.first_assignment(timeout=self._options.start_timeout)
         if assignment.look_ahead:
             raise ends_itself(self._options.connector)
@@ -161,11 +172,29 @@ class StreamPlanner:
         self._targets = {split_id: answer.end for split_id, answer in known.items()}
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
+<<<<<<< HEAD
         begin = self._asked(start)
         if isinstance(limit, ReadAllAvailable) and self._targets is None:  # trigger(once=True), see the stream reader
             self._is_single = True
             self.prepareForTriggerAvailableNow()
         base = self._based_on(begin)
+=======
+        begin = self._own(start)
+        if (control := self.__dict__.get("_control")) is not None:
+            control.look()
+        if isinstance(limit, ReadAllAvailable) and self._targets is None and not self._is_ending:
+            self._is_single = True  # trigger(once=True), see the stream reader
+            self.prepareForTriggerAvailableNow()
+        self._runtime.committed(begin)
+        self._hooks.note_delivered(begin)
+        if self._is_ending and self._targets is None:
+            self._take_targets()
+        if self._targets is not None and not self._runtime.wait_until_assigned(timeout=self._options.start_timeout):
+            raise ChannelError(f"nothing was assigned to this driver within {self._options.start_timeout:.0f} s")
+        if self._targets is None and not begin.epoch:
+            self._runtime.wait_until_begun(timeout=self._options.start_timeout)
+        base = self._runtime.base()
+>>>>>>> 34be862 (Register the driver before it waits for the splits it may list)
         if base is None:
             return start
         base, seen = self._looked(base)

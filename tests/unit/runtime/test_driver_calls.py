@@ -235,6 +235,18 @@ async def test_what_is_too_large_is_refused_in_words(tmp_path: Path, monkeypatch
         await world.settle(task)
 
 
+async def test_a_driver_that_ends_starts_no_call(folder: Path) -> None:
+    """It still writes a last report, and may see another assignment."""
+    world = Exchange()
+    task = await world.asked(folder)
+    world.driver.close()
+
+    assert (await world.exchange()).answers == ()
+    assert not task.done()
+    world.restart_driver()
+    assert await world.settle(task) == ["a", "b"]
+
+
 async def test_an_answer_to_a_former_operator_counts_for_nothing(folder: Path) -> None:
     world = Exchange()
     await world.asked(folder)
