@@ -172,29 +172,11 @@ class StreamPlanner:
         self._targets = {split_id: answer.end for split_id, answer in known.items()}
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
-<<<<<<< HEAD
         begin = self._asked(start)
-        if isinstance(limit, ReadAllAvailable) and self._targets is None:  # trigger(once=True), see the stream reader
-            self._is_single = True
-            self.prepareForTriggerAvailableNow()
-        base = self._based_on(begin)
-=======
-        begin = self._own(start)
-        if (control := self.__dict__.get("_control")) is not None:
-            control.look()
         if isinstance(limit, ReadAllAvailable) and self._targets is None and not self._is_ending:
             self._is_single = True  # trigger(once=True), see the stream reader
             self.prepareForTriggerAvailableNow()
-        self._runtime.committed(begin)
-        self._hooks.note_delivered(begin)
-        if self._is_ending and self._targets is None:
-            self._take_targets()
-        if self._targets is not None and not self._runtime.wait_until_assigned(timeout=self._options.start_timeout):
-            raise ChannelError(f"nothing was assigned to this driver within {self._options.start_timeout:.0f} s")
-        if self._targets is None and not begin.epoch:
-            self._runtime.wait_until_begun(timeout=self._options.start_timeout)
-        base = self._runtime.base()
->>>>>>> 34be862 (Register the driver before it waits for the splits it may list)
+        base = self._based_on(begin)
         if base is None:
             return start
         base, seen = self._looked(base)
@@ -213,6 +195,8 @@ class StreamPlanner:
         """Where the next micro-batch begins, with everything up to `delivered` committed; None: not yet."""
         self._runtime.committed(delivered)
         self._hooks.note_delivered(delivered)
+        if self._is_ending and self._targets is None:
+            self._take_targets()
         if self._targets is not None and not self._runtime.wait_until_assigned(timeout=self._options.start_timeout):
             raise ChannelError(f"nothing was assigned to this driver within {self._options.start_timeout:.0f} s")
         if self._targets is None and not delivered.epoch:

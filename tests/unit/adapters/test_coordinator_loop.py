@@ -146,7 +146,6 @@ def test_local_mode_ends_with_the_reason(tmp_path: Path, monkeypatch: pytest.Mon
     file.write_text(yaml.safe_dump({"spec": spec_json()}))
     operator = LocalOperator(file, tmp_path / "documents")
     monkeypatch.setattr(operator._loop, "_execute", Broker().execute)
-    (tmp_path / "documents").mkdir()
     (tmp_path / "documents" / "enumerator.json").write_text("written by another operator")
 
     with pytest.raises(StateConflictError, match=r"enumerator\.json was written by another process"):

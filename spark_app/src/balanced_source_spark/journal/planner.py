@@ -68,10 +68,10 @@ class JournalPlanner(StreamPlanner):
         self._moved_at = time.monotonic()
         self._done: frozenset[SplitId] = frozenset()
 
-    def prepareForTriggerAvailableNow(self) -> None:
+    def _take_targets(self) -> None:
         """The targets are the ends at this time, or for a source that does not know any: to be caught up once."""
         if self._hooks.knows_ends:
-            super().prepareForTriggerAvailableNow()
+            super()._take_targets()
             return
         self._runtime.first_assignment(timeout=self._options.start_timeout)
         self._targets = {}
@@ -187,7 +187,7 @@ class JournalPlanner(StreamPlanner):
     def _patiently(self, question: Callable[[], T | None]) -> T | None:
         """Ask; a query that ends by itself asks until there is an answer, and fails in words."""
         deadline = time.monotonic() + self._options.start_timeout
-        while (answer := question()) is None and self._targets is not None:
+        while (answer := question()) is None and (self._is_ending or self._targets is not None):
             if time.monotonic() > deadline:
                 raise JournalError(self._folding.complaint)
             time.sleep(_RETRY)
