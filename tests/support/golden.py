@@ -307,8 +307,8 @@ FULL = {
         events_seen={"0": 2},
         alignment=GroupWatermark(watermark=1700000000000, heartbeat=1700000001.5),
     ),
-    "journal-record": JournalRecord(key=RECORD.key),
     "report": replace(REPORT, lineage=7, requests={1: 1}, answers=ANSWERS[1:]),
+    "journal-record": JournalRecord(key=RECORD.key),
     "stream-offset": replace(OFFSET, closings=2),
     "pipeline": Pipeline(
         checkpoint_location="/checkpoint", sink=Sink(format="memory"), trigger=AvailableNow(), connector="numbers"

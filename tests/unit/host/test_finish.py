@@ -5,8 +5,10 @@ from dataclasses import replace
 import pytest
 
 from balanced_source.documents.assignment import Assignment
+from balanced_source.documents.journal import JournalPoint
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.host import is_finished
+from balanced_source.host.finish import is_read
 
 S, T = ("c", "t", 0), ("c", "t", 1)
 ASSIGNED = Assignment(
@@ -45,3 +47,14 @@ def test_a_host_without_splits_is_finished_when_none_come() -> None:
     empty = replace(READ, owners={}, positions={})
 
     assert is_finished(empty, replace(ASSIGNED, owners={}, attributes={}))
+
+
+def test_a_split_that_its_reader_has_finished_needs_no_stop() -> None:
+    """Its reader says so, in the journal; nobody knew its end before."""
+    point = JournalPoint(journal="j", number=7, finished=frozenset({S}))
+    open_end = replace(ASSIGNED, attributes={T: {"stop": 0}})
+    read = replace(READ, positions={S: 4, T: 0}, journal=point, attributes={T: {"stop": 1}})
+
+    assert is_finished(read, open_end)
+    assert not is_finished(replace(read, journal=replace(point, finished=frozenset())), open_end)
+    assert (is_read(read, S), is_read(read, T)) == (True, False)

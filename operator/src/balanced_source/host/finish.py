@@ -24,5 +24,7 @@ def is_finished(offset: StreamOffset, assignment: Assignment) -> bool:
 
 def is_read(offset: StreamOffset, split_id: SplitId) -> bool:
     """Return whether a split that the offset holds is read to its end there; False for one without an end."""
+    if offset.journal is not None and split_id in offset.journal.finished:
+        return True
     stop = offset.attributes.get(split_id, {}).get(STOP)
     return stop is not None and (offset.positions[split_id] or 0) >= stop

@@ -81,7 +81,7 @@ class JournalPlanner(StreamPlanner):
         logged = self._asked(start)
         if isinstance(limit, ReadAllAvailable):  # trigger(once=True) or a batch query
             self._is_single = True
-            if self._targets is None:
+            if self._targets is None and not self._is_ending:
                 self.prepareForTriggerAvailableNow()
         begin = self._delivered(logged)
         base = self._based_on(begin) if begin is not None else None
