@@ -11,7 +11,7 @@ from kubernetes_asyncio.client import ApiClient, Configuration
 
 from balanced_source_operator.kube.client import KubernetesClient
 from balanced_source_operator.kube.port import UnknownKindError
-from balanced_source_operator.kube.stream import Change, ExpiredError, KubernetesStream
+from balanced_source_operator.kube.stream import Change, KubernetesStream
 from balanced_source_operator.resources.kinds import APACHE_APPLICATION, CONFIG_MAP, NAME_LABEL, Kind
 from support.apache_samples import MINIMAL, REAL, RICH, build
 from testbed.control_plane import ControlPlane
@@ -73,13 +73,6 @@ async def test_all_namespaces_and_more_than_one_page(
         await api.create(CONFIG_MAP, config_map(namespace, f"m-{number}", team=namespace))
     listed = await stream.list_all(CONFIG_MAP, "", selector=f"team={namespace}")
     assert sorted(item["metadata"]["name"] for item in listed.items) == [f"m-{number}" for number in range(5)]
-
-
-async def test_a_revision_that_is_too_old_says_so(client: ApiClient) -> None:
-    stream = KubernetesStream(client)
-    with pytest.raises(ExpiredError):
-        async for _ in stream.watch(CONFIG_MAP, "", selector=NAME_LABEL, revision="1"):
-            pass
 
 
 async def test_a_kind_that_is_not_installed_says_so(client: ApiClient) -> None:

@@ -1,0 +1,77 @@
+"""What a watch delivers, line by line, from a server that plays the API server."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+from aiohttp import web
+from kubernetes_asyncio.client import ApiClient, Configuration
+
+from balanced_source_operator.kube.port import KubernetesError, RefusedError
+from balanced_source_operator.kube.stream import Change, ExpiredError, KubernetesStream
+from balanced_source_operator.resources.kinds import CONFIG_MAP
+
+pytestmark = pytest.mark.asyncio
+
+ADDED = b'{"type": "ADDED", "object": {"metadata": {"name": "a", "resourceVersion": "7"}}}'
+GONE = b'{"type": "ERROR", "object": {"kind": "Status", "code": 410, "message": "too old resource version"}}'
+BROKEN = b'{"type": "ERROR", "object": {"kind": "Status", "code": 500, "message": "etcd is gone"}}'
+
+
+class Server:
+    """Answers a watch with chunks, or with a status."""
+
+    def __init__(self) -> None:
+        self.chunks: list[bytes] = []
+        self.status = 200
+
+    async def answer(self, request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse(status=self.status)
+        await response.prepare(request)
+        for chunk in self.chunks:
+            await response.write(chunk)
+        return response
+
+
+@pytest.fixture
+async def scene() -> AsyncIterator[tuple[Server, KubernetesStream]]:
+    server, application = Server(), web.Application()
+    application.router.add_get("/{path:.*}", server.answer)
+    runner = web.AppRunner(application, access_log=None)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    configuration = Configuration()
+    configuration.host = f"http://127.0.0.1:{runner.addresses[0][1]}"
+    async with ApiClient(configuration) as client:
+        yield server, KubernetesStream(client)
+    await runner.cleanup()
+
+
+async def watched(stream: KubernetesStream) -> list[Change]:
+    return [change async for change in stream.watch(CONFIG_MAP, "", selector="", revision="1")]
+
+
+async def test_lines_may_be_cut_anywhere(scene: tuple[Server, KubernetesStream]) -> None:
+    server, stream = scene
+    server.chunks = [ADDED[:10], ADDED[10:] + b"\n" + ADDED[:5], ADDED[5:] + b"\n\n"]
+    found = await watched(stream)
+    assert [(change.event, change.manifest["metadata"]["name"]) for change in found] == [("ADDED", "a")] * 2
+
+
+@pytest.mark.parametrize(
+    ("status", "line", "error"),
+    [
+        (200, GONE, ExpiredError),
+        (410, GONE, ExpiredError),
+        (200, BROKEN, RefusedError),
+        (403, b'{"message": "not allowed"}', RefusedError),
+        (200, b"<html>a proxy</html>", KubernetesError),
+    ],
+)
+async def test_a_watch_that_ends_badly_says_why(
+    scene: tuple[Server, KubernetesStream], status: int, line: bytes, error: type[Exception]
+) -> None:
+    server, stream = scene
+    server.status, server.chunks = status, [line + b"\n"]
+    with pytest.raises(error):
+        await watched(stream)
