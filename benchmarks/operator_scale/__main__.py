@@ -25,8 +25,8 @@ from benchmarks.operator_scale.world import NAMESPACE, Look, World, between, nam
 from testbed.progress import Progress
 
 PATCHES_PER_SECOND: Final = 4.0
-SETTLE: Final = 15.0
-"""Seconds between a change of the load and the measurement."""
+SETTLE: Final = 30.0
+"""Seconds between a change of the load and the measurement: two heartbeats, in which drivers register and adopt."""
 
 _DEADLINE: Final = 900.0
 
