@@ -21,7 +21,7 @@ from typing import Final
 
 from benchmarks.operator_scale.api import Api
 from benchmarks.operator_scale.drivers import HEARTBEAT, POSITIONS, Drivers
-from benchmarks.operator_scale.world import NAMESPACE, Look, World, between, name_of
+from benchmarks.operator_scale.world import FIRST_READERS, NAMESPACE, Look, World, between, name_of
 from testbed.progress import Progress
 
 PATCHES_PER_SECOND: Final = 4.0
@@ -112,6 +112,7 @@ class Bench:
         self._patches = patches
         self._progress = progress
         self._sources = 0
+        self._readers: dict[str, int] = {}
 
     async def measure(self, api: Api, sources: int) -> Row:
         """Grow to a number of sources and return all figures."""
@@ -157,12 +158,13 @@ class Bench:
 
     async def _patch(self, drivers: Drivers) -> tuple[float, ...]:
         """Change the number of readers of source after source, without waiting for the one before."""
-        tasks = []
+        tasks: list[asyncio.Task[float]] = []
         for number in range(self._patches):
             name = name_of(number % self._sources)
             if number >= self._sources:  # one patch of a source at a time
                 await tasks[number - self._sources]
-            tasks.append(asyncio.create_task(drivers.rescale(name, 3 + number // self._sources)))
+            self._readers[name] = self._readers.get(name, FIRST_READERS) + 1  # another number than at any time before
+            tasks.append(asyncio.create_task(drivers.rescale(name, self._readers[name])))
             await asyncio.sleep(1 / PATCHES_PER_SECOND)
         seconds = tuple(await asyncio.gather(*tasks))
         self._progress.line(

@@ -28,6 +28,8 @@ from testbed.waiting import wait_until
 NAMESPACE: Final = "default"
 TOPICS: Final = 20
 PARTITIONS: Final = 6
+FIRST_READERS: Final = 2
+"""Readers of a new source."""
 USER: Final = "bench-operator"
 
 _MIB: Final = 1 << 20
@@ -157,7 +159,7 @@ class World:
             "apiVersion": BALANCED_SOURCE.api_version,
             "kind": BALANCED_SOURCE.kind,
             "metadata": {"name": name_of(number), "namespace": NAMESPACE},
-            "spec": spec_json(source={"kafka": kafka}, parallelism=2),
+            "spec": spec_json(source={"kafka": kafka}, parallelism=FIRST_READERS),
         }
 
 
