@@ -26,15 +26,16 @@ prose: install ## Constructions that are not plain English, in pages, the CRD an
 format: install ## Format the code
 	@$(RUN) ruff format -q . && $(RUN) ruff check -q --fix .
 
-lint: install ## ruff, mypy --strict, import contracts, hadolint, lengths
+lint: install ## ruff, mypy --strict, import contracts, hadolint, lengths, plain English
 	@$(RUN) ruff format --check .
 	@$(RUN) ruff check .
 	@$(RUN) mypy
 	@.venv/bin/lint-imports
 	@.venv/bin/hadolint Dockerfile
 	@$(PY) .ci/structure.py
+	@$(PY) .ci/prose.py
 
-test: lint prose testbed native ## Everything but the story on real pods; installs and builds what it needs
+test: lint testbed native ## Everything but the story on real pods; installs and builds what it needs
 	@$(MAKE) --no-print-directory test-unit test-real test-spark43
 
 # JVMs of tests live for a minute: a second compiler and a parallel collector do not pay for themselves.
