@@ -13,6 +13,7 @@ from balanced_source_operator.kube.client import KubernetesClient
 from balanced_source_operator.kube.port import RefusedError
 from balanced_source_operator.resources.kinds import CONFIG_MAP, KUBEFLOW_APPLICATION
 from support.story.operator_process import OperatorProcess
+from testbed.commands import CommandError
 from testbed.control_plane import ControlPlane
 
 from .conftest import World
@@ -58,6 +59,15 @@ def policy(world: World, *, group: str, resource: str, operations: list[str], me
             "spec": binding,
         },
     ]
+
+
+def is_denied(world: World, message: str) -> bool:
+    """Return whether the API server follows a policy yet; it takes a moment to learn of one."""
+    try:
+        world.kubectl("create", "rolebinding", "probe", "--role=any", "--user=any", "--dry-run=server")
+    except CommandError as error:
+        return message in error.stderr
+    return False
 
 
 def is_counted(world: World, resource: str) -> bool:
@@ -110,6 +120,7 @@ def test_an_admission_policy_is_a_condition_with_its_words(world: World) -> None
     )
     for manifest in denied:
         world.control_plane.apply(manifest)
+    world.wait(lambda: is_denied(world, "no bindings"), "the policy to be in effect", timeout=60)
     world.kafka.admin.create_topic(world.topic, partitions=3)
     try:
         world.apply()
