@@ -26,12 +26,13 @@ OPERATOR_RIGHTS = {
     "balancedsources.balancedsource.io/finalizers": {"update"},
     "configmaps": {"get", "list", "watch", "create", "update", "patch"},
     "sparkapplications.sparkoperator.k8s.io": {"get", "list", "watch", "create", "delete"},
+    "sparkapplications.spark.apache.org": {"get", "list", "watch", "create", "delete"},
     "pods": {"list", "watch"},
     "podtemplates": {"create"},
     "secrets": {"get"},
     "serviceaccounts": {"get"},
-    "roles.rbac.authorization.k8s.io": {"get", "create", "patch"},
-    "rolebindings.rbac.authorization.k8s.io": {"get", "create", "patch"},
+    "roles.rbac.authorization.k8s.io": {"get", "list", "watch", "create", "patch"},
+    "rolebindings.rbac.authorization.k8s.io": {"get", "list", "watch", "create", "patch"},
     "events": {"create"},
 }
 CLUSTER_RIGHTS = {"customresourcedefinitions.apiextensions.k8s.io": {"list", "watch"}}
