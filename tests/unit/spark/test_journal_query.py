@@ -344,6 +344,14 @@ def test_an_unfinished_micro_batch_of_such_a_connector_is_refused(make: Make) ->
         query.planner.partitions(query.offsets[0], without_journal(query.offsets[-1]))
 
 
+def test_a_micro_batch_without_splits_needs_no_journal(make: Make) -> None:
+    """Spark logs the first offset as the end of its first micro-batch if nothing is assigned yet."""
+    query = make()
+    first = query.planner.initialOffset()
+
+    assert query.planner.partitions(first, first) == []
+
+
 def test_a_journal_is_made_once_while_there_is_nothing_to_read(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[str] = []
     create = FolderJournal.create

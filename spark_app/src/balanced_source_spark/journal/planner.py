@@ -98,7 +98,7 @@ class JournalPlanner(StreamPlanner):
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """Return one partition per reader; depends on `end` alone."""
         finish = self._own(end)
-        if finish.journal is None:
+        if finish.journal is None and finish.owners:  # without splits it reads nothing: Spark's first offset
             raise ForeignCheckpointError(_UNFINISHED)
         check_logged(self._journal.folder, end)
         self._has_closed |= finish.closings > 0
