@@ -22,6 +22,7 @@ from balanced_source_operator.metrics import Metrics
 from balanced_source_operator.resources.documents import blob_of
 from balanced_source_operator.resources.kinds import (
     BALANCED_SOURCE,
+    CHILDREN,
     CONFIG_MAP,
     EVENT,
     KUBEFLOW_APPLICATION,
@@ -33,7 +34,6 @@ from balanced_source_operator.resources.kinds import (
 from balanced_source_operator.runtime import supervisor
 from balanced_source_operator.runtime.call_pool import Lane
 from balanced_source_operator.runtime.environment import Environment
-from balanced_source_operator.runtime.observed import WATCHED
 from balanced_source_operator.settings import Settings
 from balanced_source_operator.spec import parse_spec
 from support.builders import source_body, source_of, spec_json
@@ -95,7 +95,7 @@ class OperatorUnderTest:
     def _on_event(self, kind: Kind, event: str, manifest: Mapping[str, Any]) -> None:
         if kind == BALANCED_SOURCE:
             self.supervisor.on_source(event, manifest)
-        elif kind in WATCHED:
+        elif kind in CHILDREN:
             self.supervisor.on_child(kind, event, manifest)
 
     async def stop(self) -> None:

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from balanced_source.api import Problem
 from balanced_source.reasons import Reason
-from balanced_source_operator.controller.diagnosis import cause, diagnose
+from balanced_source_operator.controller.diagnosis import cause, diagnose, is_driver
 from balanced_source_operator.kube.port import Manifest
 from balanced_source_operator.resources.kinds import (
     FAILURES_ANNOTATION,
@@ -61,7 +61,6 @@ STABLE_AFTER: Final = 600.0
 """Seconds after which an application that fails counts as one that ran."""
 
 _PASSING: Final = frozenset({ApplicationState.PENDING, ApplicationState.STOPPING})
-_DRIVER: Final = {"spark-role": "driver"}
 _LIVING: Final = frozenset({"Pending", "Running", "Unknown"})
 
 
@@ -177,7 +176,7 @@ def driver_pods(pods: Sequence[Manifest], application: str | None = None) -> lis
     return [
         pod
         for pod in pods
-        if pod["metadata"].get("labels", {}).items() >= _DRIVER.items()
+        if is_driver(pod)
         and pod.get("status", {}).get("phase", "Pending") in _LIVING
         and application in (None, application_name(pod))
     ]

@@ -51,10 +51,11 @@ def cause(application: Manifest, pods: Sequence[Manifest]) -> str:
 def drivers_of(application: Manifest, pods: Sequence[Manifest]) -> list[Manifest]:
     """Return the driver pods of an application, whether they live or not."""
     name = application["metadata"]["name"]
-    return [pod for pod in pods if _is_driver(pod) and application_name(pod) == name]
+    return [pod for pod in pods if is_driver(pod) and application_name(pod) == name]
 
 
-def _is_driver(pod: Manifest) -> bool:
+def is_driver(pod: Manifest) -> bool:
+    """Return whether a pod is a driver's, whether it lives or not."""
     return bool((pod["metadata"].get("labels") or {}).get("spark-role") == "driver")
 
 

@@ -6,28 +6,10 @@ from typing import Final
 from balanced_source_operator.kube.informer import Informer, Tell
 from balanced_source_operator.kube.port import KubernetesApi, Manifest, UnknownKindError
 from balanced_source_operator.kube.stream import Stream
-from balanced_source_operator.resources.kinds import (
-    APACHE_APPLICATION,
-    BALANCED_SOURCE,
-    CONFIG_MAP,
-    KUBEFLOW_APPLICATION,
-    NAME_LABEL,
-    POD,
-    ROLE,
-    ROLE_BINDING,
-    Kind,
-)
+from balanced_source_operator.resources.kinds import BALANCED_SOURCE, CHILDREN, NAME_LABEL, Kind
 
-WATCHED: Final = (
-    BALANCED_SOURCE,
-    CONFIG_MAP,
-    POD,
-    KUBEFLOW_APPLICATION,
-    APACHE_APPLICATION,
-    ROLE,
-    ROLE_BINDING,
-)
-"""Sources, and the kinds of their objects, which carry the name of their source as label."""
+WATCHED: Final = (BALANCED_SOURCE, *CHILDREN)
+"""Sources, and the kinds of their objects."""
 
 
 def informers_for(stream: Stream, namespaces: Sequence[str], tell: Tell) -> list[Informer]:

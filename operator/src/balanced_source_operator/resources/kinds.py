@@ -81,6 +81,9 @@ ROLE_BINDING: Final = Kind("rbac.authorization.k8s.io", "v1", "rolebindings", "R
 KUBEFLOW_APPLICATION: Final = Kind("sparkoperator.k8s.io", "v1beta2", "sparkapplications", "SparkApplication")
 APACHE_APPLICATION: Final = Kind("spark.apache.org", "v1", "sparkapplications", "SparkApplication")
 
+CHILDREN: Final = (CONFIG_MAP, POD, KUBEFLOW_APPLICATION, APACHE_APPLICATION, ROLE, ROLE_BINDING)
+"""Kinds of a source's objects that are watched; they carry the label with the source's name."""
+
 APPLICATION_NAME_LABELS: Final = ("sparkoperator.k8s.io/app-name", "spark.operator/spark-app-name")
 """On the pods of an application: its name, by Kubeflow's operator and by Apache's."""
 

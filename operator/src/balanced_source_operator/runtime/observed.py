@@ -1,24 +1,12 @@
 """What was last seen of a source and its children: fed by watches, refreshed by lists now and then."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Any
 
 from balanced_source_operator.kube.port import KubernetesApi, Manifest, UnknownKindError
 from balanced_source_operator.resources.identity import Identity
-from balanced_source_operator.resources.kinds import (
-    BALANCED_SOURCE,
-    CONFIG_MAP,
-    POD,
-    ROLE,
-    ROLE_BINDING,
-    Kind,
-)
+from balanced_source_operator.resources.kinds import BALANCED_SOURCE, CHILDREN, POD, Kind
 from balanced_source_operator.resources.providers import SPARK_OPERATORS
-
-_APPLICATIONS: Final = tuple(operator.kind for operator in SPARK_OPERATORS.values())
-
-WATCHED: Final = (CONFIG_MAP, POD, *_APPLICATIONS, ROLE, ROLE_BINDING)
-"""Kinds of children; they carry the label with the source's name."""
 
 
 class Observed:
@@ -34,7 +22,7 @@ class Observed:
         self.body = body
         self.is_deleted = False
         self.unknown: set[Kind] = set()
-        self._objects: dict[Kind, dict[str, Manifest]] = {kind: {} for kind in WATCHED}
+        self._objects: dict[Kind, dict[str, Manifest]] = {kind: {} for kind in CHILDREN}
 
     @property
     def identity(self) -> Identity:
@@ -84,7 +72,7 @@ class Observed:
             self.is_deleted = True
             return
         self._note_body("MODIFIED", body)
-        for kind in WATCHED:
+        for kind in CHILDREN:
             try:
                 found = await api.list(kind, source.namespace, selector=source.selector)
             except UnknownKindError:
