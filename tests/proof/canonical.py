@@ -93,7 +93,7 @@ def _key_function(kind: type) -> Callable[[Any], Key]:
 _LEFT_OUT: Final[Mapping[type, frozenset[str]]] = {
     HostReport: frozenset({"heartbeat", "instance", "location", "metrics"}),
     Life: frozenset({"rounds", "failures", "problems", "missing"}),
-    ReaderInfo: frozenset({"location", "reported_splits", "retained_splits"}),
+    ReaderInfo: frozenset({"location", "reported_splits", "retained_splits", "is_first_report"}),
     Runner: frozenset({"settings"}),
 }
 

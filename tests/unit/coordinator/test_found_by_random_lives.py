@@ -197,3 +197,22 @@ def test_splits_stay_with_their_readers_when_the_state_is_lost(hosts: int) -> No
     stage.adopts().discovers().adopts()
 
     assert stage.owners == before
+
+
+@pytest.mark.parametrize("hosts", [1, 2])
+def test_a_cluster_that_returns_is_new_although_a_host_still_holds_a_split_of_it(hosts: int) -> None:
+    """The host fails before it lets go of the removed cluster, and registers when the user wants the cluster again."""
+    one = kafka_source("c", starting_offsets=LATEST, retention=0.0)
+    both = kafka_source("c", "d", starting_offsets=LATEST, retention=0.0)
+    stage = Stage(readers=2, hosts=hosts, source=both).topic("t", 1).topic("u", 1, cluster="d").running().adopts()
+    held = ("d", "u", 0)
+    stage.topic("u", 2, cluster="d").looks_again()
+
+    stage.source_changes(one)
+    for host in range(hosts):
+        stage.fails(host)
+    stage.source_changes(both).all_register().looks_again()
+
+    positions = stage.positions()
+    assert positions[held] == 10, "the host goes on where it was"
+    assert positions["d", "u", 1] == 10, "nobody ever read the other split, and the user wants only what is new"

@@ -31,12 +31,15 @@ class ReaderInfo(Generic[SplitT]):
             reported on registration (FLIP-537). Empty for a fresh reader.
         retained_splits: splits that were taken from it, with the positions that it keeps for a return; somebody else
             may have read on since.
+        is_first_report: whether the state knows nothing of the reader's past: its host registers for the first time,
+            or the state was lost or is an older copy.
     """
 
     subtask_id: int
     location: str = ""
     reported_splits: tuple[SplitT, ...] = ()
     retained_splits: tuple[SplitT, ...] = ()
+    is_first_report: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

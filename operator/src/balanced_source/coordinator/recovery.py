@@ -275,12 +275,21 @@ def _readers(
                 location=report.location,
                 reported_splits=tuple(read.get(subtask, ())),
                 retained_splits=tuple(kept.get(subtask, ())),
+                is_first_report=_is_first(state, name),
             )
-    if readers and (idle := [report for name, report in reports.items() if not state.subtasks_of(name)]):
-        first = min(readers)
-        kept_by_others = (*readers[first].retained_splits, *_unclaimed(state, source, idle, decided))
-        readers[first] = replace(readers[first], retained_splits=kept_by_others)
+    if readers and (idle := {name: report for name, report in reports.items() if not state.subtasks_of(name)}):
+        first = readers[min(readers)]
+        readers[first.subtask_id] = replace(
+            first,
+            retained_splits=(*first.retained_splits, *_unclaimed(state, source, idle.values(), decided)),
+            is_first_report=first.is_first_report or any(_is_first(state, name) for name in idle),
+        )
     return dict(sorted(readers.items()))
+
+
+def _is_first(state: CoordinatorState[SplitT], name: str) -> bool:
+    """Whether a host that passes the gate now has never passed it before."""
+    return state.hosts[name].known_from > state.epoch
 
 
 def _unclaimed(

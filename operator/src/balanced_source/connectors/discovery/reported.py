@@ -90,15 +90,26 @@ def take_reported(
     for reader in readers:
         for split in reader.retained_splits:
             taken.take(split, reader.subtask_id, is_read=False)
-    kept = {*source.scopes(), *(source.scope_of(s) for s in taken.retained)}
     after = replace(
         state,
         unassigned=taken.unassigned,
         preferred=taken.preferred,
         retained=taken.retained,
-        discovered=state.discovered | (scopes_held(readers, source) & kept),
+        discovered=state.discovered | _seen(readers, source, taken.retained),
     )
     return after, taken.unwanted
+
+
+def _seen(
+    readers: Sequence[ReaderInfo[SplitT]], source: SplitDiscovery[SplitT], retained: Iterable[SplitId]
+) -> frozenset[str]:
+    """Returns the scopes of which the readers prove that their first discovery is complete.
+
+    A reader whose past the state knows proves nothing about the source's present scopes: it may still hold splits of a
+    scope that was removed without retention and put back, which begins like a new one.
+    """
+    first = scopes_held((r for r in readers if r.is_first_report), source).intersection(source.scopes())
+    return first | scopes_held(readers, source).intersection(source.scope_of(s) for s in retained)
 
 
 def without_guesses(
@@ -130,7 +141,6 @@ def without_guesses(
         unassigned={s: x for s, x in state.unassigned.items() if s not in gone},
         preferred={s: o for s, o in state.preferred.items() if s not in gone},
         retained={s: entry for s, entry in state.retained.items() if s not in reported},
-        discovered=state.discovered | held.intersection(source.scopes()),
     )
     return after, frozenset(gone - reported.keys())
 
