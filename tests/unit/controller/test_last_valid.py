@@ -4,9 +4,12 @@ import json
 from typing import Any
 
 import pytest
+import yaml
 
+from balanced_source.errors import InvalidSpecError
+from balanced_source_operator.contract.half import TextReference
 from balanced_source_operator.controller.last_valid import LIMIT, kept_fixed, kept_spec, kept_text
-from balanced_source_operator.controller.translate import to_source
+from balanced_source_operator.controller.translate import fixed_values, to_recalled_source, to_source
 from support.builders import make_spec, spec_json
 
 VALUE = "hunter2"
@@ -67,6 +70,47 @@ def test_what_must_not_change_is_kept_beside_the_spec() -> None:
     assert kept_fixed(text) == fixed
     assert kept_spec(text) == kept_spec(kept_text(spec))
     assert kept_fixed(kept_text(spec)) == {}, "of an older operator: unknown"
+
+
+def streams(*clusters: dict[str, Any]) -> dict[TextReference, str]:
+    text = yaml.safe_dump({"clusters": clusters, "streams": {"orders": {c["name"]: ["orders"] for c in clusters}}})
+    return {TextReference("streams", "clusters.yaml"): text}
+
+
+EAST: dict[str, Any] = {"name": "east", "bootstrapServers": "east:1"}
+ENDING = {**EAST, "stoppingOffsets": {"type": "Latest"}}
+WEST = {"name": "west", "bootstrapServers": "west:1"}
+FROM_STREAMS = {
+    "kafka": {
+        "clustersFrom": {"configMapRef": {"name": "streams", "key": "clusters.yaml"}},
+        "subscription": {"streams": ["orders"]},
+    }
+}
+
+
+@pytest.mark.parametrize(("before", "after"), [(EAST, ENDING), (ENDING, EAST)])
+def test_a_recalled_source_has_its_former_ends(before: dict[str, Any], after: dict[str, Any]) -> None:
+    spec = make_spec(source=FROM_STREAMS)
+    source = to_source(spec, streams(before))
+
+    assert to_recalled_source(spec, streams(after), fixed_values(source)) == source
+    assert to_recalled_source(spec, streams(after), {}) == to_source(spec, streams(after)), "of an older operator"
+
+
+@pytest.mark.parametrize(("before", "after"), [((EAST, WEST), (ENDING,)), ((EAST,), (ENDING, WEST))])
+def test_nothing_is_recalled_when_clusters_change_together_with_ends(before: Any, after: Any) -> None:
+    """Only a part of what is refused would take effect."""
+    spec = make_spec(source=FROM_STREAMS)
+
+    with pytest.raises(InvalidSpecError, match="cluster west: stoppingOffsets: was added or removed"):
+        to_recalled_source(spec, streams(*after), fixed_values(to_source(spec, streams(*before))))
+
+
+def test_an_end_in_the_status_that_describes_nothing_is_an_error_in_words() -> None:
+    fixed = {"stoppingOffsets": "", "cluster east: stoppingOffsets": "{"}
+
+    with pytest.raises(InvalidSpecError, match=r"cluster east: stoppingOffsets: '\{' describes no offsets"):
+        to_recalled_source(make_spec(source=FROM_STREAMS), streams(EAST), fixed)
 
 
 @pytest.mark.parametrize(

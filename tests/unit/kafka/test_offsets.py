@@ -16,6 +16,7 @@ from balanced_source.connectors.kafka import (
     OffsetsInitializer,
     PerPartition,
     PerTopic,
+    initializer_of,
     initializer_text,
     resolve_start,
     resolve_stop,
@@ -167,3 +168,26 @@ def test_numbers_mean_what_they_mean_in_spark() -> None:
 def test_the_text_of_an_initializer_never_changes(value: OffsetsInitializer, text: str) -> None:
     """Statuses hold it: another text would count as another end, and the source would be refused."""
     assert initializer_text(value) == "".join(text.split())
+    assert initializer_of(initializer_text(value)) == value
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "",
+            "{",
+            "7",
+            "null",
+            "[]",
+            "{}",
+            '"Latest"',
+            '{"offset":{"offset":3}}',
+            '{"fromAnchor":{"anchor":"Middle"}}',
+        ),
+        *('{"fromAnchor":{}}', '{"fromTime":{"millis":1,"more":2}}', '{"a":{},"b":{}}', "[" * 100_000),
+    ],
+)
+def test_a_text_that_describes_no_offsets_is_an_error_in_words(text: str) -> None:
+    with pytest.raises(ValueError, match="describes no offsets"):
+        initializer_of(text)

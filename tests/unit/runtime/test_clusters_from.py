@@ -99,6 +99,12 @@ def test_an_end_that_is_changed_in_metadata_while_no_operator_runs_is_refused(*,
         await story.until(lambda: "cluster main: stoppingOffsets: was changed" in str(story.status), "the refusal")
         assert len(story.owners) == 8
 
+        story.patch(parallelism=4)
+        await story.adopted(parallelism=4, splits=8)
+        story.broker.create("main", "orders", range(8, 10), end=5)
+        await story.adopted(parallelism=4, splits=8 if is_bounded else 10)
+        assert "cluster main: stoppingOffsets: was changed" in str(story.status)
+
         write(story, before)
         await story.until(lambda: "InvalidSpec" not in str(story.status), "the trouble to be over")
         await story.end()

@@ -90,6 +90,26 @@ class OperatorHalf(ABC, Generic[SpecT]):
         del source
         return {}
 
+    def recalled(
+        self, spec: SpecT, common: Common, texts: Texts, *, fixed: Mapping[str, str], field: str
+    ) -> Source[Any, Any]:
+        """Return the source of an earlier spec, with what must not change as it was; like `to_source` by default.
+
+        A restarted operator asks for it while the newest spec is refused, so that `parallelism` takes effect.
+
+        Args:
+            spec: the branch that was in effect.
+            common: what does not depend on the kind.
+            texts: the texts that `texts` names, as they are now. They may be what is refused.
+            fixed: what `fixed` returned for the source in effect; empty if that is unknown.
+            field: path of the branch, for messages.
+
+        Raises:
+            InvalidSpecError: the source cannot be told any more. Names the field.
+        """
+        del fixed
+        return self.to_source(spec, common, texts, field=field)
+
 
 def half_of(kind: str, connectors: Connectors | None = None) -> OperatorHalf[Any]:
     """Return the operator half of the connector of a kind, among all that are installed unless said otherwise.

@@ -1,6 +1,6 @@
 """Validate: from the spec to the values that the pure library works with. The source's connector knows its branch."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -9,7 +9,7 @@ from balanced_source.assigners import STRATEGIES
 from balanced_source.connectors.discovery import DiscoveringSource
 from balanced_source.durations import seconds
 from balanced_source.errors import BalancedSourceError, ConnectorError, InvalidSpecError
-from balanced_source_operator.contract.half import Common, TextReference, Texts, half_of
+from balanced_source_operator.contract.half import Common, OperatorHalf, TextReference, Texts, half_of
 from balanced_source_operator.spec import Assignment, BalancedSourceSpec, Strategy
 
 MIN_INTERVAL: Final = 30.0
@@ -40,6 +40,24 @@ def to_source(spec: BalancedSourceSpec, texts: Texts = NO_TEXTS) -> Source[Any, 
         InvalidSpecError: what CEL could not check. Names the field.
         ConnectorError: the connector of the source cannot be used.
     """
+    return _translated(spec, lambda half, config, common, field: half.to_source(config, common, texts, field=field))
+
+
+def to_recalled_source(spec: BalancedSourceSpec, texts: Texts, fixed: Mapping[str, str]) -> Source[Any, Any]:
+    """Return the source of an earlier spec, with what must not change as it was; see `OperatorHalf.recalled`.
+
+    Raises:
+        InvalidSpecError: the source cannot be told any more. Names the field.
+        ConnectorError: the connector of the source cannot be used.
+    """
+    return _translated(
+        spec, lambda half, config, common, field: half.recalled(config, common, texts, fixed=fixed, field=field)
+    )
+
+
+def _translated(
+    spec: BalancedSourceSpec, make: Callable[[OperatorHalf[Any], Any, Common, str], Source[Any, Any]]
+) -> Source[Any, Any]:
     half = half_of(spec.source.kind)
     common = Common(
         assigner=STRATEGIES[spec.assignment.strategy.value](),
@@ -47,7 +65,7 @@ def to_source(spec: BalancedSourceSpec, texts: Texts = NO_TEXTS) -> Source[Any, 
     )
     config = spec.source.config(half)
     try:
-        return half.to_source(config, common, texts, field=spec.source.field)
+        return make(half, config, common, spec.source.field)
     except BalancedSourceError:
         raise
     except Exception as error:

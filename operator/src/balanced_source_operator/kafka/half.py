@@ -1,16 +1,26 @@
 """Kafka's operator half; see `OperatorHalf`."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from balanced_source.api import Source
-from balanced_source.connectors.kafka import KafkaSource, initializer_text
+from balanced_source.connectors.kafka import (
+    KafkaCluster,
+    KafkaSource,
+    OffsetsInitializer,
+    initializer_of,
+    initializer_text,
+)
 from balanced_source.errors import ContractViolationError, InvalidSpecError
 from balanced_source_operator.contract.half import Common, OperatorHalf, TextReference, Texts
 from balanced_source_operator.kafka.spec import WORDS, KafkaSpec
-from balanced_source_operator.kafka.translate import to_kafka_source
+from balanced_source_operator.kafka.translate import to_discovery_interval, to_kafka_source
 
 _FIXED: Final = "cannot be changed: create a new source instead"
+
+_ALL: Final = "stoppingOffsets"
+"""Name of the end that holds for all clusters without one of their own. Stored: never changed."""
 
 
 class KafkaOperatorHalf(OperatorHalf[KafkaSpec]):
@@ -43,14 +53,47 @@ class KafkaOperatorHalf(OperatorHalf[KafkaSpec]):
         known = {cluster.name: cluster.stopping_offsets for cluster in (*former.clusters, *former.inactive)}
         for cluster in (*kafka.clusters, *kafka.inactive):
             if known.get(cluster.name, cluster.stopping_offsets) != cluster.stopping_offsets:
-                raise InvalidSpecError(_FIXED, field=f"cluster {cluster.name}: stoppingOffsets")
+                raise InvalidSpecError(_FIXED, field=_of_cluster(cluster))
 
     def fixed(self, source: Source[Any, Any]) -> Mapping[str, str]:
         """Return all ends: see `check_change`."""
         kafka = _kafka(source)
-        own = {f"cluster {c.name}: stoppingOffsets": c.stopping_offsets for c in (*kafka.clusters, *kafka.inactive)}
-        ends = {"stoppingOffsets": kafka.stopping_offsets, **own}
+        own = {_of_cluster(c): c.stopping_offsets for c in (*kafka.clusters, *kafka.inactive)}
+        ends = {_ALL: kafka.stopping_offsets, **own}
         return {name: "" if end is None else initializer_text(end) for name, end in ends.items()}
+
+    def recalled(
+        self, spec: KafkaSpec, common: Common, texts: Texts, *, fixed: Mapping[str, str], field: str
+    ) -> KafkaSource:
+        """Return the source with its former ends, of exactly the clusters that it had."""
+        source = self.to_source(spec, common, texts, field=field)
+        if not fixed:
+            return source
+        if changed := fixed.keys() ^ self.fixed(source).keys():
+            raise InvalidSpecError("was added or removed while the operator was down", field=min(changed))
+        return replace(
+            source,
+            clusters=tuple(_with_end(cluster, fixed) for cluster in source.clusters),
+            inactive=tuple(_with_end(cluster, fixed) for cluster in source.inactive),
+            stopping_offsets=_end(fixed, _ALL),
+            # A source with an end has lost its interval.
+            discovery_interval=to_discovery_interval(spec, field=field),
+        )
+
+
+def _with_end(cluster: KafkaCluster, fixed: Mapping[str, str]) -> KafkaCluster:
+    return replace(cluster, stopping_offsets=_end(fixed, _of_cluster(cluster)))
+
+
+def _end(fixed: Mapping[str, str], name: str) -> OffsetsInitializer | None:
+    try:
+        return initializer_of(fixed[name]) if fixed[name] else None
+    except ValueError as error:
+        raise InvalidSpecError(str(error), field=name) from error
+
+
+def _of_cluster(cluster: KafkaCluster) -> str:
+    return f"cluster {cluster.name}: {_ALL}"
 
 
 def _kafka(source: Source[Any, Any]) -> KafkaSource:

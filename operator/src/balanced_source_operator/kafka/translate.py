@@ -47,7 +47,7 @@ def to_kafka_source(kafka: KafkaSpec, common: Common, metadata: str | None, *, f
         stopping_offsets=to_stop(kafka.stopping_offsets, field=f"{field}.stoppingOffsets"),
         assigner=_assigner(kafka, common.assigner),
         rebalance_policy=common.rebalance_policy,
-        discovery_interval=_discovery_interval(kafka.discovery.interval, field=f"{field}.discovery.interval"),
+        discovery_interval=to_discovery_interval(kafka, field=field),
         failure_threshold=kafka.discovery.failure_threshold,
         retention=seconds(kafka.removed_cluster_retention),
         limits=_limits(kafka.limits),
@@ -60,11 +60,18 @@ def _assigner(kafka: KafkaSpec, inner: SplitAssigner) -> SplitAssigner:
     return PerScopeAssigner(inner) if kafka.enumerator_mode is EnumeratorMode.PER_CLUSTER else inner
 
 
-def _discovery_interval(duration: str, *, field: str) -> float | None:
+def to_discovery_interval(kafka: KafkaSpec, *, field: str) -> float | None:
+    """Return the seconds between two discoveries of a source without an end; None if it looks once.
+
+    Raises:
+        InvalidSpecError: they are too few. Names the field.
+    """
+    duration = kafka.discovery.interval
     interval = seconds(duration)
     if 0 < interval < MIN_DISCOVERY:
         raise InvalidSpecError(
-            f"{duration} is too short: use at least {MIN_DISCOVERY:.0f}s, or 0 to look once", field=field
+            f"{duration} is too short: use at least {MIN_DISCOVERY:.0f}s, or 0 to look once",
+            field=f"{field}.discovery.interval",
         )
     return interval or None
 

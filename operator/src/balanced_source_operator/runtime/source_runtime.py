@@ -32,6 +32,7 @@ from balanced_source_operator.controller.translate import (
     check_change,
     check_fixed,
     fixed_values,
+    to_recalled_source,
     to_source,
 )
 from balanced_source_operator.controller.urgent import is_suspended, with_urgent_fields
@@ -251,11 +252,12 @@ class SourceRuntime:
 
     async def _recalled(self) -> Desired | None:
         """Return what was in effect before a restart, or None if that is unknown or not valid any more."""
-        spec = kept_spec(self._stored_status.get("lastValidSpec"))
+        text = self._stored_status.get("lastValidSpec")
+        spec = kept_spec(text)
         if spec is None:
             return None
         try:
-            source = to_source(spec, await self._metadata.read(spec))
+            source = to_recalled_source(spec, await self._metadata.read(spec), kept_fixed(text))
             self._check_change(source)
             return Desired(spec=spec, source=source, is_recalled=True)
         except (InvalidSpecError, ConnectorError):

@@ -25,6 +25,7 @@ from balanced_source.connectors.kafka.offsets import (
     OffsetsInitializer,
     PerPartition,
     PerTopic,
+    initializer_of,
     initializer_text,
     wish_of,
 )
@@ -75,6 +76,7 @@ __all__ = [
     "check_not_lending",
     "check_properties",
     "check_reserved",
+    "initializer_of",
     "initializer_text",
     "is_brokers",
     "is_secret",

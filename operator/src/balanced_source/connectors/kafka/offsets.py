@@ -8,7 +8,7 @@ requests, and so that the same choice means the same for start and stop. `resolu
 import enum
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Final, TypeAlias
 
@@ -138,6 +138,29 @@ def initializer_text(value: Any) -> str:
     return json.dumps(_parts(value), separators=(",", ":"), sort_keys=True)
 
 
+def initializer_of(text: str) -> OffsetsInitializer:
+    """Return the initializer that a text of `initializer_text` describes.
+
+    Raises:
+        ValueError: the text describes no initializer.
+    """
+    try:
+        value = _value(json.loads(text))
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise ValueError(f"{text[:100]!r} describes no offsets") from error
+    if not isinstance(value, OffsetsInitializer):
+        raise ValueError(f"{text[:100]!r} describes no offsets of all partitions")  # noqa: TRY004 - of the text
+    return value
+
+
+def _value(parts: Any) -> Any:
+    """Return the initializer or wish that is made of these parts; see `_parts`."""
+    if isinstance(parts, str):
+        return Anchor(parts)
+    [(name, values)] = parts.items()
+    return _KINDS[name](**{key: _FIELDS[key](value) for key, value in values.items()})
+
+
 def _parts(value: Any) -> Any:
     match value:
         case Anchor():
@@ -163,3 +186,17 @@ _NAMES: Final[Mapping[type, str]] = {
     PerTopic: "perTopic",
 }
 """Stored: never changed."""
+
+_KINDS: Final[Mapping[str, type]] = {name: kind for kind, name in _NAMES.items()}
+
+_FIELDS: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "offset": int,
+    "millis": int,
+    "group": str,
+    "anchor": Anchor,
+    "reset": lambda part: None if part is None else Anchor(part),
+    "default": _value,
+    "listed": lambda part: {(str(topic), int(number)): _value(wish) for (topic, number), wish in part},
+    "topics": lambda part: {str(topic): _value(inner) for topic, inner in part},
+}
+"""Field of an initializer or wish → its value from its parts."""
