@@ -10,17 +10,19 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from itertools import repeat
 from queue import Queue
 from typing import Annotated, Any, Final
 
 import typer
 
-from proof import journal, lines
+from proof import journal, lines, pull
 from proof.closures import LARGE, LIVES, SMALL
 from proof.explorer import Explorer, Report
 from proof.lives import Fate, live, relive
 from proof.mutants import MUTANTS
 from proof.show import KINDS, Show, disturbances
+from support.pull_world import Found
 
 CLOSURES: Final = (*LARGE, *SMALL)
 
@@ -42,7 +44,7 @@ TRACED: Final = 20
 LONG: Final = 6
 """Events of a counterexample that counts as long."""
 
-PARTS: Final = ("closures", "lives", "lines", "bugs", "journal")
+PARTS: Final = ("closures", "lives", "lines", "bugs", "journal", "pull")
 """What can be run alone, in the order in which it is run."""
 
 app = typer.Typer(add_completion=False)
@@ -55,9 +57,7 @@ def explore(number: int, told: "Queue[Report | None]") -> Report:
 
 def hunt(number: int) -> Report:
     """One mutant; the same."""
-    mutant = MUTANTS[number]
-    with mutant.applied():
-        return Explorer(mutant.setting, limit=MUTANT_LIMIT).run()
+    return MUTANTS[number].hunted(limit=MUTANT_LIMIT, shrink=SHRINK)
 
 
 def several(number: int, first: int, count: int) -> tuple[int, Fate | None]:
@@ -104,6 +104,7 @@ def main(
         is_sound &= "lines" not in chosen or bool(only) or _lines(pool, show)
         is_sound &= "bugs" not in chosen or all([*_mutants(pool, show, only)])
         is_sound &= "journal" not in chosen or bool(only) or all([*_journal(show)])
+        is_sound &= "pull" not in chosen or bool(only) or all([*_pull(pool, show)])
     show.say(f"{'proof: OK' if is_sound else '[bold red]proof: FAILED[/]'}, {time.monotonic() - began:.0f} s in all")
     sys.exit(0 if is_sound else 1)
 
@@ -167,7 +168,8 @@ def _mutants(pool: ProcessPoolExecutor, show: Show, only: str) -> Iterator[bool]
         is_found = mutant.is_found_by(report)
         word = "[green]found[/]" if is_found else "[bold red]not found as expected[/]"
         events = f"{len(report.trace)} events, {disturbances(report.kinds) or 'no disturbance'}"
-        show.say(f"{word}: {mutant.name} ({mutant.rule}): {events}, {report.states:,} states: {report.broken}")
+        what = "lives" if mutant.lives else "states"
+        show.say(f"{word}: {mutant.name} ({mutant.rule}): {events}, {report.states:,} {what}: {report.broken}")
         if not is_found:
             show.trace(report)
         long += len(report.trace) >= LONG and any(kind in KINDS for kind in report.kinds)
@@ -189,6 +191,30 @@ def _journal(show: Show) -> Iterator[bool]:
         word = "[green]found[/]" if is_found else "[bold red]not found[/]"
         show.say(f"{word}: journal, {make.__name__} attempts, {closes.__name__}: {breaks}")
         yield is_found
+
+
+def _pull(pool: ProcessPoolExecutor, show: Show) -> Iterator[bool]:
+    """So have readers that ask for splits."""
+    places = {**pull.LARGE, **pull.SMALL}
+    for name, found in zip(places, pool.map(pull.closed, places), strict=True):
+        cut = f", cut after {found.worlds:,}" if found.worlds >= pull.LIMIT else ""
+        yield _told(show, f"pull: {name}: {found.worlds:,} states{cut}", found)
+    for name, found in zip(
+        pull.LIVES, pool.map(pull.lived, pull.LIVES, repeat(pull.LIVES_EACH, len(pull.LIVES))), strict=True
+    ):
+        yield _told(show, f"pull: {pull.LIVES_EACH} random lives {name}, {found.worlds:,} steps", found)
+    for name, problem in zip(pull.BUGS, pool.map(pull.hunted, pull.BUGS), strict=True):
+        is_found = pull.BUGS[name].breaks in problem
+        show.say(f"{'[green]found[/]' if is_found else '[bold red]not found[/]'}: pull, {name}: {problem}")
+        yield is_found
+
+
+def _told(show: Show, what: str, found: Found) -> bool:
+    if found.problem is None:
+        show.say(f"[green]{what}, all rules hold[/]")
+    else:
+        show.say(f"[bold red]{what}: {pull.told(found)}[/]")
+    return found.problem is None
 
 
 def _row(kind: str, report: Report, name: str) -> None:

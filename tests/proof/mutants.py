@@ -7,6 +7,7 @@ X10 about removed splits; X11 about a reader that comes back with nothing. The n
 
 from typing import Final
 
+from proof.host_mutants import BETWEEN_HOSTS
 from proof.more_mutants import MORE
 from proof.mutation import Mutant
 from proof.values import Budget, Setting
@@ -302,5 +303,5 @@ _FIRST: Final = (
     ),
 )
 
-MUTANTS: Final = (*_FIRST, *MORE)
-"""Each is found by the search of its own setting."""
+MUTANTS: Final = (*_FIRST, *MORE, *BETWEEN_HOSTS)
+"""Each is found by the search, or the random lives, of its own setting."""

@@ -5,11 +5,12 @@ import importlib
 import inspect
 import textwrap
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import CodeType, FunctionType
 from typing import Any
 
-from proof.explorer import Report
+from proof.explorer import Explorer, Report
+from proof.lives import live, relive
 from proof.values import Setting
 
 
@@ -26,6 +27,7 @@ class Mutant:
         new: what stands there instead.
         setting: the exploration that must find it.
         is_slow: whether it takes seconds: then only `make proof` looks for it.
+        lives: number of random lives that look for it, instead of a search of all states; 0 for the search.
     """
 
     name: str
@@ -36,6 +38,25 @@ class Mutant:
     new: str
     setting: Setting
     is_slow: bool = False
+    lives: int = 0
+
+    def hunted(self, *, limit: int, shrink: float) -> Report:
+        """Look for the bug, with the code broken.
+
+        Args:
+            limit: states after which a search ends.
+            shrink: seconds to make a life shorter that breaks a rule.
+        """
+        with self.applied():
+            if not self.lives:
+                return Explorer(self.setting, limit=limit).run()
+            report = Report(setting=self.setting, states=self.lives)
+            broken = (fate for fate in live(self.setting, range(self.lives)) if fate.problem is not None)
+            if (fate := next(broken, None)) is not None:
+                shorter = relive(fate, shrink)
+                report = replace(report, states=fate.seed + 1, problem=shorter.problem)
+                report.trace, report.kinds = shorter.trace, shorter.kinds
+        return report
 
     def is_found_by(self, report: Report) -> bool:
         """Returns whether a search has found this bug by the rule that it is expected to break."""

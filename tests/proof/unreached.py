@@ -17,7 +17,7 @@ _RUNTIME: Final = "The loop of the reporter thread; the exploration decides when
 
 _SILENT: Final = "Partitions whose leader does not answer: random lives of leaders test them, no broker is silent here."
 
-_PULL: Final = "Readers that ask for splits: explored by itself, in `tests/unit/pull`."
+_PULL: Final = "Readers that ask for splits: explored by itself, in `tests/proof/pull.py`."
 
 _LATER: Final = "The API server refuses a write, which is tried again; here a write is a step that may come late."
 

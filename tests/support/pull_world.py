@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from balanced_source.api import SplitId
+from balanced_source.connectors.pull import PullingSplitEnumerator
 from balanced_source.coordinator import (
     CallCompleted,
     Effect,
@@ -428,13 +429,16 @@ def name_of(world: World) -> Any:
 
 
 def _coordinator_key(coordinator: SourceCoordinator[Any, Any]) -> Any:
-    context, waiting = coordinator._context, coordinator.enumerator.waiting
+    enumerator = coordinator.enumerator
+    assert isinstance(enumerator, PullingSplitEnumerator)
+    context, waiting = coordinator._context, enumerator.waiting
+    rounds = ((pending.handler, getattr(pending.call, "round", None)) for pending in context.calls.values())
     return (
         key(coordinator.state),
-        key(coordinator.enumerator.snapshot_state()),
+        key(enumerator.snapshot_state()),
         tuple(sorted(waiting.counts.items())),
         tuple(context.readers),
-        tuple(sorted((pending.handler, pending.call.round == waiting.round) for pending in context.calls.values())),
+        tuple(sorted((handler, number == waiting.round) for handler, number in rounds)),
         coordinator._must_persist,
         context.told_finished,
         tuple(sorted(context.asked.items())),

@@ -1,0 +1,22 @@
+"""Seeded bugs of several hosts whose state is lost or restored: too deep for a search, random lives find them."""
+
+from typing import Final
+
+from proof.closures import LIVES
+from proof.mutation import Mutant
+
+_LIVES: Final = {setting.name: setting for setting in LIVES}
+_LOST: Final = _LIVES["two hosts and lost state"]
+
+BETWEEN_HOSTS: Final = (
+    Mutant(
+        name="a host forgets a position before the split's next host has it",
+        rule="rule 2, exactly once",
+        where="host.adoption:_kept",
+        old="assignment.retained.union(assignment.since)",
+        new="assignment.retained",
+        setting=_LOST,
+        lives=100,
+    ),
+)
+"""What a lost or restored state breaks when a split is, or was, between two hosts."""
