@@ -49,7 +49,7 @@ def test_the_first_step_between_two_readers_is_the_best_there_is(case: list[tupl
     fullest = before.index(max(before))
     best = min(gifts_and_swaps(weights, owners, fullest), default=max(before))
 
-    step = next(Refinement(table(weights), owners, 2, ceiling=HUGE, goal=0).steps(), None)
+    step = next(Refinement(table(weights), owners, loads(weights, owners, 2), ceiling=HUGE, goal=0).steps(), None)
 
     if best >= max(before):
         assert step is None
@@ -62,7 +62,7 @@ def test_the_first_step_between_two_readers_is_the_best_there_is(case: list[tupl
 def test_each_step_lowers_the_largest_load_and_says_to_what(case: list[tuple[int, int]]) -> None:
     weights, owners = [weight for weight, _ in case], [owner for _, owner in case]
     largest = max(loads(weights, owners, 3))
-    for step in Refinement(table(weights), owners, 3, ceiling=HUGE, goal=0).steps():
+    for step in Refinement(table(weights), owners, loads(weights, owners, 3), ceiling=HUGE, goal=0).steps():
         owners = after(owners, step)
         assert step.largest == max(loads(weights, owners, 3)) <= largest
         largest = step.largest
@@ -71,17 +71,21 @@ def test_each_step_lowers_the_largest_load_and_says_to_what(case: list[tuple[int
 def test_the_search_ends_at_its_goal_and_readers_at_the_ceiling_take_nothing() -> None:
     weights, owners = [10, 10, 10, 10], [0, 0, 0, 1]
 
-    assert next(Refinement(table(weights), owners, 2, ceiling=HUGE, goal=30).steps(), None) is None
-    assert next(Refinement(table(weights), owners, 2, ceiling=10, goal=0).steps(), None) is None
-    (step,) = Refinement(table(weights), owners, 2, ceiling=11, goal=20).steps()
+    def steps(*, ceiling: int, goal: int) -> list[Step]:
+        before = loads(weights, owners, 2)
+        return list(Refinement(table(weights), owners, before, ceiling=ceiling, goal=goal).steps())
+
+    assert steps(ceiling=HUGE, goal=30) == []
+    assert steps(ceiling=10, goal=0) == []
+    (step,) = steps(ceiling=11, goal=20)
     assert step.largest == 20
 
 
 def test_only_readers_above_the_ceiling_give_and_only_those_below_take() -> None:
     weights, owners = [6, 6, 6, 6, 6], [0, 0, 0, 1, 2]
 
-    assert level(table(weights), owners, 3, ceiling=18) == []
-    steps = level(table(weights), [0, 0, 0, 1, 1], 3, ceiling=12)
+    assert level(table(weights), owners, loads(weights, owners, 3), ceiling=18) == []
+    steps = level(table(weights), [0, 0, 0, 1, 1], loads(weights, [0, 0, 0, 1, 1], 3), ceiling=12)
     assert [taker for step in steps for _, taker in step.moves] == [2]
     assert steps[-1].largest == 12
 

@@ -4,6 +4,8 @@ A split weighs what it costs to read (records or bytes per second, or its lag). 
 how long a micro-batch takes, because the batch waits for its slowest reader.
 """
 
+import itertools
+import operator
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -63,9 +65,8 @@ class LoadAwareAssigner(SplitAssigner):
         owners: Sequence[int] = [*before, *_deal(table, before, placement.parallelism)]
         if placement.may_move and owners:
             owners = _Rebalance(placement, table, owners, self).solve()
-        return {
-            s: o for i, (s, o) in enumerate(zip(table.ids, owners, strict=True)) if i >= len(before) or o != before[i]
-        }
+        changed = itertools.chain(map(operator.ne, owners, before), itertools.repeat(True))
+        return dict(itertools.compress(zip(table.ids, owners, strict=True), changed))
 
 
 def _deal(table: WeightTable, before: Sequence[int], n: int) -> list[int]:
@@ -95,14 +96,16 @@ class _Rebalance:
         self._table = table
         self._ceiling = fair_ceiling(table.weights, self._n)
         self._clipped = table.clipped(self._ceiling)
-        self._largest = max(self._clipped.loads(owners, self._n))
+        self._loads = self._clipped.loads(owners, self._n)
+        self._largest = max(self._loads)
         self._held = len(placement.owners)
         self._budget = len(owners) if placement.max_moves is None else placement.max_moves
 
     def solve(self) -> Sequence[int]:
         """The owner of every split."""
-        owners = _after(self._owners, (m for step in self._worth(self._steps()) for m in step.moves))
-        largest = max(self._table.loads(owners, self._n))
+        moves = [move for step in self._worth(self._steps()) for move in step.moves]
+        owners = _after(self._owners, moves)
+        largest = self._largest_after(moves)
         if largest <= GUARANTEE * self._ceiling or largest <= GUARANTEE * lower_bound(self._table.weights, self._n):
             return owners
         anew = self._from_scratch()
@@ -110,16 +113,25 @@ class _Rebalance:
         is_better = max(self._table.loads(anew, self._n)) < largest
         return anew if is_affordable and is_better else owners
 
+    def _largest_after(self, moves: Iterable[Move]) -> int:
+        is_same = self._clipped is self._table
+        loads = self._loads if is_same else self._table.loads(self._owners, self._n)
+        return max(self._table.loads_after(moves, self._owners, loads))
+
     def _steps(self) -> list[Step]:
         goal = round(self._ceiling * (1 + self._assigner.tolerance))
         steps: list[Step] = []
-        owners, table, largest, before = self._owners, self._clipped, self._largest, 2 * self._largest
+        owners, table, loads = self._owners, self._clipped, self._loads
+        largest, before = self._largest, 2 * self._largest
         while goal < largest < _WORTH_ANOTHER_ROUND * before:
-            more = level(table, owners, self._n, ceiling=self._ceiling)
-            owners = _after(owners, (move for step in more for move in step.moves))
+            more = level(table, owners, loads, ceiling=self._ceiling)
+            moves = [move for step in more for move in step.moves]
+            loads = table.loads_after(moves, owners, loads)
+            owners = _after(owners, moves)
             steps += more
             before, largest = largest, more[-1].largest if more else largest
-        return [*steps, *Refinement(table, owners, self._n, ceiling=self._ceiling, goal=goal).steps()]
+        search = Refinement(table, owners, loads, ceiling=self._ceiling, goal=goal)
+        return [*steps, *search.steps()]
 
     def _worth(self, steps: Sequence[Step]) -> Sequence[Step]:
         """The first steps, as many as are affordable and worth their moves."""

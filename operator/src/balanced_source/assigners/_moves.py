@@ -30,14 +30,13 @@ class Step:
     largest: int
 
 
-def level(table: WeightTable, owners: Sequence[int], parallelism: int, *, ceiling: int) -> list[Step]:
+def level(table: WeightTable, owners: Sequence[int], loads: Sequence[int], *, ceiling: int) -> list[Step]:
     """Steps that take splits from readers above `ceiling` to those below it.
 
     Few splits move, because the heaviest go first that bring the giver nearer to the ceiling without lifting the
     taker far above the giver. In the order of the steps the largest load falls as fast as it can.
     """
-    loads = table.loads(owners, parallelism)
-    held: dict[int, list[int]] = {subtask: [] for subtask, load in enumerate(loads) if load > ceiling}
+    held = {subtask: list[int]() for subtask, load in enumerate(loads) if load > ceiling}
     if not held:
         return []
     for split, owner in enumerate(owners):
@@ -95,14 +94,22 @@ def _fullest_first(moves: Mapping[int, Sequence[Move]], weights: Sequence[int], 
 class Refinement:
     """Local search: the fullest reader gives a split to, or swaps two with, one of the least loaded ones."""
 
-    def __init__(self, table: WeightTable, owners: Sequence[int], parallelism: int, *, ceiling: int, goal: int) -> None:
-        """A search that starts at `owners` and ends when the largest load is at most `goal`.
+    def __init__(
+        self,
+        table: WeightTable,
+        owners: Sequence[int],
+        loads: Sequence[int],
+        *,
+        ceiling: int,
+        goal: int,
+    ) -> None:
+        """A search that starts at `owners`, which have `loads`, and ends when the largest is at most `goal`.
 
         Readers at or above `ceiling` take nothing.
         """
         self._table = table
         self._owners = owners
-        self._loads = table.loads(owners, parallelism)
+        self._loads = list(loads)
         self._ceiling = ceiling
         self._goal = goal
         self._held: dict[int, list[int]] = defaultdict(list)

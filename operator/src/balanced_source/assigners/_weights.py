@@ -33,10 +33,12 @@ class WeightTable:
 
     def clipped(self, ceiling: int) -> "WeightTable":
         """The same splits, none heavier than `ceiling`."""
+        if max(self.weights, default=0) <= ceiling:
+            return self
         return WeightTable(self.ids, [min(ceiling, w) for w in self.weights], self.ranks)
 
     def heaviest_first(self, splits: Iterable[int]) -> list[int]:
-        """In falling order of weight, then by id."""
+        """In falling order of weight, then by id. Fastest for splits in the order of their indices."""
         rank = self.ranks
         by_id = sorted(splits) if rank is None else sorted(splits, key=rank.__getitem__)
         return sorted(by_id, key=self.weights.__getitem__, reverse=True)  # keeps the order of equal weights
@@ -47,6 +49,15 @@ class WeightTable:
         for weight, owner in zip(self.weights, owners, strict=False):
             loads[owner] += weight
         return loads
+
+    def loads_after(self, moves: Iterable[tuple[int, int]], owners: Sequence[int], loads: Sequence[int]) -> list[int]:
+        """Load of each reader after moves, in their order, of splits to new owners; before that, `owners` hold."""
+        after, now = list(loads), dict[int, int]()
+        for split, owner in moves:
+            after[now.get(split, owners[split])] -= self.weights[split]
+            after[owner] += self.weights[split]
+            now[split] = owner
+        return after
 
     def deal(self, splits: Iterable[int], loads: Sequence[int]) -> dict[int, int]:
         """Hand out splits, the heaviest first, to the reader with the smallest load ("LPT").
@@ -65,22 +76,22 @@ class WeightTable:
 
 
 def _whole_numbers(ids: Sequence[SplitId], weights: Mapping[SplitId, float]) -> list[int]:
-    known = list(map(weights.get, ids))
-    largest = max((w for w in known if w is not None), default=0.0)
+    found = list(map(weights.get, ids))
+    known = [weight for weight in found if weight is not None]
+    largest = max(known, default=0.0)
     if largest <= 0.0:
         return [RESOLUTION] * len(ids)
-    exact = [-1 if w is None else round(w / largest * RESOLUTION) for w in known]
-    missing = exact.count(-1)
-    if missing:
-        mean = (sum(exact) + missing) // (len(exact) - missing)
-        exact = [mean if w < 0 else w for w in exact]
-    return exact
+    exact = [round(weight / largest * RESOLUTION) for weight in known]
+    if len(known) == len(ids):
+        return exact
+    mean, next_exact = sum(exact) // len(exact), iter(exact)
+    return [mean if weight is None else next(next_exact) for weight in found]
 
 
 def _ranks(ids: Sequence[SplitId]) -> list[int] | None:
-    order = sorted(range(len(ids)), key=ids.__getitem__)
-    if all(map(operator.eq, order, itertools.count())):
+    if all(map(operator.le, ids, itertools.islice(ids, 1, None))):
         return None
+    order = sorted(range(len(ids)), key=ids.__getitem__)
     ranks = [0] * len(ids)
     for rank, split in enumerate(order):
         ranks[split] = rank
