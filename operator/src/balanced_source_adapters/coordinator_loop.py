@@ -9,8 +9,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, assert_never
 
-import structlog
-
 from balanced_source.api import CallExecutor, CallFailure, Problem, ProblemKey, discovery_problem
 from balanced_source.connectors.discovery import Alarm
 from balanced_source.coordinator import (
@@ -32,6 +30,7 @@ from balanced_source.coordinator import (
 from balanced_source.documents.assignment import Assignment
 from balanced_source.errors import RefusedDiscoveryError, StateConflictError
 from balanced_source.reasons import Reason
+from balanced_source_adapters.lazy_log import get_logger
 
 _IDLE: Final = 60.0
 _COORDINATOR: Final = "coordinator"
@@ -42,7 +41,7 @@ FIRST_RETRY: Final = 1.0
 MAX_RETRY: Final = 60.0
 """Seconds between two attempts to rebuild it, at most. After twice that time without a failure the next is short."""
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 
 def with_alarms(execute: CallExecutor) -> CallExecutor:

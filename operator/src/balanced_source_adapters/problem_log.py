@@ -1,10 +1,9 @@
 """The log lines of problems, for hosts without an operator: each change once."""
 
-import structlog
-
 from balanced_source.api import ProblemChange
+from balanced_source_adapters.lazy_log import get_logger
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 
 def log_problem(change: ProblemChange) -> None:

@@ -8,11 +8,10 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any, Final
 
-import structlog
-
 from balanced_source.api import MAX_WATERMARK, MIN_WATERMARK, SplitId
 from balanced_source.errors import DiscoveryError
 from balanced_source.host.alignment import RecordTime, advance, capped, slowest, watermarks
+from balanced_source_adapters.lazy_log import get_logger
 
 PATIENCE: Final = 2.0
 """Seconds to wait for clusters. Splits of one that does not answer are not read on, and hold others until idle."""
@@ -20,7 +19,7 @@ PATIENCE: Final = 2.0
 RecordsFrom = Callable[[str, Mapping[SplitId, int]], Mapping[SplitId, RecordTime | None]]
 """Asks one cluster for the first records at or after times; blocking. Raises DiscoveryError."""
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 
 class Aligner:

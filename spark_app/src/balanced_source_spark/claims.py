@@ -10,10 +10,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-import structlog
-
 from balanced_source.documents.report import HostReport
 from balanced_source.errors import SourceInUseError
+from balanced_source_adapters.lazy_log import get_logger
 from balanced_source_spark.channels.channel import AssignmentChannel
 from balanced_source_spark.instance import Instance
 
@@ -29,7 +28,7 @@ PATIENCE: Final = 60.0
 LOOK_EVERY: Final = 1.0
 """Seconds between two looks at the report of the former driver."""
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 
 class ClaimWatch:

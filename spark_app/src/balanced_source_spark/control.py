@@ -11,9 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-import structlog
-
 from balanced_source.names import shown
+from balanced_source_adapters.lazy_log import get_logger
 
 CONTROL: Final = "control"
 """Key of the folder in the `latestOffset` of a query's progress."""
@@ -26,7 +25,7 @@ MOST: Final = 10_000
 
 _NUMBER: Final = re.compile(r"[1-9][0-9]{0,8}")
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 
 class Control:

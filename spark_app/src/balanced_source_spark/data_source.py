@@ -10,6 +10,7 @@ from typing import Any, Final
 import pyspark
 
 from balanced_source_spark.plain_errors import plain_errors
+from balanced_source_spark.quick_imports import quick_imports
 from balanced_source_spark.spark_version import check_spark_version
 
 check_spark_version(pyspark.__version__)
@@ -46,10 +47,11 @@ class BalancedDataSource(DataSource):
 
     @plain_errors()
     def streamReader(self, schema: StructType) -> Any:
-        from balanced_source_spark.options import parse_options
-        from balanced_source_spark.stream_reader import BalancedStreamReader
+        with quick_imports():
+            from balanced_source_spark.options import parse_options
+            from balanced_source_spark.stream_reader import BalancedStreamReader
 
-        return BalancedStreamReader(parse_options(self.options))
+            return BalancedStreamReader(parse_options(self.options))
 
 
 def register(spark: SparkSession) -> None:

@@ -5,12 +5,11 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cached_property
 from typing import Any, Final
 
-import structlog
-
 from balanced_source.api import AsyncCall, CallCodec, Caller, CallExecutor, Connector, DriverOnly, Json, SecretReader
 from balanced_source.documents.calls import PAGE, CallAnswer, CallError, WantedCall, cut
 from balanced_source.errors import BalancedSourceError, DiscoveryError, RefusedDiscoveryError
 from balanced_source.reasons import Reason
+from balanced_source_adapters.lazy_log import get_logger
 
 THREADS: Final = 4
 """Calls that run at the same time."""
@@ -24,7 +23,7 @@ MESSAGE_LIMIT: Final = 1000
 Pages = tuple[str, tuple[str, ...]]
 """Digest and pages of a result."""
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 
 class DriverCalls:

@@ -3,15 +3,15 @@
 from collections.abc import Iterable
 from typing import Final
 
-import structlog
 from prometheus_client import CollectorRegistry, Gauge, start_http_server
 
 from balanced_source.host.observation import Observation
+from balanced_source_adapters.lazy_log import get_logger
 from balanced_source_spark.contract.hooks import Figure
 
 _PREFIX: Final = "balanced_source_host_"
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 
 class DriverMetrics:

@@ -15,13 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-import structlog
-
+from balanced_source_adapters.lazy_log import get_logger
 from balanced_source_spark.options import PATIENCE
 
 _LOOK: Final = 0.2
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)

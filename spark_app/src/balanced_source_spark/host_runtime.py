@@ -12,8 +12,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
 
-import structlog
-
 from balanced_source.api import Problem, ProblemBoard, ProblemKey, SourceEvent, fatal_problem
 from balanced_source.documents.alignment import SourceWatermark
 from balanced_source.documents.assignment import Assignment, NumberedEvent
@@ -27,6 +25,7 @@ from balanced_source.errors import (
     SourceInUseError,
 )
 from balanced_source.host import Phase, ReaderHost, is_finished
+from balanced_source_adapters.lazy_log import get_logger
 from balanced_source_adapters.problem_log import log_problem
 from balanced_source_spark import checkpoints
 from balanced_source_spark.channels.channel import AssignmentChannel
@@ -40,7 +39,7 @@ from balanced_source_spark.instance import Instance
 from balanced_source_spark.newest_assignment import RETRY, NewestAssignment
 from balanced_source_spark.why_nothing import check_patience, fenced, without_retry
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 REPORT_INTERVAL: Final = 2.0
 """Seconds between reports when nothing but positions changed."""
@@ -394,7 +393,7 @@ class HostRuntime:
             return
 
     def _registered(self, host: ReaderHost) -> None:
-        log.info("registered", host=self._name, incarnation=host.incarnation, splits=len(host.durable.positions))
+        splits = len(host.durable.positions)
         with self._lock:
             if self._first is not None:
                 host = host.on_committed(self._first)
@@ -404,6 +403,8 @@ class HostRuntime:
             self._host = host
             self._wake(urgent=host.lineage != sent)
             self._lock.notify_all()
+        # After the query can go on: the first line loads the log library.
+        log.info("registered", host=self._name, incarnation=host.incarnation, splits=splits)
 
     def _await_occasion(self, last: float, written: _Said | None) -> None:
         """Sleep until there is something to say: an acknowledgement now, progress and heartbeats in their intervals."""

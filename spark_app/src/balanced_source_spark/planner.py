@@ -13,7 +13,6 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
-import structlog
 from pyspark.sql.datasource import InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit
 
@@ -29,6 +28,7 @@ from balanced_source.host.ends import Look, Mark, SplitEnd, confirmed, look, mar
 from balanced_source.host.micro_batch import advance, close, is_new, reachable
 from balanced_source.host.observation import observe
 from balanced_source_adapters.connectors import installed
+from balanced_source_adapters.lazy_log import get_logger
 from balanced_source_spark.aligner import Aligner
 from balanced_source_spark.channels.channel import AssignmentChannel, Rescalable
 from balanced_source_spark.channels.errors import ChannelError
@@ -56,7 +56,7 @@ _TELL_IDLE: Final = 1.0
 """Seconds between two observations while nothing is read."""
 
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 
 class StreamPlanner:

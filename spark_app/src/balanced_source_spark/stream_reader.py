@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final
 
-import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 
@@ -18,8 +17,11 @@ from balanced_source_spark.ending import end_in_order
 from balanced_source_spark.options import Options, query_of
 from balanced_source_spark.partition import ReaderPartition
 from balanced_source_spark.plain_errors import plain_errors
+from balanced_source_spark.quick_imports import quick_imports
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from balanced_source_spark.planner import StreamPlanner
 
 UNLIMITED: Final = ReadMaxRows(2**63 - 1)
@@ -41,13 +43,14 @@ def task_reader(options: Options) -> Callable[[], TaskReader]:
 
 def planner_of(options: Options) -> "StreamPlanner":
     """Return what plans the micro-batches of a query."""
-    if options.journal is None:
-        from balanced_source_spark.planner import StreamPlanner
+    with quick_imports():
+        if options.journal is None:
+            from balanced_source_spark.planner import StreamPlanner
 
-        return StreamPlanner(options)
-    from balanced_source_spark.journal.planner import JournalPlanner
+            return StreamPlanner(options)
+        from balanced_source_spark.journal.planner import JournalPlanner
 
-    return JournalPlanner(options)
+        return JournalPlanner(options)
 
 
 class BalancedStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -93,6 +96,6 @@ class BalancedStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if "_planner" in self.__dict__:
             self._planner.stop()
 
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+    def read(self, partition: InputPartition) -> "Iterator[pa.RecordBatch]":
         assert isinstance(partition, ReaderPartition)  # noqa: S101 - Spark passes what `partitions` returned
         return task_reader(self._options)().read(partition)

@@ -54,6 +54,14 @@ def test_the_watch_sees_what_is_loaded() -> None:
     assert loaded_by("import balanced_source_spark.planner", PLANNING[2:]) == list(PLANNING[2:])
 
 
+def test_planning_starts_without_the_log_library_and_loads_it_with_the_first_line() -> None:
+    planning = "import balanced_source_spark.planner as p, balanced_source_spark.channels.embedded, "
+    planning += "balanced_source_spark.kafka.hooks"
+    libraries = ("structlog", "rich", "prometheus_client")
+    assert loaded_by(planning, libraries) == []
+    assert "structlog" in loaded_by(f"{planning}; p.log.info('a line')", libraries)
+
+
 @pytest.mark.parametrize("reader", [BalancedStreamReader, BalancedBatchReader])
 def test_what_is_pickled_only_reads(reader: type[BalancedStreamReader] | type[BalancedBatchReader]) -> None:
     made = pickle.loads(pickle.dumps(reader(parse_options(OPTIONS))))  # noqa: S301 - made a moment ago

@@ -8,7 +8,6 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Final
 
-import structlog
 from confluent_kafka import KafkaException
 
 from balanced_source.api import SecretReader, SplitId
@@ -32,8 +31,9 @@ from balanced_source_adapters.kafka.client_statistics import BrokerStatistics
 from balanced_source_adapters.kafka.config import NoSecrets, client_config
 from balanced_source_adapters.kafka.log_check import find_cuts
 from balanced_source_adapters.keeper import Keeper
+from balanced_source_adapters.lazy_log import get_logger
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 IDLE: Final = 3600.0
 """Seconds after which a client that nobody used is given up."""

@@ -5,8 +5,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-import structlog
-
 from balanced_source.api import Problem, ProblemKey
 from balanced_source.documents import assignment as assignment_document
 from balanced_source.documents import report as report_document
@@ -14,6 +12,7 @@ from balanced_source.documents.assignment import Assignment
 from balanced_source.documents.report import HostReport
 from balanced_source.errors import FencedError, StateError
 from balanced_source_adapters.folder import FolderWatch, assignment_path, read_text, report_path, write_atomically
+from balanced_source_adapters.lazy_log import get_logger
 from balanced_source_spark.channels.channel import AssignmentListener
 from balanced_source_spark.channels.errors import ChannelError
 from balanced_source_spark.channels.fencing import fenced_message, is_fenced_by
@@ -22,7 +21,7 @@ from balanced_source_spark.instance import Instance
 POLL: Final = 0.05
 """Seconds between looks at the folder."""
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 
 class FolderChannel:

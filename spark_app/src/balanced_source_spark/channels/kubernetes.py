@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Final
 
 import httpx2
-import structlog
 from lightkube import ApiError, Client, KubeConfig
 from lightkube.config import client_adapter
 from lightkube.config.client_adapter import ConnectionParams
@@ -24,6 +23,7 @@ from balanced_source.documents.report import HostReport
 from balanced_source.documents.storage import Blob, Names, pack, unpack
 from balanced_source.errors import FencedError, StateError
 from balanced_source.names import checked_label, checked_object
+from balanced_source_adapters.lazy_log import get_logger
 from balanced_source_spark.channels.channel import AssignmentListener
 from balanced_source_spark.channels.errors import ChannelError
 from balanced_source_spark.channels.fencing import fenced_message, is_fenced_by
@@ -39,7 +39,7 @@ _CONFLICT: Final = 409
 # ValueError: lightkube parses the body of an error as JSON, and a proxy's 503 is none.
 _FAULTS: Final = (ApiError, ConfigError, httpx2.HTTPError, OSError, ValueError)
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 
 def in_cluster_config() -> KubeConfig:

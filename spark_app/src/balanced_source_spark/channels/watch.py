@@ -15,9 +15,9 @@ from typing import Any, Final, cast
 from urllib.parse import quote
 
 import httpx2
-import structlog
 from lightkube.resources.core_v1 import ConfigMap
 
+from balanced_source_adapters.lazy_log import get_logger
 from balanced_source_spark.channels.errors import ChannelError
 
 WATCH_TIMEOUT: Final = 240
@@ -36,7 +36,7 @@ _RETRY_FIRST: Final = 0.2
 _RETRY_MAX: Final = 5.0
 _GONE: Final = 410
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 
 class ExpiredRevisionError(ChannelError):

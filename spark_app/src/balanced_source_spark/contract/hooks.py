@@ -11,13 +11,12 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Final, Generic, TypeAlias, TypeVar
 
-import structlog
-
 from balanced_source.api import Problem, ProblemKey, SourceEvent, SplitId
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.host import ReaderPlan
 from balanced_source.host.alignment import RecordTime
 from balanced_source.host.ends import Look, Mark, SplitEnd
+from balanced_source_adapters.lazy_log import get_logger
 from balanced_source_spark.contract.half import Query
 
 ReadT = TypeVar("ReadT")
@@ -25,7 +24,7 @@ ReadT = TypeVar("ReadT")
 WithFormer: TypeAlias = Callable[[Mapping[str, Any], Mapping[str, Any]], Mapping[str, Any]]
 """See `PlannerHooks.with_former`."""
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 NO_SETTINGS: Final[Mapping[str, Any]] = MappingProxyType({})
 

@@ -3,8 +3,6 @@
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Final, Protocol
 
-import structlog
-
 from balanced_source.api import Problem, ProblemKey, SplitId
 from balanced_source.connectors.kafka import (
     Gap,
@@ -22,8 +20,9 @@ from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.errors import DiscoveryError
 from balanced_source.host import ReaderPlan
 from balanced_source.host.ends import Look
+from balanced_source_adapters.lazy_log import get_logger
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 
 class Problems(Protocol):

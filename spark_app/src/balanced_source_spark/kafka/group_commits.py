@@ -9,16 +9,15 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Final
 
-import structlog
-
 from balanced_source.api import SplitId
 from balanced_source.connectors.kafka import KafkaSplitId
 from balanced_source.errors import DiscoveryError
+from balanced_source_adapters.lazy_log import get_logger
 
 INTERVAL: Final = 5.0
 """Seconds between two commits."""
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 CommitTo = Callable[[str, Mapping[SplitId, int]], None]
 """Commits offsets of one cluster, by its name. Blocking. Raises DiscoveryError."""

@@ -5,12 +5,12 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any, Final
 
-import structlog
 from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
 
 from balanced_source.api import SplitId
 from balanced_source.connectors.kafka import KafkaSplitId
 from balanced_source.errors import BalancedSourceError
+from balanced_source_adapters.lazy_log import get_logger
 
 FRESH: Final = 60.0
 """Seconds for which a sample of a topic is good."""
@@ -21,7 +21,7 @@ PATIENCE: Final = 2.0
 SAMPLE: Final = 200
 """Records."""
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 Sample = Callable[[SplitId, int], float | None]
 """Mean bytes of records of a split from an offset on; None if there is none. Blocking."""

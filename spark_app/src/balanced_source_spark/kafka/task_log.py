@@ -2,6 +2,8 @@
 
 from typing import Any, Final
 
+from balanced_source_adapters.lazy_log import get_logger
+
 TELL_EVERY: Final = 60.0
 """Seconds between two lines about the same reader, or its consumer; there is none in its first minute."""
 
@@ -14,6 +16,4 @@ def tell(level: str, event: str, **fields: Any) -> None:
         event: what happened.
         fields: with which figures.
     """
-    import structlog
-
-    getattr(structlog.get_logger(__name__), level)(event, **fields)
+    getattr(get_logger(__name__), level)(event, **fields)
