@@ -22,6 +22,7 @@ from benchmarks.reading.cases import CASES, CORE, QUICK
 from benchmarks.reading.compare import changes
 from benchmarks.reading.figures import show
 from benchmarks.reading.measure import Parts, measure
+from benchmarks.reading.plots import write_plots
 from benchmarks.reading.session import new_session
 from testbed.kafka import KafkaCluster
 from testbed.progress import Progress
@@ -41,6 +42,7 @@ def main(  # noqa: PLR0917 - options of the command line
     beside: int = typer.Option(0, help="Measure beside this many programs that each use a core."),
     keep: Path | None = typer.Option(None, help="Folder for one JSON file per case; cases that are there are skipped."),
     compare: Path | None = typer.Option(None, help="JSON of an earlier run: name regressions of more than 5 %."),
+    plots: Path | None = typer.Option(None, help="Folder for a chart of each case (SVG)."),
 ) -> None:
     """Measure and print; exit code 1 if a row was lost or duplicated."""
     chosen = case or list(QUICK if quick else CASES if every else CORE)
@@ -55,6 +57,8 @@ def main(  # noqa: PLR0917 - options of the command line
             if keep:
                 (keep / f"{name}.json").write_text(json.dumps(results["cases"][name], indent=1))
     sys.stdout.write(json.dumps(results, indent=1) + "\n")
+    if plots:
+        write_plots(plots, results["cases"])
     if compare:
         _show_changes(json.loads(compare.read_text()), results)
     raise typer.Exit(1 if any(c.get("wrong") for c in results["cases"].values()) else 0)
