@@ -32,7 +32,7 @@ def hold(name: str, *, until: str = "") -> None:
 
 def install() -> None:
     """Wrap the journal of this process."""
-    from balanced_source_adapters.journal_folder import FolderJournal
+    from balanced_source_spark.journal_stores.folder import FolderJournal
 
     seal, read = FolderJournal.seal, FolderJournal.read
 

@@ -12,12 +12,14 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit
 from balanced_source.documents import stream_offset
 from balanced_source.documents.journal import FetchLimits
 from balanced_source.documents.stream_offset import StreamOffset
+from balanced_source.host.journal import JournalStore
 from balanced_source_spark.channels.embedded import EmbeddedChannel
 from balanced_source_spark.ends import Ends
 from balanced_source_spark.host_runtime import HostRuntime
 from balanced_source_spark.journal.planner import JournalPlanner
 from balanced_source_spark.journal.task import JournalTaskReader
 from balanced_source_spark.journal_options import JournalOptions
+from balanced_source_spark.journal_stores.folder import FolderJournal
 from balanced_source_spark.options import Options, query_of
 from balanced_source_spark.partition import ReaderPartition
 from balanced_source_spark.stream_reader import UNLIMITED
@@ -39,6 +41,7 @@ class JournalQuery:
 
     Attributes:
         folder: of the journal.
+        store: where the journal is instead.
         half: of the connector.
         batches: number → rows that the sink has of the micro-batch; what is delivered again replaces it.
         attempts: number → what each delivery of the micro-batch brought.
@@ -54,6 +57,7 @@ class JournalQuery:
     min_batches: int = 100
     batches: dict[int, list[Record]] = field(default_factory=dict)
     attempts: dict[int, list[list[Record]]] = field(default_factory=dict)
+    store: JournalStore | None = None
     offsets: list[dict[str, Any]] = field(default_factory=list)
     committed: int = 0
     skips: bool = False
@@ -68,7 +72,7 @@ class JournalQuery:
         """Of the query."""
         limits = FetchLimits(max_records=self.max_records, max_millis=5000, wait_millis=20)
         made = JournalOptions(
-            folder=self.folder,
+            store=self.store or FolderJournal(self.folder),
             limits=limits,
             poll_interval=self.poll_interval,
             min_batches=self.min_batches,

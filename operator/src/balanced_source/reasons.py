@@ -335,7 +335,7 @@ class Reason(enum.StrEnum):
         "JournalUnreachable",
         ReasonKind.SOURCE,
         "The driver cannot read or write the journal. No micro-batch begins; nothing is lost.",
-        "Check the folder `journalLocation`: it is mounted in the driver and all executors, and writable.",
+        "Check `journalLocation`: mounted and writable, or reachable with credentials, for driver and executors.",
     )
 
     TOPIC_RECREATED = (

@@ -9,7 +9,7 @@ from balanced_source.documents.pipeline import Pipeline
 from balanced_source.errors import InvalidSpecError
 from balanced_source_spark.contract.half import half_of
 from balanced_source_spark.contract.readers import ReadersHalf
-from balanced_source_spark.journal_options import journal_folder
+from balanced_source_spark.journal_options import journal_at
 
 _ASYNC: Final = "asyncProgressTrackingEnabled"
 _FIELD: Final = "spec.application.pipeline"
@@ -31,7 +31,7 @@ def journal_of(pipeline: Pipeline, *, retained: str | None) -> Mapping[str, str]
     _check_progress(pipeline.sink.options)
     location = f"{_absolute(pipeline.checkpoint_location)}/journal"
     try:
-        journal_folder(location)
+        journal_at(location)
     except InvalidSpecError as error:
         raise InvalidSpecError(
             f"the source is read with a journal, which lies in the checkpoint. {error}",

@@ -2,14 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
-from urllib.parse import unquote, urlsplit
 
 from balanced_source.documents.journal import FetchLimits
-from balanced_source.names import shown
+from balanced_source.host.journal import JournalStore
 from balanced_source_spark.contract.option_table import Option, rejected
 from balanced_source_spark.contract.values import number, positive, seconds
+from balanced_source_spark.journal_stores.location import journal_store
 
 LOCATION: Final = "journalLocation"
 
@@ -27,8 +26,10 @@ OPTIONS: Final = (
         name=LOCATION,
         group=_GROUP,
         meaning=(
-            "Folder of the journal, shared by the driver and all executors: a path or a `file:` URI. Object "
-            "stores and HDFS are rejected. The packaged application takes the folder `journal` of its checkpoint."
+            "Where the journal is: a folder that the driver and all executors share (a path or a `file:` URI), "
+            "or an object store that can put an object only if there is none (`s3://bucket/prefix`, `s3a:`, "
+            "`gs:`, `abfss:`), with the endpoint and credentials of the environment. HDFS is rejected. The "
+            "packaged application takes the folder `journal` of its checkpoint."
         ),
     ),
     Option(
@@ -88,13 +89,13 @@ class JournalOptions:
     """See the reference page of the options.
 
     Attributes:
-        folder: of the journals; driver and executors share it.
+        store: where the journals are.
         limits: of each reader in a micro-batch.
         poll_interval: seconds after which a micro-batch begins that may find nothing.
         min_batches: micro-batches whose records are kept.
     """
 
-    folder: Path
+    store: JournalStore
     limits: FetchLimits
     poll_interval: float = 1.0
     min_batches: int = MIN_BATCHES
@@ -108,7 +109,7 @@ def journal_options(options: Mapping[str, str]) -> JournalOptions:
     """
     _check_others(options)
     return JournalOptions(
-        folder=journal_folder(options.get("journallocation", "")),
+        store=journal_at(options.get("journallocation", "")),
         limits=FetchLimits(
             max_records=positive(options, "fetchMaxRecords") or MAX_RECORDS,
             max_bytes=positive(options, "fetchMaxBytes") or MAX_BYTES,
@@ -120,30 +121,19 @@ def journal_options(options: Mapping[str, str]) -> JournalOptions:
     )
 
 
-def journal_folder(location: str) -> Path:
-    """Return the folder of a location: a path, or a ``file:`` URI.
+def journal_at(location: str) -> JournalStore:
+    """Return the store of a location; nothing is asked yet.
 
     Raises:
-        InvalidSpecError: it is missing, relative, or in a store that cannot create a file only if there is none.
+        InvalidSpecError: it is missing, relative, or in a store that cannot create a record only if there is none.
     """
     if not location:
         raise rejected(
             LOCATION,
             "is missing: this source is read with a journal. Name a folder that the driver and all "
-            "executors share, such as a folder beside the Spark checkpoint",
+            "executors share, such as a folder beside the Spark checkpoint, or an object store",
         )
-    parts = urlsplit(location)
-    if parts.scheme not in ("", "file") or parts.netloc not in ("", "localhost"):
-        raise rejected(
-            LOCATION,
-            f"{shown(location)} is no folder: a journal must create a file only if there is none, "
-            "which is supported on file systems with hard links (local, NFS), not on object stores "
-            "or HDFS. Name a folder that the driver and all executors share",
-        )
-    path = Path(unquote(parts.path) if parts.scheme else location)
-    if not path.is_absolute():
-        raise rejected(LOCATION, f"expected an absolute path, not {shown(location)}")
-    return path
+    return journal_store(location, field=f"option {LOCATION}")
 
 
 def _check_others(options: Mapping[str, str]) -> None:

@@ -114,7 +114,7 @@ def query_of(options: Options) -> Query[Any]:
         secrets=options.secrets,
         read=options.read,
         has_metrics=options.metrics_port is not None,
-        journal=options.journal.folder if options.journal is not None else None,
+        journal=options.journal.store if options.journal is not None else None,
     )
 
 

@@ -3,7 +3,6 @@
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,7 +12,9 @@ from balanced_source.errors import InvalidSpecError
 from balanced_source_spark import journal_of_application
 from balanced_source_spark.journal.offset_log import check_logged
 from balanced_source_spark.journal_of_application import journal_of
-from balanced_source_spark.journal_options import journal_folder, journal_options
+from balanced_source_spark.journal_options import journal_at, journal_options
+from balanced_source_spark.journal_stores.folder import FolderJournal
+from balanced_source_spark.journal_stores.objects import ObjectJournal
 from support.tapes import Shelf, TapeHalf
 
 PIPELINE = Pipeline(checkpoint_location="/ck/", sink=Sink(), trigger=AvailableNow(), connector="tapes")
@@ -22,7 +23,7 @@ PIPELINE = Pipeline(checkpoint_location="/ck/", sink=Sink(), trigger=AvailableNo
 def test_what_is_not_said_has_a_limit() -> None:
     made = journal_options({"journallocation": "/shared/j"})
 
-    assert made.folder == Path("/shared/j")
+    assert made.store == FolderJournal(Path("/shared/j"))
     assert made.limits == FetchLimits(max_records=100_000, max_bytes=2**26, max_millis=10_000, wait_millis=1000)
     assert (made.poll_interval, made.min_batches) == (1.0, 100)
 
@@ -37,7 +38,12 @@ def test_what_is_said_is_taken() -> None:
 
 @pytest.mark.parametrize("location", ["file:///shared/a%20b", "file:/shared/a%20b", "/shared/a b"])
 def test_a_folder_is_a_path_or_a_file_uri(location: str) -> None:
-    assert journal_folder(location) == Path("/shared/a b")
+    assert journal_at(location) == FolderJournal(Path("/shared/a b"))
+
+
+@pytest.mark.parametrize("location", ["s3://b/p", "s3a://b/p", "gs://b/p", "abfss://c@a.dfs.core.windows.net/p"])
+def test_an_object_store_that_puts_only_if_there_is_none_can_hold_a_journal(location: str) -> None:
+    assert journal_at(location) == ObjectJournal(location)
 
 
 @pytest.mark.parametrize(
@@ -45,15 +51,15 @@ def test_a_folder_is_a_path_or_a_file_uri(location: str) -> None:
     [
         ("", "is missing: this source is read with a journal"),
         ("relative/j", "an absolute path"),
-        ("s3a://bucket/j", "not on object stores or HDFS"),
-        ("hdfs://nn/j", "not on object stores or HDFS"),
-        ("file://host/j", "not on object stores or HDFS"),
-        ("dbfs:/j", "not on object stores or HDFS"),
+        ("hdfs://nn/j", "neither a folder nor an object store"),
+        ("file://host/j", "neither a folder nor an object store"),
+        ("dbfs:/j", "neither a folder nor an object store"),
+        ("s3a:///j", "names no bucket"),
     ],
 )
 def test_what_cannot_hold_a_journal_is_refused(location: str, said: str) -> None:
     with pytest.raises(InvalidSpecError, match=rf"option journalLocation: .*{said}"):
-        journal_folder(location)
+        journal_at(location)
 
 
 @pytest.mark.parametrize(
@@ -85,12 +91,14 @@ def test_the_packaged_application_keeps_its_journal_in_its_checkpoint() -> None:
     assert relative == {"journalLocation": str(Path.cwd() / "ck" / "journal")}
     uri = journal_of(replace(PIPELINE, checkpoint_location="file:///ck"), retained=None)
     assert uri == {"journalLocation": "file:///ck/journal"}
+    bucket = journal_of(replace(PIPELINE, checkpoint_location="s3a://b/ck/"), retained=None)
+    assert bucket == {"journalLocation": "s3a://b/ck/journal"}
 
 
 @pytest.mark.usefixtures("tapes")
 def test_the_packaged_application_refuses_what_its_journal_cannot_bear() -> None:
-    with pytest.raises(InvalidSpecError, match=r"^spec.application.pipeline.checkpointLocation: .*object stores"):
-        journal_of(replace(PIPELINE, checkpoint_location="s3a://b/ck"), retained=None)
+    with pytest.raises(InvalidSpecError, match=r"^spec.application.pipeline.checkpointLocation: .*object store"):
+        journal_of(replace(PIPELINE, checkpoint_location="hdfs://nn/ck"), retained=None)
     sink = Sink(options={"asyncprogresstrackingenabled": "True"})
     with pytest.raises(InvalidSpecError, match=r"^spec.application.pipeline.sink.options.asyncProgressTracking"):
         journal_of(replace(PIPELINE, sink=sink), retained=None)
@@ -100,28 +108,18 @@ def test_other_sources_have_no_journal() -> None:
     assert journal_of(replace(PIPELINE, connector="kafka"), retained="7") == {}
 
 
-def logged(checkpoint: Path, *offsets: Any) -> Path:
-    """Spark's offset log with these entries."""
-    log = checkpoint / "offsets"
-    log.mkdir(parents=True)
-    for number, offset in enumerate(offsets):
-        (log / str(number)).write_text(f"v1\n{{}}\n-\n{json.dumps(offset)}")
-    return checkpoint / "journal"
+def entry(offset: object) -> str:
+    """Of Spark's offset log: a version, metadata, a source without an offset, and another one."""
+    return f"v1\n{{}}\n-\n{json.dumps(offset)}"
 
 
-def test_a_micro_batch_that_is_not_in_the_offset_log_is_refused(tmp_path: Path) -> None:
+def test_a_micro_batch_that_is_not_in_the_offset_log_is_refused() -> None:
     """Asynchronous progress tracking writes it later, or never."""
-    journal = logged(tmp_path, *({"n": number} for number in range(11)))
-
-    check_logged(journal, {"n": 10})
+    check_logged(entry({"n": 10}), {"n": 10})
     with pytest.raises(InvalidSpecError, match="asyncProgressTrackingEnabled: must not be used"):
-        check_logged(journal, {"n": 11})
+        check_logged(entry({"n": 10}), {"n": 11})
 
 
-@pytest.mark.parametrize("text", [None, "v2\nsomething else", ""])
-def test_an_offset_log_that_cannot_be_read_says_nothing(tmp_path: Path, text: str | None) -> None:
-    if text is not None:
-        (tmp_path / "offsets").mkdir()
-        (tmp_path / "offsets" / "0").write_text(text)
-
-    check_logged(tmp_path / "journal", {"n": 1})
+@pytest.mark.parametrize("text", [None, "v2\nsomething else", "", "v1\n{}\nno JSON"])
+def test_an_offset_log_that_cannot_be_read_says_nothing(text: str | None) -> None:
+    check_logged(text, {"n": 1})

@@ -19,7 +19,7 @@ from balanced_source.errors import (
     JournalError,
 )
 from balanced_source.host.journal import SealResult
-from balanced_source_adapters.journal_folder import FolderJournal
+from balanced_source_spark.journal_stores.folder import FolderJournal
 from support.journal_query import Death, JournalQuery
 from support.tapes import SHELF, Shelf, TapeHalf, TapeSource
 from testbed.waiting import wait_until
@@ -182,7 +182,7 @@ def test_a_journal_that_is_elsewhere_is_refused(make: Make, tmp_path: Path) -> N
     shutil.rmtree(tmp_path / "journal")
     query.restart()
 
-    with pytest.raises(ForeignJournalError, match="Set journalLocation to the folder that the query had before"):
+    with pytest.raises(ForeignJournalError, match="Set journalLocation to the place that the query had before"):
         query.trigger()
 
 

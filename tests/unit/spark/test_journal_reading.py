@@ -10,12 +10,12 @@ from balanced_source.api import SourceEvent
 from balanced_source.documents.journal import FetchLimits, RecordKey
 from balanced_source.errors import ContractViolationError, JournalError
 from balanced_source.host.journaling import Share
-from balanced_source_adapters.journal_folder import FolderJournal
 from balanced_source_spark.contract.half import Query
 from balanced_source_spark.journal.buffer import CHUNK, Buffer
 from balanced_source_spark.journal.folding import Folding
 from balanced_source_spark.journal.reading import Reading, TaskContext, fetch
 from balanced_source_spark.journal.task import JournalTaskReader
+from balanced_source_spark.journal_stores.folder import FolderJournal
 from balanced_source_spark.partition import ReaderPartition
 from support.tapes import SHELF, Shelf, TapeHalf
 
@@ -85,7 +85,7 @@ def test_a_task_says_who_it_is_and_what_it_cannot() -> None:
 
 
 def test_a_task_without_splits_reads_and_seals_nothing(tmp_path: Path) -> None:
-    query = Query(client_id="c", read=None, journal=tmp_path / "j")
+    query = Query(client_id="c", read=None, journal=FolderJournal(tmp_path / "j"))
     reader = JournalTaskReader(TapeHalf(Shelf()), query)
 
     for part in (None, share()):
@@ -119,7 +119,7 @@ def test_planning_does_not_wait_for_a_store_that_hangs(tmp_path: Path, monkeypat
 
 
 def test_a_store_that_cannot_be_written_to_fails_the_task(tmp_path: Path) -> None:
-    query = Query(client_id="c", read=None, journal=tmp_path / "missing")
+    query = Query(client_id="c", read=None, journal=FolderJournal(tmp_path / "missing"))
     reader = JournalTaskReader(TapeHalf(Shelf(lengths={"a": 3})), query)
 
     part = ReaderPartition(subtask_id=3, ranges=(), settings={"tapes": {}}, share=share(a=0))

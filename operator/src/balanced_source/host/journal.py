@@ -56,6 +56,44 @@ class Journal(Protocol):
         ...
 
 
+class JournalStore(Journal, Protocol):
+    """A `Journal` with what the driver needs of it. Tasks unpickle it."""
+
+    @property
+    def location(self) -> str:
+        """Where the journals are, for messages."""
+        ...
+
+    def create(self, journal: str) -> None:
+        """Make a journal, after a proof that the store can hold one. More than once is harmless.
+
+        Raises:
+            JournalError: the store cannot be written to, or cannot create a record only if there is none.
+        """
+        ...
+
+    def check(self, journal: str) -> None:
+        """Check that a journal is here.
+
+        Raises:
+            ForeignJournalError: it is not.
+            JournalError: that cannot be found out now.
+        """
+        ...
+
+    def newest(self, journal: str) -> int:
+        """Return the largest number of a micro-batch that has a record; 0 if none has.
+
+        Raises:
+            JournalError: the store cannot be reached.
+        """
+        ...
+
+    def newest_offsets(self) -> str | None:
+        """Return the newest entry of the offset log, if the journals lie in the Spark checkpoint; else None."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Look:
     """Read the record of the task."""

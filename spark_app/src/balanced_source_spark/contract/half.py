@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.types import StructType
 
+    from balanced_source.host.journal import JournalStore
     from balanced_source_spark.contract.hooks import PlannerContext, PlannerHooks
 
 ReadT = TypeVar("ReadT")
@@ -36,14 +37,14 @@ class Query(Generic[ReadT]):
         secrets: resolves the Secrets that the source names.
         read: what `SparkHalf.read_options` returned.
         has_metrics: whether the driver serves Prometheus metrics of the query.
-        journal: folder of the journals; only for a `ReadersHalf`.
+        journal: where the journals are; only for a `ReadersHalf`.
     """
 
     client_id: str
     read: ReadT
     secrets: QuerySecrets = NO_SECRETS
     has_metrics: bool = False
-    journal: Path | None = None
+    journal: "JournalStore | None" = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

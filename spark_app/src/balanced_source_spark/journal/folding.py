@@ -8,10 +8,9 @@ from balanced_source.api import Problem
 from balanced_source.documents.journal import JournalRecord
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.errors import JournalError
-from balanced_source.host.journal import close
+from balanced_source.host.journal import JournalStore, close
 from balanced_source.host.journaling import readers_of
 from balanced_source.reasons import Reason
-from balanced_source_adapters.journal_folder import FolderJournal
 
 T = TypeVar("T")
 
@@ -37,7 +36,7 @@ class Folding:
 
     def __init__(
         self,
-        journal: FolderJournal,
+        journal: JournalStore,
         *,
         min_batches: int,
         tell: Callable[[Problem | None], None],

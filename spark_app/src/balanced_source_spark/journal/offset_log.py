@@ -6,7 +6,6 @@ plan a micro-batch anew whose range is sealed already, under the number of one t
 
 import json
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, Final
 
 from balanced_source.errors import InvalidSpecError
@@ -18,17 +17,17 @@ _NOTHING: Final = "-"
 """Entry of a source that has no offset yet."""
 
 
-def check_logged(journal: Path, end: Mapping[str, Any]) -> None:
-    """Check that the newest entry of the offset log has this end, if the journal lies in the Spark checkpoint.
+def check_logged(newest: str | None, end: Mapping[str, Any]) -> None:
+    """Check that the newest entry of the offset log has this end.
 
     Args:
-        journal: folder of the journal.
+        newest: see `JournalStore.newest_offsets`; None says nothing.
         end: offset of the micro-batch that is planned.
 
     Raises:
         InvalidSpecError: it has another one.
     """
-    entries = _newest(journal.parent / "offsets")
+    entries = _offsets(newest)
     if entries is None or end in entries:
         return
     raise InvalidSpecError(
@@ -38,13 +37,12 @@ def check_logged(journal: Path, end: Mapping[str, Any]) -> None:
     )
 
 
-def _newest(log: Path) -> list[Any] | None:
-    """Offsets of the newest entry; None if there is none that can be read here."""
+def _offsets(entry: str | None) -> list[Any] | None:
+    """The offsets of an entry; None if it cannot be read here."""
+    lines = entry.splitlines() if entry is not None else []
+    if not lines or lines[0] != _VERSION:
+        return None
     try:
-        numbers = [int(path.name) for path in log.iterdir() if path.name.isdigit()]
-        lines = (log / str(max(numbers))).read_text(encoding="utf-8").splitlines()
-        if lines[0] != _VERSION:
-            return None
         return [json.loads(line) for line in lines[2:] if line != _NOTHING]
-    except (OSError, ValueError, IndexError):
+    except ValueError:
         return None

@@ -18,7 +18,6 @@ from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.errors import DiscoveryError, ForeignCheckpointError, ForeignJournalError, JournalError
 from balanced_source.host.journaling import caught_up, delivered, has_progress, next_end, shares
 from balanced_source.reasons import Reason
-from balanced_source_adapters.journal_folder import FolderJournal
 from balanced_source_spark.contract.readers import ReaderHooks
 from balanced_source_spark.journal.folding import Folding
 from balanced_source_spark.journal.offset_log import check_logged
@@ -28,6 +27,9 @@ from balanced_source_spark.partition import ReaderPartition
 from balanced_source_spark.planner import StreamPlanner
 
 T = TypeVar("T")
+
+CHECKED: Final = 20
+"""Micro-batches of a process that are looked up in the offset log: in an object store that costs two requests."""
 
 _RETRY: Final = 0.2
 """Seconds until the journal is asked again, where waiting is unavoidable."""
@@ -55,7 +57,7 @@ class JournalPlanner(StreamPlanner):
         assert options.journal is not None  # noqa: S101 - the caller has looked
         self._journal: JournalOptions = options.journal
         self._folding = Folding(
-            FolderJournal(self._journal.folder),
+            self._journal.store,
             min_batches=self._journal.min_batches,
             tell=lambda problem: self._set_problem(("journal",), problem),
         )
@@ -67,6 +69,7 @@ class JournalPlanner(StreamPlanner):
         self._planned: JournalPoint | None = None
         self._moved_at = time.monotonic()
         self._done: frozenset[SplitId] = frozenset()
+        self._unchecked = CHECKED
 
     def _take_targets(self) -> None:
         """The targets are the ends at this time, or for a source that does not know any: to be caught up once."""
@@ -100,7 +103,7 @@ class JournalPlanner(StreamPlanner):
         finish = self._own(end)
         if finish.journal is None and finish.owners:  # without splits it reads nothing: Spark's first offset
             raise ForeignCheckpointError(_UNFINISHED)
-        check_logged(self._journal.folder, end)
+        self._check_logged(end)
         self._has_closed |= finish.closings > 0
         planned = shares(finish)
         timeout = self._options.start_timeout
@@ -117,6 +120,12 @@ class JournalPlanner(StreamPlanner):
             )
             for share in planned
         ]
+
+    def _check_logged(self, end: Mapping[str, Any]) -> None:
+        """Check the first micro-batches of a process: later ones are logged in the same way."""
+        if self._unchecked > 0:
+            self._unchecked -= 1
+            check_logged(self._journal.store.newest_offsets(), end)
 
     def stop(self) -> None:
         """See `StreamPlanner.stop`."""

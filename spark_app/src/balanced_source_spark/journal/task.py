@@ -13,7 +13,6 @@ from balanced_source.documents.journal import JournalRecord, RecordKey
 from balanced_source.errors import ContractViolationError
 from balanced_source.host.journal import Attempt, run
 from balanced_source.host.journaling import Share
-from balanced_source_adapters.journal_folder import FolderJournal
 from balanced_source_spark.contract.half import Query
 from balanced_source_spark.contract.readers import ReadersHalf
 from balanced_source_spark.journal.reading import Reading, fetch, read_again, stops_of
@@ -40,7 +39,7 @@ class JournalTaskReader:
         if self.query.journal is None:
             raise ContractViolationError("a task has a share and no journal")
         with _Once(self, share, partition) as fetched:
-            emit = run(Attempt(key=share.key), FolderJournal(self.query.journal), fetched)
+            emit = run(Attempt(key=share.key), self.query.journal, fetched)
             share.check(emit.record)
             if emit.is_buffered:
                 yield from fetched.reading.buffer.batches()

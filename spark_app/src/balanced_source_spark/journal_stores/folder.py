@@ -13,20 +13,25 @@ import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
 from balanced_source.documents.journal import JournalRecord, RecordKey, decode, encode
 from balanced_source.errors import ForeignJournalError, JournalError
 from balanced_source.host.journal import SealResult
-from balanced_source.names import checked_label
-
-_SUFFIX: Final = ".json"
-_MARKER: Final = "JOURNAL"
+from balanced_source_spark.journal_stores.naming import (
+    MARKER,
+    OFFSETS,
+    SUFFIX,
+    foreign,
+    home_of,
+    name_of,
+    newest_entry,
+    number_of,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class FolderJournal:
-    """See `balanced_source.host.journal.Journal`. Tasks unpickle it.
+    """See `balanced_source.host.journal.JournalStore`.
 
     Attributes:
         folder: where the journals are.
@@ -34,48 +39,40 @@ class FolderJournal:
 
     folder: Path
 
-    def create(self, journal: str) -> None:
-        """Make a journal, after a proof that the folder can hold one. More than once is harmless.
+    @property
+    def location(self) -> str:
+        return str(self.folder)
 
-        Raises:
-            JournalError: the folder cannot be written to, or does not support hard links.
-        """
+    def create(self, journal: str) -> None:
         home = self._home(journal)
         try:
             home.mkdir(parents=True, exist_ok=True)
             self._prove(home)
-            self._link(home / _MARKER, f"journal {journal} of Balanced Source\n")
+            self._link(home / MARKER, f"journal {journal} of Balanced Source\n")
         except OSError as error:
             raise self._unusable(error) from error
 
     def check(self, journal: str) -> None:
-        """Check that a journal is here.
-
-        Raises:
-            ForeignJournalError: it is not.
-            JournalError: that cannot be found out now.
-        """
         try:
-            is_here = (self._home(journal) / _MARKER).exists()
+            is_here = (self._home(journal) / MARKER).exists()
         except OSError as error:
             raise self._unusable(error) from error
         if not is_here:
-            raise ForeignJournalError(
-                f"the Spark checkpoint of this query belongs to journal {journal}, which is not in "
-                f"{self.folder}: what its last micro-batch delivered is unknown. Set journalLocation "
-                "to the folder that the query had before, or restore that folder"
-            )
+            raise foreign(journal, self.location)
 
     def newest(self, journal: str) -> int:
-        """Return the largest number of a micro-batch that has a record; 0 if none has.
-
-        Raises:
-            JournalError: the store cannot be reached.
-        """
         try:
             return max((number for number, _ in self._records(journal)), default=0)
         except OSError as error:
             raise self._unusable(error) from error
+
+    def newest_offsets(self) -> str | None:
+        log = self.folder.parent / OFFSETS
+        try:
+            newest = newest_entry(path.name for path in log.iterdir())
+            return None if newest is None else (log / newest).read_text(encoding="utf-8")
+        except (OSError, UnicodeError):
+            return None
 
     def read(self, key: RecordKey) -> JournalRecord | None:
         """See `Journal`; raises CorruptDocumentError for a file that is no record of this journal."""
@@ -105,8 +102,8 @@ class FolderJournal:
                     path.unlink()
 
     def _records(self, journal: str) -> Iterator[tuple[int, Path]]:
-        for path in self._home(journal).glob(f"[0-9]*{_SUFFIX}"):
-            yield int(path.name.split("-", 1)[0]), path
+        for path in self._home(journal).glob(f"[0-9]*{SUFFIX}"):
+            yield number_of(path.name), path
 
     def _check_reachable(self, journal: str) -> None:
         """No record, or no folder: a record that is not seen is no record that does not exist."""
@@ -165,10 +162,10 @@ class FolderJournal:
                 temporary.unlink(missing_ok=True)
 
     def _path(self, key: RecordKey) -> Path:
-        return self._home(key.journal) / f"{key.number}-{key.reader}{_SUFFIX}"
+        return self._home(key.journal) / name_of(key)
 
     def _home(self, journal: str) -> Path:
-        return self.folder / checked_label(journal, field="journal")
+        return self.folder / home_of(journal)
 
     def _unusable(self, error: OSError) -> JournalError:
         return JournalError(f"journal {self.folder} cannot be used: {error}. Check the folder and its rights")
