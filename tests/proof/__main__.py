@@ -16,7 +16,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from proof import journal, lines, pull
+from proof import journal, ledger_lives, lines, pull
 from proof.closures import LARGE, LIVES, SMALL
 from proof.explorer import Explorer, Report
 from proof.lives import Fate, live, relive
@@ -44,7 +44,7 @@ TRACED: Final = 20
 LONG: Final = 6
 """Events of a counterexample that counts as long."""
 
-PARTS: Final = ("closures", "lives", "lines", "bugs", "journal", "pull")
+PARTS: Final = ("closures", "lives", "lines", "bugs", "journal", "pull", "ledger")
 """What can be run alone, in the order in which it is run."""
 
 app = typer.Typer(add_completion=False)
@@ -105,6 +105,7 @@ def main(
         is_sound &= "bugs" not in chosen or all([*_mutants(pool, show, only)])
         is_sound &= "journal" not in chosen or bool(only) or all([*_journal(show)])
         is_sound &= "pull" not in chosen or bool(only) or all([*_pull(pool, show)])
+        is_sound &= "ledger" not in chosen or bool(only) or _ledger(pool, show, total=lives, first=seed)
     show.say(f"{'proof: OK' if is_sound else '[bold red]proof: FAILED[/]'}, {time.monotonic() - began:.0f} s in all")
     sys.exit(0 if is_sound else 1)
 
@@ -207,6 +208,27 @@ def _pull(pool: ProcessPoolExecutor, show: Show) -> Iterator[bool]:
         is_found = pull.BUGS[name].breaks in problem
         show.say(f"{'[green]found[/]' if is_found else '[bold red]not found[/]'}: pull, {name}: {problem}")
         yield is_found
+
+
+def _ledger(pool: ProcessPoolExecutor, show: Show, *, total: int, first: int) -> bool:
+    """Lives of a second model; as many as of the first one."""
+    each = -(-total // len(ledger_lives.HOSTS))
+    chunks = [(hosts, n) for n in range(first, first + each, CHUNK) for hosts in ledger_lives.HOSTS]
+    searches = [pool.submit(ledger_lives.lived, hosts, n, min(CHUNK, first + each - n)) for hosts, n in chunks]
+    lived, broken, said = 0, 0, time.monotonic()
+    for search in as_completed(searches):
+        count, problem = search.result()
+        lived += count
+        if problem is not None:
+            broken += 1
+            show.say(f"[bold red]{problem.replace('[', chr(92) + '[')}[/]")
+        if time.monotonic() - said > show.interval:
+            said = time.monotonic()
+            show.say(f"ledger: {lived:,} of {each * len(ledger_lives.HOSTS):,} random lives, {broken} broken")
+    show.say(
+        f"ledger: {lived:,} random lives, seeds {first} to {first + each - 1} of one and two hosts: {broken} broken"
+    )
+    return not broken
 
 
 def _told(show: Show, what: str, found: Found) -> bool:

@@ -18,5 +18,14 @@ BETWEEN_HOSTS: Final = (
         setting=_LOST,
         lives=100,
     ),
+    Mutant(
+        name="a rebuilt state keeps its guess of who reads a split",
+        rule="rule 4, sticky",
+        where="coordinator.recovery:_with_first_words",
+        old="if held else state",
+        new="if False else state",
+        setting=_LOST,
+        lives=100,
+    ),
 )
 """What a lost or restored state breaks when a split is, or was, between two hosts."""

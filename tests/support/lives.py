@@ -29,6 +29,7 @@ from support.world import Broker, CrashError, Driver, Operator, Store, kafka_sou
 
 CLUSTERS: Final = ("c", "d")
 TOPICS: Final = ("t", "u", "v")
+STEPS: Final = 90
 ROUNDS: Final = 12
 """Exchanges of everything after which a life must have come to rest."""
 
@@ -400,7 +401,7 @@ class Life:
 
     def _waits_for_the_past(self) -> bool:
         splits, topics = self.operator.coordinator.state.splits, self.broker.topic_ids
-        return any(topics.get((s[0], s[1])) != split.topic_id for s, split in splits.items())  # type: ignore[index]
+        return any(topics.get((str(s[0]), str(s[1]))) != split.topic_id for s, split in splits.items())
 
     # --- inside -------------------------------------------------------------------------------------------------
 
@@ -459,10 +460,18 @@ class Life:
             self.copies.append((state, self.store.assignment))
 
 
-def live(seed: int, *, steps: int = 100, hosts: tuple[str, ...] = ("0",)) -> Life:
-    """One life from its beginning to its end; raises if a rule is broken."""
+def live(seed: int, hosts: tuple[str, ...]) -> None:
+    """Live one life from its beginning to its end.
+
+    Raises:
+        AssertionError: a rule is broken, or the code raises. Names the seed and the steps.
+    """
     life = Life(seed, hosts)
-    for _ in range(steps):
-        life.step()
-    life.settle()
-    return life
+    try:
+        for _ in range(STEPS):
+            life.step()
+        life.settle()
+    except Exception as error:
+        raise AssertionError(
+            f"life {seed} with {len(hosts)} hosts, after {len(life.log)} steps: {error}; {' '.join(life.log)}"
+        ) from error

@@ -14,7 +14,7 @@ from typing import Any, Self
 
 from balanced_source.api import AsyncCall, Boundedness, Position, RebalanceCause, SplitId
 from balanced_source.assigners import AssignerIdentity, Placement, SplitAssigner
-from balanced_source.connectors.discovery import Alarm, Discover
+from balanced_source.connectors.discovery import Alarm, Discover, DiscoveringSplitEnumerator
 from balanced_source.connectors.kafka import KafkaSource
 from balanced_source.coordinator import (
     CallCompleted,
@@ -161,7 +161,7 @@ class Stage:
     def moves(self, split_id: SplitId, reader: int) -> Self:
         """The policy wants a split somewhere else."""
         fixed = FixedOwners({**self.state.owners, split_id: reader})
-        self.operator.coordinator.enumerator.source = replace(self.operator.source, assigner=fixed)
+        self._enumerator.source = replace(self.operator.source, assigner=fixed)
         return self.rebalances()
 
     def operator_hears(self, report: HostReport) -> Self:
@@ -220,6 +220,12 @@ class Stage:
     # --- what is there ------------------------------------------------------------------------------------------
 
     @property
+    def _enumerator(self) -> DiscoveringSplitEnumerator[Any]:
+        enumerator = self.operator.coordinator.enumerator
+        assert isinstance(enumerator, DiscoveringSplitEnumerator)
+        return enumerator
+
+    @property
     def state(self) -> CoordinatorState[Any]:
         return self.operator.coordinator.state
 
@@ -268,7 +274,7 @@ class Stage:
     @property
     def pending(self) -> set[SplitId]:
         """Splits that are known and have no owner."""
-        return set(self.operator.coordinator.enumerator.state.unassigned)
+        return set(self._enumerator.state.unassigned)
 
     @property
     def owners(self) -> Mapping[SplitId, int]:

@@ -8,26 +8,14 @@ import os
 
 import pytest
 
-from support.lives import Life
+from support.lives import live
 
 pytestmark = pytest.mark.unit
 
 LIVES = int(os.environ.get("LIVES", "240"))
 FIRST = int(os.environ.get("FIRST_LIFE", "0"))
-STEPS = 90
 GROUP = 20
 GROUPS = [range(n, min(n + GROUP, FIRST + LIVES)) for n in range(FIRST, FIRST + LIVES, GROUP)]
-
-
-def live(seed: int, hosts: tuple[str, ...]) -> None:
-    """One life from its beginning to its end."""
-    life = Life(seed, hosts)
-    try:
-        for _ in range(STEPS):
-            life.step()
-        life.settle()
-    except Exception as error:
-        raise AssertionError(f"life {seed}, after {len(life.log)} steps: {error}; {' '.join(life.log)}") from error
 
 
 @pytest.mark.parametrize("seeds", GROUPS, ids=lambda seeds: f"{seeds[0]}-{seeds[-1]}")
