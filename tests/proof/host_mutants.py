@@ -7,6 +7,7 @@ from proof.mutation import Mutant
 
 _LIVES: Final = {setting.name: setting for setting in LIVES}
 _LOST: Final = _LIVES["two hosts and lost state"]
+_RESTORED: Final = _LIVES["two hosts and restored state"]
 
 BETWEEN_HOSTS: Final = (
     Mutant(
@@ -25,6 +26,15 @@ BETWEEN_HOSTS: Final = (
         old="if held else state",
         new="if False else state",
         setting=_LOST,
+        lives=100,
+    ),
+    Mutant(
+        name="an older copy of the state still counts hosts as known",
+        rule="rule 2, exactly once",
+        where="coordinator.registration:started_over",
+        old="HostState(phase=HOST.after(h.phase, HostEvent.FORGOTTEN))",
+        new="HostState(phase=HOST.after(h.phase, HostEvent.FORGOTTEN), known_from=h.known_from)",
+        setting=_RESTORED,
         lives=100,
     ),
 )
