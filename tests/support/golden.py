@@ -333,6 +333,10 @@ CALLED = {"assignment-increment": replace(NEXT, calls=CALLS)}
 CONNECTOR = {"driver-environment": replace(ENVIRONMENT, pipeline=replace(PIPELINE, connector="numbers"))}
 """Examples of a source of another connector."""
 
+_OPTIONED = replace(PIPELINE, connector="files", options={"fileFormat": "json", "schema": "id BIGINT"})
+OPTIONED = {"pipeline": _OPTIONED, "driver-environment": replace(ENVIRONMENT, pipeline=_OPTIONED)}
+"""Examples of a source whose connector gives the driver options."""
+
 
 if __name__ == "__main__":
     for kind, made in FORMATS.items():
@@ -347,3 +351,5 @@ if __name__ == "__main__":
             write_once(f"{kind}-v{made.version}-called.json", made.encode(CALLED[kind]))
         if kind in CONNECTOR:
             write_once(f"{kind}-v{made.version}-connector.json", made.encode(CONNECTOR[kind]))
+        if kind in OPTIONED:
+            write_once(f"{kind}-v{made.version}-options.json", made.encode(OPTIONED[kind]))

@@ -1,22 +1,12 @@
 """Reasons of conditions, events and log lines: stable words for programs, alerts and runbooks.
 
-Each has its cause and its remedy here, and `docs/reference/conditions.md` is made from them. A connector from elsewhere
-may add words of its own: a reason is text wherever it is stored.
+Each has its cause and its remedy here: `docs/reference/conditions.md` is made from them. Connectors may add their own.
 """
 
 import enum
 from typing import Final, Self
 
-
-class ReasonKind(enum.Enum):
-    """What a reason is about. The value is the heading on the page of reasons."""
-
-    OPERATION = "Problems of the operator and the application"
-    SOURCE = "Problems of the source"
-    LOSS = "Records that are gone"
-    STATE = "States"
-    AUTOSCALING = "Decisions of the autoscaler"
-    EVENT = "Events"
+from balanced_source.reason_kinds import ReasonKind
 
 
 class Reason(enum.StrEnum):
@@ -264,6 +254,16 @@ class Reason(enum.StrEnum):
         ReasonKind.SOURCE,
         "The state was lost or is an older copy: which splits were read already is unknown, and no more are read.",
         "Restore the newest state from a backup, or allow the source to repeat records.",
+    )
+    SPLITS_SKIPPED = (
+        "SplitsSkipped",
+        ReasonKind.LOSS,
+        "Files are not read: by the policy of the source they are skipped. To read one, write it under a new name.",
+    )
+    SPLITS_LOST = (
+        "SplitsLost",
+        ReasonKind.LOSS,
+        "Files changed, vanished or came too late. Restore them, or let the source skip such files.",
     )
     SECRET_NOT_FOUND = (
         "SecretNotFound",

@@ -14,7 +14,10 @@ T = TypeVar("T")
 GROUP: Final = "balanced_source.connectors"
 """Group of the entry points. The name of one is the kind; its object is a subclass of `Connector`."""
 
-BUILT_IN: Final[Mapping[str, str]] = {"kafka": "balanced_source_adapters.kafka.connector:KafkaConnector"}
+BUILT_IN: Final[Mapping[str, str]] = {
+    "files": "balanced_source_adapters.files.connector:FilesConnector",
+    "kafka": "balanced_source_adapters.kafka.connector:KafkaConnector",
+}
 """The entry points of this project, for where it runs without being installed: from a folder on PYTHONPATH."""
 
 

@@ -94,10 +94,12 @@ def source_options(pipeline: Pipeline, environment: DriverEnvironment) -> dict[s
         "source": environment.name,
         "namespace": environment.namespace,
         "uid": environment.uid,
-        "includeHeaders": str(pipeline.include_headers).lower(),
+        **pipeline.options,
     }
     if pipeline.connector != DEFAULT_CONNECTOR:
         options["connector"] = pipeline.connector
+    else:
+        options["includeHeaders"] = str(pipeline.include_headers).lower()
     if pipeline.columns:
         options["columns"] = ",".join(pipeline.columns)
     if pipeline.accept_checkpoint_of:

@@ -6,7 +6,7 @@ query is no reader host of a source that an operator runs, and must not take the
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
@@ -16,7 +16,10 @@ from balanced_source.errors import InvalidSpecError
 from balanced_source_spark.options import Options
 from balanced_source_spark.partition import ReaderPartition
 from balanced_source_spark.plain_errors import plain_errors
-from balanced_source_spark.stream_reader import planner_of, task_reader
+from balanced_source_spark.stream_reader import UNLIMITED, planner_of, task_reader
+
+if TYPE_CHECKING:
+    from balanced_source_spark.planner import StreamPlanner
 
 
 class BalancedBatchReader(DataSourceReader):
@@ -43,7 +46,7 @@ class BalancedBatchReader(DataSourceReader):
         try:
             begin = planner.initialOffset()
             planner.prepareForTriggerAvailableNow()
-            planned = planner.partitions(begin, planner.latestOffset(begin, ReadAllAvailable()))
+            planned = _planned(planner, begin)
             # Without any partition Spark would make one of its own, and have that read.
             return planned or [ReaderPartition(subtask_id=0, ranges=())]
         finally:
@@ -52,3 +55,14 @@ class BalancedBatchReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, ReaderPartition)  # noqa: S101 - Spark passes what `partitions` returned
         return task_reader(self._options)().read(partition)
+
+
+def _planned(planner: "StreamPlanner", begin: dict[str, Any]) -> list[InputPartition]:
+    """Return what all micro-batches read that a stream would need: one, unless readers ask for splits."""
+    if not planner.is_pulling:
+        return list(planner.partitions(begin, planner.latestOffset(begin, ReadAllAvailable())))
+    found: list[InputPartition] = []
+    while (end := planner.latestOffset(begin, UNLIMITED)) != begin:
+        found += [part for part in planner.partitions(begin, end) if isinstance(part, ReaderPartition) and part.ranges]
+        begin = end
+    return found

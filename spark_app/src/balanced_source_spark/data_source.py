@@ -43,7 +43,7 @@ class BalancedDataSource(DataSource):
         from balanced_source_spark.batch_reader import BalancedBatchReader
         from balanced_source_spark.options import parse_options
 
-        return BalancedBatchReader(parse_options(self.options, is_batch=True))
+        return BalancedBatchReader(parse_options(self.options, is_batch=True, schema=schema))
 
     @plain_errors()
     def streamReader(self, schema: StructType) -> Any:
@@ -51,7 +51,7 @@ class BalancedDataSource(DataSource):
             from balanced_source_spark.options import parse_options
             from balanced_source_spark.stream_reader import BalancedStreamReader
 
-            return BalancedStreamReader(parse_options(self.options))
+            return BalancedStreamReader(parse_options(self.options, schema=schema))
 
 
 def register(spark: SparkSession) -> None:

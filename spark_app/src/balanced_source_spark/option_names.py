@@ -51,6 +51,15 @@ OPTIONS: Final = (
         meaning="Number of readers, if the driver assigns by itself.",
     ),
     Option(
+        name="stateDir",
+        group=_ASSIGNS,
+        is_embedded=True,
+        meaning=(
+            "Folder for the enumerator state, if the driver assigns by itself and its readers ask for splits. It "
+            "keeps the Spark checkpoint small, belongs to it, and must outlive the driver."
+        ),
+    ),
+    Option(
         name="strategy",
         group=_ASSIGNS,
         default="`RoundRobin`",

@@ -74,6 +74,9 @@ class Options:
         accept_checkpoint_of: namespace and name of another source whose Spark checkpoint this query goes on from.
         notes: sentences about options that have no effect; a query logs them when it starts.
         journal: where and how a source is read whose ends are not known; None: they are.
+        schema: see `Query`.
+        state_dir: folder of the enumerator state, when the driver enumerates its splits itself; None: Spark's
+            checkpoint is all that is stored.
     """
 
     source: str | None = None
@@ -95,6 +98,8 @@ class Options:
     accept_checkpoint_of: str = ""
     notes: tuple[str, ...] = ()
     journal: JournalOptions | None = None
+    schema: Any = None
+    state_dir: Path | None = None
 
     @property
     def checkpoint_owner(self) -> str:
@@ -115,15 +120,17 @@ def query_of(options: Options) -> Query[Any]:
         read=options.read,
         has_metrics=options.metrics_port is not None,
         journal=options.journal.store if options.journal is not None else None,
+        schema=options.schema,
     )
 
 
-def parse_options(raw: Mapping[str, str], *, is_batch: bool = False) -> Options:
+def parse_options(raw: Mapping[str, str], *, is_batch: bool = False, schema: Any = None) -> Options:
     """Read the options that were set on the reader.
 
     Args:
         raw: as Spark passes them.
         is_batch: a batch query starts at the earliest offsets and ends at the latest, unless told otherwise.
+        schema: see `Query`.
 
     Raises:
         InvalidSpecError: an option is unknown, or its value is invalid; names the option.
@@ -156,6 +163,8 @@ def parse_options(raw: Mapping[str, str], *, is_batch: bool = False) -> Options:
         accept_checkpoint_of=options.get("acceptcheckpointof", ""),
         notes=notes,
         journal=None if isinstance(half, SparkHalf) else journal_options(options),
+        schema=schema,
+        state_dir=Path(options["statedir"]) if options.get("statedir") and _is_embedded(options) else None,
     )
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pyspark.sql.datasource import InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit
 
-from balanced_source.api import MAX_WATERMARK, Problem, ProblemKey, SourceEvent, SplitId
+from balanced_source.api import MAX_WATERMARK, Boundedness, Problem, ProblemKey, SourceEvent, SplitId
 from balanced_source.documents import stream_offset
 from balanced_source.documents.alignment import SourceWatermark
 from balanced_source.documents.report import UNREAD
@@ -49,6 +49,9 @@ from balanced_source_spark.why_nothing import ends_itself
 if TYPE_CHECKING:
     from balanced_source_spark.driver_metrics import DriverMetrics
 
+_PULL: Final = 0.01
+"""Seconds until a query that ends by itself looks again for splits that its readers have asked for."""
+
 _RETRY: Final = 0.2
 """Seconds until brokers that did not answer are asked again, where waiting is unavoidable."""
 
@@ -71,6 +74,7 @@ class StreamPlanner:
         self._targets: dict[SplitId, int] | None = None
         self._is_single = False
         self._is_ending = False
+        self._is_pulling = False
         self._has_closed = False
         self._base = StreamOffset()
         self._confirmed: dict[SplitId, tuple[Mark, int]] = {}
@@ -167,11 +171,33 @@ class StreamPlanner:
     def _take_targets(self) -> None:
         assignment = self._runtime.first_assignment(timeout=self._options.start_timeout)
         if assignment.look_ahead:
-            raise ends_itself(self._options.connector)
+            source = self._options.embedded
+            if self._is_single or (source is not None and source.boundedness is not Boundedness.BOUNDED):
+                raise ends_itself(self._options.connector)
+            self._is_pulling, self._is_ending = True, False
+            return
         known = self._ends.get_all(assignment.owners, timeout=self._options.start_timeout)
         self._targets = {split_id: answer.end for split_id, answer in known.items()}
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
+        """Return the end of the next micro-batch, or `start` while there is nothing to read.
+
+        A query that ends by itself has ended then. So where readers ask for splits, it waits until there are some.
+        """
+        found = self._next_offset(start, limit)
+        moved = time.monotonic()
+        while self._is_pulling and found == start and not self._runtime.is_finished(stream_offset.from_json(start)):
+            if time.monotonic() - moved > self._options.start_timeout:
+                raise self._stalled()
+            time.sleep(_PULL)
+            found = self._next_offset(start, limit)
+        return found
+
+    def _stalled(self) -> ChannelError:
+        why = "; ".join(problem.message for problem in self._runtime.problems) or "no further splits were assigned"
+        return ChannelError(f"{why}. The query waited {self._options.start_timeout:.0f} s: option startTimeoutSeconds")
+
+    def _next_offset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         begin = self._asked(start)
         if isinstance(limit, ReadAllAvailable) and self._targets is None and not self._is_ending:
             self._is_single = True  # trigger(once=True), see the stream reader
@@ -189,6 +215,8 @@ class StreamPlanner:
         self._note(begin, end, ends)
         if is_new(begin, end):
             return self._signed(end)
+        if self._is_pulling:
+            return start
         return start if (closing := self._closing(begin)) is None else self._signed(closing)
 
     def _based_on(self, delivered: StreamOffset) -> StreamOffset | None:
@@ -197,6 +225,8 @@ class StreamPlanner:
         self._hooks.note_delivered(delivered)
         if self._is_ending and self._targets is None:
             self._take_targets()
+        if self._is_pulling:
+            return self._runtime.base()
         if self._targets is not None and not self._runtime.wait_until_assigned(timeout=self._options.start_timeout):
             raise ChannelError(f"nothing was assigned to this driver within {self._options.start_timeout:.0f} s")
         if self._targets is None and not delivered.epoch:
@@ -246,6 +276,11 @@ class StreamPlanner:
             return None
         self._has_closed = True
         return close(begin)
+
+    @property
+    def is_pulling(self) -> bool:
+        """Whether the query ends by itself, and needs several micro-batches because its readers ask for splits."""
+        return self._is_pulling
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         finish = self._own(end)

@@ -50,11 +50,11 @@ def without_retry(message: str) -> str:
 
 
 def ends_itself(connector: str) -> InvalidSpecError:
-    """Return the error for a query that reads what is assigned at its start, where readers ask for more later."""
+    """Return the error for a query that is to end by itself, and cannot tell when."""
     return InvalidSpecError(
-        f"readers of connector {connector!r} ask for splits while they read, so a batch query or one with trigger "
-        "AvailableNow or Once would read only a part. Use a ProcessingTime trigger: the query ends by itself when "
-        "everything has been read",
+        f"readers of connector {connector!r} ask for splits while they read. So trigger Once would read only a "
+        "part, and trigger AvailableNow and a batch query need a source that ends. Use AvailableNow instead of "
+        "Once, and leave out the interval of discovery, or use a ProcessingTime trigger",
         field="options.connector",
     )
 

@@ -26,6 +26,7 @@ from support.golden import (
     FULL,
     NEXT,
     OFFSET,
+    OPTIONED,
     PIPELINE,
     PULLED,
     RECORD,
@@ -135,6 +136,8 @@ EXPECTED: dict[tuple[str, int, str], Any] = {
     ("driver-environment", 1, ""): ENVIRONMENT,
     ("driver-environment", 1, "-full"): FULL["driver-environment"],
     ("driver-environment", 1, "-connector"): CONNECTOR["driver-environment"],
+    ("driver-environment", 1, "-options"): OPTIONED["driver-environment"],
+    ("pipeline", 2, "-options"): OPTIONED["pipeline"],
     ("enumerator-state", 1, ""): first_state(),
     # Version 2 as builds before 0.1.0 wrote it: the same format, without loads.
     ("enumerator-state", 2, "-before-loads"): second_state(CHECKPOINT, loads=NOTHING_SEEN, rebalance_nonce=0),

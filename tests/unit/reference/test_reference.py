@@ -21,6 +21,7 @@ READ_BY = (
     KAFKA / "options.py",
     KAFKA / "offset_options.py",
     KAFKA / "client_options.py",
+    SPARK / "files" / "options.py",
     SPARK / "contract" / "half.py",
 )
 

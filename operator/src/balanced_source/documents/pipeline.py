@@ -88,6 +88,7 @@ class Pipeline:
         alignment: see `EventTimeAlignment`; None for none.
         accept_checkpoint_of: former source, ``namespace/name``, whose checkpoint is taken over; None for none.
         connector: kind of the source.
+        options: further options of the source, from its connector; a driver that knows the connector knows them.
     """
 
     checkpoint_location: str
@@ -101,6 +102,7 @@ class Pipeline:
     alignment: EventTimeAlignment | None = None
     accept_checkpoint_of: str | None = None
     connector: str = DEFAULT_CONNECTOR
+    options: Mapping[str, str] = field(default_factory=dict)
 
 
 def to_json(pipeline: Pipeline) -> dict[str, Json]:
@@ -124,6 +126,7 @@ def to_json(pipeline: Pipeline) -> dict[str, Json]:
         executorPatience=pipeline.executor_patience,
         alignment=_optional(pipeline.alignment, _alignment_to_json),
         acceptCheckpointOf=pipeline.accept_checkpoint_of,
+        options=dict(pipeline.options) or None,
     )
 
 
@@ -180,6 +183,7 @@ def _from_json(data: Mapping[str, Any]) -> Pipeline:
         alignment=_optional(data.get("alignment"), _alignment_from_json),
         accept_checkpoint_of=data.get("acceptCheckpointOf"),
         connector=data.get("connector", DEFAULT_CONNECTOR),
+        options=dict(data.get("options", {})),
     )
 
 

@@ -70,6 +70,15 @@ class OperatorHalf(ABC, Generic[SpecT]):
             InvalidSpecError: the spec is invalid in a way that the CRD's rules could not check. Names the field.
         """
 
+    def reader_options(self, spec: SpecT) -> Mapping[str, str]:
+        """Return options of ``format("balanced")`` for the packaged application: what it must know before it starts.
+
+        The rows have columns before there is an assignment. What can change while the source lives belongs into
+        `Source.reader_settings` instead. Nothing secret.
+        """
+        del spec
+        return {}
+
     def check_change(self, before: Source[Any, Any], after: Source[Any, Any], *, field: str) -> None:
         """Check that a running source may become another one; every change is accepted by default.
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from balanced_source.documents.environment import DriverEnvironment
 from balanced_source.errors import InvalidSpecError
+from balanced_source_operator.contract.half import half_of
 from balanced_source_operator.laptop.driver import Driver, Progress, check_prerequisites
 from balanced_source_operator.local import UID, LocalOperator, read_manifest, read_spec
 from balanced_source_operator.resources.identity import Identity
@@ -68,7 +69,13 @@ def local_environment(name: str, spec: BalancedSourceSpec, file: Path) -> Driver
             "and serve the source with: balanced-source local",
             field="spec.application.mainApplicationFile",
         )
-    found = driver_environment(Identity(namespace="local", name=name, uid=UID), application)
+    half = half_of(spec.source.kind)
+    found = driver_environment(
+        Identity(namespace="local", name=name, uid=UID),
+        application,
+        spec.source.kind,
+        half.reader_options(spec.source.config(half)),
+    )
     return replace(found, secrets_dir=str(file.parent.absolute()))
 
 

@@ -14,6 +14,7 @@ from balanced_source_operator.resources.spark_application import (
     DEFAULT_CONF,
     DRIVER_CONTAINER,
     EXECUTOR_CONTAINER,
+    NO_OPTIONS,
     RETRY_SECONDS,
     application_annotations,
     driver_template,
@@ -44,6 +45,7 @@ def apache_application(
     max_failures: int | None = None,
     failures: int = 0,
     connector: str = DEFAULT_CONNECTOR,
+    options: Mapping[str, str] = NO_OPTIONS,
 ) -> dict[str, Any]:
     """The manifest; arguments as those of `spark_application`."""
     spec: dict[str, Any] = {
@@ -53,7 +55,7 @@ def apache_application(
         "deploymentMode": "ClusterMode",
         "runtimeVersions": {"sparkVersion": application.spark_version},
         "sparkConf": {**DEFAULT_CONF, **conf, **application.spark_conf, **_settings(source, application, parallelism)},
-        "driverSpec": {"podTemplateSpec": driver_template(source, application, secrets, connector)},
+        "driverSpec": {"podTemplateSpec": driver_template(source, application, secrets, connector, options)},
         "executorSpec": {"podTemplateSpec": executor_template(application, secrets)},
         "applicationTolerations": _tolerations(application, max_failures),
     }

@@ -9,6 +9,7 @@ import copy
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Final
 
 from balanced_source.documents import environment
@@ -39,6 +40,8 @@ from balanced_source_operator.spec.secret_sources import SecretSource
 
 SECRETS_DIR: Final = "/etc/balanced-source/secrets"
 """Where Secrets are mounted in driver and executors, a folder for each."""
+
+NO_OPTIONS: Final[Mapping[str, str]] = MappingProxyType({})
 
 DRIVER_CONTAINER: Final = "spark-kubernetes-driver"
 EXECUTOR_CONTAINER: Final = "spark-kubernetes-executor"
@@ -90,6 +93,7 @@ def spark_application(
     max_failures: int | None = None,
     failures: int = 0,
     connector: str = DEFAULT_CONNECTOR,
+    options: Mapping[str, str] = NO_OPTIONS,
 ) -> dict[str, Any]:
     """The manifest.
 
@@ -103,6 +107,7 @@ def spark_application(
         max_failures: failures after which it is not started again; None for no limit.
         failures: how many times in a row the applications before it have failed.
         connector: kind of the source.
+        options: what the packaged application must know of the source before it starts.
     """
     spec: dict[str, Any] = {
         "type": "Python",
@@ -115,7 +120,7 @@ def spark_application(
         "arguments": list(application.arguments),
         "restartPolicy": _restart_policy(application, max_failures),
         "sparkConf": {**DEFAULT_CONF, **conf, **application.spark_conf},
-        "driver": _driver(source, application, secrets, connector),
+        "driver": _driver(source, application, secrets, connector, options),
         "executor": _executor(source, application, secrets, parallelism),
     }
     if application.image_pull_secrets:
@@ -182,31 +187,36 @@ def _restart_policy(application: Application, max_failures: int | None) -> dict[
     }
 
 
-def _driver(source: Identity, application: Application, secrets: tuple[str, ...], connector: str) -> dict[str, Any]:
+def _driver(
+    source: Identity, application: Application, secrets: tuple[str, ...], connector: str, options: Mapping[str, str]
+) -> dict[str, Any]:
     return {
         "cores": application.driver.cores,
         "memory": application.driver.memory,
         "serviceAccount": application.service_account,
         "labels": {NAME_LABEL: source.name},
-        "template": driver_template(source, application, secrets, connector),
+        "template": driver_template(source, application, secrets, connector, options),
     }
 
 
 def driver_template(
-    source: Identity, application: Application, secrets: tuple[str, ...], connector: str
+    source: Identity, application: Application, secrets: tuple[str, ...], connector: str, options: Mapping[str, str]
 ) -> dict[str, Any]:
     """The pod template of the driver."""
-    variables = to_variables(driver_environment(source, application, connector))
+    variables = to_variables(driver_environment(source, application, connector, options))
     mounted = tuple(dict.fromkeys((*secrets, *_own_secrets(application))))
     return _template(application.driver.template, DRIVER_CONTAINER, [*_variables(variables), *POD_IDENTITY], mounted)
 
 
 def driver_environment(
-    source: Identity, application: Application, connector: str = DEFAULT_CONNECTOR
+    source: Identity,
+    application: Application,
+    connector: str = DEFAULT_CONNECTOR,
+    options: Mapping[str, str] = NO_OPTIONS,
 ) -> DriverEnvironment:
     """What the driver is told when it starts; only the packaged application gets a pipeline."""
     wanted = application.pipeline if application.main_application_file == PACKAGED_APPLICATION else None
-    pipeline = None if wanted is None else _pipeline(wanted, connector)
+    pipeline = None if wanted is None else _pipeline(wanted, connector, options)
     return DriverEnvironment(
         name=source.name,
         namespace=source.namespace,
@@ -217,7 +227,7 @@ def driver_environment(
     )
 
 
-def _pipeline(wanted: spec.Pipeline, connector: str) -> Pipeline:
+def _pipeline(wanted: spec.Pipeline, connector: str, options: Mapping[str, str]) -> Pipeline:
     sink, alignment = wanted.sink, wanted.alignment
     return Pipeline(
         checkpoint_location=wanted.checkpoint_location,
@@ -235,6 +245,7 @@ def _pipeline(wanted: spec.Pipeline, connector: str) -> Pipeline:
         executor_patience=wanted.executor_patience,
         accept_checkpoint_of=wanted.accept_checkpoint_of,
         connector=connector,
+        options=options,
         alignment=None
         if alignment is None
         else EventTimeAlignment(

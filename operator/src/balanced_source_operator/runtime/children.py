@@ -225,6 +225,7 @@ class Children:
             max_failures=desired.spec.restart.max_failures,
             failures=self._failures,
             connector=desired.source.kind,
+            options=desired.reader_options,
         )
         # One that exists was made by the operator before this one, and has not been seen yet.
         if await self._adopt_or_create(operator.kind, manifest):

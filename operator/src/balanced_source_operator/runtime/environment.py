@@ -1,10 +1,12 @@
 """What the parts of a source's task share."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from balanced_source.api import Source
 from balanced_source_adapters.connectors import installed
+from balanced_source_operator.contract.half import half_of
 from balanced_source_operator.kube.port import KubernetesApi
 from balanced_source_operator.metrics import Metrics
 from balanced_source_operator.runtime.alignment import Alignments
@@ -37,6 +39,12 @@ class Desired:
     spec: BalancedSourceSpec
     source: Source[Any, Any]
     is_recalled: bool = False
+
+    @property
+    def reader_options(self) -> Mapping[str, str]:
+        """What the packaged application must know of the source before it starts."""
+        half = half_of(self.spec.source.kind)
+        return half.reader_options(self.spec.source.config(half))
 
     @property
     def needed_secrets(self) -> tuple[str, ...]:

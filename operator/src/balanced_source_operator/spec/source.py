@@ -99,8 +99,10 @@ def _exactly_one(kinds: Sequence[str]) -> dict[str, str]:
     return rule(f"[{present}].filter(x, x).size() == 1", f"set exactly one of: {', '.join(kinds)}")
 
 
-BRANCHES: Final[Mapping[str, OperatorHalf[Any]]] = {kind: half_of(kind, built_in()) for kind in built_in().kinds}
-"""Operator halves of the connectors that the CRD has a branch for: those of this project and no others."""
+BRANCHES: Final[Mapping[str, OperatorHalf[Any]]] = {
+    kind: half_of(kind, built_in()) for kind in built_in().kinds if built_in().get(kind).operator
+}
+"""Operator halves of the connectors that the CRD has a branch for: those of this project that have one."""
 
 if TYPE_CHECKING:
     Source = SourceChoice

@@ -1,4 +1,7 @@
-"""No operator: the driver runs the coordinator itself, in a thread. Nothing is stored outside Spark's checkpoint."""
+"""No operator: the driver runs the coordinator itself, in a thread.
+
+Nothing is stored outside Spark's checkpoint, unless the query has a folder for the enumerator state.
+"""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -7,12 +10,19 @@ from typing import Any, Final
 
 from balanced_source.api import CallExecutor, Problem, ProblemKey, Source
 from balanced_source.connectors.discovery import CONFIRMATION_DELAY
-from balanced_source.coordinator import ParallelismChanged, ReportReceived, SourceCoordinator
+from balanced_source.coordinator import (
+    Checkpoint,
+    ParallelismChanged,
+    ReportReceived,
+    SourceCoordinator,
+    state_codec,
+)
 from balanced_source.documents.assignment import Assignment
 from balanced_source.documents.report import HostReport
 from balanced_source.errors import RefusedDiscoveryError
 from balanced_source.reasons import Reason
 from balanced_source_adapters.coordinator_loop import CoordinatorLoop
+from balanced_source_adapters.folder import FolderStore
 from balanced_source_spark.channels.channel import AssignmentListener
 from balanced_source_spark.instance import Instance
 
@@ -22,20 +32,38 @@ CONFIRM: Final = CONFIRMATION_DELAY + 1.0
 NO_SPLITS: Final = "all clusters have answered, and what the options select has no partitions. Check the subscription"
 
 
+UID: Final = "embedded"
+"""Stands for the resource's uid in the stored state."""
+
+
 class EmbeddedChannel:
     """See `AssignmentChannel`; both sides of it are here."""
 
     has_operator = False
-    is_durable = False
 
     def __init__(
-        self, source: Source[Any, Any], execute: CallExecutor, *, parallelism: int, confirm: float = CONFIRM
+        self,
+        source: Source[Any, Any],
+        execute: CallExecutor,
+        *,
+        parallelism: int,
+        confirm: float = CONFIRM,
+        state: FolderStore | None = None,
     ) -> None:
-        """A channel that is not started yet; for `confirm` see `CONFIRM`."""
+        """A channel that is not started yet; for `confirm` see `CONFIRM`.
+
+        Raises:
+            StateError: what is stored cannot be read, or is of another source.
+        """
         self._confirm = confirm
+        self._state = state
+        self.is_durable = state is not None
+        restored = _restored(state, source)
         self._coordinator: SourceCoordinator[Any, Any] = SourceCoordinator(
-            source, parallelism=parallelism, keeps_finished=True
+            source, parallelism=parallelism, keeps_finished=state is None, restored=restored
         )
+        self._is_rescaled = restored is not None and self._coordinator.state.parallelism != parallelism
+        self._parallelism = parallelism
         self._execute = execute
         self._loop: CoordinatorLoop | None = None
         self._has_splits = False
@@ -47,8 +75,10 @@ class EmbeddedChannel:
 
     def start(self, listener: AssignmentListener) -> None:
         publish = partial(self._publish, listener)
-        self._loop = CoordinatorLoop(self._coordinator, self._execute, publish=publish)
+        self._loop = CoordinatorLoop(self._coordinator, self._execute, publish=publish, persist=self._persist)
         self._loop.start()
+        if self._is_rescaled:
+            self.rescale(self._parallelism)
 
     def _publish(self, listener: AssignmentListener, assignment: Assignment) -> None:
         """Hold back epochs without splits until the first one that has some.
@@ -61,8 +91,13 @@ class EmbeddedChannel:
         if self._has_splits:
             listener(assignment)
 
+    def _persist(self, checkpoint: Checkpoint[Any, Any]) -> None:
+        if self._state is not None:
+            self._state.swap(state_codec.encode(checkpoint, self.coordinator.source, uid=UID))
+
     def claim(self, host: str) -> int:
-        return 1
+        known = self._coordinator.state.hosts.get(host)
+        return 1 if known is None else known.incarnation + 1
 
     def former(self, host: str) -> HostReport | None:
         return None
@@ -99,3 +134,8 @@ class EmbeddedChannel:
     def close(self) -> None:
         if self._loop is not None:
             self._loop.close()
+
+
+def _restored(store: FolderStore | None, source: Source[Any, Any]) -> Checkpoint[Any, Any] | None:
+    text = store.read() if store is not None else None
+    return None if text is None else state_codec.decode(text, source, uid=UID)

@@ -32,9 +32,11 @@ def _kubernetes(source: str, options: Options) -> AssignmentChannel:
 def _embedded(options: Options) -> AssignmentChannel:
     from balanced_source_adapters.connectors import installed
     from balanced_source_adapters.coordinator_loop import with_alarms
+    from balanced_source_adapters.folder import FolderStore, state_path
     from balanced_source_spark.channels.embedded import EmbeddedChannel
 
     assert options.embedded is not None  # noqa: S101 - parse_options sees to it
     source, secrets = options.embedded, options.secrets
     execute = installed().of(source).executor(secrets, caller=Caller.OWNER, client_id="balanced-source-embedded")
-    return EmbeddedChannel(source, with_alarms(execute), parallelism=options.parallelism)
+    state = FolderStore(state_path(options.state_dir)) if options.state_dir is not None else None
+    return EmbeddedChannel(source, with_alarms(execute), parallelism=options.parallelism, state=state)

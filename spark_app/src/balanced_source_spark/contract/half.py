@@ -38,6 +38,7 @@ class Query(Generic[ReadT]):
         read: what `SparkHalf.read_options` returned.
         has_metrics: whether the driver serves Prometheus metrics of the query.
         journal: where the journals are; only for a `ReadersHalf`.
+        schema: columns of the rows, as Spark has parsed them or as the user has set them; None where Spark did not say.
     """
 
     client_id: str
@@ -45,6 +46,7 @@ class Query(Generic[ReadT]):
     secrets: QuerySecrets = NO_SECRETS
     has_metrics: bool = False
     journal: "JournalStore | None" = None
+    schema: "StructType | None" = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,6 +12,9 @@ A request that is not answered yet is not part of the state, because a host repe
 lack in each report. A split that comes back waits for no request: readers that were told that there
 are no more splits do not ask again.
 
+A source whose splits are too many to be listed at once, or come for ever, is listed page by page
+(`PagedPullSource`): the connector's cursor says what was listed.
+
 Splits that were read are not remembered. So a lost state cannot be rebuilt from what readers hold:
 which of the other splits were read is unknown. The enumerator then says so and gives out nothing
 more, unless the source accepts that records are delivered twice (`SplitListing.may_repeat`).
@@ -19,7 +22,17 @@ more, unless the source accepts that records are delivered twice (`SplitListing.
 
 from balanced_source.connectors.pull.contract import SplitListing
 from balanced_source.connectors.pull.enumerator import PullingSplitEnumerator
+from balanced_source.connectors.pull.paging import PagedPullSource, PagingSplitEnumerator
 from balanced_source.connectors.pull.source import PullSource
-from balanced_source.connectors.pull.values import ListSplits, PullState
+from balanced_source.connectors.pull.values import ListSplits, Page, PullState
 
-__all__ = ["ListSplits", "PullSource", "PullState", "PullingSplitEnumerator", "SplitListing"]
+__all__ = [
+    "ListSplits",
+    "Page",
+    "PagedPullSource",
+    "PagingSplitEnumerator",
+    "PullSource",
+    "PullState",
+    "PullingSplitEnumerator",
+    "SplitListing",
+]

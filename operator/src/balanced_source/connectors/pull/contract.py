@@ -20,6 +20,11 @@ class SplitListing(ABC, Generic[SplitT]):
     def list_splits(self, round_number: int) -> ListSplits:
         """Return the call that lists all splits."""
 
+    def priority(self, split: SplitT) -> int:
+        """Return which splits go first: those with the larger number, such as the larger ones."""
+        del split
+        return 0
+
     def is_near(self, split: SplitT, host: str) -> bool:
         """Return whether a split should go to readers on this host before all others."""
         del split, host

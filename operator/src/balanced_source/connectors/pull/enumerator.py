@@ -57,13 +57,13 @@ class PullingSplitEnumerator(SplitEnumerator[SplitT, PullState[SplitT]], Generic
     def problems(self) -> Mapping[str, Exception]:
         found = {SPLITS: self._doubt()} if self.is_held_back else {}
         failing = self.waiting.problem
-        return found if failing is None else {**found, self._scope: failing}
+        return found if failing is None else {**found, self.scope: failing}
 
     def blocked(self) -> Mapping[str, Exception]:
-        return {} if self.state.is_listed else self.problems()
+        return {} if self.has_memory else self.problems()
 
     def undiscovered(self) -> frozenset[str]:
-        return frozenset() if self.state.is_listed else frozenset({self._scope})
+        return frozenset() if self.has_memory else frozenset({self.scope})
 
     def pending_splits(self) -> int:
         return len(self.state.pending)
@@ -73,12 +73,18 @@ class PullingSplitEnumerator(SplitEnumerator[SplitT, PullState[SplitT]], Generic
         return is_over and self.state.finished.issuperset(self.context.current_assignments())
 
     @property
+    def has_memory(self) -> bool:
+        """Whether the state knows which splits were listed: what it does not name was read."""
+        return self.state.is_listed
+
+    @property
     def is_held_back(self) -> bool:
         """Whether no pending split is given out, because it may have been read already."""
         return self.state.is_doubtful and not self.source.may_repeat
 
     @property
-    def _scope(self) -> str:
+    def scope(self) -> str:
+        """What is listed, for messages."""
         return self.source.list_splits(0).scope
 
     # --- listing ------------------------------------------------------------------------------------------------
@@ -150,7 +156,7 @@ class PullingSplitEnumerator(SplitEnumerator[SplitT, PullState[SplitT]], Generic
         kept = {s.split_id: s for s in reader.retained_splits if s.split_id not in owned}
         newer = {s: split for s, split in kept.items() if s in pending and _is_newer(split, pending[s])}
         # Without a state nobody else remembers them; with one, what it does not know was read.
-        unknown = {s: split for s, split in kept.items() if s not in pending and not self.state.is_listed}
+        unknown = {s: split for s, split in kept.items() if s not in pending and not self.has_memory}
         added = {**newer, **unknown}
         self.state = replace(
             self.state,

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-from balanced_source.api import AsyncCall, BoundedSplit, SplitId
+from balanced_source.api import AsyncCall, BoundedSplit, Json, SplitId
 
 SplitT = TypeVar("SplitT", bound=BoundedSplit)
 
@@ -23,6 +23,25 @@ class ListSplits(AsyncCall):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Page(Generic[SplitT]):
+    """What one listing of a source that is listed in pages has found.
+
+    Attributes:
+        splits: new ones, at their starts.
+        cursor: what the connector remembers of all listings so far. The next call gets it.
+        has_more: whether the next call will find more without any change of the world.
+        losses: why splits that the user may expect are not read, each as a sentence with a number.
+        refusal: why nothing more is listed until somebody acts; empty if there is no reason.
+    """
+
+    splits: tuple[SplitT, ...] = ()
+    cursor: Json = None
+    has_more: bool = False
+    losses: tuple[str, ...] = ()
+    refusal: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PullState(Generic[SplitT]):
     """What must survive the process. Assigned splits are not here: the coordinator has them.
 
@@ -33,6 +52,7 @@ class PullState(Generic[SplitT]):
         is_listed: whether the splits were listed.
         is_doubtful: whether splits may be pending that were read already, because the state was
             lost or is an older copy.
+        cursor: see `Page`; None before the first page, and for a source that is listed at once.
     """
 
     pending: Mapping[SplitId, SplitT] = field(default_factory=dict)
@@ -40,6 +60,7 @@ class PullState(Generic[SplitT]):
     finished: frozenset[SplitId] = frozenset()
     is_listed: bool = False
     is_doubtful: bool = False
+    cursor: Json = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

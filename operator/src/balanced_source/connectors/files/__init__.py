@@ -1,0 +1,45 @@
+"""Files as a source: the pure half.
+
+Blocks of files are the splits. They are listed page by page, given to readers that ask for them, and forgotten when
+they are read. What is remembered of them is a `Cursor` of bounded size.
+"""
+
+from balanced_source.connectors.files.cursor import Cursor, Taken, take
+from balanced_source.connectors.files.formats import Format, compression_of, is_splittable
+from balanced_source.connectors.files.pattern import base_of, compiled, is_visible
+from balanced_source.connectors.files.source import (
+    KIND,
+    LATE,
+    SPLIT_BYTES,
+    FilesSource,
+    ListFiles,
+    OnLoss,
+    Store,
+    page_of,
+)
+from balanced_source.connectors.files.split import SCOPE, BlockSplit, File, blocks, file_of
+
+__all__ = [
+    "KIND",
+    "LATE",
+    "SCOPE",
+    "SPLIT_BYTES",
+    "BlockSplit",
+    "Cursor",
+    "File",
+    "FilesSource",
+    "Format",
+    "ListFiles",
+    "OnLoss",
+    "Store",
+    "Taken",
+    "base_of",
+    "blocks",
+    "compiled",
+    "compression_of",
+    "file_of",
+    "is_splittable",
+    "is_visible",
+    "page_of",
+    "take",
+]

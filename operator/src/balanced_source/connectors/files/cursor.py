@@ -1,0 +1,262 @@
+"""What is remembered of all files that were ever listed: bounded, however many there are. Pure.
+
+Files are taken in the order of their keys (time of change, path). The *horizon* is a key: every file at or before it
+counts as taken. Files behind it are in the *window* if they were taken. So files may appear late, with the time of
+others or an earlier one, as long as they are behind the horizon:
+
+    ────────────── horizon ─────────── frontier ───────────►  (time, path)
+       taken, all        window: taken ones by name   new files
+
+The horizon follows the newest taken file at a distance of `late` seconds, or less if the window is full. What appears
+before it is too late: it cannot be told from a file that was read. Counters of the files there, by `BUCKETS`
+parts of the names, tell that it happened, so that the policy decides.
+"""
+
+import base64
+import hashlib
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, Final, NamedTuple, Self
+
+from balanced_source.connectors.files.split import File
+from balanced_source.errors import CorruptDocumentError
+
+WINDOW: Final = 8192
+"""Files in the window at most."""
+
+BUCKETS: Final = 256
+"""Counters of files before the horizon."""
+
+_NANOS: Final = 1_000_000_000
+
+
+class Key(NamedTuple):
+    """Place of a file in the order in which files are taken."""
+
+    modified: int
+    path: str
+
+
+START: Final = Key(-(2**63), "")
+"""Before all files."""
+
+
+class Counter(NamedTuple):
+    """The files of one bucket: how many, and the exclusive or of their hashes."""
+
+    files: int = 0
+    digest: int = 0
+
+
+class Seen(NamedTuple):
+    """A file in the window: when it was changed, and a hash of its state."""
+
+    modified: int
+    state: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cursor:
+    """See the module.
+
+    Attributes:
+        horizon: key up to which everything was taken.
+        newest: time of the newest file that was taken.
+        window: hash of the path → the file; those behind the horizon that were taken.
+        before: bucket → files at or before the horizon, as the last listing found them.
+        until: time of the newest file of the first listing, for a source that ends; None: it takes what comes.
+        late: files that came too late, so far, at least.
+        changed: files that were changed after they were taken, so far.
+    """
+
+    horizon: Key = START
+    newest: int = START.modified
+    window: Mapping[int, Seen] = field(default_factory=dict)
+    before: Mapping[int, Counter] = field(default_factory=dict)
+    until: int | None = None
+    late: int = 0
+    changed: int = 0
+
+    def to_json(self) -> Any:
+        """Return the cursor as JSON; equal cursors give equal JSON."""
+        return {
+            "horizon": list(self.horizon),
+            "newest": self.newest,
+            "window": _window_json(self.window),
+            "before": [[b, c.files, c.digest] for b, c in sorted(self.before.items())],
+            "until": self.until,
+            "late": self.late,
+            "changed": self.changed,
+        }
+
+    @classmethod
+    def from_json(cls, data: Any) -> Self:
+        """Inverse of `to_json`; None is the cursor before the first listing.
+
+        Raises:
+            CorruptDocumentError: not of that form.
+        """
+        if data is None:
+            return cls()
+        try:
+            modified, path = data["horizon"]
+            return cls(
+                horizon=Key(int(modified), str(path)),
+                newest=int(data["newest"]),
+                window=_window_from_json(data["window"]),
+                before={int(b): Counter(int(count), int(digest)) for b, count, digest in data["before"]},
+                until=None if data["until"] is None else int(data["until"]),
+                late=int(data["late"]),
+                changed=int(data["changed"]),
+            )
+        except (TypeError, ValueError, KeyError) as error:
+            raise CorruptDocumentError(f"malformed cursor of files: {error!r}") from error
+
+
+class Taken(NamedTuple):
+    """What a listing means.
+
+    Attributes:
+        files: new ones, in their order; the caller reads them from now on.
+        cursor: after them.
+        has_more: whether there are more new files than were asked for.
+        late: files that came too late since the last listing, at least.
+        changed: paths of files that were changed after they were taken, since the last listing.
+    """
+
+    files: tuple[File, ...]
+    cursor: Cursor
+    has_more: bool
+    late: int
+    changed: tuple[str, ...]
+
+
+def take(cursor: Cursor, listed: Iterable[File], *, limit: int, late: float, ends: bool) -> Taken:
+    """Return the next new files.
+
+    Args:
+        cursor: of the last listing.
+        listed: all files that there are, in any order.
+        limit: new files at most.
+        late: seconds for which a file may come later than newer ones.
+        ends: whether only files count that were there at the first listing.
+    """
+    before: dict[int, Counter] = {}
+    behind: list[File] = []
+    for file in listed:
+        if Key(file.modified, file.path) <= cursor.horizon:
+            _count(before, file)
+        else:
+            behind.append(file)
+    behind.sort()
+    until = cursor.until
+    if ends and until is None:
+        until = behind[-1].modified if behind else START.modified
+    new, changed, window = _sorted_out(cursor, behind, until=until)
+    taken = new[:limit]
+    window |= {_hash(file.path): Seen(file.modified, _hash(file.identity)) for file in taken}
+    too_late = _too_late(cursor.before, before)
+    newest = max([cursor.newest, *(file.modified for file in taken)])
+    left = Key(new[limit].modified, new[limit].path) if len(new) > limit else None
+    horizon = _horizon(cursor.horizon, _taken(behind, window, left), newest=newest, late=late)
+    for file in behind:
+        if Key(file.modified, file.path) <= horizon:
+            _count(before, file)
+    after = Cursor(
+        horizon=horizon,
+        newest=newest,
+        window=_kept(window, behind, horizon),
+        before=before,
+        until=until,
+        late=cursor.late + too_late,
+        changed=cursor.changed + len(changed),
+    )
+    return Taken(tuple(taken), after, len(new) > limit, too_late, changed)
+
+
+def _sorted_out(
+    cursor: Cursor, behind: Sequence[File], *, until: int | None
+) -> tuple[list[File], tuple[str, ...], dict[int, Seen]]:
+    """Return the new files, paths of changed ones, and the window with these as they are now."""
+    window, new, changed = dict(cursor.window), list[File](), list[str]()
+    for file in behind:
+        name, state = _hash(file.path), _hash(file.identity)
+        seen = window.get(name)
+        if seen is None:
+            if until is None or file.modified <= until:
+                new.append(file)
+        elif seen.state != state:
+            changed.append(file.path)
+            window[name] = Seen(file.modified, state)
+    return new, tuple(changed), window
+
+
+def _taken(behind: Sequence[File], window: Mapping[int, Seen], left: Key | None) -> list[Key]:
+    """Return the keys of taken files before the first new one that is left for the next page."""
+    keys = [Key(file.modified, file.path) for file in behind if _hash(file.path) in window]
+    return keys if left is None else [key for key in keys if key < left]
+
+
+def _horizon(former: Key, taken: Sequence[Key], *, newest: int, late: float) -> Key:
+    """Return the key up to which no file is told from another any more. All files before it must be taken."""
+    oldest = newest - round(late * _NANOS)
+    count = max(bisect_left(taken, Key(oldest, "")), len(taken) - WINDOW)
+    return max(former, taken[count - 1]) if count else former
+
+
+def _kept(window: Mapping[int, Seen], behind: Sequence[File], horizon: Key) -> dict[int, Seen]:
+    """Return the window behind a horizon. A file that is not listed now stays: it may come back."""
+    passed = {_hash(file.path) for file in behind if Key(file.modified, file.path) <= horizon}
+    kept = {name: seen for name, seen in window.items() if name not in passed and seen.modified >= horizon.modified}
+    if len(kept) <= 2 * WINDOW:
+        return kept
+    newest = sorted(kept.items(), key=lambda item: (item[1].modified, item[0]))[-2 * WINDOW :]
+    return dict(newest)
+
+
+def _too_late(former: Mapping[int, Counter], now: Mapping[int, Counter]) -> int:
+    """Return how many files came, at least: some may hide behind others of their bucket that vanished."""
+    total = 0
+    for bucket, counter in now.items():
+        known = former.get(bucket, Counter())
+        more = counter.files - known.files
+        total += more if more > 0 else int(more == 0 and counter.digest != known.digest)
+    return total
+
+
+def _count(counters: dict[int, Counter], file: File) -> None:
+    name = _hash(file.path)
+    known = counters.get(name % BUCKETS, Counter())
+    counters[name % BUCKETS] = Counter(known.files + 1, known.digest ^ _hash(f"{file.path}\0{file.identity}"))
+
+
+@lru_cache(maxsize=1 << 15)
+def _hash(text: str) -> int:
+    return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest())
+
+
+def _window_json(window: Mapping[int, Seen]) -> list[Any]:
+    """Group the files by time: many have the same where a store knows seconds only."""
+    times: dict[int, list[tuple[int, int]]] = {}
+    for name, seen in window.items():
+        times.setdefault(seen.modified, []).append((name, seen.state))
+    return [[time, _packed(pairs)] for time, pairs in sorted(times.items())]
+
+
+def _packed(pairs: Iterable[tuple[int, int]]) -> str:
+    data = b"".join(name.to_bytes(8) + state.to_bytes(8) for name, state in sorted(pairs))
+    return base64.b64encode(data).decode()
+
+
+def _window_from_json(rows: Any) -> dict[int, Seen]:
+    found: dict[int, Seen] = {}
+    for time, text in rows:
+        data = base64.b64decode(text, validate=True)
+        if len(data) % 16:
+            raise ValueError("torn entry of the window")
+        for at in range(0, len(data), 16):
+            state = int.from_bytes(data[at + 8 : at + 16])
+            found[int.from_bytes(data[at : at + 8])] = Seen(int(time), state)
+    return found

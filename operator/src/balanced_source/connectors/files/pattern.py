@@ -1,0 +1,76 @@
+"""Patterns of paths, as a shell has them: `*`, `?`, `[a-z]`, `{a,b}`, and `**` for any number of folders. Pure."""
+
+import re
+from functools import lru_cache
+from typing import Final
+
+_MAGIC: Final = re.compile(r"[*?\[{]")
+
+HIDDEN: Final = ("_", ".")
+"""First characters of the names of files and folders that are not read: markers, and files that are being written."""
+
+
+def base_of(pattern: str) -> str:
+    """Return the folder, or file, below which everything lies that a pattern matches: listing begins there."""
+    match = _MAGIC.search(pattern)
+    if match is None:
+        return pattern.rstrip("/") or "/"
+    return pattern[: match.start()].rpartition("/")[0] or "/"
+
+
+@lru_cache(maxsize=256)
+def compiled(pattern: str) -> "re.Pattern[str]":
+    """Return the expression that matches the paths of a pattern; a folder stands for all that is in it.
+
+    Raises:
+        ValueError: a bracket is not closed.
+    """
+    body = pattern.rstrip("/") or "/"
+    return re.compile(_translated(body) + ("(?:/.*)?" if body != "/" else ".*"), re.DOTALL)
+
+
+def is_visible(path: str, pattern: str) -> bool:
+    """Return whether no part of the path is hidden but those that the pattern names itself."""
+    named = len(base_of(pattern).rstrip("/"))
+    parts = [part for part in path[named:].split("/") if part]
+    return not any(part.startswith(HIDDEN) for part in parts)
+
+
+def _translated(pattern: str) -> str:
+    found, at = [], 0
+    while at < len(pattern):
+        piece, at = _piece(pattern, at)
+        found.append(piece)
+    return "".join(found)
+
+
+def _piece(pattern: str, at: int) -> tuple[str, int]:
+    """Return the expression for what begins at a place, and the place behind it."""
+    if pattern.startswith("**/", at):
+        return "(?:[^/]+/)*", at + 3
+    if pattern.startswith("**", at):
+        return ".*", at + 2
+    match pattern[at]:
+        case "*":
+            return "[^/]*", at + 1
+        case "?":
+            return "[^/]", at + 1
+        case "[":
+            end = pattern.find("]", at + 2)
+            if end < 0:
+                raise ValueError(f"the bracket at position {at} is not closed")
+            inner = pattern[at + 1 : end]
+            sign = "^/" if inner[0] in "!^" else ""
+            return f"[{sign}{_escaped_set(inner.lstrip('!^') if sign else inner)}]", end + 1
+        case "{":
+            end = pattern.find("}", at)
+            if end < 0:
+                raise ValueError(f"the brace at position {at} is not closed")
+            options = "|".join(_translated(option) for option in pattern[at + 1 : end].split(","))
+            return f"(?:{options})", end + 1
+        case character:
+            return re.escape(character), at + 1
+
+
+def _escaped_set(inner: str) -> str:
+    return re.sub(r"([\\\[\]^&~|])", r"\\\1", inner)

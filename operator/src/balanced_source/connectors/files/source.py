@@ -1,0 +1,199 @@
+"""Files as a source: what is read, as values."""
+
+import enum
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Self
+
+from balanced_source.api import IDENTITY, STOP, Position, SplitId
+from balanced_source.connectors.files.cursor import Cursor, Taken, take
+from balanced_source.connectors.files.formats import Format, is_splittable
+from balanced_source.connectors.files.split import SCOPE, BlockSplit, File, blocks, file_of
+from balanced_source.connectors.pull import ListSplits, Page, PagedPullSource
+from balanced_source.errors import ContractViolationError
+
+KIND: Final = "files"
+
+PAGE: Final = 4096
+"""Files of one page at most."""
+
+SPLIT_BYTES: Final = 64 * 1024 * 1024
+LATE: Final = 3600.0
+"""Seconds."""
+
+SHOWN: Final = 3
+"""Paths that a message quotes."""
+
+
+class OnLoss(enum.StrEnum):
+    """What happens when a file changed, vanished or came too late."""
+
+    FAIL = "Fail"
+    SKIP = "Skip"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Store:
+    """Where files lie, and how it is reached.
+
+    Attributes:
+        endpoint: URL of an S3-compatible server; empty for AWS.
+        region: of S3; empty for the client's default.
+        secret: name of the Secret with `accessKeyId` and `secretAccessKey`; None: the standard chain of the process.
+    """
+
+    endpoint: str = ""
+    region: str = ""
+    secret: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON value for readers; nothing secret."""
+        return {"endpoint": self.endpoint, "region": self.region, "secret": self.secret}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """Inverse of `to_json`."""
+        secret = data["secret"]
+        return cls(
+            endpoint=str(data["endpoint"]), region=str(data["region"]), secret=None if secret is None else str(secret)
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListFiles(ListSplits):
+    """List the files of some patterns, and return the blocks of new ones.
+
+    Attributes:
+        scope: the patterns, for messages.
+        round: see `ListSplits`.
+        paths: the patterns.
+        store: where they are.
+        kind: format of the files.
+        split_bytes: size of a block.
+        late: see `cursor.take`.
+        ends: see `cursor.take`.
+        on_loss: what files that changed or came too late mean.
+        cursor: of the former listing, as JSON.
+    """
+
+    scope: str
+    round: int
+    paths: tuple[str, ...]
+    store: Store
+    kind: Format
+    split_bytes: int
+    late: float
+    ends: bool
+    on_loss: OnLoss
+    cursor: Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilesSource(PagedPullSource[BlockSplit]):
+    """Files below some paths. A value: equal settings, equal sources.
+
+    Attributes:
+        paths: patterns, see `pattern`.
+        kind_of_file: format.
+        store: where they lie.
+        split_bytes: size of a block.
+        discovery_interval: see `PagedPullSource`.
+        late: seconds for which a file may come later than newer ones.
+        on_loss: see `OnLoss`.
+        ahead: blocks that each reader has at hand.
+        failure_threshold: see `SplitListing`.
+        may_repeat: see `SplitListing`.
+    """
+
+    paths: tuple[str, ...]
+    kind_of_file: Format
+    store: Store = Store()
+    split_bytes: int = SPLIT_BYTES
+    discovery_interval: float | None = None
+    late: float = LATE
+    on_loss: OnLoss = OnLoss.FAIL
+    ahead: int = 2
+    failure_threshold: int = 1
+    may_repeat: bool = False
+
+    @property
+    def kind(self) -> str:
+        return KIND
+
+    @property
+    def look_ahead(self) -> int:
+        return self.ahead
+
+    def list_page(self, round_number: int, cursor: Any) -> ListFiles:
+        return ListFiles(
+            scope=", ".join(self.paths),
+            round=round_number,
+            paths=self.paths,
+            store=self.store,
+            kind=self.kind_of_file,
+            split_bytes=self.split_bytes,
+            late=self.late,
+            ends=self.discovery_interval is None,
+            on_loss=self.on_loss,
+            cursor=cursor,
+        )
+
+    def priority(self, split: BlockSplit) -> int:
+        """The largest blocks go first, so that no reader begins a large one when the others are done."""
+        return split.stop - split.begin
+
+    def create_split(self, split_id: SplitId, position: Position, attributes: Mapping[str, Any]) -> BlockSplit:
+        scope, path, begin = split_id
+        if scope != SCOPE or not isinstance(begin, int):
+            raise ContractViolationError(f"{split_id!r} is not a block of a file")
+        file = file_of(str(path), str(attributes[IDENTITY]))
+        offset = begin if position is None else position
+        return BlockSplit(file=file, begin=begin, offset=offset, stop=int(attributes[STOP]))
+
+    def reader_settings(self) -> Mapping[str, Any]:
+        scheme = "s3://" if self.paths[0].startswith("s3") else ""
+        return {KIND: {"store": self.store.to_json(), "scheme": scheme, "onLoss": self.on_loss.value}}
+
+    def repeat_advice(self) -> str:
+        return "set allowRepeat: true"
+
+
+def page_of(call: ListFiles, listed: Iterable[File]) -> Page[BlockSplit]:
+    """Return what a listing means.
+
+    Args:
+        call: asked for it.
+        listed: all files that the patterns select, in any order, each once.
+    """
+    found = take(Cursor.from_json(call.cursor), listed, limit=PAGE, late=call.late, ends=call.ends)
+    if call.on_loss is OnLoss.FAIL and (why := _refusal(found)):
+        return Page(cursor=call.cursor, refusal=why)
+    new = [
+        block
+        for file in found.files
+        for block in blocks(file, split_bytes=call.split_bytes, is_splittable=is_splittable(file.path, call.kind))
+    ]
+    return Page(splits=tuple(new), cursor=found.cursor.to_json(), has_more=found.has_more, losses=_losses(found.cursor))
+
+
+def _refusal(found: Taken) -> str:
+    """Return why reading must not go on; empty if it may."""
+    if found.changed:
+        names = ", ".join(found.changed[:SHOWN])
+        return (
+            f"{len(found.changed)} files were changed after they were listed, such as {names}. Write changes "
+            "under new names, or set onLoss: Skip to continue with what was read of the former files"
+        )
+    if found.late:
+        return (
+            f"at least {found.late} files came later than the window for late files allows, so they cannot be told "
+            "from files that were read. Write them under new names, raise lateWindow before the next "
+            "time, or set onLoss: Skip to continue without them"
+        )
+    return ""
+
+
+def _losses(cursor: Cursor) -> tuple[str, ...]:
+    changed = f"{cursor.changed} files were changed after they were listed; the changes are not read"
+    late = f"at least {cursor.late} files came later than the window for late files allows, and are not read"
+    return tuple(text for count, text in ((cursor.changed, changed), (cursor.late, late)) if count)

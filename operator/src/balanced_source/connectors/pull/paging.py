@@ -1,0 +1,155 @@
+"""An enumerator for sources whose splits are listed page by page, once or for ever; see the package.
+
+A page is listed when few splits are left to give out, so the state stays small however many splits there are. Each
+call gets the connector's cursor, which is all that is remembered of the splits that were read.
+
+    cursor ──► ListSplits ──► Page: new splits, next cursor ──► pending ──► as in `enumerator`
+       ▲                           │
+       └──── few pending splits ◄──┘ at once while there is more, else after the interval
+"""
+
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any, Final, Generic, Self
+
+from balanced_source.api import Boundedness, CallFailure, SplitEnumeratorContext, SplitId
+from balanced_source.connectors.pull.contract import SplitListing
+from balanced_source.connectors.pull.enumerator import PullingSplitEnumerator
+from balanced_source.connectors.pull.source import PullSource
+from balanced_source.connectors.pull.values import ListSplits, Page, PullState, SplitT
+from balanced_source.errors import ContractViolationError, RefusedDiscoveryError
+from balanced_source.reasons import Reason
+
+FEW: Final = 256
+"""Pending splits below which the next page is listed."""
+
+LOST: Final = "lost"
+"""Scope of the problem with splits that are not read."""
+
+
+class PagingSplitEnumerator(PullingSplitEnumerator[SplitT], Generic[SplitT]):
+    """See the module."""
+
+    source: "PagedPullSource[SplitT]"
+
+    def __init__(
+        self, context: SplitEnumeratorContext[SplitT], source: SplitListing[SplitT], state: PullState[SplitT]
+    ) -> None:
+        super().__init__(context, source, state)
+        self.is_listing = False
+        self.has_more = False
+        self.losses: tuple[str, ...] = ()
+
+    def fork(self, context: SplitEnumeratorContext[SplitT]) -> Self:
+        copy = super().fork(context)
+        copy.is_listing, copy.has_more, copy.losses = self.is_listing, self.has_more, self.losses
+        return copy
+
+    @property
+    def has_memory(self) -> bool:
+        return self.state.cursor is not None
+
+    def problems(self) -> Mapping[str, Exception]:
+        return {**super().problems(), **({LOST: self._lost()} if self.losses else {})}
+
+    def handle_listing(self, call: ListSplits, result: "Iterable[SplitT] | Page[SplitT] | CallFailure") -> None:
+        """Completion of a `ListSplits`."""
+        if call.round != self.waiting.round or self.state.is_listed:
+            return
+        self.is_listing = False
+        if isinstance(result, CallFailure):
+            self._failed(result.error)
+            return
+        if not isinstance(result, Page):
+            raise ContractViolationError(f"a listing returned {type(result).__name__} instead of a page")
+        if result.refusal:
+            self._refused(result.refusal)
+            return
+        self.waiting = replace(self.waiting, failures=0, problem=None)
+        self._take(result)
+        self._give()
+        self._go_on(delay=self.source.discovery_interval)
+
+    def _take(self, page: Page[SplitT]) -> None:
+        owned, pending = self.context.current_assignments(), self.state.pending
+        new = {s.split_id: s for s in page.splits if s.split_id not in owned and s.split_id not in pending}
+        is_over = not page.has_more and self.source.boundedness is Boundedness.BOUNDED
+        for loss in page.losses:
+            if loss not in self.losses:
+                self.context.report(Reason.SPLITS_SKIPPED, loss, warning=True)
+        self.has_more, self.losses = page.has_more, page.losses
+        if new or is_over or page.cursor != self.state.cursor:
+            ordered = in_order({**pending, **new}, self.source) if new else pending
+            self.state = replace(self.state, pending=ordered, cursor=page.cursor, is_listed=is_over)
+
+    def _refused(self, why: str) -> None:
+        error = RefusedDiscoveryError(why, scope=self.scope, reason=Reason.SPLITS_LOST)
+        self.waiting = replace(self.waiting, failures=self.source.failure_threshold, problem=error)
+        self._list(delay=self.source.discovery_interval or self.source.retry_interval)
+
+    def _go_on(self, *, delay: float | None) -> None:
+        """List the next page: at once while there is more and few splits are left, else when it is time."""
+        if self.is_listing or self.state.is_listed:
+            return
+        if not self.has_more and delay is not None:
+            self._list(delay=delay)
+        elif self.has_more and len(self.state.pending) < FEW:
+            self._list(delay=0.0)
+
+    def _list(self, *, delay: float) -> None:
+        self.is_listing = True
+        self.waiting = replace(self.waiting, round=self.waiting.round + 1)
+        call = self.source.list_page(self.waiting.round, self.state.cursor)
+        self.context.call_async(call, self.handle_listing, initial_delay=delay)
+
+    def _give(self) -> None:
+        super()._give()
+        if self.has_more:
+            self._go_on(delay=None)
+
+    def _lost(self) -> RefusedDiscoveryError:
+        return RefusedDiscoveryError("; ".join(self.losses), scope=LOST, reason=Reason.SPLITS_SKIPPED)
+
+
+class PagedPullSource(PullSource[SplitT], Generic[SplitT]):
+    """A source that is listed in pages, and ends or not. A connector adds `list_page` and `create_split`.
+
+    Attributes:
+        discovery_interval: seconds between two listings that found everything; None for a source that ends.
+        retry_interval: seconds until a refused listing is repeated by a source that ends.
+    """
+
+    discovery_interval: float | None = None
+    retry_interval: float = 30.0
+
+    @abstractmethod
+    def list_page(self, round_number: int, cursor: Any) -> ListSplits:
+        """Return the call that lists the splits after a cursor; its result is a `Page`."""
+
+    def list_splits(self, round_number: int) -> ListSplits:
+        return self.list_page(round_number, None)
+
+    @property
+    def boundedness(self) -> Boundedness:
+        return Boundedness.BOUNDED if self.discovery_interval is None else Boundedness.CONTINUOUS_UNBOUNDED
+
+    def encode_state(self, state: PullState[SplitT]) -> Any:
+        return {**super().encode_state(state), "cursor": state.cursor}
+
+    def decode_state(self, version: int, data: Any) -> PullState[SplitT]:
+        state = super().decode_state(version, data)
+        return replace(state, pending=in_order(state.pending, self), cursor=data["cursor"])
+
+    def create_enumerator(self, context: SplitEnumeratorContext[SplitT]) -> PagingSplitEnumerator[SplitT]:
+        return PagingSplitEnumerator(context, self, PullState())
+
+    def restore_enumerator(
+        self, context: SplitEnumeratorContext[SplitT], state: PullState[SplitT]
+    ) -> PagingSplitEnumerator[SplitT]:
+        return PagingSplitEnumerator(context, self, state)
+
+
+def in_order(splits: Mapping[SplitId, SplitT], source: SplitListing[SplitT]) -> Mapping[SplitId, SplitT]:
+    """Return the splits in the order in which they are given out."""
+    return dict(sorted(splits.items(), key=lambda item: (-source.priority(item[1]), item[0])))

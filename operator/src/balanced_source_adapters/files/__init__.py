@@ -1,0 +1,1 @@
+"""Files: the I/O that the driver and the tasks need."""

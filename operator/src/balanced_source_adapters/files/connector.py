@@ -1,0 +1,127 @@
+"""Files as a connector; see `Connector`. Only the driver lists files: the operator lends nobody its disks or roles."""
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any, Final
+
+from balanced_source.api import (
+    AsyncCall,
+    CallCodec,
+    Caller,
+    CallExecutor,
+    Connector,
+    DriverOnly,
+    Identity,
+    Json,
+    SecretReader,
+    Source,
+)
+from balanced_source.api.enumerator import split_to_json
+from balanced_source.connectors.files import (
+    KIND,
+    BlockSplit,
+    File,
+    FilesSource,
+    Format,
+    ListFiles,
+    OnLoss,
+    Store,
+    base_of,
+    compiled,
+    is_visible,
+    page_of,
+)
+from balanced_source.connectors.pull import Page
+from balanced_source.errors import ContractViolationError, RefusedDiscoveryError
+from balanced_source_adapters.files.stores import FileStore, inner, store_of
+
+
+class FilesConnector(Connector):
+    """Files on local disks, mounted volumes and S3-compatible stores."""
+
+    kind: Final = KIND
+    operator: Final = "balanced_source_operator.files.half:FilesOperatorHalf"
+    spark: Final = "balanced_source_spark.files.half:FilesSparkHalf"
+
+    def executor(self, secrets: SecretReader, *, caller: Caller, client_id: str) -> CallExecutor:
+        def execute(call: AsyncCall) -> Any:
+            if caller is Caller.OPERATOR:
+                raise ContractViolationError("only the driver lists files")
+            if not isinstance(call, ListFiles):
+                raise ContractViolationError(f"the files connector cannot execute a {type(call).__name__}")
+            return page_of(call, listed(call, store_of(call.store, call.paths, secrets)))
+
+        return execute
+
+    def identity_of(self, call: AsyncCall) -> Identity:
+        return DriverOnly()
+
+    @property
+    def codec(self) -> CallCodec:
+        return FilesCodec()
+
+    def secrets(self, source: Source[Any, Any]) -> tuple[str, ...]:
+        return (source.store.secret,) if isinstance(source, FilesSource) and source.store.secret else ()
+
+
+def listed(call: ListFiles, store: FileStore) -> Iterator[File]:
+    """Return the files that a call selects, each once.
+
+    Raises:
+        DiscoveryError: the store does not answer, or refuses to; or a pattern is invalid.
+    """
+    try:
+        patterns = [inner(path) for path in call.paths]
+        expressions = [compiled(pattern) for pattern in patterns]
+    except ValueError as error:
+        raise RefusedDiscoveryError(f"invalid path: {error}", scope=call.scope) from error
+    several, known = len(patterns) > 1, set[str]()
+    for pattern, expression in zip(patterns, expressions, strict=True):
+        base, is_there = base_of(pattern), False
+        for file in store.walk(base):
+            is_there = True
+            if not (expression.fullmatch(file.path) and is_visible(file.path, pattern)):
+                continue
+            if several:  # patterns may overlap
+                if file.path in known:
+                    continue
+                known.add(file.path)
+            yield file
+        if not is_there and not store.exists(base):
+            why = f"{base} does not exist: check the path {pattern}, or create it"
+            raise RefusedDiscoveryError(why, scope=call.scope)
+
+
+class FilesCodec(CallCodec):
+    """Writes listings for a driver."""
+
+    def call_to_json(self, call: AsyncCall) -> Json:
+        if not isinstance(call, ListFiles):
+            raise ContractViolationError(f"a {type(call).__name__} is not a listing of files")
+        return {**asdict(call), "store": call.store.to_json()}
+
+    def call_from_json(self, data: Json) -> ListFiles:
+        known = {**data, "paths": tuple(data["paths"]), "store": Store.from_json(data["store"])}
+        return ListFiles(**{**known, "kind": Format(data["kind"]), "on_loss": OnLoss(data["on_loss"])})
+
+    def result_to_json(self, call: AsyncCall, result: Any) -> Json:
+        page: Page[BlockSplit] = result
+        return {
+            "splits": [split_to_json(split) for split in page.splits],
+            "cursor": page.cursor,
+            "hasMore": page.has_more,
+            "losses": list(page.losses),
+            "refusal": page.refusal,
+        }
+
+    def result_from_json(self, call: AsyncCall, data: Json) -> Page[BlockSplit]:
+        if not isinstance(call, ListFiles):
+            raise ContractViolationError(f"a {type(call).__name__} is not a listing of files")
+        source = FilesSource(paths=call.paths, kind_of_file=call.kind)
+        return Page(
+            splits=tuple(source.create_split(tuple(s), int(position), dict(a)) for s, position, a in data["splits"]),
+            cursor=data["cursor"],
+            has_more=bool(data["hasMore"]),
+            losses=tuple(map(str, data["losses"])),
+            refusal=str(data["refusal"]),
+        )

@@ -1,0 +1,77 @@
+"""The operator half of files; see `OperatorHalf`."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from balanced_source.api import Source
+from balanced_source.connectors.files import FilesSource, Format, OnLoss, Store
+from balanced_source.durations import seconds
+from balanced_source.errors import ContractViolationError, InvalidSpecError
+from balanced_source_operator.contract.half import Common, OperatorHalf, Texts
+from balanced_source_operator.files.spec import WORDS, FilesSpec
+
+_FIXED: Final = "cannot be changed: create a new source instead"
+
+
+class FilesOperatorHalf(OperatorHalf[FilesSpec]):
+    """Files on mounted volumes and in S3-compatible stores."""
+
+    spec = FilesSpec
+    description = "Files on mounted volumes and in S3-compatible stores."
+    words = WORDS
+
+    def to_source(self, spec: FilesSpec, common: Common, texts: Texts, *, field: str) -> FilesSource:
+        store = spec.s3
+        return FilesSource(
+            paths=tuple(spec.paths),
+            kind_of_file=Format(spec.format.value.lower()),
+            store=Store()
+            if store is None
+            else Store(endpoint=store.endpoint or "", region=store.region or "", secret=store.secret),
+            split_bytes=spec.split_bytes,
+            discovery_interval=None if spec.discovery_interval is None else seconds(spec.discovery_interval),
+            late=seconds(spec.late_window),
+            on_loss=OnLoss(spec.on_loss.value),
+            ahead=spec.look_ahead,
+            may_repeat=spec.allow_repeat,
+        )
+
+    def reader_options(self, spec: FilesSpec) -> Mapping[str, str]:
+        records = spec.records
+        given = {
+            "fileFormat": spec.format.value.lower(),
+            "schema": spec.ddl,
+            "mode": records.mode.value.upper(),
+            "columnNameOfCorruptRecord": records.corrupt_column,
+            "header": str(records.header).lower(),
+            "sep": records.separator,
+            "quote": records.quote,
+            "escape": records.escape,
+            "nullValue": records.null_value,
+        }
+        return {name: value for name, value in given.items() if value is not None}
+
+    def check_change(self, before: Source[Any, Any], after: Source[Any, Any], *, field: str) -> None:
+        """Refuse what the API server refuses too: local mode has none."""
+        former, files = _files(before), _files(after)
+        if former.paths != files.paths:
+            raise InvalidSpecError(_FIXED, field=f"{field}.paths")
+        if former.kind_of_file is not files.kind_of_file:
+            raise InvalidSpecError(_FIXED, field=f"{field}.format")
+        if former.boundedness is not files.boundedness:
+            raise InvalidSpecError(f"whether there is one {_FIXED}", field=f"{field}.discoveryInterval")
+
+    def fixed(self, source: Source[Any, Any]) -> Mapping[str, str]:
+        """Return what `check_change` compares."""
+        files = _files(source)
+        return {
+            "paths": "\n".join(files.paths),
+            "format": files.kind_of_file.value,
+            "discoveryInterval": files.boundedness.value,
+        }
+
+
+def _files(source: Source[Any, Any]) -> FilesSource:
+    if not isinstance(source, FilesSource):
+        raise ContractViolationError(f"{type(source).__name__} is not a file source")
+    return source

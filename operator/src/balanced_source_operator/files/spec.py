@@ -1,0 +1,160 @@
+"""``spec.source.files`` as pydantic models: this branch of the CRD."""
+
+import enum
+from collections.abc import Mapping
+from typing import Annotated, Final
+
+from pydantic import ConfigDict, Field
+
+from balanced_source_operator.contract.base import LINE, Duration, Model, ObjectName, rule, with_rules
+
+PATH: Final = r"^(/|file:///|s3a?://[a-z0-9])[^\x00-\x1f\x7f]*$"
+ENDPOINT: Final = r"^https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?$"
+REGION: Final = r"^[a-z0-9-]{1,64}$"
+
+WORDS: Final[Mapping[str, str]] = {
+    PATH: "an absolute path, or an s3:// URL",
+    ENDPOINT: "an http or https URL of a host, without a path",
+    REGION: "the name of a region",
+}
+"""What a pattern asks for."""
+
+FilePath = Annotated[str, Field(min_length=1, max_length=1024, pattern=PATH)]
+Character = Annotated[str, Field(min_length=1, max_length=2, pattern=r"^(\\t|[\x20-\x7e])$")]
+Ddl = Annotated[str, Field(min_length=1, max_length=16384, pattern=LINE)]
+Name = Annotated[str, Field(min_length=1, max_length=256, pattern=LINE)]
+
+_FIXED: Final = "cannot be changed: create a new source instead"
+
+
+class FileFormat(enum.StrEnum):
+    """What the bytes of a file mean."""
+
+    TEXT = "Text"
+    JSON = "Json"
+    CSV = "Csv"
+    PARQUET = "Parquet"
+    ORC = "Orc"
+    BINARY = "Binary"
+
+
+class Loss(enum.StrEnum):
+    """What happens when a file changed, vanished or came too late."""
+
+    FAIL = "Fail"
+    SKIP = "Skip"
+
+
+class CorruptMode(enum.StrEnum):
+    """What happens to records that do not fit the schema."""
+
+    PERMISSIVE = "Permissive"
+    DROP_MALFORMED = "DropMalformed"
+    FAIL_FAST = "FailFast"
+
+
+class Records(Model):
+    """How the records of Json and Csv files are parsed."""
+
+    mode: CorruptMode = CorruptMode.PERMISSIVE
+    """What happens to records that do not fit: Permissive makes their columns null, DropMalformed drops them, FailFast
+    ends the query."""
+
+    corrupt_column: Name = "_corrupt_record"
+    """Column for the text of records that do not fit, if the schema has it."""
+
+    header: bool = False
+    """Csv: whether the first line of each file is skipped, because it has names."""
+
+    separator: Character = ","
+    """Csv: the character between two values."""
+
+    quote: Character = '"'
+    """Csv: the character around values."""
+
+    escape: Character | None = None
+    """Csv: the character that escapes. Absent: quotes are doubled."""
+
+    null_value: Annotated[str, Field(max_length=64, pattern=LINE)] = ""
+    """Csv: the text that means null."""
+
+
+class S3Store(Model):
+    """How an S3-compatible store is reached."""
+
+    endpoint: Annotated[str, Field(max_length=512, pattern=ENDPOINT)] | None = None
+    """URL of the server. Absent: AWS."""
+
+    region: Annotated[str, Field(max_length=64, pattern=REGION)] | None = None
+    """Region of the buckets."""
+
+    secret: ObjectName | None = None
+    """Secret in the namespace of the source with the keys accessKeyId and secretAccessKey, and perhaps sessionToken.
+    Absent: the credentials of the driver's and the executors' pods."""
+
+
+class FilesSpec(Model):
+    """Files on mounted volumes and in S3-compatible stores. The driver lists them."""
+
+    model_config = ConfigDict(
+        json_schema_extra=with_rules(
+            rule("self.paths == oldSelf.paths", f"paths {_FIXED}"),
+            rule("self.format == oldSelf.format", f"format {_FIXED}"),
+            rule(
+                "has(self.schema) == has(oldSelf.schema) && (!has(self.schema) || self.schema == oldSelf.schema)",
+                f"schema {_FIXED}",
+            ),
+            rule(
+                "has(self.discoveryInterval) == has(oldSelf.discoveryInterval)",
+                f"whether there is a discoveryInterval {_FIXED}",
+            ),
+            rule(
+                "!has(self.discoveryInterval) || duration(self.discoveryInterval) >= duration('1s')",
+                "discoveryInterval must be at least 1s",
+            ),
+            rule("self.format in ['Text', 'Binary'] || has(self.schema)", "schema is required for this format"),
+            rule(
+                "self.paths.all(p, p.startsWith('s3')) || self.paths.all(p, !p.startsWith('s3'))",
+                "paths must all be in S3-compatible stores, or all on volumes",
+            ),
+        )
+    )
+
+    paths: Annotated[list[FilePath], Field(min_length=1, max_length=32)]
+    """Files to read: files, folders with all that is in them, or patterns with *, ?, [a-z], {a,b} and **.
+    Absolute paths on volumes that driver and executors mount, or s3:// URLs. Names that begin with _ or . are
+    skipped."""
+
+    format: FileFormat
+    """What the bytes of a file mean. Json has one object per line."""
+
+    ddl: Annotated[
+        Annotated[str, Field(min_length=1, max_length=16384, pattern=LINE)] | None, Field(alias="schema")
+    ] = None
+    """Columns as DDL, such as id BIGINT, name STRING. Absent: one column, value for Text and content for Binary."""
+
+    records: Records = Records()
+    """How records are parsed."""
+
+    s3: S3Store | None = None
+    """How the store of s3:// paths is reached."""
+
+    split_bytes: Annotated[int, Field(ge=65536, le=2**40)] = 67108864
+    """Size in bytes of the blocks into which files are cut. Compressed text and Binary files are never cut."""
+
+    look_ahead: Annotated[int, Field(ge=1, le=100)] = 2
+    """Number of blocks that each reader has at hand. A micro-batch reads at most these."""
+
+    discovery_interval: Duration | None = None
+    """Time between two looks for new files, at least 1s. Absent: the files that are there at the start are read, then
+    the source is finished."""
+
+    late_window: Duration = "1h"
+    """How much later than newer files a file may appear, by its modification time."""
+
+    on_loss: Loss = Loss.FAIL
+    """What happens if a file changed, vanished or came too late. Fail stops and says so; Skip continues without the file
+    and counts it."""
+
+    allow_repeat: bool = False
+    """Whether reading continues after the enumerator state was lost, although files may then be read twice."""

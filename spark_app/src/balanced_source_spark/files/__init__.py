@@ -1,0 +1,1 @@
+"""Files on the Spark side: options, planner hooks, and what runs in a task."""

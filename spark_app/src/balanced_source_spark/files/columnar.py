@@ -1,0 +1,76 @@
+"""Row groups of Parquet files and stripes of ORC files: those whose middle lies in a range of bytes."""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import pyarrow as pa
+
+ROWS: Final = 32 * 1024
+"""Rows of one batch."""
+
+
+def parquet(file: pa.NativeFile, start: int, end: int, schema: pa.Schema) -> Iterator[pa.Table]:
+    """Return the rows of the row groups whose middle lies in the range."""
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(file) as opened:
+        groups = [n for n in range(opened.metadata.num_row_groups) if start <= _middle(opened.metadata, n) < end]
+        known = set(opened.schema_arrow.names)
+        wanted = [name for name in schema.names if name in known]
+        if not groups:
+            return
+        if not wanted:
+            yield from (_nulls(schema, opened.metadata.row_group(n).num_rows) for n in groups)
+            return
+        for batch in opened.iter_batches(batch_size=ROWS, row_groups=groups, columns=wanted, use_threads=False):
+            yield _fitted(pa.Table.from_batches([batch]), schema)
+
+
+def orc(file: pa.NativeFile, start: int, end: int, size: int, schema: pa.Schema) -> Iterator[pa.Table]:
+    """Return the rows of the stripes of the range; the stripes of a file count as equally long."""
+    from pyarrow import orc as library
+
+    opened = library.ORCFile(file)
+    known = set(opened.schema.names)
+    wanted = [name for name in schema.names if name in known]
+    for number in range(opened.nstripes):
+        if not start <= number * size // opened.nstripes < end:
+            continue
+        stripe = opened.read_stripe(number, columns=wanted or [opened.schema.names[0]])
+        if wanted:
+            yield _fitted(pa.Table.from_batches([stripe]), schema)
+        else:
+            yield _nulls(schema, stripe.num_rows)
+
+
+def _middle(metadata: Any, number: int) -> int:
+    """Return the byte in the middle of a row group."""
+    group = metadata.row_group(number)
+    first = group.column(0)
+    begin = first.data_page_offset
+    if first.has_dictionary_page and first.dictionary_page_offset:
+        begin = min(begin, first.dictionary_page_offset)
+    length = sum(group.column(n).total_compressed_size for n in range(group.num_columns))
+    return int(begin + length // 2)
+
+
+def _fitted(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    columns = []
+    for field in schema:
+        if field.name not in table.schema.names:
+            columns.append(pa.nulls(table.num_rows, field.type))
+            continue
+        found = table.column(field.name)
+        try:
+            columns.append(found if found.type == field.type else found.cast(field.type))
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            raise TypeError(
+                f"column {field.name} has type {found.type}, which does not fit {field.type} of the schema: {error}"
+            ) from error
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _nulls(schema: pa.Schema, rows: int) -> pa.Table:
+    if not schema.names:
+        return pa.table({"": pa.nulls(rows)})
+    return pa.table({f.name: pa.nulls(rows, f.type) for f in schema}, schema=schema)

@@ -1,0 +1,42 @@
+"""The Spark half of files; see `SparkHalf`. Every Python process of a query imports this module."""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING
+
+from balanced_source.connectors.files import FilesSource
+from balanced_source_spark.contract.half import Choices, Query, SparkHalf
+from balanced_source_spark.contract.option_table import Option
+from balanced_source_spark.files.option_names import OPTIONS
+from balanced_source_spark.files.options import FileReadOptions, ddl_of, file_read_options, files_source
+
+if TYPE_CHECKING:
+    from balanced_source_spark.contract.hooks import PlannerContext
+    from balanced_source_spark.files.hooks import FilesHooks
+    from balanced_source_spark.files.task_reader import FilesTaskReader
+
+
+class FilesSparkHalf(SparkHalf[FileReadOptions]):
+    """Files on local disks, mounted volumes and S3-compatible stores."""
+
+    def options(self) -> tuple[Option, ...]:
+        return OPTIONS
+
+    def read_options(self, options: Mapping[str, str]) -> FileReadOptions:
+        return file_read_options(options)
+
+    def schema(self, read: FileReadOptions) -> str:
+        return ddl_of(read)
+
+    def source(self, options: Mapping[str, str], choices: Choices) -> FilesSource:
+        return files_source(options, is_batch=choices.is_batch)
+
+    def task_reader(self, query: Query[FileReadOptions]) -> "partial[FilesTaskReader]":
+        from balanced_source_spark.files.task_reader import FilesTaskReader
+
+        return partial(FilesTaskReader, query.read, query.schema, query.secrets)
+
+    def hooks(self, context: "PlannerContext[FileReadOptions]") -> "FilesHooks":
+        from balanced_source_spark.files.hooks import FilesHooks
+
+        return FilesHooks(context)

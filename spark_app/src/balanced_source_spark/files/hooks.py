@@ -1,0 +1,104 @@
+"""What planning asks of files; see `PlannerHooks`."""
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from balanced_source.api import Problem, SplitId
+from balanced_source.connectors.files import KIND, File, OnLoss, Store, file_of
+from balanced_source.documents.stream_offset import StreamOffset
+from balanced_source.errors import TransientDiscoveryError
+from balanced_source.host.ends import Look, Mark, SplitEnd
+from balanced_source.reasons import Reason
+from balanced_source_adapters.files.stores import FileStore, store_of
+from balanced_source_spark.contract.hooks import PlannerContext, PlannerHooks
+from balanced_source_spark.files.options import FileReadOptions
+
+_KEY = ("files", "lost")
+
+
+class FilesHooks(PlannerHooks):
+    """Looks at each block's file once, before it is planned first.
+
+    A file that is not the one that was listed any more is left out, which holds its block back, or is counted and
+    left to the task to skip. Tasks look again.
+
+    Args:
+        context: of the query.
+    """
+
+    def __init__(self, context: PlannerContext[FileReadOptions]) -> None:
+        self._context = context
+        self._good: dict[SplitId, str] = {}
+        self._bad: dict[SplitId, str] = {}
+        self._skipped = 0
+        self._store: tuple[Mapping[str, Any], FileStore] | None = None
+        self._is_reported = False
+
+    def ends(
+        self, scope: str, split_ids: Collection[SplitId], marks: Mapping[SplitId, Mark]
+    ) -> Mapping[SplitId, SplitEnd]:
+        known = {s: mark.identity for s, mark in marks.items() if mark.identity is not None}
+        for split_id in split_ids:
+            identity = known.get(split_id)
+            if identity is not None and self._good.get(split_id) != identity:
+                self._look(split_id, file_of(str(split_id[1]), identity))
+        if len(self._good) > 2 * len(known):
+            self._good = {s: identity for s, identity in self._good.items() if s in known}
+        found = [s for s in split_ids if s in self._good]
+        return {s: SplitEnd(end=file_of("", self._good[s]).size, identity=self._good[s]) for s in found}
+
+    def may_skip(self) -> bool:
+        return self._policy() is OnLoss.SKIP
+
+    def note_look(self, base: StreamOffset, seen: Look) -> None:
+        lost = [s for s in base.positions if s in self._bad]
+        if not lost:
+            if self._is_reported:
+                self._context.set_problem(_KEY, None)
+                self._is_reported = False
+            return
+        path = str(lost[0][1])
+        self._context.set_problem(
+            _KEY,
+            Problem(
+                reason=Reason.SPLITS_LOST,
+                message=(
+                    f"{len(lost)} blocks of files cannot be read, such as one of {path}: it {self._bad[lost[0]]} after "
+                    "it was listed. Restore the file, or set onLoss to Skip to continue without it"
+                ),
+                is_fatal=True,
+            ),
+        )
+        self._is_reported = True
+        self._context.check_problems()
+
+    def numbers(self) -> Mapping[str, int]:
+        return {"skippedBlocks": self._skipped} if self._skipped else {}
+
+    def _look(self, split_id: SplitId, file: File) -> None:
+        try:
+            now = self._opened().stat(file.path)
+        except OSError as error:
+            raise TransientDiscoveryError(
+                f"cannot look at {file.path}: {error}. Check the store and its credentials", scope="files"
+            ) from error
+        if now is not None and now.identity == file.identity:
+            self._bad.pop(split_id, None)
+            self._good[split_id] = file.identity
+        elif self.may_skip():
+            self._bad.pop(split_id, None)
+            self._good[split_id] = file.identity
+            self._skipped += 1
+        else:
+            self._bad[split_id] = "was deleted" if now is None else "was changed"
+
+    def _opened(self) -> FileStore:
+        settings = self._context.known_settings()[KIND]
+        if self._store is None or self._store[0] != settings:
+            store = store_of(Store.from_json(settings["store"]), (settings["scheme"],), self._context.query.secrets)
+            self._store = settings, store
+        return self._store[1]
+
+    def _policy(self) -> OnLoss:
+        settings = self._context.known_settings().get(KIND)
+        return OnLoss.FAIL if settings is None else OnLoss(settings["onLoss"])

@@ -1,0 +1,100 @@
+"""Lines of a range of bytes: those that begin in it. So each line belongs to exactly one of any ranges of a file."""
+
+import struct
+from collections.abc import Iterator
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+CHUNK: Final = 8 * 1024 * 1024
+"""Bytes that are parsed at once."""
+
+MAX_LINE: Final = 512 * 1024 * 1024
+"""Bytes of the longest line."""
+
+_LOOK: Final = 64 * 1024
+
+
+class LineTooLongError(Exception):
+    """A line is longer than `MAX_LINE`."""
+
+
+def chunks(file: pa.NativeFile, start: int, end: int, size: int, *, chunk: int = CHUNK) -> Iterator[bytes]:
+    """Return the lines that begin in a range, several at a time, each with its end of line but perhaps the last.
+
+    Args:
+        file: open for reading.
+        start: first byte of the range.
+        end: first byte behind it.
+        size: of the file.
+        chunk: see `CHUNK`.
+
+    Raises:
+        LineTooLongError: see the class.
+    """
+    at = first_line(file, start, size)
+    stop = first_line(file, end, size)
+    wanted = chunk
+    while at < stop:
+        data = file.read_at(min(wanted, stop - at), at)
+        if not data:
+            return  # the file was cut; its state is checked by the caller
+        cut = len(data) if at + len(data) >= stop else data.rfind(b"\n") + 1
+        if cut == 0:
+            wanted = _longer(wanted)
+            continue
+        wanted = chunk
+        yield data[:cut]
+        at += cut
+
+
+def streamed(file: pa.NativeFile, *, chunk: int = CHUNK) -> Iterator[bytes]:
+    """Return all lines of a stream, as `chunks` does.
+
+    Raises:
+        LineTooLongError: see the class.
+    """
+    rest = b""
+    while data := file.read(chunk):
+        data = rest + data
+        cut = data.rfind(b"\n") + 1
+        rest = data[cut:]
+        if len(rest) > MAX_LINE:
+            raise LineTooLongError(f"a line is longer than {MAX_LINE} bytes")
+        if cut:
+            yield data[:cut]
+    if rest:
+        yield rest
+
+
+def first_line(file: pa.NativeFile, offset: int, size: int) -> int:
+    """Return where the first line begins at or after an offset."""
+    if offset <= 0:
+        return 0
+    if offset >= size:
+        return size
+    at = offset - 1
+    while at < size:
+        data = file.read_at(min(_LOOK, size - at), at)
+        if not data:
+            break
+        if (found := data.find(b"\n")) >= 0:
+            return at + int(found) + 1
+        at += len(data)
+    return size
+
+
+def texts(lines: bytes) -> pa.Array:
+    """Return the lines as an Arrow column of text, without their ends."""
+    body = lines[:-1] if lines.endswith(b"\n") else lines
+    offsets = pa.py_buffer(struct.pack("<ii", 0, len(body)))
+    whole = pa.Array.from_buffers(pa.string(), 1, [None, offsets, pa.py_buffer(body)])
+    found = pc.split_pattern(whole, pattern="\n").flatten()
+    return pc.replace_substring_regex(found, pattern="\r$", replacement="") if b"\r" in body else found
+
+
+def _longer(wanted: int) -> int:
+    if wanted >= MAX_LINE:
+        raise LineTooLongError(f"a line is longer than {MAX_LINE} bytes")
+    return min(2 * wanted, MAX_LINE)

@@ -1,0 +1,146 @@
+"""The options of files, in the order of the reference."""
+
+from typing import Final
+
+from balanced_source_spark.contract.option_table import Option
+
+_READ: Final = "Files"
+_PARSED: Final = "Files: records"
+_STORE: Final = "Files: stores"
+
+METADATA: Final = {
+    "_path": "STRING",
+    "_block_offset": "BIGINT",
+    "_modification_time": "TIMESTAMP",
+    "_size": "BIGINT",
+}
+"""Columns that every row may have: name → type."""
+
+OPTIONS: Final = (
+    Option(
+        name="path",
+        group=_READ,
+        is_embedded=True,
+        meaning=(
+            "Files to read: a file, a folder with all that is in it, or a pattern with `*`, `?`, `[a-z]`, `{a,b}` and "
+            "`**`. An absolute path, or an `s3://` URL. Names that begin with `_` or `.` are skipped."
+        ),
+    ),
+    Option(
+        name="paths",
+        group=_READ,
+        is_embedded=True,
+        meaning="Several of these, as a JSON array of text.",
+    ),
+    Option(
+        name="fileFormat",
+        group=_READ,
+        default="`text`",
+        meaning="`text`, `json` (one object per line), `csv`, `parquet`, `orc` or `binary`.",
+    ),
+    Option(
+        name="schema",
+        group=_READ,
+        meaning=(
+            "Columns as DDL, such as `id BIGINT, name STRING`. `text` has the column `value`, `binary` the column "
+            "`content`. Columns that a Parquet or ORC file does not have are null."
+        ),
+    ),
+    Option(
+        name="columns",
+        group=_READ,
+        meaning="Names of the columns to read, separated by commas: the others of `schema` are left out.",
+    ),
+    Option(
+        name="metadataColumns",
+        group=_READ,
+        default="`true`",
+        meaning=f"Whether rows have the columns {', '.join(f'`{name}`' for name in METADATA)}.",
+    ),
+    Option(
+        name="splitBytes",
+        group=_READ,
+        default="64 MiB",
+        is_embedded=True,
+        meaning="Size of the blocks into which files are cut. Compressed text and `binary` files are never cut.",
+    ),
+    Option(
+        name="lookAhead",
+        group=_READ,
+        default="`2`",
+        is_embedded=True,
+        meaning="Blocks that each reader has at hand: a micro-batch reads at most these.",
+    ),
+    Option(
+        name="discoveryInterval",
+        group=_READ,
+        is_embedded=True,
+        meaning=(
+            "Time between two looks for new files. Absent: the files that are there at the start are read, then "
+            "the query ends. With it, `stateDir` is required."
+        ),
+    ),
+    Option(
+        name="lateWindow",
+        group=_READ,
+        default="`1h`",
+        is_embedded=True,
+        meaning="How much later than newer files a file may appear, by its modification time.",
+    ),
+    Option(
+        name="onLoss",
+        group=_READ,
+        default="`Fail`",
+        is_embedded=True,
+        meaning="What happens if a file changed, vanished or came too late: `Fail`, or `Skip` it and count it.",
+    ),
+    Option(
+        name="allowRepeat",
+        group=_READ,
+        default="`false`",
+        is_embedded=True,
+        meaning="Whether reading continues after the state was lost, although files may then be read twice.",
+    ),
+    Option(
+        name="mode",
+        group=_PARSED,
+        default="`PERMISSIVE`",
+        meaning=(
+            "Records of `json` and `csv` that do not fit: `PERMISSIVE` makes all their columns null, and puts the "
+            "text into the column `columnNameOfCorruptRecord` if the schema has it. `DROPMALFORMED` drops them. "
+            "`FAILFAST` fails."
+        ),
+    ),
+    Option(
+        name="columnNameOfCorruptRecord",
+        group=_PARSED,
+        default="`_corrupt_record`",
+        meaning="Column for the text of records that do not fit.",
+    ),
+    Option(
+        name="header",
+        group=_PARSED,
+        default="`false`",
+        meaning="`csv`: whether the first line of each file is skipped, because it has names.",
+    ),
+    Option(name="sep", group=_PARSED, default="`,`", meaning="`csv`: the character between two values."),
+    Option(name="quote", group=_PARSED, default='`"`', meaning="`csv`: the character around values; empty: none."),
+    Option(name="escape", group=_PARSED, meaning="`csv`: the character that escapes; absent: quotes are doubled."),
+    Option(name="nullValue", group=_PARSED, default="empty text", meaning="`csv`: the text that means null."),
+    Option(
+        name="s3Endpoint",
+        group=_STORE,
+        is_embedded=True,
+        meaning="URL of an S3-compatible server. Absent: AWS.",
+    ),
+    Option(name="s3Region", group=_STORE, is_embedded=True, meaning="Region of the buckets."),
+    Option(
+        name="s3Secret",
+        group=_STORE,
+        is_embedded=True,
+        meaning=(
+            "Name of a folder in `secretsDir` with the files `accessKeyId` and `secretAccessKey`, and perhaps "
+            "`sessionToken`. Absent: the credentials of the driver's and executors' environment."
+        ),
+    ),
+)

@@ -1,0 +1,153 @@
+"""Reads the options of files. Keys of the mappings are lower case."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import urlsplit
+
+from balanced_source.connectors.files import LATE, SPLIT_BYTES, FilesSource, Format, OnLoss, Store
+from balanced_source.names import checked_object, shown
+from balanced_source_adapters.files.stores import inner, is_s3
+from balanced_source_spark.contract.option_table import rejected
+from balanced_source_spark.contract.values import choice, flag, number, seconds
+from balanced_source_spark.files.ddl import selected
+from balanced_source_spark.files.option_names import METADATA
+
+BATCH_AHEAD: Final = 1000
+"""Blocks that a reader of a batch query asks for at once: nothing is read while it plans."""
+
+MODES: Final = ("permissive", "dropmalformed", "failfast")
+CORRUPT: Final = "_corrupt_record"
+_OWN_COLUMN: Final = {Format.TEXT: "value STRING", Format.BINARY: "content BINARY"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileReadOptions:
+    """What schema and tasks must know. Pickled.
+
+    Attributes:
+        kind: format.
+        ddl: columns of the data; empty if Spark's own ``schema`` must say.
+        columns: names of the columns to read; empty for all.
+        has_metadata: whether rows have the columns of `METADATA`.
+        mode: what happens to corrupt records.
+        corrupt: column for their text.
+        header, separator, quote, escape, null: see the reference page.
+    """
+
+    kind: Format
+    ddl: str = ""
+    columns: tuple[str, ...] = ()
+    has_metadata: bool = True
+    mode: str = MODES[0]
+    corrupt: str = CORRUPT
+    header: bool = False
+    separator: str = ","
+    quote: str = '"'
+    escape: str = ""
+    null: str = ""
+
+
+def file_read_options(options: Mapping[str, str]) -> FileReadOptions:
+    """Return what the options say of rows.
+
+    Raises:
+        InvalidSpecError: names the option.
+    """
+    kind = Format(choice(options, "fileFormat", tuple(Format)))
+    return FileReadOptions(
+        kind=kind,
+        ddl=options.get("schema", "") or _OWN_COLUMN.get(kind, ""),
+        columns=tuple(name.strip() for name in options.get("columns", "").split(",") if name.strip()),
+        has_metadata=flag(options, "metadataColumns", default=True),
+        mode=choice(options, "mode", MODES),
+        corrupt=options.get("columnnameofcorruptrecord", CORRUPT),
+        header=flag(options, "header", default=False),
+        separator=_character(options, "sep", ","),
+        quote=_character(options, "quote", '"', may_miss=True),
+        escape=_character(options, "escape", "", may_miss=True),
+        null=options.get("nullvalue", ""),
+    )
+
+
+def ddl_of(read: FileReadOptions) -> str:
+    """Return the columns of the rows as DDL.
+
+    Raises:
+        InvalidSpecError: nobody says what they are.
+    """
+    if not read.ddl:
+        raise rejected("schema", f"is missing: format {read.kind} needs the columns, such as id BIGINT, name STRING")
+    ddl = selected(read.ddl, read.columns) if read.columns else read.ddl
+    added = [f"`{name}` {kind}" for name, kind in METADATA.items()] if read.has_metadata else []
+    return ", ".join([ddl, *added])
+
+
+def files_source(options: Mapping[str, str], *, is_batch: bool) -> FilesSource:
+    """Return the source of a query that runs without an operator and without local mode.
+
+    Raises:
+        InvalidSpecError: names the option.
+    """
+    interval = options.get("discoveryinterval")
+    if interval is not None and is_batch:
+        raise rejected("discoveryInterval", "has no meaning for a batch query: leave it out")
+    if interval is not None and not options.get("statedir"):
+        raise rejected(
+            "discoveryInterval",
+            "needs the option stateDir: without it, the Spark checkpoint would name every file that was ever read",
+        )
+    losses = tuple(known.value.lower() for known in (OnLoss.FAIL, OnLoss.SKIP))
+    return FilesSource(
+        paths=_paths(options),
+        kind_of_file=file_read_options(options).kind,
+        store=_store(options),
+        split_bytes=number(options, "splitBytes", SPLIT_BYTES, least=1),
+        discovery_interval=None if interval is None else max(0.1, seconds(interval, "discoveryInterval")),
+        late=seconds(options["latewindow"], "lateWindow") if "latewindow" in options else LATE,
+        on_loss=OnLoss(choice(options, "onLoss", losses).capitalize()),
+        ahead=BATCH_AHEAD if is_batch else number(options, "lookAhead", 2, least=1),
+        may_repeat=flag(options, "allowRepeat", default=False),
+    )
+
+
+def _paths(options: Mapping[str, str]) -> tuple[str, ...]:
+    name = "path" if "path" in options else "paths"
+    given = [options["path"]] if "path" in options else _array(options.get("paths", "[]"))
+    if not given or ("path" in options and "paths" in options):
+        raise rejected(name, "set either path, or paths as a JSON array with at least one text")
+    for path in given:
+        try:
+            inner(path)
+        except ValueError as error:
+            raise rejected(name, str(error)) from error
+    if len(set(map(is_s3, given))) > 1:
+        raise rejected(name, "names local files and objects of S3: read them as two sources")
+    return tuple(given)
+
+
+def _array(text: str) -> list[str]:
+    try:
+        found = json.loads(text)
+    except ValueError as error:
+        raise rejected("paths", f"expected a JSON array of text, not {shown(text)}") from error
+    if not (isinstance(found, list) and all(isinstance(path, str) and path for path in found)):
+        raise rejected("paths", f"expected a JSON array of text, not {shown(text)}")
+    return found
+
+
+def _store(options: Mapping[str, str]) -> Store:
+    endpoint, secret = options.get("s3endpoint", ""), options.get("s3secret")
+    if endpoint and not (urlsplit(endpoint).scheme in ("http", "https") and urlsplit(endpoint).netloc):
+        raise rejected("s3Endpoint", f"expected an http or https URL, not {shown(endpoint)}")
+    if secret is not None:
+        checked_object(secret, field="option s3Secret")
+    return Store(endpoint=endpoint, region=options.get("s3region", ""), secret=secret)
+
+
+def _character(options: Mapping[str, str], name: str, default: str, *, may_miss: bool = False) -> str:
+    value = options.get(name.lower(), default).replace("\\t", "\t")
+    if len(value.encode()) != 1 and not (may_miss and not value):
+        raise rejected(name, f"expected one ASCII character, not {shown(value)}")
+    return value

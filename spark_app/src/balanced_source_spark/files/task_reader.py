@@ -1,0 +1,169 @@
+"""What a task unpickles: it reads ranges of files. It imports what reading needs and no more."""
+
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+
+from balanced_source.connectors.files import KIND, File, Format, OnLoss, Store, compression_of, file_of
+from balanced_source.errors import BalancedSourceError
+from balanced_source.host import SplitRange
+from balanced_source_adapters.files.stores import FileStore, store_of
+from balanced_source_spark.contract.secrets import QuerySecrets
+from balanced_source_spark.files.columnar import orc, parquet
+from balanced_source_spark.files.ddl import columns_of
+from balanced_source_spark.files.lines import LineTooLongError, chunks, streamed
+from balanced_source_spark.files.option_names import METADATA
+from balanced_source_spark.files.options import FileReadOptions
+from balanced_source_spark.files.parsing import CorruptRecordError, Parser
+from balanced_source_spark.partition import ReaderPartition
+
+
+class FileLostError(BalancedSourceError):
+    """A file changed or vanished before it was read, and the policy is to fail."""
+
+
+class FileReadError(BalancedSourceError):
+    """A file cannot be read: it is damaged, or does not fit the schema."""
+
+
+@dataclass(frozen=True)
+class FilesTaskReader:
+    """See `balanced_source_spark.contract.half.TaskReader`.
+
+    Attributes:
+        read_options: see `FileReadOptions`.
+        schema: all columns of the rows, as Spark's type.
+        secrets: resolves the Secret of the store.
+    """
+
+    read_options: FileReadOptions
+    schema: Any
+    secrets: QuerySecrets
+
+    def read(self, partition: ReaderPartition) -> Iterator[pa.RecordBatch]:
+        """Return the rows of the ranges."""
+        if not partition.ranges:
+            return
+        settings = partition.settings[KIND]
+        store = self._store(Store.from_json(settings["store"]), str(settings["scheme"]))
+        is_strict = OnLoss(settings["onLoss"]) is OnLoss.FAIL
+        for piece in partition.ranges:
+            path, begin = str(piece.split_id[1]), int(piece.split_id[2])
+            file = file_of(path, piece.identity or "")
+            if (why := _loss(store, file)) is not None:
+                _lost(path, why, is_strict=is_strict)
+                continue
+            for table in self._tables(store, file, piece):
+                yield from self._rows(table, file, begin).to_batches()
+            if (why := _loss(store, file)) is not None:
+                _lost(path, f"{why} while it was read", is_strict=is_strict)
+
+    def _store(self, store: Store, scheme: str) -> FileStore:
+        return store_of(store, (scheme,), self.secrets)
+
+    def _tables(self, store: FileStore, file: File, piece: SplitRange) -> Iterator[pa.Table]:
+        start, end = int(piece.start or 0), int(piece.end or 0)
+        try:
+            with closing(store.open(file.path)) as opened:
+                yield from self._parsed(opened, file, start, end)
+        except (OSError, pa.ArrowException, TypeError, CorruptRecordError, LineTooLongError) as error:
+            raise FileReadError(
+                f"cannot read {file.path}, bytes {start} to {end}: {error}. Correct the file, the schema or the "
+                "option mode"
+            ) from error
+
+    def _parsed(self, opened: pa.NativeFile, file: File, start: int, end: int) -> Iterator[pa.Table]:
+        match self.read_options.kind:
+            case Format.PARQUET:
+                yield from parquet(opened, start, end, self._data)
+            case Format.ORC:
+                yield from orc(opened, start, end, file.size, self._data)
+            case Format.BINARY:
+                yield from self._binary(opened, start)
+            case _:
+                yield from self._lines(opened, file, start, end)
+
+    def _binary(self, opened: pa.NativeFile, start: int) -> Iterator[pa.Table]:
+        if start == 0:  # a file is one record, which begins there
+            content = pa.array([opened.read()], pa.binary())
+            yield pa.table({self._data.names[0] if self._data.names else "": content})
+
+    def _lines(self, opened: pa.NativeFile, file: File, start: int, end: int) -> Iterator[pa.Table]:
+        compression = compression_of(file.path, self.read_options.kind)
+        if compression is None:
+            found = chunks(opened, start, end, file.size)
+        elif start == 0:
+            found = streamed(pa.CompressedInputStream(opened, compression))
+        else:
+            return
+        has_header = self.read_options.header and self.read_options.kind is Format.CSV and start == 0
+        for number, lines in enumerate(found):
+            body = lines[lines.find(b"\n") + 1 or len(lines) :] if has_header and number == 0 else lines
+            if body:
+                yield from self._parser.tables(body)
+
+    def _rows(self, table: pa.Table, file: File, begin: int) -> pa.Table:
+        """Return the rows with the columns of the schema, in its order."""
+        metadata = {
+            "_path": file.path,
+            "_block_offset": begin,
+            "_modification_time": file.modified // 1000,
+            "_size": file.size,
+        }
+        columns = []
+        for field in self._arrow:
+            if field.name in METADATA:
+                columns.append(_constant(metadata[field.name], field.type, table.num_rows))
+            elif field.name in table.schema.names:
+                columns.append(table.column(field.name))
+            else:
+                columns.append(pa.nulls(table.num_rows, field.type))
+        return pa.Table.from_arrays(columns, schema=self._arrow)
+
+    @cached_property
+    def _arrow(self) -> pa.Schema:
+        from pyspark.sql.pandas.types import to_arrow_schema
+
+        return to_arrow_schema(self.schema, timezone="UTC")
+
+    @cached_property
+    def _data(self) -> pa.Schema:
+        """Columns that come from the content of files."""
+        return pa.schema([f for f in self._arrow if f.name not in METADATA and f.name != self.read_options.corrupt])
+
+    @cached_property
+    def _parser(self) -> Parser:
+        read = self.read_options
+        names = tuple(name for name, _ in columns_of(read.ddl)) if read.ddl else tuple(self._data.names)
+        return Parser(
+            read=read,
+            schema=self._data,
+            names=tuple(name for name in names if name != read.corrupt),
+            has_corrupt=read.corrupt in self._arrow.names,
+        )
+
+
+def _loss(store: FileStore, file: File) -> str | None:
+    """Return why the file is not the one that was listed; None if it is."""
+    now = store.stat(file.path)
+    if now is None:
+        return "was deleted"
+    return None if now.identity == file.identity else "was changed"
+
+
+def _lost(path: str, why: str, *, is_strict: bool) -> None:
+    if is_strict:
+        raise FileLostError(
+            f"{path} {why}, after it was listed. Restore it, or set onLoss to Skip to continue without it"
+        )
+    import structlog
+
+    structlog.get_logger(__name__).warning("a file is skipped", path=path, why=why)
+
+
+def _constant(value: Any, kind: pa.DataType, count: int) -> pa.Array:
+    return pa.repeat(pa.scalar(value).cast(kind), count)

@@ -1,0 +1,38 @@
+"""The file source keeps the contracts of all sources."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from balanced_source.api import AsyncCall, SplitId
+from balanced_source.connectors.files import BlockSplit, File, FilesSource, Format, ListFiles, page_of
+from balanced_source.testing.enumerator import EnumeratorContract
+from balanced_source.testing.serializer import SerializerContract
+
+SOURCE = FilesSource(paths=("/in",), kind_of_file=Format.TEXT, split_bytes=10, ahead=1)
+LISTED = [File(1_000_000_000 + number, f"/in/{number}", 25) for number in range(4)]
+
+
+class TestEnumerator(EnumeratorContract):
+    is_pull = True
+
+    def source(self) -> FilesSource:
+        return SOURCE
+
+    def split_ids(self) -> frozenset[SplitId]:
+        return frozenset(("files", f"/in/{number}", begin) for number in range(4) for begin in (0, 10, 20))
+
+    def execute(self, call: AsyncCall) -> Any:
+        assert isinstance(call, ListFiles)
+        return page_of(call, LISTED)
+
+
+class TestSerializer(SerializerContract):
+    serializer = SOURCE.split_serializer()
+    values: Sequence[BlockSplit] = (BlockSplit(file=LISTED[0], begin=10, offset=12, stop=20),)
+    released = {
+        1: {
+            b'[["files","/in/0",10],12,{"id":"1000000000-25","stop":20}]': BlockSplit(
+                file=LISTED[0], begin=10, offset=12, stop=20
+            )
+        }
+    }

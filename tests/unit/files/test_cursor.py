@@ -1,0 +1,171 @@
+"""The cursor of files against a model that remembers everything."""
+
+import json
+from collections.abc import Iterable
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from balanced_source.connectors.files import Cursor, File, take
+from balanced_source.connectors.files import cursor as module
+from balanced_source.errors import CorruptDocumentError
+
+SECOND = 1_000_000_000
+LATE = 10
+
+
+def file(name: str, at: int, size: int = 1) -> File:
+    return File(at * SECOND, f"/data/{name}", size)
+
+
+def after(cursor: Cursor) -> Cursor:
+    """As it is read back by the next process."""
+    return Cursor.from_json(json.loads(json.dumps(cursor.to_json())))
+
+
+def taken_all(
+    cursor: Cursor, listed: Iterable[File], *, limit: int = 100, ends: bool = False
+) -> tuple[list[File], Cursor]:
+    files, found = list(listed), list[File]()
+    while True:
+        page = take(cursor, files, limit=limit, late=LATE, ends=ends)
+        found += page.files
+        cursor = after(page.cursor)
+        if not page.has_more:
+            return found, cursor
+
+
+Arrival = st.tuples(st.integers(0, 6), st.integers(0, LATE - 1), st.integers(0, 5))
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    rounds=st.lists(st.lists(Arrival, max_size=8), min_size=1, max_size=8),
+    limit=st.integers(1, 5),
+)
+def test_within_the_window_no_file_is_lost_or_read_twice(rounds: list[list[tuple[int, int, int]]], limit: int) -> None:
+    """Files come with equal times, and later than newer ones, but never later than the window allows."""
+    there: dict[str, File] = {}
+    read: list[str] = []
+    cursor, clock = Cursor(), 100
+    for number, arrivals in enumerate(rounds):
+        newest = clock
+        for index, (step, delay, name) in enumerate(arrivals):
+            newest = max(newest, clock + step)
+            made = file(f"{name}-{number}-{index}", max(0, min(clock + step, newest) - delay))
+            there[made.path] = made
+        oldest_allowed = newest
+        clock = oldest_allowed
+        found, cursor = taken_all(cursor, there.values(), limit=limit)
+        read += [one.path for one in found]
+
+    assert sorted(read) == sorted(there)
+    assert (cursor.late, cursor.changed) == (0, 0)
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    times=st.lists(st.integers(0, 200), min_size=1, max_size=40, unique=True),
+    late_at=st.lists(st.integers(0, 200), max_size=5),
+    limit=st.integers(1, 7),
+)
+def test_what_is_neither_read_nor_counted_does_not_exist(times: list[int], late_at: list[int], limit: int) -> None:
+    """Outside the window a file is not read, and is counted; in the window it is read and not counted."""
+    there = [file(f"first-{at}", at) for at in times]
+    first, cursor = taken_all(Cursor(), there, limit=limit)
+    assert sorted(first) == sorted(there)
+    late = [file(f"late-{index}-{at}", at) for index, at in enumerate(late_at)]
+
+    second, cursor = taken_all(cursor, [*there, *late], limit=limit)
+    third, cursor = taken_all(cursor, [*there, *late], limit=limit)
+
+    assert len(second) + cursor.late == len(late)
+    assert set(second) <= set(late)
+    assert third == []
+    safe = max(times) - LATE
+    assert {one for one in late if one.modified >= safe * SECOND} <= set(second)
+
+
+def test_a_late_file_is_counted_even_if_the_page_before_was_cut() -> None:
+    """New files that wait for the next page are never passed by the horizon."""
+    _, cursor = taken_all(Cursor(), [file("newest", 100), file("near", 95)])
+    late = [file(f"{at}", at) for at in range(91, 100)]
+
+    found, cursor = taken_all(cursor, [file("newest", 100), file("near", 95), *late], limit=2)
+
+    assert found == late
+    assert cursor.late == 0
+
+
+def test_a_source_that_ends_reads_what_was_there_at_first() -> None:
+    page = take(Cursor(), [file("a", 1), file("b", 2), file("c", 3)], limit=2, late=LATE, ends=True)
+    assert page.has_more
+
+    found, cursor = taken_all(after(page.cursor), [file("c", 3), file("later", 9)], ends=True)
+
+    assert found == [file("c", 3)]
+    assert cursor.until == 3 * SECOND
+
+
+def test_an_empty_first_listing_of_a_source_that_ends_is_its_end() -> None:
+    _, cursor = taken_all(Cursor(), [], ends=True)
+
+    assert taken_all(cursor, [file("later", 9)], ends=True)[0] == []
+
+
+def test_a_changed_file_in_the_window_is_said_once() -> None:
+    _, cursor = taken_all(Cursor(), [file("a", 1), file("b", 2)])
+
+    page = take(cursor, [file("a", 3), file("b", 2)], limit=9, late=LATE, ends=False)
+
+    assert (page.files, page.changed) == ((), ("/data/a",))
+    again = take(page.cursor, [file("a", 3), file("b", 2)], limit=9, late=LATE, ends=False)
+    assert (again.files, again.changed, again.cursor.changed) == ((), (), 1)
+
+
+def test_a_file_that_vanishes_for_a_while_is_not_read_twice() -> None:
+    """A listing of a network file system may lack a file for a moment."""
+    files = [file("a", 1), file("b", 2)]
+    _, cursor = taken_all(Cursor(), files)
+    _, cursor = taken_all(cursor, files[1:])
+
+    assert taken_all(cursor, files)[0] == []
+
+
+def test_deleted_files_are_no_late_ones() -> None:
+    files = [file(f"{at}", at) for at in range(100)]
+    _, cursor = taken_all(Cursor(), files)
+
+    _, cursor = taken_all(cursor, files[50:])
+
+    assert cursor.late == 0
+
+
+def test_the_window_is_bounded_and_the_rest_is_still_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "WINDOW", 10)
+    files = [file(f"{name:03}", 5) for name in range(50)]
+
+    found, cursor = taken_all(Cursor(), files, limit=7)
+
+    assert found == files
+    assert len(cursor.window) <= 20
+    assert taken_all(cursor, files)[0] == []
+    assert taken_all(cursor, [*files, file("zzz", 5)])[0] == [file("zzz", 5)]
+
+
+def test_the_state_does_not_grow_once_the_window_is_full() -> None:
+    """`tests/integration/files` feeds a million files."""
+    cursor, sizes = Cursor(), []
+    for page in range(10):
+        made = [File(page * 4_000_000 + n * 1000, f"/data/part-{page:05}-{n:05}.parquet", 7) for n in range(4000)]
+        cursor = take(cursor, made, limit=4096, late=3600, ends=False).cursor
+        sizes.append(len(json.dumps(cursor.to_json())))
+
+    assert max(sizes[5:]) < min(1.1 * sizes[4], 1024 * 1024)
+
+
+@pytest.mark.parametrize("damage", [{}, {"horizon": 3}, [], "x", {"horizon": [1, "a"], "window": [[1, "!"]]}])
+def test_a_damaged_cursor_is_refused(damage: object) -> None:
+    with pytest.raises(CorruptDocumentError):
+        Cursor.from_json(damage)

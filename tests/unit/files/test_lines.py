@@ -1,0 +1,98 @@
+"""Lines of ranges of bytes, and what becomes of them."""
+
+import itertools
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from balanced_source.connectors.files import Format
+from balanced_source.errors import InvalidSpecError
+from balanced_source_spark.files import lines
+from balanced_source_spark.files.ddl import columns_of, selected
+from balanced_source_spark.files.lines import LineTooLongError, chunks, streamed, texts
+from balanced_source_spark.files.options import FileReadOptions
+from balanced_source_spark.files.parsing import CorruptRecordError, Parser
+
+SCHEMA = pa.schema([("id", pa.int64()), ("at", pa.timestamp("us", "UTC"))])
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    found=st.lists(st.text(alphabet="aé\r ", max_size=6), min_size=1, max_size=12),
+    cuts=st.lists(st.integers(0, 80), max_size=6),
+    chunk=st.integers(1, 9),
+    is_ended=st.booleans(),
+)
+def test_any_ranges_of_a_file_have_each_line_once(
+    found: list[str], cuts: list[int], chunk: int, is_ended: bool
+) -> None:
+    data = "\n".join(found).encode() + (b"\n" if is_ended else b"")
+    bounds = sorted({0, len(data), *(cut for cut in cuts if cut < len(data))})
+    file = pa.BufferReader(data)
+
+    read = b"".join(
+        part for start, end in itertools.pairwise(bounds) for part in chunks(file, start, end, len(data), chunk=chunk)
+    )
+
+    assert read == data
+    assert b"".join(streamed(pa.BufferReader(data), chunk=chunk)) == data
+
+
+def test_texts_have_no_ends_of_lines() -> None:
+    assert texts(b"a\n\nb\r\n").to_pylist() == ["a", "", "b"]
+    assert texts(b"last").to_pylist() == ["last"]
+
+
+def test_a_line_without_end_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lines, "MAX_LINE", 64)
+    with pytest.raises(LineTooLongError):
+        list(chunks(pa.BufferReader(b"x" * 500), 0, 500, 500, chunk=8))
+
+
+def parsed(data: bytes, **read: Any) -> list[dict[str, Any]]:
+    options = FileReadOptions(**{"kind": Format.JSON, **read})
+    parser = Parser(read=options, schema=SCHEMA, names=("id", "at"), has_corrupt=True)
+    return [row for table in parser.tables(data) for row in table.to_pylist()]
+
+
+@pytest.mark.parametrize("at", ["2024-01-01T00:00:00Z", "2024-01-01 00:00:00", "2024-01-01T02:00:00+02:00"])
+def test_times_with_and_without_a_zone(at: str) -> None:
+    json = parsed(b'{"id": 1, "at": "%s", "more": 2}\n' % at.encode())
+    csv = parsed(b"1,%s\n" % at.encode(), kind=Format.CSV)
+
+    assert json == csv
+    assert json[0]["at"].isoformat() == "2024-01-01T00:00:00+00:00"
+
+
+@pytest.mark.parametrize("position", range(5))
+def test_a_corrupt_line_anywhere_is_found_in_its_place(position: int) -> None:
+    good = [b'{"id": %d}\n' % number for number in range(4)]
+    data = b"".join([*good[:position], b"[1]\n", *good[position:]])
+
+    rows = parsed(data)
+
+    assert [row["_corrupt_record"] for row in rows] == [*[None] * position, "[1]", *[None] * (4 - position)]
+    assert [row["id"] for row in rows if row["_corrupt_record"] is None] == [0, 1, 2, 3]
+    assert len(parsed(data, mode="dropmalformed")) == 4
+    with pytest.raises(CorruptRecordError, match=r"\[1\]"):
+        parsed(data, mode="failfast")
+
+
+def test_csv_by_its_options() -> None:
+    rows = parsed(b"'1';none\n2;2024-01-01\n3\n", kind=Format.CSV, separator=";", quote="'", null="none")
+
+    assert [row["id"] for row in rows] == [1, 2, None]
+    assert rows[0]["at"] is None
+    assert rows[2]["_corrupt_record"] == "3"
+
+
+def test_columns_of_a_ddl() -> None:
+    ddl = "id INT, `a,b` STRUCT<x: INT, y: STRING>, d DECIMAL(10,2) COMMENT 'one, two'"
+
+    assert [name for name, _ in columns_of(ddl)] == ["id", "a,b", "d"]
+    assert selected(ddl, ["d", "id"]) == "id INT, d DECIMAL(10,2) COMMENT 'one, two'"
+    with pytest.raises(InvalidSpecError, match="is not a column"):
+        selected(ddl, ["e"])

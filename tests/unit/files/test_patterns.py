@@ -1,0 +1,101 @@
+"""Patterns of paths, blocks of files, and which files a listing finds."""
+
+from pathlib import Path
+
+import pytest
+
+from balanced_source.connectors.files import (
+    File,
+    FilesSource,
+    Format,
+    base_of,
+    blocks,
+    compiled,
+    is_splittable,
+    is_visible,
+)
+from balanced_source.errors import RefusedDiscoveryError
+from balanced_source_adapters.files.connector import listed
+from balanced_source_adapters.files.stores import LocalStore, inner
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path", "expected"),
+    [
+        ("/a", "/a", True),
+        ("/a", "/a/b/c", True),
+        ("/a", "/ab", False),
+        ("/a/*.txt", "/a/b.txt", True),
+        ("/a/*.txt", "/a/b/c.txt", False),
+        ("/a/**/*.txt", "/a/b/c/d.txt", True),
+        ("/a/**/*.txt", "/a/d.txt", True),
+        ("/a/20??-[01]?", "/a/2024-07", True),
+        ("/a/20??-[!0]?", "/a/2024-07", False),
+        ("/a/{x,y*}/z", "/a/yes/z", True),
+        ("/a.b", "/axb", False),
+        ("/", "/x/y", True),
+    ],
+)
+def test_patterns(pattern: str, path: str, expected: bool) -> None:
+    assert (compiled(pattern).fullmatch(path) is not None) is expected
+
+
+@pytest.mark.parametrize(
+    ("pattern", "base"), [("/a/b*/c", "/a"), ("/a/b/", "/a/b"), ("/*", "/"), ("bucket/x{1,2}", "bucket")]
+)
+def test_listing_begins_at_the_part_without_wildcards(pattern: str, base: str) -> None:
+    assert base_of(pattern) == base
+
+
+def test_hidden_files_are_not_read_unless_they_are_named() -> None:
+    assert not is_visible("/a/_temporary/b", "/a")
+    assert not is_visible("/a/.b.crc", "/a/*")
+    assert is_visible("/a/_logs/b", "/a/_logs")
+
+
+@pytest.mark.parametrize("path", ["relative", "ftp://x/y", "gs://bucket/key"])
+def test_other_stores_are_refused(path: str) -> None:
+    with pytest.raises(ValueError, match=r"relative|supported are"):
+        inner(path)
+
+
+def test_paths_of_stores() -> None:
+    assert inner("file:///a%20b") == "/a b"
+    assert inner("s3://bucket/key/") == "bucket/key"
+
+
+@pytest.mark.parametrize("size", [1, 9, 14, 15, 16, 100, 1001])
+def test_blocks_cover_a_file_without_overlap(size: int) -> None:
+    found = blocks(File(1, "/a", size), split_bytes=10, is_splittable=True)
+
+    assert [block.begin for block in found] == [0, *(block.stop for block in found[:-1])]
+    assert found[-1].stop == size
+    assert all(5 <= block.stop - block.begin <= 15 for block in found) or size < 5
+
+
+def test_files_that_cannot_be_cut() -> None:
+    assert len(blocks(File(1, "/a.gz", 1000), split_bytes=10, is_splittable=False)) == 1
+    assert blocks(File(1, "/empty", 0), split_bytes=10, is_splittable=True) == ()
+    assert not is_splittable("/a.json.GZ", Format.JSON)
+    assert is_splittable("/a.gz", Format.PARQUET)
+    assert not is_splittable("/a", Format.BINARY)
+
+
+def test_a_local_listing(tmp_path: Path) -> None:
+    for name in ("a.txt", "b/c.txt", "b/_d.txt", "_e/f.txt", "g.bin"):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("x")
+
+    def names(*patterns: str) -> list[str]:
+        paths = tuple(str(tmp_path / pattern) for pattern in patterns)
+        call = FilesSource(paths=paths, kind_of_file=Format.TEXT).list_page(1, None)
+        return sorted(str(Path(file.path).relative_to(tmp_path)) for file in listed(call, LocalStore()))
+
+    assert names("") == ["a.txt", "b/c.txt", "g.bin"]
+    assert names("**/*.txt", "a*") == ["a.txt", "b/c.txt"]
+    assert names("*.nothing") == []
+    with pytest.raises(RefusedDiscoveryError, match="does not exist"):
+        names("nowhere")
+    with pytest.raises(RefusedDiscoveryError, match="not closed"):
+        names("a[")
