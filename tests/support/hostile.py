@@ -118,6 +118,30 @@ FULL: Final[dict[str, Any]] = {
 FROM_CONFIG_MAP: Final = {"clustersFrom": {"configMapRef": {"name": "streams", "key": "clusters.yaml"}}}
 
 
+FULL_FILES: Final[dict[str, Any]] = {
+    **FULL,
+    "source": {
+        "files": {
+            "paths": ["s3://bucket/orders/*.json"],
+            "format": "Json",
+            "schema": "id BIGINT, name STRING",
+            "records": {
+                "mode": "Permissive",
+                "corruptColumn": "broken",
+                "separator": ";",
+                "quote": "'",
+                "escape": "!",
+                "nullValue": "none",
+            },
+            "s3": {"endpoint": "https://store.example.org:9000", "region": "eu-1", "secret": "store"},
+            "discoveryInterval": "10s",
+            "lateWindow": "1h",
+            "onLoss": "Skip",
+        }
+    },
+}
+
+
 def strings(value: Any, at: Path = ()) -> Iterator[Path]:
     """Yields the path of every string in a manifest, and of every key of a map whose keys users choose."""
     if isinstance(value, str):

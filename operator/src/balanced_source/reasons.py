@@ -1,7 +1,4 @@
-"""Reasons of conditions, events and log lines: stable words for programs, alerts and runbooks.
-
-Each has its cause and its remedy here: `docs/reference/conditions.md` is made from them. Connectors may add their own.
-"""
+"""Reasons of conditions, events and log lines, with cause and remedy; connectors may add words of their own."""
 
 import enum
 from typing import Final, Self
@@ -258,12 +255,14 @@ class Reason(enum.StrEnum):
     SPLITS_SKIPPED = (
         "SplitsSkipped",
         ReasonKind.LOSS,
-        "Files are not read: by the policy of the source they are skipped. To read one, write it under a new name.",
+        "Files changed, vanished or came too late. By the policy of the source they are skipped.",
+        "To read such a file, write it again under a new name.",
     )
     SPLITS_LOST = (
         "SplitsLost",
         ReasonKind.LOSS,
-        "Files changed, vanished or came too late. Restore them, or let the source skip such files.",
+        "Files changed, vanished or came too late. By the policy of the source reading of files stops.",
+        "Restore the files that the message names, or set `onLoss` to `Skip`.",
     )
     SECRET_NOT_FOUND = (
         "SecretNotFound",

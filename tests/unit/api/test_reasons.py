@@ -70,7 +70,7 @@ def test_the_worst_comes_first_and_what_the_source_says_ranks_with_failed_discov
 
 
 def test_losses_are_known_as_such() -> None:
-    gone = {"LogTruncated", "OffsetsSkipped", "TopicRecreated"}
+    gone = {"LogTruncated", "OffsetsSkipped", "SplitsLost", "SplitsSkipped", "TopicRecreated"}
     assert {*gone, "CheckpointLost", "CheckpointOlder"} == DATA_LOSS_REASONS
 
 

@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from balanced_source.errors import ConnectorError, InvalidSpecError
+from balanced_source_operator.contract.half import half_of
 from balanced_source_operator.kube.port import object_path
 from balanced_source_operator.resources.access import role_binding
 from balanced_source_operator.resources.kinds import CONFIG_MAP, SECRET, SERVICE_ACCOUNT
@@ -20,7 +21,18 @@ from balanced_source_operator.spec import BalancedSourceSpec, parse_spec
 from balanced_source_spark.application import described, source_options
 from balanced_source_spark.options import parse_options
 from support.builders import identity, secrets_of, source_of
-from support.hostile import FROM_CONFIG_MAP, FULL, HOSTILE, KEY, Path, dotted, model_strings, replaced, strings
+from support.hostile import (
+    FROM_CONFIG_MAP,
+    FULL,
+    FULL_FILES,
+    HOSTILE,
+    KEY,
+    Path,
+    dotted,
+    model_strings,
+    replaced,
+    strings,
+)
 
 DATA = {
     "application.pipeline.acceptCheckpointOf": "namespace and name, compared with the ones in the offset log",
@@ -36,6 +48,13 @@ DATA = {
     "application.pipeline.sink.options": "an option of Spark's writer, as JSON in an environment variable",
     "application.pipeline.sink.partitionBy": "a column, as JSON in an environment variable",
     "application.pipeline.checkpointLocation": "a path or URL that the user's own driver opens",
+    "source.files.paths": "a pattern that the driver lists, in the source's own volumes or buckets",
+    "source.files.schema": "DDL that Spark parses in the driver",
+    "source.files.records.corruptColumn": "the name of a column, compared with those of the schema",
+    "source.files.records.separator": "one character of a CSV file",
+    "source.files.records.quote": "one character of a CSV file",
+    "source.files.records.escape": "one character of a CSV file",
+    "source.files.records.nullValue": "compared with values of a CSV file",
     "application.arguments": "arguments of the user's program; they follow it on the command line",
     "application.sparkConf": "the value behind `--conf key=`, one argument of a command without a shell",
     "application.mainApplicationFile": "a path or URL of the user's program; never an option, never with blanks",
@@ -72,7 +91,7 @@ FULL_FROM_CONFIG_MAP = {
 
 def test_the_example_has_every_string_that_the_models_have() -> None:
     """A new field of the spec must be added to the example, and so to the tests below."""
-    covered = {dotted(path) for manifest in (FULL, FULL_FROM_CONFIG_MAP) for path in strings(manifest)}
+    covered = {dotted(path) for manifest in (FULL, FULL_FROM_CONFIG_MAP, FULL_FILES) for path in strings(manifest)}
     known = set(model_strings(BalancedSourceSpec))
 
     same_as = {"source.kafka.clusters.startingOffsets", "source.kafka.clusters.stoppingOffsets"}
@@ -112,6 +131,12 @@ def test_a_hostile_string_is_refused_or_stays_data(path: Path) -> None:
 def test_the_reference_to_metadata_is_refused_or_stays_data(path: Path) -> None:
     for value in HOSTILE:
         check(replaced(FULL_FROM_CONFIG_MAP, path, value), path, value)
+
+
+@pytest.mark.parametrize("path", cases(FULL_FILES, ("source", "files")))
+def test_a_hostile_string_of_files_is_refused_or_stays_data(path: Path) -> None:
+    for value in HOSTILE:
+        check(replaced(FULL_FILES, path, value), path, value)
 
 
 METADATA_STRINGS = {"clusters": FULL["source"]["kafka"]["clusters"], "streams": {"orders": {"main": ["orders"]}}}
@@ -159,14 +184,24 @@ def check_sentence(text: str) -> None:
 
 def manifest_of(spec: BalancedSourceSpec, source: Any) -> dict[str, Any]:
     secrets = secrets_of(source)
-    return spark_application(identity(), spec.application, name="orders-1", parallelism=2, secrets=secrets, conf={})
+    half = half_of(spec.source.kind)
+    return spark_application(
+        identity(),
+        spec.application,
+        name="orders-1",
+        parallelism=2,
+        secrets=secrets,
+        conf={},
+        connector=spec.source.kind,
+        options=half.reader_options(spec.source.config(half)),
+    )
 
 
 def check_urls(spec: BalancedSourceSpec, source: Any) -> None:
     """Every URL is that of one object in the source's own namespace."""
     names = [(SECRET, name) for name in secrets_of(source)]
     names.append((SERVICE_ACCOUNT, spec.application.service_account))
-    if spec.source.kafka.clusters_from is not None:
+    if spec.source.kafka is not None and spec.source.kafka.clusters_from is not None:
         names.append((CONFIG_MAP, spec.source.kafka.clusters_from.config_map_ref.name))
     for kind, name in names:
         path = object_path(kind, "default", name)

@@ -10,7 +10,7 @@ from balanced_source_operator.contract.base import LINE, Duration, Model, Object
 
 PATH: Final = r"^(/|file:///|s3a?://[a-z0-9])[^\x00-\x1f\x7f]*$"
 ENDPOINT: Final = r"^https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?$"
-REGION: Final = r"^[a-z0-9-]{1,64}$"
+REGION: Final = r"^[a-z0-9][a-z0-9-]{0,63}$"
 
 WORDS: Final[Mapping[str, str]] = {
     PATH: "an absolute path, or an s3:// URL",
@@ -153,8 +153,8 @@ class FilesSpec(Model):
     """How much later than newer files a file may appear, by its modification time."""
 
     on_loss: Loss = Loss.FAIL
-    """What happens if a file changed, vanished or came too late. Fail stops and says so; Skip continues without the file
-    and counts it."""
+    """What happens if a file changed, vanished or came too late. Fail stops and says so. Skip continues without
+    the file and counts it."""
 
     allow_repeat: bool = False
     """Whether reading continues after the enumerator state was lost, although files may then be read twice."""
