@@ -5,7 +5,11 @@ The tests share one cluster and one source, as faults do in a long life; the las
 
 import contextlib
 import json
+import subprocess
+import sys
 import time
+import zipfile
+from pathlib import Path
 
 import pytest
 
@@ -66,6 +70,21 @@ def test_failed_with_a_living_driver_is_left_alone_and_said(scene: Scene) -> Non
     wait_until(lambda: newest(scene) > seen + 3, 60, "micro-batches all the same", interval=0.5)
     assert scene.driver_pod["metadata"]["uid"] == pod
     assert scene.source.report.incarnation == incarnation
+
+
+def test_a_support_bundle_has_the_logs_of_driver_and_executors(scene: Scene, tmp_path: Path) -> None:
+    environment = {"KUBECONFIG": str(scene.cluster.control_plane.kubeconfig()), "PATH": "/usr/bin:/bin"}
+    command = [sys.executable, "-m", "balanced_source_operator.command", "report", "orders", "--to", "bundle.zip"]
+    done = subprocess.run(  # noqa: S603 - our own interpreter
+        command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120
+    )
+
+    assert "report: bundle.zip" in done.stdout, done.stderr
+    with zipfile.ZipFile(tmp_path / "bundle.zip") as bundle:
+        texts = {name: bundle.read(name).decode() for name in bundle.namelist()}
+    driver = scene.driver_pod["metadata"]["name"]
+    assert any("micro-batch" in text for name, text in texts.items() if name.startswith(f"logs/default/{driver}/"))
+    assert any(name.startswith("objects/sparkapplications.sparkoperator.k8s.io/") for name in texts)
 
 
 def test_every_record_has_arrived_once(scene: Scene, load: Load) -> None:

@@ -10,8 +10,8 @@ from typer.testing import CliRunner
 from balanced_source.errors import RefusedDiscoveryError
 from balanced_source.reasons import Reason
 from balanced_source_operator.cli import app
-from balanced_source_operator.cli.diagnose import as_text
 from balanced_source_operator.doctor import Diagnosis, Level, examine, outside
+from balanced_source_operator.doctor.finding import as_text
 from balanced_source_operator.kube.port import RefusedError
 from balanced_source_operator.resources.kinds import (
     BALANCED_SOURCE,

@@ -3,19 +3,17 @@
 import asyncio
 import json
 from dataclasses import asdict
-from typing import Annotated, Final
+from typing import Annotated
 
 import typer
 
 from balanced_source.errors import InvalidSpecError
 from balanced_source_operator.cli.errors import INVALID, in_sentences
 from balanced_source_operator.cli.options import ContextOption, NamespaceOption, Output, OutputOption
-from balanced_source_operator.doctor import Diagnosis, Fault, Level, examine
+from balanced_source_operator.doctor import Diagnosis, Fault, examine
 from balanced_source_operator.doctor.examine import is_healthy
-from balanced_source_operator.doctor.finding import error
+from balanced_source_operator.doctor.finding import as_text, error
 from balanced_source_operator.kube.connect import connect
-
-_MARKS: Final = {Level.OK: "ok     ", Level.UNKNOWN: "unknown", Level.ERROR: "ERROR  "}
 
 
 def add_to(app: typer.Typer) -> None:
@@ -68,11 +66,3 @@ async def _examined(
         if is_shown:
             typer.echo(as_text(found[-1]))
     return found
-
-
-def as_text(diagnosis: Diagnosis) -> str:
-    """Return a line for the check; further ones for a fault and its remedy."""
-    fault = f": {diagnosis.fault}" if diagnosis.fault else ""
-    lines = [f"{_MARKS[diagnosis.level]}  {diagnosis.check}{fault}"]
-    lines += [f"         {text}" for text in (diagnosis.message, diagnosis.remedy and f"→ {diagnosis.remedy}") if text]
-    return "\n".join(lines)

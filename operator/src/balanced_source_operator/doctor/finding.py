@@ -2,7 +2,7 @@
 
 import enum
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
 from balanced_source.reasons import Reason
 from balanced_source_operator.kube.port import KubernetesApi, Manifest
@@ -79,3 +79,14 @@ def unknown(check: str, message: str) -> Diagnosis:
 def remedy_of(reason: str) -> str:
     """Return the remedy of a condition's reason; empty for reasons of connectors from elsewhere."""
     return next((known.remedy for known in Reason if known == reason), "")
+
+
+_MARKS: Final = {Level.OK: "ok     ", Level.UNKNOWN: "unknown", Level.ERROR: "ERROR  "}
+
+
+def as_text(diagnosis: Diagnosis) -> str:
+    """Return a line for the check; further ones for a fault and its remedy."""
+    fault = f": {diagnosis.fault}" if diagnosis.fault else ""
+    lines = [f"{_MARKS[diagnosis.level]}  {diagnosis.check}{fault}"]
+    lines += [f"         {text}" for text in (diagnosis.message, diagnosis.remedy and f"→ {diagnosis.remedy}") if text]
+    return "\n".join(lines)

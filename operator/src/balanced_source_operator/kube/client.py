@@ -17,7 +17,7 @@ from balanced_source_operator.kube.port import (
     collection_path,
     object_path,
 )
-from balanced_source_operator.resources.kinds import MANAGER, Kind
+from balanced_source_operator.resources.kinds import MANAGER, POD, Kind
 
 REQUEST_TIMEOUT: Final = 15.0
 """Seconds for one request."""
@@ -118,6 +118,24 @@ class KubernetesClient:
         except ApiException as error:
             raise RefusedError(_message(error), status=int(error.status)) from error
 
+    async def log(self, namespace: str, pod: str, container: str, *, previous: bool, tail: int, limit: int) -> str:
+        """Return the last lines of a container's log, with the time of each.
+
+        Raises:
+            KubernetesError: there is none, it may not be read, or the API server does not answer.
+        """
+        query = {
+            "container": container,
+            "previous": str(previous).lower(),
+            "tailLines": str(tail),
+            "limitBytes": str(limit),
+            "timestamps": "true",
+        }
+        try:
+            return await self._text("GET", object_path(POD, namespace, pod, "log"), query=query, accept="*/*")
+        except ApiException as error:
+            raise translated(error, POD, pod) from error
+
     async def replace(self, kind: Kind, manifest: Manifest) -> Manifest:
         try:
             return await self._call("PUT", object_path(kind, _namespace(manifest), _name(manifest)), body=manifest)
@@ -183,23 +201,36 @@ class KubernetesClient:
         query: Mapping[str, str] | None = None,
         content_type: str = "application/json",
     ) -> Manifest:
+        text = await self._text(method, path, body=body, query=query, content_type=content_type)
+        return json.loads(text)  # type: ignore[no-any-return]
+
+    async def _text(
+        self,
+        method: str,
+        path: str,
+        *,
+        body: Manifest | Sequence[Manifest] | None = None,
+        query: Mapping[str, str] | None = None,
+        content_type: str = "application/json",
+        accept: str = "application/json",
+    ) -> str:
         try:
             response = await self._client.call_api(
                 path,
                 method,
                 query_params=list((query or {}).items()),
-                header_params={"Accept": "application/json", "Content-Type": content_type},
+                header_params={"Accept": accept, "Content-Type": content_type},
                 body=body,
                 auth_settings=["BearerToken"],
                 _preload_content=False,
                 _request_timeout=REQUEST_TIMEOUT,
             )
-            text = await response.text()
+            text: str = await response.text()
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise KubernetesError(f"the API server does not answer: {error!r}") from error
         if not 200 <= response.status < 300:  # noqa: PLR2004 - what HTTP calls success
             raise api_exception(response.status, text)
-        return json.loads(text)  # type: ignore[no-any-return]
+        return text
 
 
 def api_exception(status: int, text: str) -> ApiException:

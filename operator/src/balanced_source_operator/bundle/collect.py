@@ -1,0 +1,159 @@
+"""Collects the files of a support bundle; what cannot be read is named, and leaves the others alone."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+import yaml
+
+from balanced_source.errors import StateError
+from balanced_source_adapters.version import __version__
+from balanced_source_operator.bundle.redaction import redacted, redacted_text
+from balanced_source_operator.doctor import examine
+from balanced_source_operator.doctor.finding import ClusterApi, as_text
+from balanced_source_operator.kube.port import KubernetesError, Manifest, UnknownKindError
+from balanced_source_operator.resources.identity import Identity
+from balanced_source_operator.resources.kinds import BALANCED_SOURCE, CHILDREN, EVENT, POD
+
+TAIL: Final = 5000
+"""Lines of each log."""
+
+LIMIT: Final = 10 * 1024 * 1024
+"""Bytes of each log."""
+
+_OPERATOR: Final = "app.kubernetes.io%2Fname%3Dbalanced-source"
+
+
+class BundleApi(ClusterApi, Protocol):
+    """An API server that also has the logs of pods."""
+
+    async def log(self, namespace: str, pod: str, container: str, *, previous: bool, tail: int, limit: int) -> str:
+        """Return the last lines of a container's log.
+
+        Raises:
+            KubernetesError: there is none, it may not be read, or the API server does not answer.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Item:
+    """A file of the bundle.
+
+    Attributes:
+        path: in the bundle.
+        text: its content; the reason if it is missing.
+        is_missing: whether it could not be read.
+    """
+
+    path: str
+    text: str
+    is_missing: bool = False
+
+
+async def collect(api: BundleApi, namespace: str, name: str) -> AsyncIterator[Item]:
+    """Yield the files of a source's bundle.
+
+    Raises:
+        KubernetesError: the source itself cannot be read.
+        StateError: there is no such source.
+    """
+    body = await api.get(BALANCED_SOURCE, namespace, name)
+    if body is None:
+        raise StateError(f"there is no BalancedSource {name!r} in namespace {namespace!r}")
+    yield _manifest("source.yaml", body)
+    yield await _read("versions.yaml", lambda: _versions(api))
+    yield await _read("doctor.txt", lambda: _doctor(api, namespace, name))
+    yield await _read("events.yaml", lambda: _events(api, namespace, name))
+    async for item in _children(api, Identity.of(body)):
+        yield item
+    async for item in _operators(api):
+        yield item
+
+
+async def _read(path: str, read: Callable[[], Awaitable[str]]) -> Item:
+    try:
+        return Item(path=path, text=await read())
+    except KubernetesError as refusal:
+        return Item(path=path, text=str(refusal), is_missing=True)
+
+
+def _manifest(path: str, body: Manifest) -> Item:
+    return Item(path=path, text=_yaml(redacted(body)))
+
+
+def _yaml(value: Any) -> str:
+    return yaml.safe_dump(value, sort_keys=False, allow_unicode=True)
+
+
+async def _versions(api: BundleApi) -> str:
+    server = await api.ask("GET", "/version")
+    return _yaml({"balanced-source": __version__, "kubernetes": server.get("gitVersion", "unknown")})
+
+
+async def _doctor(api: BundleApi, namespace: str, name: str) -> str:
+    lines = [as_text(diagnosis) async for diagnosis in examine(api, namespace, name)]
+    return redacted_text("\n".join(lines) + "\n")
+
+
+async def _events(api: BundleApi, namespace: str, name: str) -> str:
+    """Of the source and of everything whose name begins with its name: applications and pods."""
+    found = await api.list(EVENT, namespace, selector="")
+    chosen = [event for event in found if _object(event) == name or _object(event).startswith(f"{name}-")]
+    return _yaml([redacted(event) for event in sorted(chosen, key=_moment)])
+
+
+def _object(event: Manifest) -> str:
+    about: Mapping[str, Any] = event.get("involvedObject") or event.get("regarding") or {}
+    return str(about.get("name", ""))
+
+
+def _moment(event: Manifest) -> str:
+    return str(event.get("lastTimestamp") or event.get("eventTime") or "")
+
+
+async def _children(api: BundleApi, identity: Identity) -> AsyncIterator[Item]:
+    for kind in CHILDREN:
+        folder = f"objects/{kind.plural}.{kind.group}" if kind.group else f"objects/{kind.plural}"
+        try:
+            found = await api.list(kind, identity.namespace, selector=identity.selector)
+        except UnknownKindError:
+            continue  # the other Spark operator's
+        except KubernetesError as refusal:
+            yield Item(path=folder, text=str(refusal), is_missing=True)
+            continue
+        for child in found:
+            yield _manifest(f"{folder}/{child['metadata']['name']}.yaml", child)
+            if kind == POD:
+                async for item in _logs(api, child):
+                    yield item
+
+
+async def _operators(api: BundleApi) -> AsyncIterator[Item]:
+    try:
+        found = await api.ask("GET", f"/api/v1/pods?labelSelector={_OPERATOR}")
+    except KubernetesError as refusal:
+        yield Item(path="operator", text=str(refusal), is_missing=True)
+        return
+    for pod in found.get("items", ()):
+        metadata = pod["metadata"]
+        yield _manifest(f"operator/{metadata['namespace']}/{metadata['name']}.yaml", pod)
+        async for item in _logs(api, pod):
+            yield item
+
+
+async def _logs(api: BundleApi, pod: Manifest) -> AsyncIterator[Item]:
+    metadata, status = pod["metadata"], pod.get("status") or {}
+    namespace, name = str(metadata["namespace"]), str(metadata["name"])
+    for container in (*status.get("initContainerStatuses", ()), *status.get("containerStatuses", ())):
+        for previous in (False, True) if container.get("restartCount", 0) else (False,):
+            yield await _log(api, namespace, name, str(container["name"]), previous=previous)
+
+
+async def _log(api: BundleApi, namespace: str, pod: str, container: str, *, previous: bool) -> Item:
+    path = f"logs/{namespace}/{pod}/{container}{'.previous' if previous else ''}.log"
+
+    async def read() -> str:
+        return redacted_text(await api.log(namespace, pod, container, previous=previous, tail=TAIL, limit=LIMIT))
+
+    return await _read(path, read)
