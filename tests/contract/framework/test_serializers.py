@@ -53,7 +53,8 @@ def test_the_state_of_a_discovering_source_survives() -> None:
         finished=frozenset({B.split_id}),
         retained={B.split_id: Retained(split=B, until=12.5)},
         preferred={A.split_id: 3},
-        discovered=frozenset({"main"}),
+        discovered=frozenset({"main", "gone"}),
+        removed={"gone": 12.5},
         rebalance_due=True,
     )
     serializer = source.state_serializer()

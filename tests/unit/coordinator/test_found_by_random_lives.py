@@ -216,3 +216,27 @@ def test_a_cluster_that_returns_is_new_although_a_host_still_holds_a_split_of_it
     positions = stage.positions()
     assert positions[held] == 10, "the host goes on where it was"
     assert positions["d", "u", 1] == 10, "nobody ever read the other split, and the user wants only what is new"
+
+
+def recreated_then_removed(*, retention: float) -> Stage:
+    """A topic is recreated, and its cluster is removed before the readers let go of the former split."""
+    both, rest = (
+        kafka_source(*clusters, starting_offsets=LATEST, retention=retention, on_data_loss=OnDataLoss.CONTINUE)
+        for clusters in (("c", "d"), ("d",))
+    )
+    stage = Stage(readers=1, hosts=1, source=both)
+    stage.broker.topic_ids["c", "t"] = "first"
+    stage.topic("t", 1).topic("u", 1, cluster="d").running().adopts()
+    stage.topic_deleted("t").topic("t", 1, end=0)
+    stage.broker.topic_ids["c", "t"] = "second"
+    stage.looks_again().more(3).source_changes(rest)
+    stage.source_changes(both).looks_again().adopts().looks_again()
+    return stage
+
+
+def test_a_cluster_that_returns_in_time_goes_on_although_nothing_of_it_is_retained() -> None:
+    assert recreated_then_removed(retention=3600.0).positions()["c", "t", 0] == 0, "records of the new topic are lost"
+
+
+def test_a_cluster_that_returns_later_is_new() -> None:
+    assert recreated_then_removed(retention=0.0).positions()["c", "t", 0] == 3, "the user wants only what is new"

@@ -221,6 +221,7 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
         )
         self.life = replace(self.life, answered=same)
         self._agree_with_source()
+        self._set_retention_alarm()
         for scope in source.scopes():
             self._ask(scope, delay=0.0)
         self._assign()
@@ -236,11 +237,12 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
             self.state = replace(self.state, assigner=policy, rebalance_due=self.state.rebalance_due or is_other)
 
     def _keep_scopes(self, scopes: frozenset[str]) -> None:
-        """Forget what is known about scopes that are no more; one without positions left returns like a new one."""
+        """Forget what is known about scopes that are no more, and in time that they were discovered."""
         self.life = self.life.within(scopes, self.source.scope_of)
-        # What appears on a scope whose positions are kept for a return is new, wherever the user wanted to start.
-        kept = scopes.union(self.source.scope_of(s) for s in self.state.retained)
-        self.state = replace(self.state, discovered=self.state.discovered & kept)
+        retained = {self.source.scope_of(s) for s in self.state.retained}
+        self.state = self.state.of_scopes(
+            scopes, retained=retained, now=self.context.now(), until=self._retained_until()
+        )
 
     # --- discovery ----------------------------------------------------------------------------------------------
 
@@ -281,7 +283,7 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
             self.context.forget_splits(over)
             text = f"positions of {len(over)} removed splits dropped: {some(over)}"
             self.context.report(Reason.RETENTION_ENDED, text)
-            self._keep_scopes(frozenset(self.source.scopes()))
+        self._keep_scopes(frozenset(self.source.scopes()))
         self._set_retention_alarm()
 
     def _ask(self, scope: str, *, delay: float) -> None:
@@ -483,10 +485,10 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
         return self.context.now() + self.source.retention
 
     def _set_retention_alarm(self) -> None:
-        if not self.state.retained:
+        deadlines = [*self.state.removed.values(), *(entry.until for entry in self.state.retained.values())]
+        if not deadlines:
             return
-        first = min(entry.until for entry in self.state.retained.values())
-        delay = max(0.0, first - self.context.now())
+        delay = max(0.0, min(deadlines) - self.context.now())
         self.context.call_async(Alarm(), self.handle_alarm, initial_delay=delay)
 
     def _is_complete(self) -> bool:

@@ -12,7 +12,9 @@ from balanced_source.documents.splits import decode_splits, encode_splits
 from balanced_source.errors import IncompatibleVersionError
 
 STATE_VERSION: Final = 3
-"""Version of `DiscoveryState` as JSON; 2 added the assigner, 3 stores it by name instead of by its class."""
+"""Version of `DiscoveryState` as JSON; 2 added the assigner, 3 stores it by name instead of by its class.
+
+``removed`` is written only where there is something: an older release ignores it."""
 
 
 class DiscoveringSource(SplitDiscovery[SplitT], Source[SplitT, DiscoveryState[SplitT]], Generic[SplitT]):
@@ -34,6 +36,7 @@ class DiscoveringSource(SplitDiscovery[SplitT], Source[SplitT, DiscoveryState[Sp
             "retained": encode_splits({s: entry.split for s, entry in state.retained.items()}),
             "retainedUntil": columns.encode_map({s: entry.until for s, entry in state.retained.items()}),
             "discovered": sorted(state.discovered),
+            **({"removed": dict(sorted(state.removed.items()))} if state.removed else {}),
             "rebalanceDue": state.rebalance_due,
             "assigner": state.assigner.to_json() if state.assigner is not None else None,
         }
@@ -49,6 +52,7 @@ class DiscoveringSource(SplitDiscovery[SplitT], Source[SplitT, DiscoveryState[Sp
             finished=columns.decode_ids(data["finished"]),
             retained={s: Retained(split=split, until=float(until[s])) for s, split in retained.items()},
             discovered=frozenset(data["discovered"]),
+            removed={str(scope): float(until) for scope, until in data.get("removed", {}).items()},
             rebalance_due=bool(data["rebalanceDue"]),
             assigner=_decoded_assigner(version, data),
         )

@@ -35,6 +35,8 @@ class DiscoveryState(Generic[SplitT]):
         retained: see `Retained`.
         discovered: scopes whose first discovery is complete, with all start positions resolved. Splits found later in
             such a scope are new, and start at their beginning whatever the start option says (FLINK-32019).
+        removed: discovered scopes that the source does not have any more → until when they stay discovered. A return
+            before that goes on, also if no position of the scope is retained.
         rebalance_due: splits may move as soon as everything is known.
         assigner: the policy that the owners were computed under; None when unknown. A restored enumerator sees from it
             that the user chose another one while nobody was there.
@@ -45,8 +47,25 @@ class DiscoveryState(Generic[SplitT]):
     retained: Mapping[SplitId, Retained[SplitT]] = field(default_factory=dict)
     preferred: Mapping[SplitId, int] = field(default_factory=dict)
     discovered: frozenset[str] = frozenset()
+    removed: Mapping[str, float] = field(default_factory=dict)
     rebalance_due: bool = False
     assigner: AssignerIdentity | None = None
+
+    def of_scopes(self, scopes: frozenset[str], *, retained: Collection[str], now: float, until: float) -> Self:
+        """The source has these scopes.
+
+        What appears on a scope that may return is new, wherever the user wanted to start. Retained positions do not
+        tell all: those of a recreated topic were dropped, and its new splits may never have been assigned.
+
+        Args:
+            scopes: of the source.
+            retained: scopes with retained positions.
+            now: seconds since the epoch.
+            until: when a scope that was removed just now is forgotten.
+        """
+        deadlines = {s: self.removed.get(s, until) for s in self.discovered - scopes}
+        removed = {s: deadline for s, deadline in deadlines.items() if deadline > now}
+        return replace(self, discovered=self.discovered & scopes.union(removed, retained), removed=removed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
