@@ -21,6 +21,8 @@ _PULL: Final = "Readers that ask for splits: explored by itself, in `tests/proof
 
 _LATER: Final = "The API server refuses a write, which is tried again; here a write is a step that may come late."
 
+_HOSTS: Final = "Hosts that come and go: random lives in `tests/unit/coordinator/test_membership.py` visit them."
+
 _COORDINATOR: Final = "balanced_source.coordinator"
 _ENUMERATOR: Final = "balanced_source.connectors.discovery.enumerator:DiscoveringSplitEnumerator"
 _RUNTIME_OF: Final = "balanced_source_spark.host_runtime:HostRuntime"
@@ -38,6 +40,11 @@ REASONS: Final[Mapping[str, str]] = {
     f"{_ENUMERATOR}.blocked": _PEOPLE,
     f"{_ENUMERATOR}.pending_splits": _PEOPLE,
     "balanced_source.connectors.discovery.source:_decoded_assigner": _OLDER,
+    f"{_COORDINATOR}.membership": _HOSTS,
+    f"{_COORDINATOR}.coordinator:SourceCoordinator._set_hosts": _HOSTS,
+    f"{_COORDINATOR}.context:CoordinatorContext.renumber_readers": _HOSTS,
+    f"{_COORDINATOR}.tracker:SplitAssignmentTracker.renumbered": _HOSTS,
+    f"{_COORDINATOR}.state_codec:_upgrade_3": _OLDER,
     f"{_COORDINATOR}.context:CoordinatorContext._check_registered": _REFUSAL,
     f"{_COORDINATOR}.context:CoordinatorContext._checked": _REFUSAL,
     f"{_COORDINATOR}.context:CoordinatorContext.send_event_to_reader": _EVENTS,

@@ -16,7 +16,7 @@ from balanced_source.documents import assignment as assignment_document
 from balanced_source.documents import increments
 from balanced_source.documents.assignment import Assignment
 from balanced_source.documents.parts import assemble, part_names, parts_of
-from balanced_source.documents.storage import pack
+from balanced_source.documents.storage import FIRST_HOST, Names, pack
 from balanced_source.errors import InvalidSpecError, StateError
 from balanced_source_operator.metrics import Metrics
 from balanced_source_operator.resources.documents import blob_of
@@ -25,6 +25,7 @@ from balanced_source_operator.resources.kinds import (
     CHILDREN,
     CONFIG_MAP,
     EVENT,
+    HOST_LABEL,
     KUBEFLOW_APPLICATION,
     NAME_LABEL,
     POD,
@@ -104,10 +105,12 @@ class OperatorUnderTest:
 
 
 class Documents(MutableMapping[str, str]):
-    """The driver's view of its documents: `support.world.Store`, in ConfigMaps."""
+    """A driver's view of its documents: `support.world.Store`, in ConfigMaps."""
 
-    def __init__(self, server: FakeKubernetes) -> None:
+    def __init__(self, server: FakeKubernetes, host: str = FIRST_HOST) -> None:
         self._server = server
+        self._names = Names.of("orders", host, uid=UID)
+        self._host = host
 
     @property
     def reports(self) -> MutableMapping[str, str]:
@@ -115,10 +118,13 @@ class Documents(MutableMapping[str, str]):
 
     @property
     def assignment(self) -> str | None:
-        return self.text("assignment")
+        return self.document(self._names.assignment)
 
     def text(self, suffix: str) -> str | None:
-        found = self._server.find(CONFIG_MAP, NAMESPACE, f"orders-{suffix}")
+        return self.document(f"orders-{suffix}")
+
+    def document(self, name: str) -> str | None:
+        found = self._server.find(CONFIG_MAP, NAMESPACE, name)
         try:
             return self.whole(found) if found is not None else None
         except StateError:
@@ -134,21 +140,21 @@ class Documents(MutableMapping[str, str]):
         return assignment_document.encode(increments.decode(content, source=UID), source=UID)
 
     def __getitem__(self, host: str) -> str:
-        if (text := self.text("readers")) is None:
+        if (text := self.document(self._names.readers)) is None:
             raise KeyError(host)
         return text
 
     def __setitem__(self, host: str, text: str) -> None:
-        if self._server.find(CONFIG_MAP, NAMESPACE, "orders-readers") is not None:
+        if self._server.find(CONFIG_MAP, NAMESPACE, self._names.readers) is not None:
             blob = pack(text)
             written = {"data": dict(blob.data) or None, "binaryData": dict(blob.binary) or None}
-            self._server.edit(CONFIG_MAP, NAMESPACE, "orders-readers", written)
+            self._server.edit(CONFIG_MAP, NAMESPACE, self._names.readers, written)
 
     def __delitem__(self, host: str) -> None:
         raise NotImplementedError
 
     def __iter__(self) -> Iterator[str]:
-        return iter(["0"] if self.text("readers") is not None else [])
+        return iter([self._host] if self.document(self._names.readers) is not None else [])
 
     def __len__(self) -> int:
         return len(list(iter(self)))
@@ -264,8 +270,9 @@ class Story:
         name = manifest["metadata"]["name"]
         if kind == KUBEFLOW_APPLICATION and event == "ADDED":
             self.applications.append(name)
-            if len(self.server.select(KUBEFLOW_APPLICATION, NAMESPACE)) > 1:
-                self.broken.append("two applications at once")
+            there = [m["metadata"] for m in self.server.select(KUBEFLOW_APPLICATION, NAMESPACE)]
+            if len({m["labels"].get(HOST_LABEL) for m in there}) < len(there):
+                self.broken.append("two applications of one host at once")
         if kind == CONFIG_MAP and name == "orders-assignment" and event != "DELETED":
             self._observe_assignment(manifest)
 

@@ -16,6 +16,7 @@ from balanced_source.coordinator import (
     Checkpoint,
     CoordinatorState,
     HostPhase,
+    HostRole,
     HostState,
     SplitAssignmentTracker,
     loads,
@@ -188,6 +189,13 @@ ENUMERATOR = DiscoveryState(
     assigner=AssignerIdentity(name="LoadAware", parameters={"tolerance": 0.5}),
 )
 CHECKPOINT = Checkpoint(coordinator=STATE, enumerator=ENUMERATOR)
+CHANGING_HOSTS = replace(
+    CHECKPOINT,
+    coordinator=replace(
+        STATE, hosts={**STATE.hosts, "2": HostState(role=HostRole.JOINING), "3": HostState(role=HostRole.LEAVING)}
+    ),
+)
+"""A source that a host joins and another one leaves."""
 SOURCE = kafka_source("c")
 
 
@@ -225,7 +233,7 @@ def _offset_text(offset: StreamOffset) -> str:
 FORMATS = {
     "assignment": Format(
         version=assignment.KIND.version,
-        example=replace(ASSIGNMENT, look_ahead=2, calls=CALLS),
+        example=replace(ASSIGNMENT, look_ahead=2, calls=CALLS, idle_hosts=frozenset({"1"})),
         encode=lambda value: assignment.encode(value, source=UID),
         decode=assignment.decode,
     ),
@@ -261,13 +269,13 @@ FORMATS = {
     ),
     "driver-environment": Format(
         version=environment.VERSION,
-        example=ENVIRONMENT,
+        example=replace(ENVIRONMENT, host="2"),
         encode=lambda value: json.dumps(environment.to_variables(value), sort_keys=True),
         decode=lambda text: environment.from_variables(json.loads(text)),
     ),
     "enumerator-state": Format(
         version=state_codec.KIND.version,
-        example=CHECKPOINT,
+        example=CHANGING_HOSTS,
         encode=lambda value: state_codec.encode(value, SOURCE, uid=UID),
         decode=lambda text: state_codec.decode(text, SOURCE),
     ),
@@ -297,8 +305,14 @@ def _full_state() -> Checkpoint[Any, Any]:
     return Checkpoint(coordinator=state, enumerator=enumerator)
 
 
+def _with_roles(full: Checkpoint[Any, Any]) -> Checkpoint[Any, Any]:
+    hosts = {**full.coordinator.hosts, "2": HostState(role=HostRole.JOINING)}
+    return replace(full, coordinator=replace(full.coordinator, hosts=hosts))
+
+
+FULL_STATE = _full_state()
 FULL = {
-    "assignment": replace(ASSIGNMENT, lineage=7, look_ahead=3, calls=CALLS[1:]),
+    "assignment": replace(ASSIGNMENT, lineage=7, look_ahead=3, calls=CALLS[1:], idle_hosts=frozenset({"0", "1"})),
     "assignment-increment": replace(
         NEXT,
         lineage=7,
@@ -313,13 +327,19 @@ FULL = {
     "pipeline": Pipeline(
         checkpoint_location="/checkpoint", sink=Sink(format="memory"), trigger=AvailableNow(), connector="numbers"
     ),
-    "driver-environment": DriverEnvironment(name="orders", namespace="shop", uid=UID),
-    "enumerator-state": _full_state(),
+    "driver-environment": DriverEnvironment(name="orders", namespace="shop", uid=UID, host="1"),
+    "enumerator-state": _with_roles(_full_state()),
 }
 """Further examples, for the fields that have their defaults in the first ones."""
 
 UNDISCOVERED = {
-    "assignment": replace(ASSIGNMENT, undiscovered=frozenset({"west"}), look_ahead=2, calls=CALLS[:1]),
+    "assignment": replace(
+        ASSIGNMENT,
+        undiscovered=frozenset({"west"}),
+        look_ahead=2,
+        calls=CALLS[:1],
+        idle_hosts=frozenset({"1"}),
+    ),
     "assignment-increment": replace(NEXT, undiscovered=frozenset({"east", "west"})),
 }
 """Examples with a field that was added later, which readers of the same version ignore if they do not know it."""
@@ -330,11 +350,14 @@ PULLED = {"assignment-increment": replace(NEXT, look_ahead=3)}
 CALLED = {"assignment-increment": replace(NEXT, calls=CALLS)}
 """Examples of a source whose driver lists the splits."""
 
-CONNECTOR = {"driver-environment": replace(ENVIRONMENT, pipeline=replace(PIPELINE, connector="numbers"))}
+IDLE = {"assignment-increment": replace(NEXT, idle_hosts=frozenset({"1"}))}
+"""Examples of a source that a host joins or leaves."""
+
+CONNECTOR = {"driver-environment": replace(ENVIRONMENT, host="2", pipeline=replace(PIPELINE, connector="numbers"))}
 """Examples of a source of another connector."""
 
 _OPTIONED = replace(PIPELINE, connector="files", options={"fileFormat": "json", "schema": "id BIGINT"})
-OPTIONED = {"pipeline": _OPTIONED, "driver-environment": replace(ENVIRONMENT, pipeline=_OPTIONED)}
+OPTIONED = {"pipeline": _OPTIONED, "driver-environment": replace(ENVIRONMENT, host="2", pipeline=_OPTIONED)}
 """Examples of a source whose connector gives the driver options."""
 
 
@@ -349,6 +372,8 @@ if __name__ == "__main__":
             write_once(f"{kind}-v{made.version}-pulled.json", made.encode(PULLED[kind]))
         if kind in CALLED:
             write_once(f"{kind}-v{made.version}-called.json", made.encode(CALLED[kind]))
+        if kind in IDLE:
+            write_once(f"{kind}-v{made.version}-idle.json", made.encode(IDLE[kind]))
         if kind in CONNECTOR:
             write_once(f"{kind}-v{made.version}-connector.json", made.encode(CONNECTOR[kind]))
         if kind in OPTIONED:

@@ -18,6 +18,8 @@ from balanced_source.coordinator import (
     Event,
     ExecuteCall,
     HostLost,
+    HostOverdue,
+    HostsChanged,
     ParallelismChanged,
     PersistState,
     PublishAssignment,
@@ -59,9 +61,9 @@ class _Wishes:
         match event:
             case ReportReceived():
                 self._newest[ReportReceived, event.report.host] = event
-            case SourceChanged() | ParallelismChanged() | RebalanceRequested():
+            case SourceChanged() | ParallelismChanged() | HostsChanged() | RebalanceRequested():
                 self._newest[type(event)] = event
-            case HostLost() | CallCompleted():
+            case HostLost() | HostOverdue() | CallCompleted():
                 pass  # hosts without an operator are never given up; a rebuilt coordinator asks again
             case _:
                 assert_never(event)

@@ -17,9 +17,11 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from balanced_source.documents.environment import DriverEnvironment, from_variables
 from balanced_source.documents.pipeline import DEFAULT_CONNECTOR, AvailableNow, Pipeline, ProcessingTime
+from balanced_source.documents.storage import FIRST_HOST
 from balanced_source.errors import CorruptDocumentError, IncompatibleVersionError, InvalidSpecError
 from balanced_source_spark.data_source import register
 from balanced_source_spark.executors import Board, ExecutorScaler
+from balanced_source_spark.host_outputs import of_host, own_sink, query_name
 from balanced_source_spark.journal_of_application import journal_of
 from balanced_source_spark.mounted_options import secret_settings, sink_options
 from balanced_source_spark.progress import ProgressLogger, StopWhenFinished
@@ -72,10 +74,12 @@ def start_with(
     environment: DriverEnvironment,
 ) -> StreamingQuery:
     """Start the query that a pipeline describes, with these options of the source."""
+    pipeline = of_host(pipeline, environment.host)
     journal = journal_of(pipeline, retained=spark.conf.get(_RETAIN))
     rows = spark.readStream.format("balanced").options(**{**journal, **options}).load()
-    writer = transform(rows).writeStream.queryName(environment.name)
-    return _sink(writer, pipeline, sink_options(pipeline.sink, environment)).start()
+    writer = transform(rows).writeStream.queryName(query_name(environment))
+    options = own_sink(pipeline.sink, sink_options(pipeline.sink, environment), host=environment.host)
+    return _sink(writer, pipeline, options).start()
 
 
 def stop_when_finished(spark: SparkSession, query: StreamingQuery) -> None:
@@ -96,6 +100,8 @@ def source_options(pipeline: Pipeline, environment: DriverEnvironment) -> dict[s
         "uid": environment.uid,
         **pipeline.options,
     }
+    if environment.host != FIRST_HOST:
+        options["host"] = environment.host
     if pipeline.connector != DEFAULT_CONNECTOR:
         options["connector"] = pipeline.connector
     else:

@@ -24,7 +24,7 @@ from balanced_source.errors import (
     FencedError,
     SourceInUseError,
 )
-from balanced_source.host import Phase, ReaderHost, is_finished
+from balanced_source.host import Phase, ReaderHost, is_finished, readers_on
 from balanced_source_adapters.lazy_log import get_logger
 from balanced_source_adapters.problem_log import log_problem
 from balanced_source_spark import checkpoints
@@ -173,7 +173,7 @@ class HostRuntime:
         newest = host.assignment
         if newest is None or newest.epoch <= host.durable.epoch or host.phase is not Phase.READING:
             return True
-        return self._gate(adopted=host.durable.parallelism, wanted=newest.parallelism)
+        return self._gate(adopted=len(host.durable.readers), wanted=len(readers_on(newest, host.name)))
 
     def planned(self, end: StreamOffset) -> None:
         """Spark has logged `end`: its epoch is acknowledged at once, and its custom events go to their readers."""

@@ -35,7 +35,10 @@ OPTIONS: Final = (
         name="host",
         group=_ASSIGNS,
         default="`0`",
-        meaning="Name of this reader host.",
+        meaning=(
+            "Which of the source's hosts this query is, if several applications read the source. The operator tells "
+            "its drivers by the variable `BALANCED_SOURCE_HOST`."
+        ),
     ),
     Option(
         name="connector",

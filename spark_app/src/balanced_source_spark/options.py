@@ -1,5 +1,6 @@
 """Options of ``spark.readStream.format("balanced")``; those of one kind of source are its connector's."""
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,7 +8,9 @@ from typing import Any, Final
 
 from balanced_source.api import Source
 from balanced_source.assigners import STRATEGIES, SplitAssigner
+from balanced_source.documents.environment import HOST
 from balanced_source.documents.pipeline import DEFAULT_CONNECTOR
+from balanced_source.documents.storage import FIRST_HOST
 from balanced_source.names import checked_label, checked_object
 from balanced_source_spark.contract.half import AnyHalf, Choices, Query, SparkHalf, half_of, secrets_in
 from balanced_source_spark.contract.option_table import check_options, rejected
@@ -85,7 +88,7 @@ class Options:
     assignment_dir: Path | None = None
     embedded: Source[Any, Any] | None = None
     parallelism: int = 1
-    host: str = "0"
+    host: str = FIRST_HOST
     connector: str = DEFAULT_CONNECTOR
     read: Any = None
     secrets: QuerySecrets = NO_SECRETS
@@ -150,7 +153,7 @@ def parse_options(raw: Mapping[str, str], *, is_batch: bool = False, schema: Any
         assignment_dir=Path(folder) if folder else None,
         embedded=half.source(options, choices) if _is_embedded(options) else None,
         parallelism=number(options, "parallelism", 1, least=1),
-        host=options.get("host", "0"),
+        host=_host(options),
         connector=connector,
         read=half.read_options(options),
         secrets=half.secrets(options) if _is_embedded(options) else secrets_in(options),
@@ -193,6 +196,12 @@ def _check_names(options: Mapping[str, str]) -> None:
             checked_object(options[name], field=f"option {name}")
     if "host" in options:
         checked_label(options["host"], field="option host")
+
+
+def _host(options: Mapping[str, str]) -> str:
+    """Return the host that the query is: what the operator has told its driver, unless an option says otherwise."""
+    told = os.environ.get(HOST) if options.get("source") else None
+    return checked_label(options.get("host") or told or FIRST_HOST, field="option host")
 
 
 def _assigner(options: Mapping[str, str]) -> SplitAssigner:

@@ -20,6 +20,7 @@ from balanced_source.api import MAX_WATERMARK, Boundedness, Problem, ProblemKey,
 from balanced_source.documents import stream_offset
 from balanced_source.documents.alignment import SourceWatermark
 from balanced_source.documents.report import UNREAD
+from balanced_source.documents.storage import FIRST_HOST
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.errors import DiscoveryError, ForeignCheckpointError, InvalidSpecError
 from balanced_source.host import plan
@@ -289,7 +290,7 @@ class StreamPlanner:
         settings = self._runtime.settings(timeout=self._options.start_timeout) if plans else {}
         self._hooks.note_planned(plans, settings)
         self._runtime.planned(finish)
-        self._gate.note(finish.parallelism)
+        self._gate.note(len(finish.readers))
         owned = Counter(finish.owners.values())
         return [
             ReaderPartition(
@@ -419,8 +420,8 @@ class StreamPlanner:
 
 
 def _driver_calls(options: Options) -> DriverCalls | None:
-    """Returns what makes calls for an operator; local mode makes them by itself."""
-    if options.source is None:
+    """Returns what makes calls for an operator, on the first host; local mode makes them by itself."""
+    if options.source is None or options.host != FIRST_HOST:
         return None
     query = query_of(options)
     return DriverCalls(lambda: installed().get(options.connector), query.secrets, client_id=query.client_id)

@@ -12,7 +12,7 @@ RATE = 500
 """Records per second for as long as the tests run."""
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
     """A source that is read."""
     with new_cluster(tmp_path_factory.mktemp("cluster")) as cluster:

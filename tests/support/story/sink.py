@@ -1,7 +1,7 @@
 """What arrived: read from the files of Spark's file sink, going by the sink's own log of committed files."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlparse
@@ -62,14 +62,16 @@ def rows(path: Path) -> int:
     return sum(pq.read_metadata(file).num_rows for file in committed_files(path))
 
 
-def check_delivery(path: Path, expected: Mapping[Key, int]) -> Delivery:
+def check_delivery(path: Path, expected: Mapping[Key, int], *, others: Sequence[Path] = ()) -> Delivery:
     """Compare the committed rows with the records 0 … n − 1 that each partition has.
 
     Args:
         path: folder of the sink; parquet files with the columns cluster, topic, partition and offset.
         expected: number of records per partition.
+        others: folders of further hosts of the source.
     """
-    tables = [pq.read_table(file, columns=_COLUMNS) for file in committed_files(path)]
+    files = [file for folder in (path, *others) for file in committed_files(folder)]
+    tables = [pq.read_table(file, columns=_COLUMNS) for file in files]
     table = pa.concat_tables(tables) if tables else _empty()
     counts = table.group_by(_COLUMNS).aggregate([([], "count_all")])
     checks = [_check(key, counts, expected.get(key, 0)) for key in sorted({*_keys(counts), *expected})]

@@ -12,12 +12,14 @@ from balanced_source.coordinator.events import (
     CallCompleted,
     Event,
     HostLost,
+    HostOverdue,
+    HostsChanged,
     ParallelismChanged,
     RebalanceRequested,
     ReportReceived,
     SourceChanged,
 )
-from balanced_source.coordinator.state import Checkpoint, CoordinatorState, HostState
+from balanced_source.coordinator.state import Checkpoint, CoordinatorState, HostRole, HostState
 from balanced_source.coordinator.tracker import SplitAssignmentTracker
 from balanced_source.lifecycles import HostPhase
 
@@ -29,8 +31,11 @@ __all__ = [
     "Event",
     "ExecuteCall",
     "HostLost",
+    "HostOverdue",
     "HostPhase",
+    "HostRole",
     "HostState",
+    "HostsChanged",
     "ParallelismChanged",
     "PersistState",
     "PublishAssignment",

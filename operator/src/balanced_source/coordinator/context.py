@@ -70,6 +70,12 @@ class CoordinatorContext(SplitEnumeratorContext[SplitT], Generic[SplitT]):
         self.readers = readers
         self.asked = {subtask: count for subtask, count in self.asked.items() if subtask in readers}
 
+    def renumber_readers(self, numbers: Mapping[int, int]) -> None:
+        """Give readers other numbers, by number before → after. Readers without one are gone."""
+        known = self.readers
+        self.readers = {n: replace(known[s], subtask_id=n) for s, n in sorted(numbers.items()) if s in known}
+        self.asked = {numbers[s]: count for s, count in self.asked.items() if s in numbers}
+
     def now(self) -> float:
         return self.turn.now
 
@@ -156,7 +162,7 @@ class CoordinatorContext(SplitEnumeratorContext[SplitT], Generic[SplitT]):
     def _inside_one_host(self, moved: Mapping[SplitId, int]) -> Mapping[SplitId, int]:
         """Moves after which the host that holds a split holds it still: it needs no position, and nothing is new."""
         state = self.state
-        holds = [host.phase is not HostPhase.EXPECTED for host in state.hosts.values()]
+        holds = [state.hosts[name].phase is not HostPhase.EXPECTED for name in state.members]
         if len(holds) == 1 and holds[0] and not state.revoking:
             return moved
         n, owners = len(holds), state.owners

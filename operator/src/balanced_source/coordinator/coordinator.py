@@ -4,14 +4,12 @@ One turn is the handling of one event. It ends with at most one new epoch, howev
 with effects in write-ahead order: the state first, then the assignment that it implies, then everything else.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any, Generic, Literal, Self, assert_never
+from typing import Generic, Literal, Self, assert_never
 
 from balanced_source.api import (
     SPLIT_REQUEST,
-    Boundedness,
-    BoundedSplit,
     CallFailure,
     ReaderInfo,
     RebalanceCause,
@@ -21,18 +19,21 @@ from balanced_source.api import (
     SplitId,
     SupportsSplitReassignmentOnRecovery,
 )
-from balanced_source.coordinator import mailbox, recovery, registration, requests
+from balanced_source.coordinator import finished, mailbox, membership, recovery, registration, requests
 from balanced_source.coordinator.context import CoordinatorContext, PendingCall, Turn
 from balanced_source.coordinator.effects import Effect, PersistState, PublishAssignment
 from balanced_source.coordinator.events import (
     CallCompleted,
     Event,
     HostLost,
+    HostOverdue,
+    HostsChanged,
     ParallelismChanged,
     RebalanceRequested,
     ReportReceived,
     SourceChanged,
 )
+from balanced_source.coordinator.phase import complete_epoch
 from balanced_source.coordinator.revocations import let_go
 from balanced_source.coordinator.state import (
     Checkpoint,
@@ -97,7 +98,8 @@ class SourceCoordinator(Generic[SplitT, StateT]):
         self._is_restored = restored is not None
         self._is_outdated = False
         if restored is not None and published != "unknown" and registration.is_outdated(state, published, lineage):
-            state, self._is_outdated = registration.started_over(state, published, least=lineage), True
+            state = registration.started_over(state, published, least=lineage)
+            state, self._is_outdated = membership.with_all(state, hosts), True
         self._context: CoordinatorContext[SplitT] = CoordinatorContext(state, keeps_finished=keeps_finished)
         self.enumerator: SplitEnumerator[SplitT, StateT] = (
             source.create_enumerator(self._context)
@@ -204,6 +206,11 @@ class SourceCoordinator(Generic[SplitT, StateT]):
                 self._on_host_lost(event)
             case ParallelismChanged():
                 self._on_parallelism(event.parallelism)
+            case HostsChanged():
+                _check_positive(self.state.parallelism, event.hosts)
+                self._set_hosts(membership.with_wanted(self.state, event.hosts))
+            case HostOverdue():
+                self._set_hosts(membership.without_overdue(self.state, event.host))
             case SourceChanged():
                 self._on_source(event.source)
             case RebalanceRequested():
@@ -286,7 +293,7 @@ class SourceCoordinator(Generic[SplitT, StateT]):
             self._must_persist = True
             return
         if phase is not host.phase:
-            self._restore_readers(report.host)
+            self._add_readers(self.state.subtasks_of(report.host))
         self._acknowledge(report.host, before=host.acknowledged_epoch)
         self._take_events(report)
         self._find_finished(report)
@@ -304,22 +311,13 @@ class SourceCoordinator(Generic[SplitT, StateT]):
         epoch = state.hosts[name].acknowledged_epoch
         if epoch <= before:
             return
-        complete = self._complete_epoch(name, before)
+        complete = complete_epoch(self.state, name, before)
         mine = frozenset(state.subtasks_of(name))
         tracker = state.tracker.on_checkpoint_complete(epoch, of=lambda subtask: subtask in mine)
         self._context.state = replace(state, tracker=tracker)
         self._release(name, epoch)
-        if (now_complete := self._complete_epoch(name, epoch)) > complete:
+        if (now_complete := complete_epoch(self.state, name, epoch)) > complete:
             self.enumerator.notify_checkpoint_complete(now_complete)
-
-    def _complete_epoch(self, name: str, acknowledged: int) -> int:
-        """The epoch that all active hosts hold, if host `name` holds `acknowledged`."""
-        active = [
-            acknowledged if other == name else host.acknowledged_epoch
-            for other, host in self.state.hosts.items()
-            if host.phase is HostPhase.ACTIVE
-        ]
-        return min(active)
 
     def _release(self, name: str, epoch: int) -> None:
         """The host holds an epoch without these splits: others may have them now, at their final positions."""
@@ -358,15 +356,10 @@ class SourceCoordinator(Generic[SplitT, StateT]):
             self.enumerator.handle_split_requests(counts, report.location or None)
 
     def _find_finished(self, report: HostReport) -> None:
-        if self.source.boundedness is Boundedness.CONTINUOUS_UNBOUNDED and not self.source.look_ahead:
-            return
-        state = self.state
         told = self._context.told_finished
-        splits = state.splits_now(s for s in report.positions if s in state.splits and s not in told)
-        finished = [s for s, split in splits.items() if _is_finished(split)]
-        if finished:
-            self._context.told_finished = told.union(finished)
-            self.enumerator.handle_finished(sorted(finished))
+        if found := finished.newly_finished(self.state, self.source, report, told):
+            self._context.told_finished = told.union(found)
+            self.enumerator.handle_finished(sorted(found))
 
     def _take_back(self, splits: list[SplitT], subtask: int) -> None:
         self._context.told_finished = self._context.told_finished.difference(split.split_id for split in splits)
@@ -402,6 +395,17 @@ class SourceCoordinator(Generic[SplitT, StateT]):
             self._take_back(orphans[subtask], subtask)
         self._add_readers(range(before, parallelism))
         self.enumerator.rebalance(RebalanceCause.RESCALE)
+
+    def _set_hosts(self, hosts: membership.Hosts) -> None:
+        members = self.state.members
+        if hosts == self.state.hosts:
+            return
+        orphans = membership.change(self._context, hosts)
+        for subtask in sorted(orphans):
+            self._take_back(orphans[subtask], subtask)
+        if self.state.members != members:
+            self._add_readers([s for s in range(self.state.parallelism) if s not in self._context.readers])
+            self.enumerator.rebalance(RebalanceCause.RESCALE)
 
     def _on_rebalance(self, event: RebalanceRequested) -> None:
         if event.nonce is not None:
@@ -443,6 +447,7 @@ class SourceCoordinator(Generic[SplitT, StateT]):
 
     def _settle(self, undiscovered: frozenset[str] = frozenset()) -> list[Effect]:
         """End a turn, at whose beginning these scopes were undiscovered."""
+        self._set_hosts(membership.followed(self.state))
         context = self._context
         turn = context.turn
         effects: list[Effect]
@@ -471,16 +476,13 @@ class SourceCoordinator(Generic[SplitT, StateT]):
         gone = frozenset(self.state.subtasks_of(name))
         self._context.set_readers({s: r for s, r in self._context.readers.items() if s not in gone})
 
-    def _restore_readers(self, name: str) -> None:
-        self._add_readers(self.state.subtasks_of(name))
-
-    def _assignable(self, subtasks: range) -> list[int]:
+    def _assignable(self, subtasks: Iterable[int]) -> list[int]:
         """Readers that may be given splits now: none while the gate is closed."""
         state = self.state
         is_closed = bool(recovery.waiting_for(state))
         return [s for s in subtasks if state.hosts[state.host_of(s)].is_assignable and not is_closed]
 
-    def _add_readers(self, subtasks: range) -> None:
+    def _add_readers(self, subtasks: Iterable[int]) -> None:
         fresh = self._assignable(subtasks)
         added: dict[int, ReaderInfo[SplitT]] = {subtask: ReaderInfo(subtask_id=subtask) for subtask in fresh}
         self._context.set_readers({**self._context.readers, **added})
@@ -490,10 +492,6 @@ class SourceCoordinator(Generic[SplitT, StateT]):
 def _check_positive(parallelism: int, hosts: Sequence[str]) -> None:
     if parallelism < 1 or not hosts:
         raise ContractViolationError(f"parallelism {parallelism} with {len(hosts)} hosts: both must be at least 1")
-
-
-def _is_finished(split: Any) -> bool:
-    return isinstance(split, BoundedSplit) and split.is_finished
 
 
 __all__ = ["CallFailure", "SourceCoordinator", "SplitId"]

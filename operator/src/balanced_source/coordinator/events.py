@@ -30,6 +30,20 @@ class ParallelismChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class HostsChanged:
+    """The source is to be read by exactly these hosts, at least one. See `membership`."""
+
+    hosts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class HostOverdue:
+    """A host has not registered in time: the others read its share until it does."""
+
+    host: str
+
+
+@dataclass(frozen=True, slots=True)
 class SourceChanged:
     """The user changed what is read or how splits are assigned."""
 
@@ -53,4 +67,13 @@ class CallCompleted:
     result: Any
 
 
-Event: TypeAlias = ReportReceived | HostLost | ParallelismChanged | SourceChanged | RebalanceRequested | CallCompleted
+Event: TypeAlias = (
+    ReportReceived
+    | HostLost
+    | ParallelismChanged
+    | HostsChanged
+    | HostOverdue
+    | SourceChanged
+    | RebalanceRequested
+    | CallCompleted
+)

@@ -1,6 +1,6 @@
 """In which phase of its life a source is; see `balanced_source.lifecycles.SOURCE`."""
 
-from balanced_source.coordinator.state import CoordinatorState, SplitT
+from balanced_source.coordinator.state import CoordinatorState, HostRole, SplitT
 from balanced_source.lifecycles import HostPhase, SourcePhase
 
 
@@ -16,5 +16,16 @@ def source_phase(state: CoordinatorState[SplitT], *, is_finished: bool = False) 
 
 
 def acknowledged_epoch(state: CoordinatorState[SplitT]) -> int:
-    """Newest epoch that all hosts have adopted durably; 0 if there is none."""
-    return min((host.acknowledged_epoch for host in state.hosts.values()), default=0)
+    """Newest epoch that all hosts have adopted durably; 0 if there is none. Those that have not come do not count."""
+    hosts = [host for host in state.hosts.values() if host.role is not HostRole.JOINING]
+    return min((host.acknowledged_epoch for host in hosts), default=0)
+
+
+def complete_epoch(state: CoordinatorState[SplitT], name: str, acknowledged: int) -> int:
+    """Newest epoch that all active hosts hold, if host `name`, which is one of them, holds `acknowledged`."""
+    active = [
+        acknowledged if other == name else host.acknowledged_epoch
+        for other, host in state.hosts.items()
+        if host.phase is HostPhase.ACTIVE
+    ]
+    return min(active)

@@ -19,6 +19,7 @@ from balanced_source.api import Position, ReaderInfo, Source, SplitId, is_other
 from balanced_source.coordinator.revocations import let_go
 from balanced_source.coordinator.state import (
     CoordinatorState,
+    HostRole,
     HostState,
     SplitT,
     StateT,
@@ -60,7 +61,8 @@ def waiting_for(state: CoordinatorState[SplitT]) -> tuple[str, ...]:
     there = {HostPhase.RECOVERING}
     if not (state.has_history or state.lineage > 1):
         there.add(HostPhase.EXPECTED)  # what was never there holds nothing
-    return tuple(name for name, phase in phases.items() if phase not in there)
+    # Others get no readers: what they may still hold is revoked already.
+    return tuple(name for name in state.members if phases[name] not in there)
 
 
 def is_blank(report: HostReport) -> bool:
@@ -87,14 +89,14 @@ def recover(state: CoordinatorState[SplitT], source: Source[SplitT, StateT]) -> 
     known = _reported_ids(reports)
     # A host that starts anew holds nothing until it is assigned something: its revocations are done.
     state, released = let_go(state, reports)
-    if len(reports) == len(state.hosts):
+    is_full = reports.keys() >= {n for n, host in state.hosts.items() if host.role is not HostRole.JOINING}
+    if is_full:
         state = _with_first_words(state, reports)
     state = _apply_positions(state, source, reports, known)
     back = _uncovered(state, reports)
     gone = {split.split_id for splits in back.values() for split in splits}
     guessed = frozenset(gone.intersection(state.tracker.epochs())) if has_history else None
     state = _activate(_without(state, gone), reports)
-    is_full = len(reports) == len(state.hosts)
     # Until somebody decides about a split that has no owner, the hosts keep its position. Hosts that go on may retain
     # what comes back from this one.
     homeless = {s for s in known if s not in state.owners} | (set() if is_full else gone)

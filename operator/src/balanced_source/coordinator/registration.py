@@ -95,6 +95,7 @@ def registered(state: CoordinatorState[SplitT], report: HostReport) -> Coordinat
     # Should the enumerator state have been lost, the host's checkpoint still knows how far epochs had come.
     is_former = not before.known_from and not is_blank(report)
     waits = HostState(
+        role=before.role,
         incarnation=report.incarnation,
         phase=HOST.after(before.phase, HostEvent.REGISTERED),
         report=report,

@@ -1,5 +1,6 @@
 """Everything a coordinator knows, as immutable values: cheap to copy, to compare and to store."""
 
+import enum
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
@@ -15,11 +16,25 @@ SplitT = TypeVar("SplitT", bound=SourceSplit)
 StateT = TypeVar("StateT")
 
 
+class HostRole(enum.Enum):
+    """Whether a host runs readers; see `membership`.
+
+    MEMBER: it runs its share of the readers.
+    JOINING: it gets readers when its driver has registered.
+    LEAVING: it gets no readers any more, and is forgotten when it has let go of its splits.
+    """
+
+    MEMBER = "Member"
+    JOINING = "Joining"
+    LEAVING = "Leaving"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostState:
     """One reader host.
 
     Attributes:
+        role: see `HostRole`.
         incarnation: newest that has registered; reports of older ones are refused. 0 before the first.
         phase: see `HostPhase`.
         report: newest report of that incarnation. While RECOVERING it waits for the gate, and is part of every
@@ -30,6 +45,7 @@ class HostState:
             registered in this lineage.
     """
 
+    role: HostRole = HostRole.MEMBER
     incarnation: int = 0
     phase: HostPhase = HOST.first
     report: HostReport | None = None
@@ -165,15 +181,20 @@ class CoordinatorState(Generic[SplitT]):
     rebalance_nonce: int = 0
     settings: str = ""
 
+    @property
+    def members(self) -> tuple[str, ...]:
+        """The hosts that run readers, in their order."""
+        return tuple(name for name, host in self.hosts.items() if host.role is HostRole.MEMBER)
+
     def host_of(self, subtask_id: int) -> str:
         """The host that runs a reader; it does not depend on parallelism, so a rescale moves no reader."""
-        names = tuple(self.hosts)
+        names = self.members
         return names[subtask_id % len(names)]
 
     def subtasks_of(self, host: str) -> range:
         """Readers that a host runs now."""
-        names = tuple(self.hosts)
-        return range(names.index(host), self.parallelism, len(names))
+        names = self.members
+        return range(names.index(host), self.parallelism, len(names)) if host in names else range(0)
 
     def position(self, split_id: SplitId) -> Position:
         """Newest known position of an owned split: the host's report beats what was remembered."""
@@ -182,7 +203,7 @@ class CoordinatorState(Generic[SplitT]):
 
     def positions(self, split_ids: Iterable[SplitId]) -> dict[SplitId, Position]:
         """Newest known positions of many owned splits."""
-        reports = [host.report for host in self.hosts.values()]
+        reports = [self.hosts[name].report for name in self.members]
         epochs, owners, n = self.tracker.epochs(), self.owners, len(reports)
         return {s: self._position(s, reports[owners[s] % n], epochs.get(s)) for s in split_ids}
 

@@ -7,6 +7,7 @@ from balanced_source.coordinator import loads
 from balanced_source.coordinator.state import (
     Checkpoint,
     CoordinatorState,
+    HostRole,
     HostState,
     Revocation,
     SplitT,
@@ -38,7 +39,12 @@ def _upgrade_2(body: Json) -> Json:
     return body
 
 
-KIND: Final = envelope.Kind(name="EnumeratorState", version=3, upgrades={1: _upgrade_1, 2: _upgrade_2})
+def _upgrade_3(body: Json) -> Json:
+    """Version 4 added roles of hosts, which may be absent."""
+    return body
+
+
+KIND: Final = envelope.Kind(name="EnumeratorState", version=4, upgrades={1: _upgrade_1, 2: _upgrade_2, 3: _upgrade_3})
 
 
 def encode(checkpoint: Checkpoint[SplitT, StateT], source: Source[SplitT, StateT], *, uid: str) -> str:
@@ -47,7 +53,12 @@ def encode(checkpoint: Checkpoint[SplitT, StateT], source: Source[SplitT, StateT
         "coordinator": _coordinator_to_json(checkpoint.coordinator),
         "enumerator": {"version": source.state_version, "state": source.encode_state(checkpoint.enumerator)},
     }
-    return envelope.encode(KIND, uid, body)
+    return envelope.encode(KIND, uid, body, version=_version(checkpoint.coordinator))
+
+
+def _version(state: CoordinatorState[SplitT]) -> int:
+    """The lowest version that can say it: an older operator can take over wherever nothing newer is needed."""
+    return 3 if all(host.role is HostRole.MEMBER for host in state.hosts.values()) else 4
 
 
 def decode(text: str, source: Source[SplitT, StateT], *, uid: str | None = None) -> Checkpoint[SplitT, StateT]:
@@ -141,6 +152,7 @@ def _host_to_json(host: HostState) -> Json:
         "addressedEpoch": host.addressed_epoch,
         "eventsSeen": host.events_seen,
         "knownFrom": host.known_from,
+        **({"role": host.role.value} if host.role is not HostRole.MEMBER else {}),
     }
 
 
@@ -152,4 +164,5 @@ def _host_from_json(data: Any) -> HostState:
         addressed_epoch=int(data["addressedEpoch"]),
         events_seen=int(data["eventsSeen"]),
         known_from=int(data["knownFrom"]),
+        role=HostRole(data.get("role", HostRole.MEMBER.value)),
     )

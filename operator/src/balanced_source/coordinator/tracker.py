@@ -63,6 +63,15 @@ class SplitAssignmentTracker:
         later = [owned for taken, owned in self.by_checkpoint.items() if taken > checkpoint_id]
         return {s: o for owned in (*later, self.uncheckpointed) for s, o in owned.items() if of(o)}
 
+    def renumbered(self, numbers: Mapping[int, int]) -> Self:
+        """The same with other numbers of subtasks, before → after; −1 where a subtask is gone."""
+
+        def anew(owned: Owned) -> Owned:
+            return {s: numbers.get(o, -1) for s, o in owned.items()}
+
+        by_checkpoint = {taken: anew(owned) for taken, owned in self.by_checkpoint.items()}
+        return replace(self, uncheckpointed=anew(self.uncheckpointed), by_checkpoint=by_checkpoint)
+
     def forget(self, split_ids: Iterable[SplitId]) -> Self:
         """The splits have no owner any more, or get another one."""
         gone = frozenset(split_ids)

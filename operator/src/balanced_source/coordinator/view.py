@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Collection, Mapping
 
 from balanced_source.api import Json, SourceSplit, SplitId
-from balanced_source.coordinator.state import CoordinatorState, SplitT
+from balanced_source.coordinator.state import CoordinatorState, HostRole, SplitT
 from balanced_source.documents.assignment import Assignment
 from balanced_source.maps import changed, replaced
 
@@ -62,6 +62,7 @@ def assignment_of(
         parallelism=state.parallelism,
         # A host that waits behind the gate is not meant yet, whatever was decided for its predecessor.
         incarnations={name: host.incarnation if host.addressed_epoch else 0 for name, host in state.hosts.items()},
+        idle_hosts=frozenset(name for name, host in state.hosts.items() if host.role is not HostRole.MEMBER),
         owners=owners,
         starts=state.positions(since),
         since=since,

@@ -32,6 +32,7 @@ class Assignment:
         epoch: grows by one at each published change.
         parallelism: number of readers, of all hosts together.
         incarnations: host → the incarnation that this is for; any other incarnation must not use it.
+        idle_hosts: those of `incarnations` that run no readers: they join, or leave.
         owners: split → subtask. A split that is not here is pending, or not ours.
         starts: position of the splits that their host may not hold yet; see `balanced_source.host.adopt`.
         since: epoch in which each of these was assigned. A host whose offset is older has nothing to say about it: what
@@ -56,6 +57,7 @@ class Assignment:
     epoch: int
     parallelism: int
     incarnations: Mapping[str, int] = field(default_factory=dict)
+    idle_hosts: frozenset[str] = frozenset()
     owners: Mapping[SplitId, int] = field(default_factory=dict)
     starts: Mapping[SplitId, Position] = field(default_factory=dict)
     since: Mapping[SplitId, int] = field(default_factory=dict)
@@ -92,8 +94,13 @@ def _upgrade_4(body: Json) -> Json:
     return body
 
 
+def _upgrade_5(body: Json) -> Json:
+    """Version 6 added idleHosts, which may be absent."""
+    return body
+
+
 KIND: Final = envelope.Kind(
-    name="Assignment", version=5, upgrades={1: _upgrade_1, 2: _upgrade_2, 3: _upgrade_3, 4: _upgrade_4}
+    name="Assignment", version=6, upgrades={1: _upgrade_1, 2: _upgrade_2, 3: _upgrade_3, 4: _upgrade_4, 5: _upgrade_5}
 )
 
 
@@ -104,6 +111,8 @@ def encode(assignment: Assignment, *, source: str) -> str:
 
 def version_of(assignment: Assignment) -> int:
     """The lowest version that can say it: drivers of older images go on reading sources that need nothing newer."""
+    if assignment.idle_hosts:
+        return 6
     if assignment.calls:
         return 5
     if assignment.look_ahead:
@@ -129,6 +138,7 @@ def to_json(assignment: Assignment) -> dict[str, Json]:
         "settings": dict(assignment.settings),
         **({"alignment": group_to_json(assignment.alignment)} if assignment.alignment is not None else {}),
         **({"undiscovered": sorted(assignment.undiscovered)} if assignment.undiscovered else {}),
+        **({"idleHosts": sorted(assignment.idle_hosts)} if assignment.idle_hosts else {}),
         **({"lookAhead": assignment.look_ahead} if assignment.look_ahead else {}),
         **({"calls": encode_calls(assignment.calls)} if assignment.calls else {}),
     }
@@ -161,6 +171,7 @@ def from_json(body: dict[str, Any]) -> Assignment:
         settings=dict(body["settings"]),
         alignment=group_from_json(body["alignment"]) if "alignment" in body else None,
         undiscovered=frozenset(str(scope) for scope in body.get("undiscovered", ())),
+        idle_hosts=frozenset(str(host) for host in body.get("idleHosts", ())),
         look_ahead=int(body.get("lookAhead", 0)),
         calls=decode_calls(body.get("calls", ())),
     )

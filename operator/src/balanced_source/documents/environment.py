@@ -1,6 +1,7 @@
 """The environment of a driver: variables that the operator sets in its pod, and that the driver reads.
 
 Version 1 has no variable with a number, because release 0.1.0 set none; see `pipeline` for when a new one is needed.
+Version 2 names the host, and is used for further hosts only: an older driver would take them for host 0.
 """
 
 from collections.abc import Mapping
@@ -9,9 +10,10 @@ from typing import Final
 
 from balanced_source.documents import pipeline
 from balanced_source.documents.pipeline import Pipeline
+from balanced_source.documents.storage import FIRST_HOST
 from balanced_source.errors import CorruptDocumentError, IncompatibleVersionError
 
-VERSION: Final = 1
+VERSION: Final = 2
 """Newest version that `from_variables` reads."""
 
 PREFIX: Final = "BALANCED_SOURCE_"
@@ -31,6 +33,7 @@ _UID: Final = f"{PREFIX}UID"
 _SECRETS_DIR: Final = f"{PREFIX}SECRETS_DIR"
 _PIPELINE: Final = f"{PREFIX}PIPELINE"
 _CONF_SECRETS: Final = f"{PREFIX}CONF_SECRETS"
+HOST: Final = f"{PREFIX}HOST"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +47,7 @@ class DriverEnvironment:
         secrets_dir: folder with one folder per Secret, with a file per key; None if none is mounted.
         pipeline: what the packaged application does; None for the user's own program.
         conf_secrets: names of Secrets whose keys are Spark settings; later ones win.
+        host: which of the source's hosts the driver is.
     """
 
     name: str
@@ -52,6 +56,7 @@ class DriverEnvironment:
     secrets_dir: str | None = None
     pipeline: Pipeline | None = None
     conf_secrets: tuple[str, ...] = ()
+    host: str = FIRST_HOST
 
 
 def to_variables(environment: DriverEnvironment) -> dict[str, str]:
@@ -63,6 +68,8 @@ def to_variables(environment: DriverEnvironment) -> dict[str, str]:
         found[_PIPELINE] = pipeline.encode(environment.pipeline)
     if environment.conf_secrets:
         found[_CONF_SECRETS] = ",".join(environment.conf_secrets)
+    if environment.host != FIRST_HOST:
+        found |= {_VERSION: "2", HOST: environment.host}
     return found
 
 
@@ -73,7 +80,7 @@ def from_variables(variables: Mapping[str, str]) -> DriverEnvironment:
         IncompatibleVersionError: a newer operator set them.
         CorruptDocumentError: a variable is missing or malformed.
     """
-    if (version := variables.get(_VERSION, "1")) != "1":
+    if (version := variables.get(_VERSION, "1")) not in ("1", "2"):
         raise IncompatibleVersionError("the driver's environment", found=_number(version), supported=VERSION)
     if missing := [name for name in (_NAME, _NAMESPACE, _UID) if not variables.get(name)]:
         raise CorruptDocumentError(f"{missing[0]} is missing in the environment")
@@ -85,6 +92,7 @@ def from_variables(variables: Mapping[str, str]) -> DriverEnvironment:
         secrets_dir=variables.get(_SECRETS_DIR) or None,
         pipeline=None if text is None else _pipeline(text),
         conf_secrets=tuple(name for name in variables.get(_CONF_SECRETS, "").split(",") if name),
+        host=variables.get(HOST) or FIRST_HOST,
     )
 
 

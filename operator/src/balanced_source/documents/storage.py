@@ -5,6 +5,7 @@ Small documents stay readable (``kubectl get configmap orders-assignment -o yaml
 
 import base64
 import bz2
+import hashlib
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -29,6 +30,21 @@ BLOB_LIMIT: Final = 1_000_000
 """Bytes that fit into one ConfigMap, with room for its metadata below the limit of 1 MiB."""
 
 
+FIRST_HOST: Final = "0"
+"""Name of the host whose objects are named after the source alone."""
+
+
+def base_of(source: str, host: str = FIRST_HOST, *, uid: str = "") -> str:
+    """Return what the names of a host's objects begin with: for `orders` and host 2, such as ``orders-h2-5b1f7c``.
+
+    The suffix of a further host depends on the source's uid, so it is no name that another source has by chance.
+    """
+    if host == FIRST_HOST:
+        return source
+    token = hashlib.sha256(f"{uid}/{host}".encode()).hexdigest()[:6]
+    return f"{source}-h{host}-{token}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Names:
     """Names of a source's documents; each has one writer.
@@ -44,9 +60,10 @@ class Names:
     readers: str
 
     @classmethod
-    def of(cls, source: str) -> "Names":
-        """Names for the BalancedSource called `source`."""
-        return cls(state=f"{source}-enumerator", assignment=f"{source}-assignment", readers=f"{source}-readers")
+    def of(cls, source: str, host: str = FIRST_HOST, *, uid: str = "") -> "Names":
+        """Names for a host of the BalancedSource called `source`. The state is one for all hosts."""
+        base = base_of(source, host, uid=uid)
+        return cls(state=f"{source}-enumerator", assignment=f"{base}-assignment", readers=f"{base}-readers")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

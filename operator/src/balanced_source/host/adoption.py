@@ -63,14 +63,18 @@ def go_on(offset: StreamOffset) -> StreamOffset:
 
 
 def readers_on(assignment: Assignment, host: str) -> range:
-    """Readers that run on `host`: reader i runs on host i mod (number of hosts)."""
-    names = tuple(assignment.incarnations)
-    return range(names.index(host), assignment.parallelism, len(names))
+    """Readers that run on `host`: reader i runs on host i mod (number of hosts), without those that are idle."""
+    names = _busy_hosts(assignment)
+    return range(names.index(host), assignment.parallelism, len(names)) if host in names else range(0)
+
+
+def _busy_hosts(assignment: Assignment) -> tuple[str, ...]:
+    return tuple(name for name in assignment.incarnations if name not in assignment.idle_hosts)
 
 
 def owned_by(assignment: Assignment, host: str) -> Mapping[SplitId, int]:
     """Splits of the readers that run on `host`."""
-    if len(assignment.incarnations) == 1:
+    if _busy_hosts(assignment) == (host,):
         return assignment.owners
     mine = frozenset(readers_on(assignment, host))
     return {s: o for s, o in assignment.owners.items() if o in mine}

@@ -16,6 +16,7 @@ from balanced_source.reasons import Reason
 from balanced_source_operator.controller.application import ApplicationState
 from balanced_source_operator.controller.autoscaling.settings import autoscaling_status
 from balanced_source_operator.controller.facts import Facts
+from balanced_source_operator.controller.hosts import host_statuses, running_hosts
 from balanced_source_operator.controller.liveness import newest_report
 from balanced_source_operator.controller.problems import degradations_of, losses_of, missing_readers
 from balanced_source_operator.spec.status import ApplicationStatus, Balance, Condition, Status
@@ -66,6 +67,8 @@ def _described(
         ],
         "autoscaling": autoscaling_status(facts.verdict),
         "selector": facts.selector,
+        "hosts": (hosts := host_statuses(facts)),
+        "running_hosts": running_hosts(hosts),
         "application": ApplicationStatus(name=facts.application.name, state=facts.application.state.value),
         "message": ready[2],
         "last_valid_spec": facts.last_valid,

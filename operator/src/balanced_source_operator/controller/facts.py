@@ -1,7 +1,7 @@
 """What the status is made from."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from balanced_source.api import Problem
@@ -23,7 +23,10 @@ class Facts:
         is_finished: whether a bounded source has been read to its end.
         discovery: errors of discovery by scope.
         problems: everything else that is wrong, as far as the operator has found it.
-        application: what was decided about it.
+        application: what was decided about it; with several hosts, see `controller.hosts.combined`.
+        hosts: what was decided about the application of each host.
+        images: image of the application of each host, as far as it is known.
+        silent_hosts: hosts that have not reported for so long that their lag is unknown.
         waiting_for: hosts that keep the recovery gate closed.
         is_silent: whether the driver has not reported for so long that its lag is unknown.
         is_overdue: whether readers have been waited for longer than the gate's deadline.
@@ -41,6 +44,9 @@ class Facts:
     discovery: Mapping[str, Exception]
     problems: Sequence[Problem]
     application: Decision
+    hosts: Mapping[str, Decision] = field(default_factory=dict)
+    images: Mapping[str, str] = field(default_factory=dict)
+    silent_hosts: frozenset[str] = frozenset()
     waiting_for: Sequence[str]
     is_silent: bool
     is_overdue: bool

@@ -1,10 +1,15 @@
 """Tells a driver that reports from one that has fallen silent, by the operator's own clock."""
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
+from balanced_source.api import Json, SplitId
 from balanced_source.coordinator import CoordinatorState
 from balanced_source.documents.report import HostReport
+from balanced_source.documents.storage import FIRST_HOST
+
+V = TypeVar("V")
 
 ALIVE: Final = 30.0
 """Seconds after a report in which its writer counts as alive: three heartbeats."""
@@ -37,6 +42,31 @@ class Liveness:
         return left if self.seen is not None and left > 0 else None
 
 
+class Pulses:
+    """Liveness of all hosts of a source."""
+
+    def __init__(self) -> None:
+        self._of: dict[str, Liveness] = {}
+
+    def look(self, host: str, report: HostReport | None, *, now: float) -> None:
+        """Look at the newest report of a host."""
+        self._of[host] = self._of.get(host, Liveness()).looked(report, now=now)
+
+    def look_at(self, state: CoordinatorState[Any], *, now: float) -> None:
+        """Look at all reports that the coordinator has accepted; hosts that are gone are forgotten."""
+        self._of = {host: pulse for host, pulse in self._of.items() if host in state.hosts}
+        for host, known in state.hosts.items():
+            self.look(host, known.report, now=now)
+
+    def silent(self, *, now: float) -> frozenset[str]:
+        """Return the hosts whose last report says nothing about the present."""
+        return frozenset(host for host, pulse in self._of.items() if pulse.is_silent(now=now))
+
+    def pause(self, *, now: float) -> float | None:
+        """Return the seconds until the next host counts as silent unless it reports; None if there is none."""
+        return min((left for pulse in self._of.values() if (left := pulse.pause(now=now)) is not None), default=None)
+
+
 def is_heartbeat(before: HostReport | None, after: HostReport) -> bool:
     """Return whether a report says nothing but that its writer lives.
 
@@ -48,5 +78,41 @@ def is_heartbeat(before: HostReport | None, after: HostReport) -> bool:
 
 
 def newest_report(state: CoordinatorState[Any]) -> HostReport | None:
-    """Return the newest report of the source's driver; None if there is none."""
-    return next(iter(state.hosts.values())).report
+    """Return what the drivers of all hosts have reported, as if it were one report; None if there is none.
+
+    Its heartbeat is the oldest one. Its lag is unknown as long as that of one host with readers is.
+    """
+    reports = [host.report for host in state.hosts.values() if host.report is not None]
+    if len(state.hosts) == 1 or not reports:
+        return reports[0] if reports else None
+    members = [state.hosts[name].report for name in state.members]
+    lags = [report.lag if report is not None else None for report in members]
+    newest = max(reports, key=lambda report: report.epoch)
+    return replace(
+        newest,
+        host=FIRST_HOST,
+        incarnation=sum(report.incarnation for report in reports),
+        sequence=sum(report.sequence for report in reports),
+        owners=_joined(report.owners for report in reports),
+        positions=_joined(report.positions for report in reports),
+        lag=_sum(lags),
+        heartbeat=min(report.heartbeat for report in reports),
+        problems=tuple(problem for report in reports for problem in report.problems),
+        metrics=_metrics(reports),
+    )
+
+
+def _joined(tables: Iterable[Mapping[SplitId, V]]) -> dict[SplitId, V]:
+    return {split_id: value for table in tables for split_id, value in table.items()}
+
+
+def _sum(numbers: Sequence[int | None]) -> int | None:
+    known = [number for number in numbers if number is not None]
+    return sum(known) if len(known) == len(numbers) else None
+
+
+def _metrics(reports: Sequence[HostReport]) -> dict[str, Json]:
+    """Numbers are added up; one that a host does not know is left out."""
+    names = set.intersection(*(set(report.metrics) for report in reports))
+    values = {name: [report.metrics[name] for report in reports] for name in sorted(names)}
+    return {name: sum(found) for name, found in values.items() if all(type(n) in (int, float) for n in found)}

@@ -26,8 +26,8 @@ def degradations_of(facts: Facts) -> list[Problem]:
     if facts.is_overdue and missing is not None:
         advice = "nothing is assigned to them until they register: see the log of the driver's pod"
         found.append(Problem(reason=Reason.READERS_MISSING, message=f"{missing.message}; {advice}"))
-    if facts.application.problem is not None:
-        found.append(facts.application.problem)
+    decisions = [facts.application, *facts.hosts.values()]
+    found += dict.fromkeys(decision.problem for decision in decisions if decision.problem is not None)
     return sorted(found, key=lambda problem: severity(problem.reason))
 
 

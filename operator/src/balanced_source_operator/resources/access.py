@@ -17,7 +17,7 @@ def role(source: Identity) -> dict[str, Any]:
     return {
         "apiVersion": ROLE.api_version,
         "kind": ROLE.kind,
-        "metadata": source.metadata(f"{source.name}-documents"),
+        "metadata": source.metadata(f"{source.base}-documents"),
         "rules": [
             {
                 "apiGroups": [""],
@@ -46,11 +46,11 @@ def role_binding(source: Identity, service_account: str) -> dict[str, Any]:
     return {
         "apiVersion": ROLE_BINDING.api_version,
         "kind": ROLE_BINDING.kind,
-        "metadata": source.metadata(f"{source.name}-documents"),
+        "metadata": source.metadata(f"{source.base}-documents"),
         "roleRef": {
             "apiGroup": ROLE.group,
             "kind": ROLE.kind,
-            "name": f"{source.name}-documents",
+            "name": f"{source.base}-documents",
         },
         "subjects": [{"kind": "ServiceAccount", "name": service_account, "namespace": source.namespace}],
     }

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from balanced_source.documents.pipeline import DEFAULT_CONNECTOR
 from balanced_source_operator.resources.identity import Identity
-from balanced_source_operator.resources.kinds import APACHE_APPLICATION, NAME_LABEL
+from balanced_source_operator.resources.kinds import APACHE_APPLICATION
 from balanced_source_operator.resources.spark_application import (
     DEFAULT_CONF,
     DRIVER_CONTAINER,
@@ -32,6 +32,7 @@ RUN_LONG_ENOUGH: Final = 600.0
 
 _UNLIMITED: Final = 2**31 - 1
 _RETRIES: Final = 5
+_ROLES: Final = ("driver", "executor")
 
 
 def apache_application(
@@ -81,8 +82,7 @@ def _settings(source: Identity, application: Application, parallelism: int) -> d
         "spark.executor.cores": str(application.executor.cores),
         "spark.executor.memory": application.executor.memory,
         "spark.executor.instances": str(executors(parallelism, application.executor.cores)),
-        f"spark.kubernetes.driver.label.{NAME_LABEL}": source.name,
-        f"spark.kubernetes.executor.label.{NAME_LABEL}": source.name,
+        **{f"spark.kubernetes.{role}.label.{k}": v for role in _ROLES for k, v in source.pod_labels.items()},
         # Without it Spark takes the first container of a template, which may be a user's own.
         "spark.kubernetes.driver.podTemplateContainerName": DRIVER_CONTAINER,
         "spark.kubernetes.executor.podTemplateContainerName": EXECUTOR_CONTAINER,

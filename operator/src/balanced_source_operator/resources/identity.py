@@ -1,13 +1,15 @@
 """Which BalancedSource something belongs to."""
 
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
-from balanced_source.documents.storage import Names
+from balanced_source.documents.storage import FIRST_HOST, Names, base_of
 from balanced_source_operator.resources.kinds import (
     BALANCED_SOURCE,
     FORMER_UID_ANNOTATION,
+    HOST_LABEL,
     MANAGED_LABEL,
     MANAGER,
     NAME_LABEL,
@@ -17,19 +19,21 @@ from balanced_source_operator.resources.kinds import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
-    """Name, namespace and uid of a BalancedSource.
+    """Name, namespace and uid of a BalancedSource, and which of its hosts is meant.
 
     Attributes:
         namespace: of the source and of all its objects.
         name: of the source.
         uid: of the source.
         former: uid of the source before it was restored from a backup; empty if it was not.
+        host: whose objects are meant; the first one's, unless said otherwise.
     """
 
     namespace: str
     name: str
     uid: str
     former: str = ""
+    host: str = FIRST_HOST
 
     @classmethod
     def of(cls, body: Mapping[str, Any]) -> "Identity":
@@ -41,7 +45,24 @@ class Identity:
     @property
     def documents(self) -> Names:
         """Names of its ConfigMaps."""
-        return Names.of(self.name)
+        return Names.of(self.name, self.host, uid=self.uid)
+
+    @property
+    def base(self) -> str:
+        """What the names of the host's own objects begin with."""
+        return base_of(self.name, self.host, uid=self.uid)
+
+    def on_host(self, host: str) -> Self:
+        """Return the identity of a host of this source."""
+        return replace(self, host=host)
+
+    def host_of(self, application: str) -> str:
+        """Return the host that an application of this source belongs to, by its name."""
+        found = re.match(rf"{re.escape(self.name)}-h(\d+)-[0-9a-f]{{6}}-\d+\Z", application)
+        if found is None:
+            return FIRST_HOST
+        is_ours = application.startswith(f"{base_of(self.name, found[1], uid=self.uid)}-")
+        return found[1] if is_ours else FIRST_HOST
 
     @property
     def selector(self) -> str:
@@ -51,7 +72,13 @@ class Identity:
     @property
     def labels(self) -> dict[str, str]:
         """Labels of its children."""
-        return {NAME_LABEL: self.name, UID_LABEL: self.uid, MANAGED_LABEL: MANAGER}
+        return {**self.pod_labels, UID_LABEL: self.uid, MANAGED_LABEL: MANAGER}
+
+    @property
+    def pod_labels(self) -> dict[str, str]:
+        """Labels of its pods."""
+        host = {HOST_LABEL: self.host} if self.host != FIRST_HOST else {}
+        return {NAME_LABEL: self.name, **host}
 
     def owns(self, manifest: Mapping[str, Any]) -> bool:
         """Return whether an object carries this source's uid (or its former one), as owner or as label."""

@@ -16,6 +16,9 @@ UID_LABEL: Final = f"{GROUP}/uid"
 FORMER_UID_ANNOTATION: Final = f"{GROUP}/former-uid"
 """On a BalancedSource that was restored from a backup: the uid under which its objects were made."""
 
+HOST_LABEL: Final = f"{GROUP}/host"
+"""On the objects and pods of further hosts of a source: name of the host. The first host's have none."""
+
 MANAGED_LABEL: Final = "app.kubernetes.io/managed-by"
 MANAGER: Final = "balanced-source-operator"
 """Label and value that limit what the operator watches."""

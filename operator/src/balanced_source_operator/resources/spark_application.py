@@ -30,7 +30,6 @@ from balanced_source_operator.resources.kinds import (
     FAILURES_ANNOTATION,
     HASH_ANNOTATION,
     KUBEFLOW_APPLICATION,
-    NAME_LABEL,
     SECRETS_ANNOTATION,
 )
 from balanced_source_operator.spec import Application
@@ -157,10 +156,14 @@ def application_hash(source: Identity, application: Application, *, conf: Mappin
     return f"2-{_digest(source, application, effective)},{_digest(source, application, conf)}"
 
 
+_NOT_HASHED: Final = {"hosts"}
+"""Settings whose change restarts no application."""
+
+
 def _digest(source: Identity, application: Application, conf: Mapping[str, str]) -> str:
     content = {
         "uid": source.uid,
-        "application": application.model_dump(mode="json", exclude_defaults=True),
+        "application": application.model_dump(mode="json", exclude_defaults=True, exclude=_NOT_HASHED),
         "conf": dict(conf),
     }
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
@@ -194,7 +197,7 @@ def _driver(
         "cores": application.driver.cores,
         "memory": application.driver.memory,
         "serviceAccount": application.service_account,
-        "labels": {NAME_LABEL: source.name},
+        "labels": source.pod_labels,
         "template": driver_template(source, application, secrets, connector, options),
     }
 
@@ -224,6 +227,7 @@ def driver_environment(
         secrets_dir=SECRETS_DIR,
         pipeline=pipeline,
         conf_secrets=_names(application.spark_conf_from) if pipeline is not None else (),
+        host=source.host,
     )
 
 
@@ -291,7 +295,7 @@ def _executor(source: Identity, application: Application, secrets: tuple[str, ..
         "cores": application.executor.cores,
         "memory": application.executor.memory,
         "instances": executors(parallelism, application.executor.cores),
-        "labels": {NAME_LABEL: source.name},
+        "labels": source.pod_labels,
         "template": executor_template(application, secrets),
     }
 

@@ -3,8 +3,9 @@
 import time
 from typing import Any
 
-from balanced_source.api import Boundedness, Problem, ProblemBoard
+from balanced_source.api import Boundedness, Problem, ProblemBoard, ProblemKey
 from balanced_source.coordinator import SourceCoordinator
+from balanced_source.documents.storage import FIRST_HOST
 from balanced_source.reasons import Reason
 from balanced_source_operator.controller.application import (
     ApplicationState,
@@ -29,6 +30,7 @@ from balanced_source_operator.resources.kinds import (
     ROLE_BINDING,
     SERVICE_ACCOUNT,
     Kind,
+    application_name,
 )
 from balanced_source_operator.resources.providers import SPARK_OPERATORS, SparkOperator, kind_of
 from balanced_source_operator.resources.spark_application import application_hash
@@ -36,13 +38,17 @@ from balanced_source_operator.runtime.environment import Desired, Environment
 from balanced_source_operator.runtime.events import EventRecorder
 from balanced_source_operator.runtime.observed import Observed
 from balanced_source_operator.runtime.ownership import binding, checked, unbound_problem
+from balanced_source_operator.spec.hosts import readers_per_host
+
+_OF_HOSTS = (Reason.OWNER_REFERENCE_MISSING,)
+"""Problems that each host has for itself."""
 
 _SOON = 5.0
 """Seconds until something that nobody tells us about is looked for again."""
 
 
 class Children:
-    """Of one source."""
+    """Of one host of a source."""
 
     def __init__(
         self,
@@ -60,6 +66,22 @@ class Children:
         self._seen = Sightings()
         self._failures = 0
         self._holding = Holding()
+
+    @property
+    def _applications(self) -> list[Manifest]:
+        """Applications of this host."""
+        source = self._identity
+        return [a for a in self._observed.applications if source.host_of(a["metadata"]["name"]) == source.host]
+
+    @property
+    def _pods(self) -> list[Manifest]:
+        """Pods of this host; those that name no application belong to the first one."""
+        source = self._identity
+        return [pod for pod in self._observed.all(POD) if source.host_of(application_name(pod)) == source.host]
+
+    def _key(self, reason: Reason) -> ProblemKey:
+        """Return the key of a problem that each host may have."""
+        return reason if self._identity.host == FIRST_HOST else (reason, self._identity.host)
 
     async def turn(
         self, desired: Desired, coordinator: SourceCoordinator[Any, Any] | None, *, needs_driver: bool = False
@@ -88,13 +110,18 @@ class Children:
         Raises:
             KubernetesError: the API server does not answer, or refused.
         """
-        decision = stop(self._observed.applications, self._observed.all(POD))
+        decision = stop(self._applications, self._pods)
         await self._carry_out_deletions(decision)
         return decision
 
+    def forget(self) -> None:
+        """Clear what was wrong with a host that is gone."""
+        for reason in _OF_HOSTS:
+            self._problems.clear(self._key(reason))
+
     def look(self) -> Decision:
         """Return what the application does, while nothing can be decided about it."""
-        return look(self._observed.applications)
+        return look(self._applications)
 
     async def _carry_out_deletions(self, decision: Decision) -> None:
         for application in decision.delete:
@@ -145,8 +172,8 @@ class Children:
             if not self._identity.is_bound(report):
                 message = f"ConfigMap {name} had lost its owner reference: restored"
                 await self._events.post(Reason.OWNER_REFERENCE_RESTORED, message, warning=True)
-        unbound = [a for a in self._observed.applications if not self._identity.is_bound(a)]
-        self._problems.set(Reason.OWNER_REFERENCE_MISSING, unbound_problem(unbound[0]) if unbound else None)
+        unbound = [a for a in self._applications if not self._identity.is_bound(a)]
+        self._problems.set(self._key(Reason.OWNER_REFERENCE_MISSING), unbound_problem(unbound[0]) if unbound else None)
 
     async def delete_unbound(self) -> None:
         """Stop what Kubernetes does not delete together with the source, because its owner reference was removed.
@@ -154,7 +181,7 @@ class Children:
         Raises:
             KubernetesError: the API server does not answer, or refused.
         """
-        for application in self._observed.applications:
+        for application in self._applications:
             if not self._identity.is_bound(application):
                 await self._delete(application)
 
@@ -171,19 +198,19 @@ class Children:
     ) -> Decision:
         settings = self._env.settings
         wanted = Wanted(
-            base=self._identity.name,
+            base=self._identity.base,
             spec_hash=application_hash(self._identity, desired.spec.application, conf=settings.spark_conf),
             secrets=desired.needed_secrets,
             may_end=_may_end(desired),
             max_failures=desired.spec.restart.max_failures,
             may_start=needs_driver or (coordinator is not None and _has_work(coordinator)),
         )
-        now, applications = time.time(), self._observed.applications
+        now, applications = time.time(), self._applications
         self._seen = self._seen.looked(applications, now=now)
         return decide(
             wanted,
             applications,
-            self._observed.all(POD),
+            self._pods,
             seen=self._seen,
             deadlines=Deadlines(stuck_after=settings.stuck_after, retry_failed_after=settings.retry_failed_after),
             now=now,
@@ -191,11 +218,11 @@ class Children:
 
     def _held(self, decision: Decision, coordinator: SourceCoordinator[Any, Any] | None) -> Decision:
         """The decision, unless another query reads the source."""
-        hosts = coordinator.state.hosts.values() if coordinator is not None else ()
-        report = next((host.report for host in hosts if host.report is not None), None)
-        has_driver = bool(driver_pods(self._observed.all(POD)))
+        host = coordinator.state.hosts.get(self._identity.host) if coordinator is not None else None
+        report = host.report if host is not None else None
+        has_driver = bool(driver_pods(self._pods))
         self._holding = self._holding.looked(report, has_driver=has_driver, now=time.monotonic())
-        self._holding, decision = self._holding.apply(decision, self._observed.applications, report)
+        self._holding, decision = self._holding.apply(decision, self._applications, report)
         return decision
 
     async def _delete(self, application: Manifest) -> None:
@@ -219,7 +246,7 @@ class Children:
             self._identity,
             desired.spec.application,
             name=name,
-            parallelism=desired.spec.parallelism,
+            parallelism=readers_per_host(desired.spec),
             secrets=desired.secrets,
             conf=self._env.settings.spark_conf,
             max_failures=desired.spec.restart.max_failures,

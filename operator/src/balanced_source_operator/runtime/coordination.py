@@ -15,6 +15,9 @@ from balanced_source.coordinator import (
     Effect,
     Event,
     ExecuteCall,
+    HostOverdue,
+    HostRole,
+    HostsChanged,
     ParallelismChanged,
     PersistState,
     PublishAssignment,
@@ -25,12 +28,11 @@ from balanced_source.coordinator import (
     SourceCoordinator,
     state_codec,
 )
-from balanced_source.documents import increments
 from balanced_source.documents.alignment import GroupWatermark
 from balanced_source.documents.assignment import Assignment
 from balanced_source.documents.calls import WantedCall
-from balanced_source.documents.parts import Content
 from balanced_source.documents.report import HostReport
+from balanced_source.documents.storage import FIRST_HOST
 from balanced_source.errors import CorruptDocumentError, StateConflictError, StateError
 from balanced_source.reasons import Reason
 from balanced_source_adapters.connectors import installed
@@ -42,8 +44,11 @@ from balanced_source_operator.runtime.calls import CallRunner
 from balanced_source_operator.runtime.documents import DocumentWriter
 from balanced_source_operator.runtime.environment import Desired, Environment
 from balanced_source_operator.runtime.events import EventRecorder
+from balanced_source_operator.runtime.host_deadlines import HostDeadlines
 from balanced_source_operator.runtime.observed import Observed
+from balanced_source_operator.runtime.publisher import Publisher
 from balanced_source_operator.runtime.reports import Reports
+from balanced_source_operator.spec.hosts import host_names
 
 _DRIVER_CALLS: Final = ("driver calls",)
 """Key of the problem that no driver answers."""
@@ -67,15 +72,15 @@ class Coordination:
         self._env = environment
         self._identity = source
         self._observed = observed
-        self._reports = Reports(source, observed)
+        self._reports: dict[str, Reports] = {}
         self._events = events
         self._problems = problems
         self._wake = wake
+        self._deadlines = HostDeadlines(environment.settings.gate_deadline, problems)
         self._state = DocumentWriter(environment.api, source, source.documents.state)
-        self._assignment = DocumentWriter(environment.api, source, source.documents.assignment)
+        self._publisher = Publisher(environment.api, source)
         self._results: list[CallCompleted] = []
         self._calls: CallRunner | None = None
-        self._base: increments.Base | None = None
         self._published: Assignment | None = None
         self._alignment: GroupWatermark | None = None
         self._asked: tuple[WantedCall, ...] = ()
@@ -103,7 +108,7 @@ class Coordination:
 
     @property
     def report(self) -> HostReport | None:
-        """The newest report of the driver that the coordinator has accepted; None if there is none."""
+        """What the drivers have reported, as the coordinator has accepted it; None if there is nothing."""
         return newest_report(self.coordinator.state) if self.coordinator is not None else None
 
     @property
@@ -116,17 +121,28 @@ class Coordination:
         driver = self._calls.driver if self._calls is not None else None
         return driver.wanted if driver is not None else ()
 
-    @property
-    def reported(self) -> HostReport | None:
-        """The newest report as it was seen, accepted or not; None if there is none."""
-        return self._reports.newest()
+    def reported(self, host: str = FIRST_HOST) -> HostReport | None:
+        """The newest report of a host as it was seen, accepted or not; None if there is none."""
+        if host not in self._reports:
+            self._reports[host] = Reports(self._identity.on_host(host), self._observed)
+        report = self._reports[host].newest()
+        return report if report is not None and report.host == host else None
+
+    def host_of_report(self, name: str) -> str | None:
+        """Return the host whose reports are in the ConfigMap of that name; None if it holds something else."""
+        hosts = self.coordinator.state.hosts if self.coordinator is not None else (FIRST_HOST,)
+        return next((host for host in hosts if self._identity.on_host(host).documents.readers == name), None)
 
     def is_echo(self, name: str) -> bool:
         """Return whether a ConfigMap, as it was seen last, is a document just as this operator has written it."""
-        document = next((d for d in (self._state, self._assignment) if d.name == name), None)
+        document = next((d for d in self._documents if d.name == name), None)
         if document is None or document.content is None or self._observed.get(CONFIG_MAP, name) is None:
             return False
         return not (document.is_foreign(self._seen) or document.is_unmarked(self._seen))
+
+    @property
+    def _documents(self) -> list[DocumentWriter]:
+        return [self._state, *self._publisher.documents]
 
     def drop(self) -> None:
         """Forget the coordinator."""
@@ -153,15 +169,15 @@ class Coordination:
             self._problems.raise_(Reason.STATE_CORRUPT, Problem(reason=Reason.STATE_CORRUPT, message=message))
             return None
         self._problems.clear(Reason.STATE_CORRUPT)
-        self._base = None
-        with contextlib.suppress(StateError):
-            await self._read_assignment()
-        former = self._stored_assignment()
+        hosts = host_names(desired.spec)
+        known = restored.coordinator.hosts if restored is not None else ()
+        former = await self._publisher.read(dict.fromkeys((*known, *hosts)))
         self._alignment = former.alignment if former is not None else None
         coordinator: SourceCoordinator[Any, Any] = SourceCoordinator(
             desired.source,
             parallelism=desired.spec.parallelism,
-            lineage=self._lineage(former),
+            hosts=hosts,
+            lineage=self._lineage(former, hosts),
             restored=restored,
             published=former,
         )
@@ -184,7 +200,7 @@ class Coordination:
 
         Start positions do not count: readers have their own, and no document is published when those move.
         """
-        if former is None or not isinstance(effect, PublishAssignment):
+        if former is None or not isinstance(effect, PublishAssignment) or not self._publisher.is_the_same:
             return False
         wanted = replace(effect.assignment, starts=former.starts, since=former.since, alignment=former.alignment)
         self._published = former if wanted == former else self._published
@@ -199,19 +215,11 @@ class Coordination:
                 return state
         return state_codec.decode(stored, desired.source, uid=self._identity.uid)
 
-    def _stored_assignment(self) -> Assignment | None:
-        """What was published last, as far as it can be read."""
-        with contextlib.suppress(StateError):
-            if (content := self._assignment.content) is not None:
-                return increments.decode(content, source=self._identity.uid)
-        return None
-
-    def _lineage(self, former: Assignment | None) -> int:
+    def _lineage(self, former: Assignment | None, hosts: tuple[str, ...]) -> int:
         """For a coordinator without stored state: 1, or more than any seen if the source is not new."""
         # An assignment before the first epoch only asks a driver for something: nothing was decided.
         seen = [former.lineage] if former is not None and former.epoch else []
-        if (report := self._reports.newest()) is not None:
-            seen.append(report.lineage)
+        seen += [report.lineage for host in hosts if (report := self.reported(host)) is not None]
         return max(seen, default=0) + 1
 
     def _deliver(self, result: CallCompleted) -> None:
@@ -226,17 +234,31 @@ class Coordination:
             await self._handle(coordinator, SourceChanged(desired.source))
         if desired.spec.parallelism != coordinator.state.parallelism:
             await self._handle(coordinator, ParallelismChanged(desired.spec.parallelism))
-        if (report := self._reports.newest()) is not None:
-            await self._handle(coordinator, ReportReceived(report))
-            self._hear_driver(report)
+        await self._feed_hosts(coordinator, desired)
         if (nonce := desired.spec.rebalance_nonce) != coordinator.state.rebalance_nonce:
             await self._handle(coordinator, RebalanceRequested(nonce=nonce))
         while self._results:
             await self._handle(coordinator, self._results.pop(0))
 
+    async def _feed_hosts(self, coordinator: SourceCoordinator[Any, Any], desired: Desired) -> None:
+        """Tell which hosts there are to be, what they report, and which ones do not come.
+
+        A spec that was recalled does not say how many hosts there are.
+        """
+        here = {name for name, host in coordinator.state.hosts.items() if host.role is not HostRole.LEAVING}
+        if not desired.is_recalled and here != set(wanted := host_names(desired.spec)):
+            await self._handle(coordinator, HostsChanged(wanted))
+        for host in tuple(coordinator.state.hosts):
+            if (report := self.reported(host)) is not None:
+                await self._handle(coordinator, ReportReceived(report))
+        if (report := self.reported()) is not None:
+            self._hear_driver(report)
+        for host in self._deadlines.overdue(coordinator.state):
+            await self._handle(coordinator, HostOverdue(host))
+
     async def _align(self, desired: Desired) -> None:
         """Hear how far the source is in event time, and tell it how far the others of its group are."""
-        self._env.alignments.hear(self._identity, desired.spec, self._reports.newest(), self._wake)
+        self._env.alignments.hear(self._identity, desired.spec, self.reported(), self._wake)
         if (news := self._env.alignments.news(self._identity)) is not None:
             self._alignment = news
             if self._published is not None:
@@ -281,44 +303,36 @@ class Coordination:
             case ReportFact():
                 await self._events.post(effect.reason, effect.message, warning=effect.warning)
 
-    async def _read_assignment(self) -> None:
-        await self._assignment.read()
-        content = self._assignment.content
-        if content is not None and content.base is not None:
-            self._base = increments.Base.read(content.base, source=self._identity.uid)
-
     async def _publish(self, assignment: Assignment) -> None:
         wanted = self._wanted
         document = replace(assignment, alignment=self._alignment, calls=wanted)
-        text, base = increments.encode(document, source=self._identity.uid, base=self._base)
-        content = Content(text, base.text if base is not None else None)
-        if content != self._assignment.content:
-            await self._assignment.put(content)
-            if assignment is not self._published:
-                self._log.info("assignment published", epoch=assignment.epoch)
-                self._env.metrics.published(self._identity)
-        self._base, self._published, self._asked = base, assignment, wanted
+        hosts = assignment.incarnations or (FIRST_HOST,)
+        if await self._publisher.publish(document, hosts) and assignment is not self._published:
+            self._log.info("assignment published", epoch=assignment.epoch)
+            self._env.metrics.published(self._identity)
+        self._published, self._asked = assignment, wanted
 
     # --- keeping ------------------------------------------------------------------------------------------------
 
     async def _repair(self) -> None:
         """Restore what somebody else changed or deleted."""
-        for document in (self._state, self._assignment):
+        for document in self._documents:
             if document.is_unmarked(self._seen) and await document.mark():
                 message = f"ConfigMap {document.name} had lost its owner reference: restored"
                 await self._events.post(Reason.OWNER_REFERENCE_RESTORED, message, warning=True)
         if self._state.is_foreign(self._seen):
             await self._restore_state()
-        if self._assignment.is_foreign(self._seen):
-            await self._restore_assignment()
+        for document in self._publisher.documents:
+            if document.is_foreign(self._seen):
+                await self._restore_assignment(document)
 
     def _seen(self, name: str) -> Manifest | None:
         return self._observed.get(CONFIG_MAP, name)
 
-    async def _restore_assignment(self) -> None:
-        name, content = self._assignment.name, self._assignment.content
-        if content is not None and await self._assignment.is_still_foreign():
-            await self._assignment.put(content)
+    async def _restore_assignment(self, document: DocumentWriter) -> None:
+        name, content = document.name, document.content
+        if content is not None and await document.is_still_foreign():
+            await document.put(content)
             message = f"ConfigMap {name} was changed or deleted by hand: restored"
             await self._events.post(Reason.ASSIGNMENT_RESTORED, message, warning=True)
 

@@ -1,4 +1,4 @@
-"""What readers report: the document of a source as it was last seen, decoded once."""
+"""What readers report: the documents of a source's hosts as they were last seen, decoded once."""
 
 from balanced_source.documents import report as report_document
 from balanced_source.documents.report import HostReport
@@ -12,7 +12,7 @@ from balanced_source_operator.runtime.observed import Observed
 
 
 class Reports:
-    """Of one source. With many splits a report is large, and a source has many turns for each."""
+    """Of one host. With many splits a report is large, and a source has many turns for each."""
 
     def __init__(self, source: Identity, observed: Observed) -> None:
         self._source = source

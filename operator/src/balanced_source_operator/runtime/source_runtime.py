@@ -23,8 +23,9 @@ from balanced_source_operator.contract.half import Texts
 from balanced_source_operator.controller.application import ApplicationState, Decision
 from balanced_source_operator.controller.conditions import WAITS_FOR_READERS, status_of
 from balanced_source_operator.controller.facts import Facts
+from balanced_source_operator.controller.hosts import combined
 from balanced_source_operator.controller.last_valid import LIMIT, kept_fixed, kept_spec, kept_text
-from balanced_source_operator.controller.liveness import Liveness, is_heartbeat, newest_report
+from balanced_source_operator.controller.liveness import Pulses, is_heartbeat
 from balanced_source_operator.controller.problems import problems_of
 from balanced_source_operator.controller.signals import signals_of
 from balanced_source_operator.controller.translate import (
@@ -41,11 +42,11 @@ from balanced_source_operator.resources.kinds import CONFIG_MAP, Kind
 from balanced_source_operator.resources.reader_pods import reader_selector
 from balanced_source_operator.runtime.announcer import Announcer
 from balanced_source_operator.runtime.autoscaler import Autoscaler
-from balanced_source_operator.runtime.children import Children
 from balanced_source_operator.runtime.coordination import Coordination
 from balanced_source_operator.runtime.deadline import Deadline
 from balanced_source_operator.runtime.environment import Desired, Environment
 from balanced_source_operator.runtime.events import EventRecorder
+from balanced_source_operator.runtime.fleet import Decisions, Fleet
 from balanced_source_operator.runtime.metadata import MetadataReader
 from balanced_source_operator.runtime.observed import Observed, revision
 from balanced_source_operator.runtime.ownership import ForeignObjectError
@@ -56,8 +57,6 @@ from balanced_source_operator.spec import parse_spec
 
 BACKOFF_FIRST: Final = 0.5
 BACKOFF_MAX: Final = 30.0
-
-_NOTHING: Final = Decision(state=ApplicationState.NONE)
 
 log = structlog.get_logger(__name__)
 
@@ -86,20 +85,20 @@ class SourceRuntime:
         self._coordination = Coordination(
             environment, source, self._observed, self._events, self._problems, wake=self._wake.set
         )
-        self._children = Children(environment, source, self._observed, self._events, self._problems)
+        self._fleet = Fleet(environment, source, self._observed, self._events, self._problems)
         self._autoscaler = Autoscaler(environment.api, source, self._events)
         self._status = StatusWriter(environment.api, source, self._events, instance=environment.settings.instance)
         self._announcer = Announcer(source, self._events)
         self._templates = TemplateCheck(environment.api, source)
         self._metadata = MetadataReader(environment.api, source.namespace)
         self._waiting = Deadline(environment.settings.gate_deadline)
-        self._liveness = Liveness()
+        self._pulses = Pulses()
         self._desired: Desired | None = None
         self._valid: _Valid | None = None
         self._kept: tuple[Desired, str] | None = None
-        self._heard: HostReport | None = None
+        self._heard: dict[str, HostReport | None] = {}
         self._refreshed_at = -float("inf")
-        self._decision = _NOTHING
+        self._decisions: Decisions = {}
         self._failing_since: float | None = None
         self._log = log.bind(source=source.name, namespace=source.namespace)
 
@@ -112,8 +111,8 @@ class SourceRuntime:
         """Something of this source was seen. What says nothing new wakes nobody: it is most of what is seen."""
         before = self._observed.generation
         self._observed.note(kind, event, manifest)
-        is_report = kind == CONFIG_MAP and manifest["metadata"]["name"] == self._identity.documents.readers
-        if is_report and self._is_heartbeat():
+        host = self._coordination.host_of_report(manifest["metadata"]["name"]) if kind == CONFIG_MAP else None
+        if host is not None and self._is_heartbeat(host):
             return
         if kind == CONFIG_MAP and self._coordination.is_echo(manifest["metadata"]["name"]):
             return
@@ -121,14 +120,22 @@ class SourceRuntime:
         if self._observed.is_deleted or self._observed.generation != before:
             self._changed.set()
 
-    def _is_heartbeat(self) -> bool:
+    @property
+    def _decision(self) -> Decision:
+        """What was decided about the application; with several hosts, about all of them."""
+        coordinator = self._coordination.coordinator
+        return combined(self._decisions, coordinator.state if coordinator is not None else None)
+
+    def _is_heartbeat(self, host: str) -> bool:
         """Note the newest report; return whether a running source need not be looked at because of it."""
-        before, self._heard, now = self._heard, self._coordination.reported, time.monotonic()
-        was_silent = self._liveness.is_silent(now=now)
-        self._liveness = self._liveness.looked(self._heard, now=now)
-        if self._heard is None or not is_heartbeat(before, self._heard):
+        before, heard, now = self._heard.get(host), self._coordination.reported(host), time.monotonic()
+        self._heard[host] = heard
+        was_silent = host in self._pulses.silent(now=now)
+        self._pulses.look(host, heard, now=now)
+        if heard is None or not is_heartbeat(before, heard):
             return False
-        self._env.metrics.heard(self._identity, self._heard.heartbeat)
+        known = [report.heartbeat for report in self._heard.values() if report is not None]
+        self._env.metrics.heard(self._identity, min(known))
         is_autoscaled = self._desired is None or self._desired.spec.autoscaling is not None
         is_well = self._decision.state is ApplicationState.RUNNING and self._decision.problem is None
         return is_well and not was_silent and not is_autoscaled
@@ -152,7 +159,7 @@ class SourceRuntime:
                     async with asyncio.timeout(pause):
                         await awaited.wait()
             with contextlib.suppress(KubernetesError):
-                await self._children.delete_unbound()
+                await self._fleet.delete_unbound()
         finally:
             self._coordination.drop()
             self._env.alignments.forget(self._identity)
@@ -172,10 +179,10 @@ class SourceRuntime:
         held_back = await self._write_status()
         metadata_due = self._metadata.pause(self._desired.spec if self._desired is not None else None)
         alignment_due = self._env.alignments.pause(self._identity)
-        silence_due = self._liveness.pause(now=time.monotonic())
+        silence_due = self._pulses.pause(now=time.monotonic())
         pauses = (
             self._env.settings.resync,
-            self._decision.look_again,
+            min((d.look_again for d in self._decisions.values() if d.look_again is not None), default=None),
             held_back,
             metadata_due,
             alignment_due,
@@ -186,18 +193,18 @@ class SourceRuntime:
     async def _act(self) -> None:
         """Stop first if that is wanted: nothing that fails afterwards may keep the application running."""
         if is_stopped := is_suspended(self._observed.body.get("spec")):
-            self._decision = await self._children.stop()
+            self._decisions = await self._fleet.stop()
         await self._validate()
         if self._desired is not None:
             await self._coordination.turn(self._desired)
         if not is_stopped:
-            self._decision = await self._run_application()
+            self._decisions = await self._run_applications()
         await self._autoscaler.turn(self._desired, self._coordination.report, is_paused=is_stopped)
 
-    async def _run_application(self) -> Decision:
+    async def _run_applications(self) -> Decisions:
         if self._desired is None or self._desired.is_recalled:
-            return self._children.look()
-        return await self._children.turn(
+            return self._fleet.look()
+        return await self._fleet.turn(
             self._desired, self._coordination.coordinator, needs_driver=self._coordination.needs_driver
         )
 
@@ -307,7 +314,7 @@ class SourceRuntime:
     def _facts(self) -> Facts:
         body, coordinator, now = self._observed.body, self._coordination.coordinator, time.monotonic()
         if coordinator is not None:
-            self._liveness = self._liveness.looked(newest_report(coordinator.state), now=now)
+            self._pulses.look_at(coordinator.state, now=now)
         enumerator = coordinator.enumerator if coordinator is not None else None
         return Facts(
             generation=int(body["metadata"].get("generation", 0)),
@@ -319,8 +326,11 @@ class SourceRuntime:
             discovery=enumerator.problems() if enumerator is not None else {},
             problems=tuple(self._problems),
             application=self._decision,
+            hosts=self._decisions,
+            images=self._fleet.images,
+            silent_hosts=self._pulses.silent(now=now),
             waiting_for=coordinator.waiting_for if coordinator is not None else (),
-            is_silent=self._liveness.is_silent(now=now),
+            is_silent=bool(self._pulses.silent(now=now)),
             is_overdue=self._waiting.is_over(),
             last_valid=self._last_valid(),
             verdict=self._autoscaler.verdict,

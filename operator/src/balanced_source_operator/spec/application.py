@@ -3,7 +3,8 @@
 import enum
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import AfterValidator, ConfigDict, Field
+from pydantic import AfterValidator, ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
 
 from balanced_source import names
 from balanced_source_operator.contract.base import (
@@ -17,6 +18,7 @@ from balanced_source_operator.contract.base import (
     rule,
     with_rules,
 )
+from balanced_source_operator.spec.hosts import Hosts
 from balanced_source_operator.spec.pod_template import checked_template
 from balanced_source_operator.spec.secret_sources import SecretSource, no_secrets, without_secrets
 from balanced_source_operator.spec.spark_values import Memory, SparkVersion
@@ -195,6 +197,12 @@ class Executor(Model):
     """Pod template. The container must be named spark-kubernetes-executor."""
 
 
+_ALIGNED: Final = (
+    "hosts cannot be used with pipeline.alignment: splits of different hosts would not wait for each other"
+)
+_ENDING: Final = "hosts cannot be used with trigger availableNow: a query that ends by itself cannot take over splits"
+
+
 class Application(Model):
     """The Spark application. A change here (and only here) restarts it."""
 
@@ -208,6 +216,12 @@ class Application(Model):
                 f"!has(self.sparkConfFrom) || size(self.sparkConfFrom) == 0 "
                 f"|| self.mainApplicationFile == '{PACKAGED_APPLICATION}'",
                 "only the packaged application reads sparkConfFrom: mount the Secret with the driver's template",
+            ),
+            rule("!has(self.hosts) || !has(self.pipeline) || !has(self.pipeline.alignment)", _ALIGNED),
+            rule(
+                "!has(self.hosts) || !has(self.pipeline) || !has(self.pipeline.trigger.availableNow) "
+                "|| !self.pipeline.trigger.availableNow",
+                _ENDING,
             ),
         )
     )
@@ -269,6 +283,10 @@ class Application(Model):
     packaged application reads them from mounted files before it creates the session, so settings
     that a JVM needs at its start have no effect."""
 
+    hosts: Hosts | None = None
+    """How many SparkApplications read the source together. A change takes effect while they run.
+    Absent: one."""
+
     service_account: ObjectName = "spark"
     """Service account of the driver. It needs the rights to run executors. The operator adds the
     right to read the assignment of this source and to write its report."""
@@ -278,3 +296,13 @@ class Application(Model):
 
     executor: Executor = Executor()
     """Settings of the executors."""
+
+    @model_validator(mode="after")
+    def _can_have_hosts(self) -> "Application":
+        if self.hosts is None or self.pipeline is None:
+            return self
+        if self.pipeline.alignment is not None:
+            raise PydanticCustomError("hosts_aligned", _ALIGNED)
+        if self.pipeline.trigger.available_now:
+            raise PydanticCustomError("hosts_ending", _ENDING)
+        return self

@@ -20,6 +20,7 @@ _COLUMNS = (
     ("Age", "date", ".metadata.creationTimestamp", 0),
     ("Desired", "integer", ".spec.parallelism", 1),
     ("Application", "string", ".status.application.state", 1),
+    ("Hosts", "string", ".status.runningHosts", 1),
     ("Message", "string", ".status.message", 1),
 )
 

@@ -54,6 +54,38 @@ class ApplicationStatus(Model):
     """Pending, Running, Degraded, Stopping, Paused, Finished or Failed."""
 
 
+class HostStatus(Model):
+    """One of several hosts of a source."""
+
+    name: Annotated[str, Field(max_length=63)]
+    """Name of the host."""
+
+    role: str = ""
+    """Member, Joining or Leaving. Only members have readers."""
+
+    application: str = ""
+    """Name of its SparkApplication."""
+
+    state: str = ""
+    """State of its SparkApplication: Pending, Running, Degraded, Stopping, Paused, Finished or
+    Failed."""
+
+    readers: int = 0
+    """Number of its readers."""
+
+    splits: int = 0
+    """Number of splits of its readers."""
+
+    lag: int | None = None
+    """Number of available records of its splits that have not been read yet. Absent while unknown."""
+
+    acknowledged_epoch: int = 0
+    """Newest epoch that it has adopted."""
+
+    image: str = ""
+    """Image of its SparkApplication."""
+
+
 class AutoscalingStatus(Model):
     """What the newest decision was taken from. The condition Autoscaling says why."""
 
@@ -107,7 +139,13 @@ class Status(Model):
     """What the autoscaler measures; absent without spec.autoscaling."""
 
     application: ApplicationStatus = ApplicationStatus()
-    """The Spark application."""
+    """The Spark application. With several hosts, one that does not run, if there is any."""
+
+    hosts: Annotated[list[HostStatus], Field(max_length=128)] = []
+    """Hosts of a source that has several."""
+
+    running_hosts: str = ""
+    """Running hosts and all hosts, such as 2/3. Empty for a source with one host."""
 
     message: str = ""
     """State of the source in one sentence."""

@@ -26,7 +26,7 @@ def _kubernetes(source: str, options: Options) -> AssignmentChannel:
     from balanced_source_spark.channels.kubernetes import REQUEST_TIMEOUT, KubernetesChannel, in_cluster_config
 
     client = Client(config=in_cluster_config(), timeout=httpx2.Timeout(REQUEST_TIMEOUT), trust_env=False)
-    return KubernetesChannel(client, namespace=options.namespace, source=source, uid=options.uid)
+    return KubernetesChannel(client, namespace=options.namespace, source=source, uid=options.uid, host=options.host)
 
 
 def _embedded(options: Options) -> AssignmentChannel:

@@ -20,7 +20,7 @@ from balanced_source.documents import report as report_document
 from balanced_source.documents.assignment import Assignment
 from balanced_source.documents.parts import Content, PartRef, is_part, join, part_names, parts_of
 from balanced_source.documents.report import HostReport
-from balanced_source.documents.storage import Blob, Names, pack, unpack
+from balanced_source.documents.storage import FIRST_HOST, Blob, Names, pack, unpack
 from balanced_source.errors import FencedError, StateError
 from balanced_source.names import checked_label, checked_object
 from balanced_source_adapters.lazy_log import get_logger
@@ -64,15 +64,17 @@ class KubernetesChannel:
     has_operator = True
     is_durable = True
 
-    def __init__(self, client: Client, *, namespace: str, source: str, uid: str) -> None:
-        """Makes a channel for the BalancedSource `source` with that uid.
+    def __init__(self, client: Client, *, namespace: str, source: str, uid: str, host: str = FIRST_HOST) -> None:
+        """Makes a channel for a host of the BalancedSource `source` with that uid.
 
         Raises:
             InvalidSpecError: namespace or name would lead to other URLs than those of the source's documents.
         """
         self._client = client
         self._namespace = checked_label(namespace, field="option namespace")
-        self._names = Names.of(checked_object(source, field="option source"))
+        self._names = Names.of(
+            checked_object(source, field="option source"), checked_label(host, field="option host"), uid=uid
+        )
         self._uid = uid
         self._stop = threading.Event()
         self._mine: HostReport | None = None

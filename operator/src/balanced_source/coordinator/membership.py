@@ -1,0 +1,135 @@
+"""Which hosts run readers, and what a change of hosts does to readers and splits.
+
+Readers have numbers from 0 to parallelism − 1 in the whole source. Reader i runs on member i mod (number of members).
+When a member comes or goes, the readers of the other members get new numbers, and the splits stay where they are: the
+k-th reader of a host remains its k-th reader. Only splits of readers that their host no longer has are dealt anew.
+
+A host that is added gets readers when its driver has registered, so a host that cannot start costs nothing. A host that
+is removed runs no readers any more; it is forgotten when it has let go of its splits and their next hosts have them.
+"""
+
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
+
+from balanced_source.api import SplitId
+from balanced_source.coordinator.context import CoordinatorContext
+from balanced_source.coordinator.state import CoordinatorState, HostRole, HostState, SplitT
+from balanced_source.lifecycles import HostPhase
+
+Hosts = Mapping[str, HostState]
+
+
+def with_wanted(state: CoordinatorState[SplitT], wanted: Sequence[str]) -> Hosts:
+    """Return the hosts when the user wants exactly these. One that holds nothing goes at once."""
+    kept = {name: _kept(host, is_wanted=name in wanted) for name, host in state.hosts.items()}
+    hosts = {name: host for name, host in kept.items() if host is not None}
+    hosts |= {name: HostState(role=HostRole.JOINING) for name in wanted if name not in hosts}
+    if not _members(hosts):
+        first = next((name for name in wanted if hosts[name].phase is HostPhase.ACTIVE), wanted[0])
+        hosts[first] = replace(hosts[first], role=HostRole.MEMBER)
+    return hosts
+
+
+def _kept(host: HostState, *, is_wanted: bool) -> HostState | None:
+    """The host in the role that follows; None for one that has not come and is not wanted any more."""
+    is_expected = host.phase is HostPhase.EXPECTED
+    if not is_wanted:
+        has_nothing = is_expected and host.role is HostRole.JOINING
+        return None if has_nothing else replace(host, role=HostRole.LEAVING)
+    if host.role is not HostRole.LEAVING:
+        return host
+    # One that was never seen in this lineage may hold splits, so a gate waits for it.
+    return replace(host, role=HostRole.MEMBER if is_expected else HostRole.JOINING)
+
+
+def without_overdue(state: CoordinatorState[SplitT], name: str) -> Hosts:
+    """Return the hosts when one has not registered in time: its readers go to the others until it comes.
+
+    Nothing changes unless the host certainly holds nothing, and another one is there to take over.
+    """
+    host = state.hosts.get(name)
+    others = [h for n, h in state.hosts.items() if n != name and h.role is HostRole.MEMBER]
+    is_there = any(other.phase is not HostPhase.EXPECTED for other in others)
+    if host is None or host.role is not HostRole.MEMBER or not _holds_nothing(state, name) or not is_there:
+        return state.hosts
+    return {**state.hosts, name: replace(host, role=HostRole.JOINING)}
+
+
+def followed(state: CoordinatorState[SplitT]) -> Hosts:
+    """Return the hosts after what is known by now: which hosts have come, and which have let go."""
+    if all(host.role is HostRole.MEMBER for host in state.hosts.values()):
+        return state.hosts
+    uncovered = state.tracker.epochs().keys()
+    return {
+        name: _joined(host)
+        for name, host in state.hosts.items()
+        if not (host.role is HostRole.LEAVING and _has_let_go(state, name, uncovered))
+    }
+
+
+def _joined(host: HostState) -> HostState:
+    has_come = host.role is HostRole.JOINING and host.phase is HostPhase.ACTIVE
+    return replace(host, role=HostRole.MEMBER) if has_come else host
+
+
+def _holds_nothing(state: CoordinatorState[SplitT], name: str) -> bool:
+    """Whether a host has never registered, and no Spark checkpoint of former times can hold anything of its."""
+    host, is_first_life = state.hosts[name], state.lineage == 1 and not state.has_history
+    return host.phase is HostPhase.EXPECTED and not host.known_from and is_first_life
+
+
+def _has_let_go(state: CoordinatorState[SplitT], name: str, uncovered: AbstractSet[SplitId]) -> bool:
+    """Whether a host holds no split, and no position that its split's next host has not adopted yet."""
+    if any(revocation.host == name for revocation in state.revoking.values()):
+        return False
+    host = state.hosts[name]
+    if host.report is None or not host.acknowledged_epoch:
+        return _holds_nothing(state, name)
+    return not host.report.positions and uncovered.isdisjoint(host.report.retained)
+
+
+def with_all(state: CoordinatorState[SplitT], names: Sequence[str]) -> CoordinatorState[SplitT]:
+    """Return the state with hosts that an older copy of it does not know, and that may hold splits."""
+    missing = {name: HostState() for name in names if name not in state.hosts}
+    return replace(state, hosts={**state.hosts, **missing}) if missing else state
+
+
+def change(context: CoordinatorContext[SplitT], hosts: Hosts) -> dict[int, list[SplitT]]:
+    """Take over the hosts; return the splits that need another reader, by the number of the one that had them.
+
+    Splits are revoked from hosts that hold them, and readers of the context have their new numbers.
+    """
+    before, after = context.state, replace(context.state, hosts=hosts)
+    context.turn.is_changed = True
+    numbers = _numbers(before, after)
+    homeless = [s for s, owner in before.owners.items() if owner not in numbers]
+    orphans: dict[int, list[SplitT]] = {}
+    for split_id, split in before.splits_now(homeless).items():
+        orphans.setdefault(before.owners[split_id], []).append(split)
+    context.revoke_splits(homeless, retain=True)
+    context.state = _renumbered(replace(context.state, hosts=hosts), numbers)
+    context.renumber_readers(numbers)
+    return orphans
+
+
+def _numbers(before: CoordinatorState[SplitT], after: CoordinatorState[SplitT]) -> dict[int, int]:
+    """Number of each reader before → after. Readers that their host no longer has are left out."""
+    pairs = (zip(before.subtasks_of(n), after.subtasks_of(n), strict=False) for n in before.members)
+    return {old: new for pair in pairs for old, new in pair}
+
+
+def _renumbered(state: CoordinatorState[SplitT], numbers: Mapping[int, int]) -> CoordinatorState[SplitT]:
+    if all(old == new for old, new in numbers.items()) and len(numbers) == state.parallelism:
+        return state
+    return replace(
+        state,
+        owners={s: numbers[o] for s, o in state.owners.items()},
+        tracker=state.tracker.renumbered(numbers),
+        no_more_splits=frozenset(numbers[s] for s in state.no_more_splits if s in numbers),
+        outbox=tuple(replace(e, subtask_id=numbers[e.subtask_id]) for e in state.outbox if e.subtask_id in numbers),
+    )
+
+
+def _members(hosts: Hosts) -> list[str]:
+    return [name for name, host in hosts.items() if host.role is HostRole.MEMBER]

@@ -1,0 +1,55 @@
+"""What the applications of several hosts come down to, and what the status says of each host."""
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any, Final
+
+from balanced_source.coordinator import CoordinatorState
+from balanced_source.documents.storage import FIRST_HOST
+from balanced_source_operator.controller.application import ApplicationState, Decision
+from balanced_source_operator.controller.facts import Facts
+from balanced_source_operator.spec.status import HostStatus
+
+_NONE: Final = Decision(state=ApplicationState.NONE)
+
+
+def combined(decisions: Mapping[str, Decision], state: CoordinatorState[Any] | None) -> Decision:
+    """Return the decision about the source as a whole: that of the first host with readers that does not run.
+
+    A host that joins or leaves has no readers, so the others read everything: it is named as a host of its own.
+    """
+    first = decisions.get(FIRST_HOST, _NONE)
+    members = state.members if state is not None else tuple(decisions)
+    counted = [decisions[host] for host in members if host in decisions]
+    return next((d for d in counted if d.state is not ApplicationState.RUNNING), counted[0] if counted else first)
+
+
+def host_statuses(facts: Facts) -> list[HostStatus]:
+    """Return what the status says of each host; nothing for a source with one host, whose numbers these are."""
+    state = facts.state
+    if state is None or len(state.hosts) == 1:
+        return []
+    splits = Counter(state.host_of(owner) for owner in state.owners.values())
+    return [_host_status(facts, state, name, splits[name]) for name in state.hosts]
+
+
+def _host_status(facts: Facts, state: CoordinatorState[Any], name: str, splits: int) -> HostStatus:
+    host, decision = state.hosts[name], facts.hosts.get(name, _NONE)
+    report = host.report
+    return HostStatus(
+        name=name,
+        role=host.role.value,
+        application=decision.name,
+        state=decision.state.value,
+        readers=len(state.subtasks_of(name)),
+        splits=splits,
+        lag=report.lag if report is not None and name not in facts.silent_hosts else None,
+        acknowledged_epoch=host.acknowledged_epoch,
+        image=facts.images.get(name, ""),
+    )
+
+
+def running_hosts(statuses: list[HostStatus]) -> str:
+    """Return how many hosts run, of how many of a source that has several; else nothing."""
+    running = sum(status.state == ApplicationState.RUNNING.value for status in statuses)
+    return f"{running}/{len(statuses)}" if statuses else ""

@@ -1,0 +1,107 @@
+"""The applications of all hosts of a source, each with what it owns. One that fails does not hold up the others."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from balanced_source.api import ProblemBoard
+from balanced_source.coordinator import SourceCoordinator
+from balanced_source.documents.storage import FIRST_HOST
+from balanced_source_operator.controller.application import Decision
+from balanced_source_operator.kube.port import KubernetesError
+from balanced_source_operator.resources.identity import Identity
+from balanced_source_operator.runtime.children import Children
+from balanced_source_operator.runtime.environment import Desired, Environment
+from balanced_source_operator.runtime.events import EventRecorder
+from balanced_source_operator.runtime.observed import Observed
+
+Decisions = Mapping[str, Decision]
+"""What was decided about the application of each host, by its name. The first host is always there."""
+
+
+class Fleet:
+    """Of one source. Hosts are known from the coordinator, and from applications that are there."""
+
+    def __init__(
+        self,
+        environment: Environment,
+        source: Identity,
+        observed: Observed,
+        events: EventRecorder,
+        problems: ProblemBoard,
+    ) -> None:
+        self._identity = source
+        self._observed = observed
+        self._environment = environment
+        self._events = events
+        self._problems = problems
+        self._children: dict[str, Children] = {}
+
+    async def turn(
+        self, desired: Desired, coordinator: SourceCoordinator[Any, Any] | None, *, needs_driver: bool = False
+    ) -> Decisions:
+        """Make the children of all hosts what they should be. Applications of hosts that are gone are stopped.
+
+        Raises:
+            KubernetesError: the API server does not answer, or refused something for one of the hosts.
+        """
+        if coordinator is None:
+            return await self._each((FIRST_HOST,), lambda c, _: c.turn(desired, None, needs_driver=needs_driver))
+        wanted = tuple(coordinator.state.hosts)
+
+        async def act(children: Children, host: str) -> Decision:
+            if host not in wanted:
+                return await children.stop()
+            return await children.turn(desired, coordinator, needs_driver=needs_driver and host == FIRST_HOST)
+
+        decisions = await self._each(tuple(dict.fromkeys((*wanted, *self._present))), act)
+        for host in self._children.keys() - {FIRST_HOST, *wanted, *self._present}:
+            self._children.pop(host).forget()
+        return {host: decision for host, decision in decisions.items() if host in wanted}
+
+    async def stop(self) -> Decisions:
+        """Stop all applications. Needs no valid spec and no document: this is the emergency stop.
+
+        Raises:
+            KubernetesError: the API server does not answer, or refused.
+        """
+        return await self._each(self._present, lambda children, _: children.stop())
+
+    def look(self) -> Decisions:
+        """Return what the applications do, while nothing can be decided about them."""
+        return {host: self._of(host).look() for host in self._present}
+
+    async def delete_unbound(self) -> None:
+        """See `Children.delete_unbound`."""
+        for host in self._present:
+            await self._of(host).delete_unbound()
+
+    @property
+    def images(self) -> Mapping[str, str]:
+        """Image of the application of each host, where it is a field of the application."""
+        found = self._observed.applications
+        return {self._identity.host_of(a["metadata"]["name"]): str(a.get("spec", {}).get("image") or "") for a in found}
+
+    @property
+    def _present(self) -> tuple[str, ...]:
+        """Hosts that have an application, and the first one."""
+        found = {self._identity.host_of(a["metadata"]["name"]) for a in self._observed.applications}
+        return tuple(sorted({FIRST_HOST, *found}, key=lambda host: (len(host), host)))
+
+    def _of(self, host: str) -> Children:
+        if host not in self._children:
+            source = self._identity.on_host(host)
+            parts = (self._observed, self._events, self._problems)
+            self._children[host] = Children(self._environment, source, *parts)
+        return self._children[host]
+
+    async def _each(self, hosts: tuple[str, ...], act: Callable[[Children, str], Awaitable[Decision]]) -> Decisions:
+        """Act for each host, also after one has failed; then raise what the first one raised."""
+        decisions, failure = dict[str, Decision](), None
+        for host in hosts:
+            try:
+                decisions[host] = await act(self._of(host), host)
+            except KubernetesError as error:
+                failure = failure or error
+        if failure is not None:
+            raise failure
+        return decisions

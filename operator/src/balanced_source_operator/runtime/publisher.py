@@ -1,0 +1,75 @@
+"""The assignment as ConfigMaps: one for each host of a source, all with the same content."""
+
+import contextlib
+from collections.abc import Iterable
+
+from balanced_source.documents import increments
+from balanced_source.documents.assignment import Assignment
+from balanced_source.documents.parts import Content
+from balanced_source.errors import StateError
+from balanced_source_operator.kube.port import KubernetesApi
+from balanced_source_operator.resources.identity import Identity
+from balanced_source_operator.runtime.documents import DocumentWriter
+
+
+class Publisher:
+    """Of one source. Drivers see the documents one after the other, in any order, so a turn may be cut off between."""
+
+    def __init__(self, api: KubernetesApi, source: Identity) -> None:
+        self._api = api
+        self._source = source
+        self._writers: dict[str, DocumentWriter] = {}
+        self._base: increments.Base | None = None
+
+    @property
+    def documents(self) -> list[DocumentWriter]:
+        """The documents of all hosts."""
+        return list(self._writers.values())
+
+    async def read(self, hosts: Iterable[str]) -> Assignment | None:
+        """Look at what is stored for these hosts; return the newest assignment that can be read.
+
+        Raises:
+            KubernetesError: the API server does not answer.
+        """
+        self._base, self._writers = None, {}
+        found = [await self._read(self._writer(host)) for host in hosts]
+        known = [assignment for assignment in found if assignment is not None]
+        return max(known, key=lambda a: (a.lineage, a.epoch), default=None)
+
+    async def _read(self, writer: DocumentWriter) -> Assignment | None:
+        with contextlib.suppress(StateError):
+            await writer.read()
+            content = writer.content
+            if content is not None and content.base is not None and self._base is None:
+                self._base = increments.Base.read(content.base, source=self._source.uid)
+            return None if content is None else increments.decode(content, source=self._source.uid)
+        return None
+
+    @property
+    def is_the_same(self) -> bool:
+        """Whether all hosts have the same document."""
+        contents = [writer.content for writer in self._writers.values()]
+        return all(content == contents[0] for content in contents)
+
+    async def publish(self, document: Assignment, hosts: Iterable[str]) -> bool:
+        """Write the documents that differ. Returns whether there was any; hosts that are gone keep theirs.
+
+        Raises:
+            KubernetesError: the API server does not answer, or refused.
+        """
+        names = tuple(hosts)
+        self._writers = {host: self._writer(host) for host in names}
+        text, base = increments.encode(document, source=self._source.uid, base=self._base)
+        content = Content(text, base.text if base is not None else None)
+        outdated = [writer for writer in self._writers.values() if writer.content != content]
+        for writer in outdated:
+            await writer.put(content)
+        self._base = base
+        return bool(outdated)
+
+    def _writer(self, host: str) -> DocumentWriter:
+        if host not in self._writers:
+            source = self._source.on_host(host)
+            self._writers[host] = DocumentWriter(self._api, source, source.documents.assignment)
+        return self._writers[host]

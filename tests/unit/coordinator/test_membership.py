@@ -1,0 +1,247 @@
+"""Hosts are added, removed and overdue while others read: each record once, and nothing moves without need."""
+
+import random
+from collections import Counter
+from typing import Final, Self
+
+import pytest
+
+from balanced_source.coordinator import HostLost, HostOverdue, HostRole, HostsChanged, ParallelismChanged
+from balanced_source.host import Phase
+from support.stage import Stage
+from support.world import Driver
+
+SEEDS: Final = range(40)
+
+
+class Hosts(Stage):
+    """A stage on which hosts come and go."""
+
+    def hosts_are(self, *names: str) -> Self:
+        """The user wants these hosts; each that is new has a driver that has not started."""
+        for name in names:
+            self.drivers.setdefault(name, Driver(store=self.store, broker=self.broker, name=name))
+        self.operator.hosts = names
+        self.operator.handle(HostsChanged(names))
+        return self
+
+    @property
+    def roles(self) -> dict[str, HostRole]:
+        return {name: host.role for name, host in self.state.hosts.items()}
+
+    @property
+    def splits_per_host(self) -> Counter[str]:
+        return Counter(self.state.host_of(owner) for owner in self.state.owners.values())
+
+    def settles(self, rounds: int = 8) -> Self:
+        for _ in range(rounds):
+            self.discovers()
+            for name, driver in self.drivers.items():
+                if name in self.state.hosts and driver.host.incarnation == 0:
+                    self.registers(int(name))
+            self.adopts()
+        return self
+
+    def check_each_once(self) -> None:
+        got = [record for driver in self.drivers.values() for record in driver.delivered]
+        assert len(got) == len(set(got)), "a record was delivered twice"
+        assert set(got) == {(split, offset) for split, end in self.broker.ends.items() for offset in range(end)}
+
+
+def one_host(readers: int = 4, splits: int = 8) -> Hosts:
+    stage = Hosts(readers=readers, hosts=1)
+    stage.topic("t", splits, end=10).running()
+    return stage
+
+
+def test_a_host_that_is_added_gets_readers_when_it_has_registered() -> None:
+    stage = one_host()
+
+    stage.hosts_are("0", "1").adopts(0)
+
+    assert stage.roles == {"0": HostRole.MEMBER, "1": HostRole.JOINING}
+    assert len(stage.read(0)) == 8, "host 0 reads everything meanwhile"
+    before = dict(stage.owners)
+    stage.registers(1)
+    assert stage.roles == {"0": HostRole.MEMBER, "1": HostRole.MEMBER}
+    stage.more(3).adopts().adopts().adopts()
+    assert stage.splits_per_host == {"0": 4, "1": 4}
+    assert stage.loads == [2, 2, 2, 2]
+    assert len(stage.read(0)) == len(stage.read(1)) == 4
+    assert len([s for s in before if s in stage.read(0)]) == 4
+    stage.check_each_once()
+
+
+def test_host_0_goes_on_under_the_incarnation_that_it_had() -> None:
+    stage = one_host()
+    incarnation = stage.drivers["0"].host.incarnation
+
+    stage.hosts_are("0", "1").settles()
+
+    assert stage.drivers["0"].host.incarnation == incarnation
+    assert stage.drivers["0"].host.phase is Phase.READING
+
+
+def test_a_host_that_is_removed_goes_when_the_others_have_its_splits() -> None:
+    stage = one_host()
+    stage.hosts_are("0", "1").settles()
+
+    stage.hosts_are("0")
+
+    assert stage.roles["1"] is HostRole.LEAVING
+    stage.adopts(1)
+    assert stage.read(1) == {}
+    assert stage.roles["1"] is HostRole.LEAVING, "its position is nowhere else yet"
+    stage.adopts(0).adopts(0)
+    stage.adopts(1)
+    assert "1" not in stage.roles
+    stage.more(5).adopts(0).adopts(0)
+    assert len(stage.read(0)) == 8
+    stage.check_each_once()
+
+
+def test_readers_keep_their_splits_when_the_number_of_hosts_changes() -> None:
+    """Nine readers on two hosts, then on three: the former hosts only give."""
+    stage = Hosts(readers=9, hosts=2)
+    stage.topic("t", 36, end=1).running().settles()
+    before = [stage.read(0), stage.read(1)]
+
+    stage.hosts_are("0", "1", "2").settles()
+
+    assert stage.loads == [4] * 9
+    assert [len(stage.read(host)) for host in range(3)] == [12, 12, 12]
+    moved = [s for host in range(2) for s in stage.read(host) if s not in before[host]]
+    assert not moved
+    stage.check_each_once()
+
+
+def test_a_host_that_never_started_goes_at_once() -> None:
+    stage = one_host()
+    epoch = stage.hosts_are("0", "1").epoch
+
+    stage.hosts_are("0")
+
+    assert list(stage.roles) == ["0"]
+    assert stage.epoch == epoch + 1
+    assert len(stage.owners) == 8
+
+
+def test_an_overdue_host_leaves_its_share_to_the_others_and_takes_it_when_it_comes() -> None:
+    stage = Hosts(readers=4, hosts=2)
+    stage.topic("t", 8, end=10).operator_starts().discovers().registers(0).adopts(0)
+    assert len(stage.read(0)) == 4
+
+    stage.operator.handle(HostOverdue("1"))
+    stage.adopts(0).adopts(0)
+    assert len(stage.read(0)) == 8
+
+    stage.registers(1).adopts().adopts().adopts()
+    assert stage.splits_per_host == {"0": 4, "1": 4}
+    stage.check_each_once()
+
+
+def test_nobody_is_overdue_while_nobody_is_there() -> None:
+    stage = Hosts(readers=4, hosts=2)
+    stage.topic("t", 8).operator_starts().discovers()
+    before = stage.state
+
+    stage.operator.handle(HostOverdue("1"))
+
+    assert stage.state == before
+
+
+def test_a_host_that_comes_back_after_it_was_removed_starts_behind_the_others() -> None:
+    """Its Spark checkpoint is that of former times."""
+    stage = one_host()
+    stage.hosts_are("0", "1").settles()
+    stage.hosts_are("0").settles()
+    stage.more(5).adopts(0).adopts(0)
+    stage.drivers["1"].host = Driver(store=stage.store, broker=stage.broker, name="1").host
+
+    stage.hosts_are("0", "1").settles().more(2).settles()
+
+    assert stage.splits_per_host == {"0": 4, "1": 4}
+    stage.check_each_once()
+
+
+def test_an_older_copy_of_the_state_does_not_forget_a_host_that_was_added_since() -> None:
+    stage = one_host()
+    older = stage.store.state
+    stage.hosts_are("0", "1").settles()
+    stage.store.state = older
+
+    stage.operator_starts()
+
+    assert stage.roles == {"0": HostRole.MEMBER, "1": HostRole.MEMBER}
+    stage.settles().more(2).settles()
+    stage.check_each_once()
+
+
+def test_a_lost_state_with_an_idle_host() -> None:
+    stage = one_host()
+    stage.hosts_are("0", "1").settles()
+    stage.hosts_are("0").adopts(1)
+    stage.store.state = None
+
+    stage.operator.hosts = ("0", "1")
+    stage.operator_starts().settles()
+    stage.hosts_are("0").settles().more(2).settles()
+
+    assert list(stage.roles) == ["0"]
+    stage.check_each_once()
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_each_record_is_delivered_once_in_random_lives(seed: int) -> None:
+    rng = random.Random(seed)
+    stage = Hosts(readers=rng.randint(1, 5), hosts=rng.randint(1, 2))
+    stage.topic("t", rng.randint(1, 7), end=3).operator_starts().discovers()
+
+    for _ in range(60):
+        step(stage, rng)
+
+    wanted = tuple(map(str, range(rng.randint(1, 3))))
+    stage.hosts_are(*wanted)
+    for name in stage.state.hosts:
+        if name in stage.dead:
+            stage.registers(int(name))
+    stage.settles(14)
+    stage.more(2).settles(3)
+    assert tuple(stage.roles) == wanted or set(stage.roles) == set(wanted)
+    assert set(stage.roles.values()) == {HostRole.MEMBER}
+    assert stage.spread <= 1
+    stage.check_each_once()
+
+
+def step(stage: Hosts, rng: random.Random) -> None:
+    """One thing happens."""
+    names = list(stage.state.hosts)
+    name = rng.choice(names)
+    driver = stage.drivers[name]
+    match rng.randrange(12):
+        case 0:
+            stage.hosts_are(*map(str, range(rng.randint(1, 3))))
+        case 1:
+            stage.operator.handle(ParallelismChanged(rng.randint(1, 6)))
+        case 2:
+            stage.operator_starts()
+        case 3:
+            stage.operator.handle(HostOverdue(name))
+        case 4:
+            driver.batch(die=rng.choice(["logged", "delivered"])) if driver.host.incarnation else None
+            stage.dead.add(name)
+            if rng.random() < 0.5:
+                stage.operator.handle(HostLost(name, driver.host.incarnation))
+        case 5 | 6:
+            stage.registers(int(name))
+        case 7:
+            stage.more(rng.randint(0, 2)).discovers()
+        case _ if driver.host.incarnation and name not in stage.dead:
+            driver.see_assignment()
+            driver.batch()
+            if rng.random() < 0.7:
+                driver.report()
+            if rng.random() < 0.7:
+                stage.operator.see_reports()
+        case _:
+            stage.registers(int(name))

@@ -1,0 +1,204 @@
+"""Several applications of one source: they come, take over splits, go, fail to start, and are stopped together."""
+
+from collections import Counter
+from typing import Any
+
+from balanced_source.api import SplitId
+from balanced_source.documents.storage import base_of
+from balanced_source_operator.resources.identity import Identity
+from balanced_source_operator.resources.kinds import CONFIG_MAP, KUBEFLOW_APPLICATION, ROLE
+from support.builders import spec_json
+from support.cluster_story import NAMESPACE, SPEC, Documents, Story
+from support.fake_kubernetes import Fault
+from support.played_story import played
+from support.virtual_time import clock
+from support.world import UID, Driver
+
+
+def application(**hosts: Any) -> dict[str, Any]:
+    """The application of a spec, on so many hosts."""
+    return {**spec_json(**SPEC)["application"], "hosts": hosts}
+
+
+def base(host: str) -> str:
+    return base_of("orders", host, uid=UID)
+
+
+class Drivers:
+    """The drivers of a story's hosts; each one starts when its application is there."""
+
+    def __init__(self, story: Story) -> None:
+        self.story = story
+        self.of: dict[str, Driver] = {"0": story.driver}
+        self.absent: set[str] = set()
+
+    def step(self) -> None:
+        """Launch what is to run, and let each driver run a micro-batch."""
+        for manifest in self.story.server.select(KUBEFLOW_APPLICATION, NAMESPACE):
+            name = manifest["metadata"]["name"]
+            host = Identity(namespace=NAMESPACE, name="orders", uid=UID).host_of(name)
+            if host not in self.absent:
+                self._run(host, name)
+
+    def _run(self, host: str, application: str) -> None:
+        store: Any = Documents(self.story.server, host)
+        driver = self.of.setdefault(host, Driver(store, self.story.broker, host))
+        state = (self.story.server.find(KUBEFLOW_APPLICATION, NAMESPACE, application) or {}).get("status")
+        if state is None:
+            running = {"status": {"applicationState": {"state": "RUNNING"}}}
+            self.story.server.edit(KUBEFLOW_APPLICATION, NAMESPACE, application, running)
+            driver.start()
+        driver.see_assignment()
+        driver.batch()
+        driver.report()
+
+    async def rest(self, *hosts: str, splits: int = 8) -> None:
+        """Wait until exactly these hosts read so many splits, and the operator knows."""
+
+        def is_done() -> bool:
+            self.step()
+            status = self.story.status
+            held = {host: len(self.of[host].host.durable.owners) for host in hosts if host in self.of}
+            known = self.story.operators[0].supervisor
+            return (
+                known is not None
+                and len(held) == len(hosts)
+                and sum(held.values()) == splits
+                and status.get("acknowledgedEpoch") == status.get("epoch")
+                and sorted(h["name"] for h in status.get("hosts", [])) == (sorted(hosts) if len(hosts) > 1 else [])
+                and len(self.story.server.select(KUBEFLOW_APPLICATION, NAMESPACE)) == len(hosts)
+            )
+
+        await self.story.until(is_done, f"hosts {hosts} to read {splits} splits: {self.story.status}")
+
+    def check_each_once(self) -> None:
+        got = Counter(record for driver in self.of.values() for record in driver.delivered)
+        assert set(got.values()) == {1}
+        ends: dict[SplitId, int] = self.story.broker.ends
+        assert set(got) == {(split, offset) for split, end in ends.items() for offset in range(end)}
+
+
+def test_a_source_becomes_two_applications_without_a_restart_and_one_again() -> None:
+    async def play(story: Story) -> None:
+        drivers = Drivers(story)
+        await story.begin(parallelism=4)
+        await drivers.rest("0")
+        first = drivers.of["0"].host.incarnation
+
+        story.patch(application=application(count=2))
+        await drivers.rest("0", "1")
+        assert story.applications == ["orders-1", f"{base('1')}-1"]
+        assert drivers.of["0"].host.incarnation == first
+        assert [host["splits"] for host in story.status["hosts"]] == [4, 4]
+        assert story.status["runningHosts"] == "2/2"
+        assert story.server.find(ROLE, NAMESPACE, f"{base('1')}-documents") is not None
+
+        story.broker.ends = {split: end + 3 for split, end in story.broker.ends.items()}
+        story.patch(application=application(count=1))
+        await drivers.rest("0")
+        assert story.status["hosts"] == []
+        drivers.check_each_once()
+
+    played(play)
+
+
+def test_hosts_follow_the_number_of_readers() -> None:
+    async def play(story: Story) -> None:
+        drivers = Drivers(story)
+        await story.begin(parallelism=4, application=application(readersPerHost=2))
+        await drivers.rest("0", "1")
+        story.patch(parallelism=6)
+        await drivers.rest("0", "1", "2")
+        story.patch(parallelism=2)
+        await drivers.rest("0")
+        drivers.check_each_once()
+
+    played(play)
+
+
+def test_a_host_that_cannot_start_holds_up_nobody() -> None:
+    async def play(story: Story) -> None:
+        drivers = Drivers(story)
+        drivers.absent.add("1")
+        await story.begin(parallelism=4, application=application(count=2))
+
+        def reads_everything() -> bool:
+            drivers.step()
+            return len(drivers.of["0"].host.durable.owners) == 8
+
+        await story.until(reads_everything, "host 0 to read what host 1 does not")
+        degraded = next(c for c in story.status["conditions"] if c["type"] == "Degraded")
+        assert degraded["reason"] == "ReadersMissing"
+        assert degraded["message"].startswith("Host 1 has not registered for 300 s. The other hosts read its share")
+
+        drivers.absent.clear()
+        await drivers.rest("0", "1")
+        drivers.check_each_once()
+
+    played(play)
+
+
+def test_suspend_stops_all_hosts_and_resume_starts_them_again() -> None:
+    async def play(story: Story) -> None:
+        drivers = Drivers(story)
+        await story.begin(parallelism=4, application=application(count=2))
+        await drivers.rest("0", "1")
+
+        story.patch(suspend=True)
+        await story.until(lambda: not story.server.select(KUBEFLOW_APPLICATION, NAMESPACE), "all to be stopped")
+        story.patch(suspend=False)
+
+        await drivers.rest("0", "1")
+        drivers.check_each_once()
+
+    played(play)
+
+
+def test_a_document_of_a_further_host_that_is_deleted_is_restored() -> None:
+    async def play(story: Story) -> None:
+        drivers = Drivers(story)
+        await story.begin(parallelism=4, application=application(count=2))
+        await drivers.rest("0", "1")
+        name = f"{base('1')}-assignment"
+        before = story.server.find(CONFIG_MAP, NAMESPACE, name)
+        assert before is not None
+
+        story.server.remove(CONFIG_MAP, NAMESPACE, name)
+
+        await story.until(lambda: story.server.find(CONFIG_MAP, NAMESPACE, name) is not None, "the document again")
+
+    played(play)
+
+
+def test_an_invalid_spec_after_a_restart_of_the_operator_removes_no_host() -> None:
+    async def play(story: Story) -> None:
+        drivers = Drivers(story)
+        await story.begin(parallelism=4, application=application(count=2))
+        await drivers.rest("0", "1")
+        story.patch(assignment={"strategy": "nothing of this name"})
+        await story.operators.pop().stop()
+        story.start_operator()
+
+        due = clock() + 60
+        await story.until(lambda: [drivers.step(), clock() >= due][1], "a minute")
+
+        assert len(story.server.select(KUBEFLOW_APPLICATION, NAMESPACE)) == 2
+        assert len(drivers.of["1"].host.durable.owners) == 4
+
+    played(play)
+
+
+def test_an_operator_that_dies_anywhere_leaves_each_record_delivered_once() -> None:
+    for at in range(40, 130, 15):
+
+        async def play(story: Story) -> None:
+            drivers = Drivers(story)
+            await story.begin(parallelism=4)
+            await drivers.rest("0")
+            story.patch(application=application(count=2))
+            await drivers.rest("0", "1")
+            story.patch(application=application(count=1))
+            await drivers.rest("0")
+            drivers.check_each_once()
+
+        played(play, Story(fault=Fault.KILLED, at=at))
