@@ -12,6 +12,7 @@ import httpx2
 from lightkube import Client, KubeConfig
 from lightkube.config.models import Cluster, User
 
+from balanced_source.documents.storage import FIRST_HOST
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source_spark.channels.kubernetes import KubernetesChannel
 from balanced_source_spark.host_runtime import HostRuntime, Progress
@@ -32,14 +33,15 @@ class StandInDriver:
         offset: StreamOffset | None = None,
         *,
         instance: Instance | None = None,
+        host: str = FIRST_HOST,
     ) -> None:
         self.offset = offset or StreamOffset()
         self._client = Client(
             config=driver_config(control_plane, namespace), timeout=httpx2.Timeout(5), trust_env=False
         )
-        self.channel = KubernetesChannel(self._client, namespace=namespace, source=source, uid=uid)
+        self.channel = KubernetesChannel(self._client, namespace=namespace, source=source, uid=uid, host=host)
         # Kubernetes has replaced the pod of the former attempt, so this one need not wait for it to fall silent.
-        self.runtime = HostRuntime(self.channel, instance=instance or in_pod("orders-1-driver"))
+        self.runtime = HostRuntime(self.channel, host=host, instance=instance or in_pod("orders-1-driver"))
 
     def batch(self, rows_per_split: int = 0) -> bool:
         """One trigger; True if a micro-batch ran."""

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from balanced_source.documents.storage import FIRST_HOST
 from balanced_source_spark.instance import Instance
 from support.builders import spec_json
 from support.stand_in_driver import StandInDriver
@@ -86,11 +87,13 @@ class World:
     def config_map(self, suffix: str) -> dict[str, Any] | None:
         return self.control_plane.get("configmap", f"orders-{suffix}", self.namespace)
 
-    def driver(self, before: StandInDriver | None = None, *, instance: Instance | None = None) -> StandInDriver:
+    def driver(
+        self, before: StandInDriver | None = None, *, instance: Instance | None = None, host: str = FIRST_HOST
+    ) -> StandInDriver:
         """A driver that comes up, with its predecessor's checkpoint if there was one, and in its place."""
         uid = self.source.get()["metadata"]["uid"]
         offset = before.offset if before is not None else None
-        made = StandInDriver(self.control_plane, self.namespace, "orders", uid, offset, instance=instance)
+        made = StandInDriver(self.control_plane, self.namespace, "orders", uid, offset, instance=instance, host=host)
         self._drivers.append(made)
         return made
 

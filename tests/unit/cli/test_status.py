@@ -1,9 +1,12 @@
 """``status`` and ``top`` show who reads what; unknown is never shown as zero."""
 
+import io
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 from balanced_source.documents import assignment as assignment_document
@@ -16,6 +19,7 @@ from balanced_source_operator.resources.documents import config_map
 from balanced_source_operator.resources.kinds import BALANCED_SOURCE, CONFIG_MAP
 from balanced_source_operator.views import gather
 from balanced_source_operator.views.model import Adopted, Move, SourceView, moves_between, moves_under_way, readers
+from balanced_source_operator.views.render import as_json, detail
 from support.builders import UID, identity, source_body
 from support.fake_kubernetes import FakeKubernetes
 
@@ -122,3 +126,31 @@ async def test_a_cluster_is_read_by_its_documents() -> None:
 
     assert (found.name, found.desired, found.epoch, found.owners) == ("orders", 2, 4, ASSIGNMENT.owners)
     assert (found.lag, found.adopted) == (None, None)
+
+
+async def test_hosts_of_a_source_are_shown_with_what_each_has_adopted() -> None:
+    server = FakeKubernetes()
+    named = [{"name": name, "role": "Member", "application": f"app-{name}", "state": "Running"} for name in "01"]
+    counts = {"readers": 1, "splits": 2, "acknowledgedEpoch": 4}
+    body = {**source_body(), "status": {"hosts": [{**named[0], **counts, "lag": 5}, {**named[1], **counts}]}}
+    server.add(BALANCED_SOURCE, body)
+    server.put(BALANCED_SOURCE, body, is_status=True)
+    second = replace(REPORT, host="1", epoch=4, parallelism=2, owners={C: 1}, positions={C: 3}, heartbeat=8.0)
+    for host, report in (("0", REPORT), ("1", second)):
+        name = identity().on_host(host).documents.readers
+        server.add(CONFIG_MAP, config_map(identity(), name, report_document.encode(report, source=UID)))
+
+    (found,) = await gather.of_cluster(server.client(), "default")
+
+    assert found.adopted == Adopted(
+        epoch=3, parallelism=2, owners={A: 0, B: 0, C: 1}, positions={A: 7, B: 9, C: 3}, heartbeat=8.0
+    )
+    console = Console(file=io.StringIO(), width=120)
+    console.print(detail(found))
+    text = console.file.getvalue()  # type: ignore[attr-defined]
+    rows = [line.split() for line in text.splitlines() if "app-" in line]
+    assert rows == [
+        ["0", "Member", "app-0", "Running", "1", "2", "4", "5"],
+        ["1", "Member", "app-1", "Running", "1", "2", "4", "–"],
+    ]
+    assert [host["lag"] for host in as_json(found)["hosts"]] == [5, None]

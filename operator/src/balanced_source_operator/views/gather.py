@@ -1,22 +1,21 @@
 """Reads views: of a cluster through its API server, or of local mode's folder."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from balanced_source.documents import assignment as assignment_document
 from balanced_source.documents import report as report_document
 from balanced_source.documents.assignment import Assignment
 from balanced_source.documents.report import HostReport
-from balanced_source.documents.storage import Names
+from balanced_source.documents.storage import FIRST_HOST, Names
 from balanced_source.errors import StateError
 from balanced_source_adapters.folder import assignment_path, read_text, report_path
 from balanced_source_operator.kube.port import KubernetesApi, Manifest
+from balanced_source_operator.resources.identity import Identity
 from balanced_source_operator.resources.kinds import BALANCED_SOURCE, CONFIG_MAP
 from balanced_source_operator.runtime.documents import read_content
-from balanced_source_operator.views.model import Adopted, ConditionView, SourceView
-
-HOST: Final = "0"
+from balanced_source_operator.views.model import Adopted, ConditionView, HostView, SourceView
 
 
 async def of_cluster(api: KubernetesApi, namespace: str, name: str = "") -> list[SourceView]:
@@ -42,17 +41,28 @@ def _name(body: Manifest) -> str:
 async def _of_body(api: KubernetesApi, namespace: str, body: Manifest) -> SourceView:
     names, notes = Names.of(_name(body)), list[str]()
     assignment = await _document(api, namespace, names.assignment, notes)
-    report = await _document(api, namespace, names.readers, notes)
     status = body.get("status") or {}
+    reports = [await _report(api, body, host, notes) for host in _hosts_in(status)]
     return view_of(
         namespace=namespace,
         name=_name(body),
         desired=body.get("spec", {}).get("parallelism"),
         status=status,
         assignment=_decoded(assignment, assignment_document.decode, names.assignment, notes),
-        report=_decoded(report, report_document.decode, names.readers, notes),
+        reports=[report for report in reports if report is not None],
         notes=notes,
     )
+
+
+def _hosts_in(status: Mapping[str, Any]) -> list[str]:
+    return [str(host.get("name", "")) for host in status.get("hosts", ())] or [FIRST_HOST]
+
+
+async def _report(api: KubernetesApi, body: Manifest, host: str, notes: list[str]) -> HostReport | None:
+    name = Identity.of(body).on_host(host).documents.readers
+    text = await _document(api, body["metadata"]["namespace"], name, notes)
+    report: HostReport | None = _decoded(text, report_document.decode, name, notes)
+    return report
 
 
 async def _document(api: KubernetesApi, namespace: str, name: str, notes: list[str]) -> str | None:
@@ -77,14 +87,15 @@ def _decoded(text: str | None, decode: Any, name: str, notes: list[str]) -> Any:
 def of_folder(folder: Path, *, name: str, desired: int | None = None) -> SourceView:
     """Return the source that local mode serves in a folder."""
     notes: list[str] = []
-    assignment, report = read_text(assignment_path(folder)), read_text(report_path(folder, HOST))
+    assignment, report = read_text(assignment_path(folder)), read_text(report_path(folder, FIRST_HOST))
+    decoded = _decoded(report, report_document.decode, "report", notes)
     return view_of(
         namespace="",
         name=name,
         desired=desired,
         status={},
         assignment=_decoded(assignment, assignment_document.decode, "assignment", notes),
-        report=_decoded(report, report_document.decode, "report", notes),
+        reports=[decoded] if decoded is not None else [],
         notes=notes,
     )
 
@@ -96,7 +107,7 @@ def view_of(
     desired: int | None,
     status: Mapping[str, Any],
     assignment: Assignment | None,
-    report: HostReport | None,
+    reports: Sequence[HostReport],
     notes: list[str],
 ) -> SourceView:
     """Return the view that status and documents make; the documents are newer than the status."""
@@ -109,10 +120,11 @@ def view_of(
         parallelism=assignment.parallelism if assignment else status.get("readers", 0),
         owners=assignment.owners if assignment else {},
         pending=status.get("pendingSplits"),
-        lag=status.get("lag") if status else (report.lag if report else None),
+        lag=status.get("lag") if status else _lag(reports),
         application=application.get("state", ""),
         conditions=tuple(map(_condition, status.get("conditions", ()))),
-        adopted=_adopted(report) if report is not None else None,
+        adopted=_adopted(reports) if reports else None,
+        hosts=tuple(map(_host, status.get("hosts", ()))),
         notes=tuple(notes),
     )
 
@@ -121,11 +133,25 @@ def _condition(found: Mapping[str, Any]) -> ConditionView:
     return ConditionView(**{key: str(found.get(key, "")) for key in ("type", "status", "reason", "message")})
 
 
-def _adopted(report: HostReport) -> Adopted:
+def _host(found: Mapping[str, Any]) -> HostView:
+    texts = {key: str(found.get(key, "")) for key in ("name", "role", "application", "state")}
+    counts = {key: int(found.get(key, 0)) for key in ("readers", "splits")}
+    return HostView(**texts, **counts, lag=found.get("lag"), epoch=int(found.get("acknowledgedEpoch", 0)))
+
+
+def _lag(reports: Sequence[HostReport]) -> int | None:
+    lags = [report.lag for report in reports if report.lag is not None]
+    return sum(lags) if lags and len(lags) == len(reports) else None
+
+
+def _adopted(reports: Sequence[HostReport]) -> Adopted:
+    """What all hosts have adopted: the oldest epoch among them, and the readers of the newest one."""
+    newest = max(reports, key=lambda report: report.epoch)
+    positions = {s: at for report in reports for s, at in report.positions.items() if type(at) is int}
     return Adopted(
-        epoch=report.epoch,
-        parallelism=report.parallelism,
-        owners=report.owners,
-        positions={split: at for split, at in report.positions.items() if type(at) is int},
-        heartbeat=report.heartbeat,
+        epoch=min(report.epoch for report in reports),
+        parallelism=newest.parallelism,
+        owners={s: owner for report in reports for s, owner in report.owners.items()},
+        positions=positions,
+        heartbeat=min(report.heartbeat for report in reports),
     )

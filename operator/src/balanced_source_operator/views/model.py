@@ -36,6 +36,20 @@ class Adopted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class HostView:
+    """One of several hosts of a source."""
+
+    name: str
+    role: str
+    application: str
+    state: str
+    readers: int
+    splits: int
+    lag: int | None
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SourceView:
     """One source.
 
@@ -51,6 +65,7 @@ class SourceView:
         application: state of the Spark application.
         conditions: in the order of the status.
         adopted: what the application has adopted.
+        hosts: of a source that has several.
         notes: what could not be read.
     """
 
@@ -65,6 +80,7 @@ class SourceView:
     application: str = ""
     conditions: tuple[ConditionView, ...] = ()
     adopted: Adopted | None = None
+    hosts: tuple[HostView, ...] = ()
     notes: tuple[str, ...] = ()
 
     def condition(self, kind: str) -> ConditionView | None:

@@ -1,6 +1,7 @@
 """Views as tables and as JSON."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any, Final
 
 from rich.console import Group, RenderableType
@@ -85,12 +86,22 @@ def detail(view: SourceView, before: SourceView | None = None, recent: Sequence[
     table = Table("reader", "splits", "records/s", "which", box=None)
     for row in readers(view, before):
         table.add_row(str(row.reader), str(len(row.splits)), number(row.rate), escape(_names(row.splits)))
+    hosts = [_hosts(view)] if view.hosts else []
     moves = moves_under_way(view)
     lines = [Text(f"moving: {_moves_text(moves)}")] if moves else []
     if recent:
         lines.append(Text(f"moved since the last look: {_moves_text(recent)}"))
     conditions = [Text(f"{c.type}={c.status} {c.reason}: {c.message}") for c in view.conditions]
-    return Group(Text(title, style="bold"), table, *lines, *conditions, *map(Text, view.notes))
+    return Group(Text(title, style="bold"), *hosts, table, *lines, *conditions, *map(Text, view.notes))
+
+
+def _hosts(view: SourceView) -> Table:
+    table = Table("host", "role", "application", "state", "readers", "splits", "epoch", "lag", box=None)
+    for host in view.hosts:
+        counts = (str(host.readers), str(host.splits), str(host.epoch), number(host.lag))
+        texts = (host.name, host.role, host.application or UNKNOWN, host.state or UNKNOWN)
+        table.add_row(*map(escape, (*texts, *counts)))
+    return table
 
 
 def _names(splits: Sequence[SplitId]) -> str:
@@ -121,6 +132,7 @@ def as_json(view: SourceView, before: SourceView | None = None) -> dict[str, Any
         "pendingSplits": view.pending,
         "lag": view.lag,
         "application": view.application or None,
+        "hosts": [asdict(host) for host in view.hosts],
         "conditions": [
             {"type": c.type, "status": c.status, "reason": c.reason, "message": c.message} for c in view.conditions
         ],
