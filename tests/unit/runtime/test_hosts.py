@@ -116,6 +116,31 @@ def test_hosts_follow_the_number_of_readers() -> None:
     played(play)
 
 
+def test_changed_settings_restart_one_host_after_the_other() -> None:
+    async def play(story: Story) -> None:
+        drivers = Drivers(story)
+        await story.begin(parallelism=4, application=application(count=2))
+        await drivers.rest("0", "1")
+        drivers.absent.add("0")
+
+        story.patch(application={**application(count=2), "image": "balanced-source/spark:next"})
+        await story.until(lambda: [drivers.step(), story.applications[-1] == "orders-1"][1], "the first host again")
+        due = clock() + 60
+        await story.until(lambda: [drivers.step(), clock() >= due][1], "a minute")
+        assert story.applications == ["orders-1", f"{base('1')}-1", "orders-1"], "the second host waits its turn"
+        assert len(drivers.of["1"].host.durable.owners) == 4
+
+        drivers.absent.clear()
+        await story.until(
+            lambda: [drivers.step(), story.applications[3:] == [f"{base('1')}-1"]][1], "the second host again"
+        )
+        await drivers.rest("0", "1")
+        assert {host["image"] for host in story.status["hosts"]} == {"balanced-source/spark:next"}
+        drivers.check_each_once()
+
+    played(play)
+
+
 def test_a_host_that_cannot_start_holds_up_nobody() -> None:
     async def play(story: Story) -> None:
         drivers = Drivers(story)

@@ -75,6 +75,8 @@ class Wanted:
         may_end: whether the application is expected to complete.
         max_failures: failures in a row after which it is not started again; None for no limit.
         may_start: whether an assignment is published, so that readers would find one.
+        may_replace: whether an application that runs may be stopped because its settings changed. Hosts of a source
+            take turns.
     """
 
     base: str
@@ -83,6 +85,7 @@ class Wanted:
     may_start: bool
     may_end: bool = False
     max_failures: int | None = None
+    may_replace: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,6 +161,8 @@ def decide(
     outdated = [a for a in current if a not in fitting]
     keep = min(fitting, key=lambda a: _number(a, wanted.base), default=None)
     surplus = [*outdated, *(a for a in fitting if a is not keep)]
+    if keep is None and len(outdated) == 1 and _waits_its_turn(outdated[0], wanted):
+        return _waiting(outdated[0], pods, wanted, now=now)
     if surplus:
         return Decision(
             state=ApplicationState.STOPPING,
@@ -169,6 +174,22 @@ def decide(
     if keep is not None:
         return _watch(keep, pods, wanted, in_state=seen.seconds(keep, now=now), deadlines=deadlines, now=now)
     return _start(wanted, applications, leaving, pods)
+
+
+def _waits_its_turn(application: Manifest, wanted: Wanted) -> bool:
+    return not wanted.may_replace and _state(application) is ApplicationState.RUNNING
+
+
+def _waiting(application: Manifest, pods: Sequence[Manifest], wanted: Wanted, *, now: float) -> Decision:
+    """An application goes on with its former settings while another host restarts."""
+    name = _name(application)
+    return Decision(
+        state=ApplicationState.RUNNING,
+        name=name,
+        reason=Reason.REPLACING_APPLICATION,
+        message=f"{_why(application, wanted)}: {name} is replaced when the other hosts run again",
+        problem=diagnose(application, pods, may_end=wanted.may_end, now=now),
+    )
 
 
 def driver_pods(pods: Sequence[Manifest], application: str | None = None) -> list[Manifest]:

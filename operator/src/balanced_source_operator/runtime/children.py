@@ -1,6 +1,7 @@
 """Everything that a source owns besides its documents: the driver's access, and the SparkApplication."""
 
 import time
+from dataclasses import replace
 from typing import Any
 
 from balanced_source.api import Boundedness, Problem, ProblemBoard, ProblemKey
@@ -84,9 +85,20 @@ class Children:
         return reason if self._identity.host == FIRST_HOST else (reason, self._identity.host)
 
     async def turn(
-        self, desired: Desired, coordinator: SourceCoordinator[Any, Any] | None, *, needs_driver: bool = False
+        self,
+        desired: Desired,
+        coordinator: SourceCoordinator[Any, Any] | None,
+        *,
+        needs_driver: bool = False,
+        may_replace: bool = True,
     ) -> Decision:
         """Make the children what they should be; returns what was decided about the application.
+
+        Args:
+            desired: the spec in effect.
+            coordinator: of the source.
+            needs_driver: whether a driver must run although nothing is assigned.
+            may_replace: see `Wanted`.
 
         Raises:
             KubernetesError: the API server does not answer, or refused.
@@ -97,7 +109,8 @@ class Children:
         if operator.kind in self._observed.unknown:
             return self._without_spark_operator(operator)
         self._problems.clear(Reason.SPARK_OPERATOR_MISSING)
-        decision = self._held(self._decide(desired, coordinator, needs_driver=needs_driver), coordinator)
+        wanted = replace(self._wanted(desired, coordinator, needs_driver=needs_driver), may_replace=may_replace)
+        decision = self._held(self._decide(wanted), coordinator)
         self._failures = _failures_in_row(decision, self._failures)
         await self._carry_out_deletions(decision)
         if decision.create and await self._has_service_account(desired):
@@ -193,11 +206,11 @@ class Children:
         state = ApplicationState.NONE
         return Decision(state=state, reason=reason, message=message, look_again=_SOON)
 
-    def _decide(
+    def _wanted(
         self, desired: Desired, coordinator: SourceCoordinator[Any, Any] | None, *, needs_driver: bool
-    ) -> Decision:
+    ) -> Wanted:
         settings = self._env.settings
-        wanted = Wanted(
+        return Wanted(
             base=self._identity.base,
             spec_hash=application_hash(self._identity, desired.spec.application, conf=settings.spark_conf),
             secrets=desired.needed_secrets,
@@ -205,6 +218,9 @@ class Children:
             max_failures=desired.spec.restart.max_failures,
             may_start=needs_driver or (coordinator is not None and _has_work(coordinator)),
         )
+
+    def _decide(self, wanted: Wanted) -> Decision:
+        settings = self._env.settings
         now, applications = time.time(), self._applications
         self._seen = self._seen.looked(applications, now=now)
         return decide(

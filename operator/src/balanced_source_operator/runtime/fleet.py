@@ -6,7 +6,7 @@ from typing import Any
 from balanced_source.api import ProblemBoard
 from balanced_source.coordinator import SourceCoordinator
 from balanced_source.documents.storage import FIRST_HOST
-from balanced_source_operator.controller.application import Decision
+from balanced_source_operator.controller.application import ApplicationState, Decision
 from balanced_source_operator.kube.port import KubernetesError
 from balanced_source_operator.resources.identity import Identity
 from balanced_source_operator.runtime.children import Children
@@ -35,6 +35,7 @@ class Fleet:
         self._events = events
         self._problems = problems
         self._children: dict[str, Children] = {}
+        self._last: dict[str, Decision] = {}
 
     async def turn(
         self, desired: Desired, coordinator: SourceCoordinator[Any, Any] | None, *, needs_driver: bool = False
@@ -51,12 +52,23 @@ class Fleet:
         async def act(children: Children, host: str) -> Decision:
             if host not in wanted:
                 return await children.stop()
-            return await children.turn(desired, coordinator, needs_driver=needs_driver and host == FIRST_HOST)
+            is_first = host == FIRST_HOST
+            may_replace = all(self._runs(other) for other in coordinator.state.members if other != host)
+            self._last[host] = await children.turn(
+                desired, coordinator, needs_driver=needs_driver and is_first, may_replace=may_replace
+            )
+            return self._last[host]
 
         decisions = await self._each(tuple(dict.fromkeys((*wanted, *self._present))), act)
         for host in self._children.keys() - {FIRST_HOST, *wanted, *self._present}:
             self._children.pop(host).forget()
+            self._last.pop(host, None)
         return {host: decision for host, decision in decisions.items() if host in wanted}
+
+    def _runs(self, host: str) -> bool:
+        """Whether the application of a host runs, as it was seen last, so that another host may be stopped."""
+        known = self._last.get(host)
+        return known is not None and known.state is ApplicationState.RUNNING and known.problem is None
 
     async def stop(self) -> Decisions:
         """Stop all applications. Needs no valid spec and no document: this is the emergency stop.
