@@ -97,6 +97,8 @@ def test_a_source_becomes_two_applications_without_a_restart_and_one_again() -> 
         story.patch(application=application(count=1))
         await drivers.rest("0")
         assert story.status["hosts"] == []
+        assert "Suspended" not in story.events
+        assert "ApplicationStopping" in story.events
         drivers.check_each_once()
 
     played(play)

@@ -127,6 +127,18 @@ class Children:
         await self._carry_out_deletions(decision)
         return decision
 
+    async def retire(self) -> Decision:
+        """Stop the application of a host that has handed over its splits.
+
+        Raises:
+            KubernetesError: the API server does not answer, or refused.
+        """
+        message = f"Host {self._identity.host} has no splits any more and is not needed: its application is stopped"
+        decision = stop(self._applications, self._pods)
+        decision = replace(decision, reason=Reason.APPLICATION_STOPPING, message=message)
+        await self._carry_out_deletions(decision)
+        return decision
+
     def forget(self) -> None:
         """Clear what was wrong with a host that is gone."""
         for reason in _OF_HOSTS:

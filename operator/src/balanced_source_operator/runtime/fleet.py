@@ -51,7 +51,7 @@ class Fleet:
 
         async def act(children: Children, host: str) -> Decision:
             if host not in wanted:
-                return await children.stop()
+                return await children.retire()
             is_first = host == FIRST_HOST
             may_replace = all(self._runs(other) for other in coordinator.state.members if other != host)
             self._last[host] = await children.turn(

@@ -134,6 +134,8 @@ class SourceRuntime:
         self._pulses.look(host, heard, now=now)
         if heard is None or not is_heartbeat(before, heard):
             return False
+        hosts = coordinator.state.hosts if (coordinator := self._coordination.coordinator) is not None else (host,)
+        self._heard = {name: report for name, report in self._heard.items() if name in hosts}
         known = [report.heartbeat for report in self._heard.values() if report is not None]
         self._env.metrics.heard(self._identity, min(known))
         is_autoscaled = self._desired is None or self._desired.spec.autoscaling is not None

@@ -134,9 +134,16 @@ def _condition(found: Mapping[str, Any]) -> ConditionView:
 
 
 def _host(found: Mapping[str, Any]) -> HostView:
-    texts = {key: str(found.get(key, "")) for key in ("name", "role", "application", "state")}
-    counts = {key: int(found.get(key, 0)) for key in ("readers", "splits")}
-    return HostView(**texts, **counts, lag=found.get("lag"), epoch=int(found.get("acknowledgedEpoch", 0)))
+    return HostView(
+        name=str(found.get("name", "")),
+        role=str(found.get("role", "")),
+        application=str(found.get("application", "")),
+        state=str(found.get("state", "")),
+        readers=int(found.get("readers", 0)),
+        splits=int(found.get("splits", 0)),
+        lag=found.get("lag"),
+        epoch=int(found.get("acknowledgedEpoch", 0)),
+    )
 
 
 def _lag(reports: Sequence[HostReport]) -> int | None:
