@@ -78,7 +78,7 @@ def play(scene: Callable[[Pair], Any]) -> None:
         await story.end()
 
     virtual_time.run(run())
-    assert set(story.broken) <= {"two applications at once"}, "one of each source"
+    assert set(story.broken) <= {"two applications of one host at once"}, "one of each source"
 
 
 def test_each_source_is_told_of_the_other_without_a_new_epoch() -> None:
