@@ -360,6 +360,10 @@ _OPTIONED = replace(PIPELINE, connector="files", options={"fileFormat": "json", 
 OPTIONED = {"pipeline": _OPTIONED, "driver-environment": replace(ENVIRONMENT, host="2", pipeline=_OPTIONED)}
 """Examples of a source whose connector gives the driver options."""
 
+_ENUMERATOR = replace(ENUMERATOR, discovered=frozenset({"c", "gone"}), removed={"gone": 1700003600.0})
+REMOVED = {"enumerator-state": replace(CHANGING_HOSTS, enumerator=_ENUMERATOR)}
+"""Examples of a source that a cluster was taken out of, which may return."""
+
 
 if __name__ == "__main__":
     for kind, made in FORMATS.items():
@@ -368,6 +372,8 @@ if __name__ == "__main__":
             write_once(f"{kind}-v{made.version}-full.json", made.encode(FULL[kind]))
         if kind in UNDISCOVERED:
             write_once(f"{kind}-v{made.version}-undiscovered.json", made.encode(UNDISCOVERED[kind]))
+        if kind in REMOVED:
+            write_once(f"{kind}-v{made.version}-removed.json", made.encode(REMOVED[kind]))
         if kind in PULLED:
             write_once(f"{kind}-v{made.version}-pulled.json", made.encode(PULLED[kind]))
         if kind in CALLED:

@@ -33,6 +33,7 @@ from support.golden import (
     PIPELINE,
     PULLED,
     RECORD,
+    REMOVED,
     REPORT,
     STATE,
     UNDISCOVERED,
@@ -160,6 +161,7 @@ EXPECTED: dict[tuple[str, int, str], Any] = {
     ("enumerator-state", 3, "-full"): FULL_STATE,
     ("enumerator-state", 4, ""): CHANGING_HOSTS,
     ("enumerator-state", 4, "-full"): FULL["enumerator-state"],
+    ("enumerator-state", 4, "-removed"): REMOVED["enumerator-state"],
 }
 """What each file says, whole: kind, version and file → value."""
 
