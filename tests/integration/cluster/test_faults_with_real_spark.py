@@ -83,7 +83,8 @@ def test_a_support_bundle_has_the_logs_of_driver_and_executors(scene: Scene, tmp
     with zipfile.ZipFile(tmp_path / "bundle.zip") as bundle:
         texts = {name: bundle.read(name).decode() for name in bundle.namelist()}
     driver = scene.driver_pod["metadata"]["name"]
-    assert any("micro-batch" in text for name, text in texts.items() if name.startswith(f"logs/default/{driver}/"))
+    logs = [text for name, text in texts.items() if name.startswith(f"logs/default/{driver}/")]
+    assert any('"event": "batch"' in log for log in logs), sorted(texts)
     assert any(name.startswith("objects/sparkapplications.sparkoperator.k8s.io/") for name in texts)
 
 
