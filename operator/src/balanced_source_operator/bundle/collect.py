@@ -6,12 +6,12 @@ from typing import Any, Final, Protocol
 
 import yaml
 
-from balanced_source.errors import StateError
 from balanced_source_adapters.version import __version__
 from balanced_source_operator.bundle.redaction import redacted, redacted_text
 from balanced_source_operator.doctor import examine
+from balanced_source_operator.doctor.cluster import OPERATOR_SELECTOR
 from balanced_source_operator.doctor.finding import ClusterApi, as_text
-from balanced_source_operator.kube.port import KubernetesError, Manifest, UnknownKindError
+from balanced_source_operator.kube.port import KubernetesError, Manifest, UnknownKindError, named
 from balanced_source_operator.resources.identity import Identity
 from balanced_source_operator.resources.kinds import BALANCED_SOURCE, CHILDREN, EVENT, POD
 
@@ -20,8 +20,6 @@ TAIL: Final = 5000
 
 LIMIT: Final = 10 * 1024 * 1024
 """Bytes of each log."""
-
-_OPERATOR: Final = "app.kubernetes.io%2Fname%3Dbalanced-source"
 
 
 class BundleApi(ClusterApi, Protocol):
@@ -58,9 +56,7 @@ async def collect(api: BundleApi, namespace: str, name: str) -> AsyncIterator[It
         KubernetesError: the source itself cannot be read.
         StateError: there is no such source.
     """
-    body = await api.get(BALANCED_SOURCE, namespace, name)
-    if body is None:
-        raise StateError(f"there is no BalancedSource {name!r} in namespace {namespace!r}")
+    body = await named(api, BALANCED_SOURCE, namespace, name)
     yield _manifest("source.yaml", body)
     yield await _read("versions.yaml", lambda: _versions(api))
     yield await _read("doctor.txt", lambda: _doctor(api, namespace, name))
@@ -131,7 +127,7 @@ async def _children(api: BundleApi, identity: Identity) -> AsyncIterator[Item]:
 
 async def _operators(api: BundleApi) -> AsyncIterator[Item]:
     try:
-        found = await api.ask("GET", f"/api/v1/pods?labelSelector={_OPERATOR}")
+        found = await api.ask("GET", f"/api/v1/pods?labelSelector={OPERATOR_SELECTOR}")
     except KubernetesError as refusal:
         yield Item(path="operator", text=str(refusal), is_missing=True)
         return

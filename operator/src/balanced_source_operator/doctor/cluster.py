@@ -18,7 +18,8 @@ from balanced_source_operator.spec.crd import custom_resource_definition
 _NOT_FOUND: Final = 404
 _SHOWN: Final = 5
 _INSTALL: Final = "Install or upgrade the Helm chart; or run: balanced-source crd | kubectl apply --server-side -f -"
-_SELECTOR: Final = "app.kubernetes.io%2Fname%3Dbalanced-source"
+OPERATOR_SELECTOR: Final = "app.kubernetes.io%2Fname%3Dbalanced-source"
+"""Label selector of the operator's Deployment and pods, as a URL has it."""
 
 _OPERATOR_RIGHTS: Final = (
     (BALANCED_SOURCE, "", ("get", "list", "watch")),
@@ -95,7 +96,7 @@ async def check_spark_operator(api: ClusterApi) -> Diagnosis:
 async def operator_accounts(api: ClusterApi) -> tuple[list[tuple[str, str]], list[Diagnosis]]:
     """Return namespace and service account of each operator that can be seen, and what is wrong with them."""
     try:
-        found = await api.ask("GET", f"/apis/apps/v1/deployments?labelSelector={_SELECTOR}")
+        found = await api.ask("GET", f"/apis/apps/v1/deployments?labelSelector={OPERATOR_SELECTOR}")
     except KubernetesError as refusal:
         return [], [unknown("operator", f"its Deployment may not be listed: {refusal}")]
     accounts, diagnoses = [], []

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Protocol, TypeAlias
 
-from balanced_source.errors import BalancedSourceError, InvalidSpecError
+from balanced_source.errors import BalancedSourceError, InvalidSpecError, StateError
 from balanced_source.names import checked_object
 from balanced_source_operator.resources.kinds import Kind
 
@@ -127,3 +127,16 @@ class KubernetesApi(Protocol):
     async def delete(self, kind: Kind, namespace: str, name: str, *, uid: str) -> None:
         """Delete this very object with what it owns. One that is gone is no error."""
         ...
+
+
+async def named(api: KubernetesApi, kind: Kind, namespace: str, name: str) -> Manifest:
+    """Return the object that a user has named.
+
+    Raises:
+        StateError: there is none.
+        KubernetesError: as `KubernetesApi.get`.
+    """
+    found = await api.get(kind, namespace, name)
+    if found is None:
+        raise StateError(f"there is no {kind.kind} {name!r} in namespace {namespace!r}")
+    return found

@@ -11,7 +11,7 @@ from balanced_source.documents.report import HostReport
 from balanced_source.documents.storage import FIRST_HOST, Names
 from balanced_source.errors import StateError
 from balanced_source_adapters.folder import assignment_path, read_text, report_path
-from balanced_source_operator.kube.port import KubernetesApi, Manifest
+from balanced_source_operator.kube.port import KubernetesApi, Manifest, named
 from balanced_source_operator.resources.identity import Identity
 from balanced_source_operator.resources.kinds import BALANCED_SOURCE, CONFIG_MAP
 from balanced_source_operator.runtime.documents import read_content
@@ -26,10 +26,7 @@ async def of_cluster(api: KubernetesApi, namespace: str, name: str = "") -> list
         StateError: there is no source of that name.
     """
     if name:
-        body = await api.get(BALANCED_SOURCE, namespace, name)
-        if body is None:
-            raise StateError(f"there is no BalancedSource {name!r} in namespace {namespace!r}")
-        return [await _of_body(api, namespace, body)]
+        return [await _of_body(api, namespace, await named(api, BALANCED_SOURCE, namespace, name))]
     bodies = await api.list(BALANCED_SOURCE, namespace, selector="")
     return [await _of_body(api, namespace, body) for body in sorted(bodies, key=_name)]
 
