@@ -358,7 +358,7 @@ _DRIVER: Final = (
         name="a query ends before its readers know that there are no more splits",
         rule="liveness",
         where="host.finish:is_finished",
-        old="not assignment.no_more_splits.issuperset(offset.readers)",
+        old="not assignment.no_more_splits.issuperset(offset.readers or range(assignment.parallelism))",
         new="False",
         setting=_BOUNDED,
     ),

@@ -49,6 +49,15 @@ def test_a_host_without_splits_is_finished_when_none_come() -> None:
     assert is_finished(empty, replace(ASSIGNED, owners={}, attributes={}))
 
 
+def test_a_host_without_readers_goes_on_until_the_source_is_finished() -> None:
+    """It hands its splits over, and would be said to have ended although its source is unbounded."""
+    idle = StreamOffset(epoch=3, parallelism=2)
+
+    assert not is_finished(idle, replace(ASSIGNED, no_more_splits=frozenset()))
+    assert not is_finished(idle, replace(ASSIGNED, no_more_splits=frozenset({0})))
+    assert is_finished(idle, ASSIGNED)
+
+
 def test_a_split_that_its_reader_has_finished_needs_no_stop() -> None:
     """Its reader says so, in the journal; nobody knew its end before."""
     point = JournalPoint(journal="j", number=7, finished=frozenset({S}))

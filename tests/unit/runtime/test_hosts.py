@@ -181,6 +181,25 @@ def test_suspend_stops_all_hosts_and_resume_starts_them_again() -> None:
     played(play)
 
 
+def test_a_host_that_leaves_may_end_by_itself() -> None:
+    async def play(story: Story) -> None:
+        drivers = Drivers(story)
+        await story.begin(parallelism=4, application=application(count=2))
+        await drivers.rest("0", "1")
+
+        story.patch(application=application(count=1))
+        await story.until(lambda: "Leaving" in [h["role"] for h in story.status["hosts"]], "the host to leave")
+        ended = {"status": {"applicationState": {"state": "COMPLETED"}}}
+        story.server.edit(KUBEFLOW_APPLICATION, NAMESPACE, f"{base('1')}-1", ended)
+        await story.until(lambda: [h["state"] for h in story.status["hosts"]] == ["Running", "Finished"], "its end")
+        await drivers.rest("0")
+
+        assert "ApplicationEnded" not in story.events
+        drivers.check_each_once()
+
+    played(play)
+
+
 def test_a_document_of_a_further_host_that_is_deleted_is_restored() -> None:
     async def play(story: Story) -> None:
         drivers = Drivers(story)

@@ -8,13 +8,15 @@ from balanced_source.documents.stream_offset import StreamOffset
 def is_finished(offset: StreamOffset, assignment: Assignment) -> bool:
     """Whether all readers of the host have no more splits to come, and have read those that they have to the end.
 
+    A host without readers, such as one that leaves, ends with the source: it may get readers again.
+
     Args:
         offset: up to which everything is delivered.
         assignment: newest one that the host has seen.
     """
     if offset.epoch == 0 or offset.epoch != assignment.epoch:
         return False
-    if not assignment.no_more_splits.issuperset(offset.readers):
+    if not assignment.no_more_splits.issuperset(offset.readers or range(assignment.parallelism)):
         return False
     done = offset.journal.finished if offset.journal is not None else frozenset()
     left = [s for s in offset.positions if s not in done]

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from balanced_source.api import Boundedness, Problem, ProblemBoard, ProblemKey
-from balanced_source.coordinator import SourceCoordinator
+from balanced_source.coordinator import HostRole, SourceCoordinator
 from balanced_source.documents.storage import FIRST_HOST
 from balanced_source.reasons import Reason
 from balanced_source_operator.controller.application import (
@@ -226,10 +226,15 @@ class Children:
             base=self._identity.base,
             spec_hash=application_hash(self._identity, desired.spec.application, conf=settings.spark_conf),
             secrets=desired.needed_secrets,
-            may_end=_may_end(desired),
+            may_end=_may_end(desired) or self._leaves(coordinator),
             max_failures=desired.spec.restart.max_failures,
             may_start=needs_driver or (coordinator is not None and _has_work(coordinator)),
         )
+
+    def _leaves(self, coordinator: SourceCoordinator[Any, Any] | None) -> bool:
+        """Whether the host hands its splits over. The query of an image before this one then ends by itself."""
+        host = coordinator.state.hosts.get(self._identity.host) if coordinator is not None else None
+        return host is not None and host.role is HostRole.LEAVING
 
     def _decide(self, wanted: Wanted) -> Decision:
         settings = self._env.settings
