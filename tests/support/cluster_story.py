@@ -35,6 +35,7 @@ from balanced_source_operator.resources.kinds import (
 from balanced_source_operator.runtime import supervisor
 from balanced_source_operator.runtime.call_pool import Lane
 from balanced_source_operator.runtime.environment import Environment
+from balanced_source_operator.runtime.restart_slots import RestartSlots
 from balanced_source_operator.settings import Settings
 from balanced_source_operator.spec import parse_spec
 from support.builders import source_body, source_of, spec_json
@@ -87,8 +88,13 @@ class OperatorUnderTest:
         instance: str = "",
     ) -> None:
         self.client = client
+        self.restarts = RestartSlots()
         environment = Environment(
-            api=client, settings=Settings(identity=name, instance=instance), pool=BrokerPool(broker), metrics=Metrics()
+            api=client,
+            settings=Settings(identity=name, instance=instance),
+            pool=BrokerPool(broker),
+            metrics=Metrics(),
+            restarts=self.restarts,
         )
         self.supervisor = supervisor.Supervisor(environment)
         self._unwatch = server.watch(self._on_event, lag)

@@ -1,7 +1,7 @@
 """Reasons of conditions, events and log lines, with cause and remedy; connectors may add words of their own."""
 
 import enum
-from typing import Final, Self
+from typing import Self
 
 from balanced_source.reason_kinds import ReasonKind
 
@@ -378,6 +378,23 @@ class Reason(enum.StrEnum):
         ReasonKind.STATE,
         "Pods of the former application still exist; no second driver starts before they are gone.",
     )
+    WAITING_FOR_NONCE = (
+        "WaitingForNonce",
+        ReasonKind.STATE,
+        "New settings need a restart, and the policy is `OnNonce`.",
+        "Change `spec.application.restart.nonce` to restart the application.",
+    )
+    WAITING_FOR_WINDOW = (
+        "WaitingForWindow",
+        ReasonKind.STATE,
+        "New settings need a restart, and the policy is `Window`.",
+        "Wait for the window, or change `spec.application.restart.nonce` to restart the application now.",
+    )
+    WAITING_FOR_OTHER_SOURCES = (
+        "WaitingForOtherSources",
+        ReasonKind.STATE,
+        "New settings need a restart, and as many sources as the operator allows at once are restarting.",
+    )
 
     WITHIN_BOUNDS = (
         "WithinBounds",
@@ -476,24 +493,3 @@ class Reason(enum.StrEnum):
         "Another client removed the owner reference or the label of an object; it was written again.",
         "Find out who did.",
     )
-
-
-_SEVERITY: Final = {
-    reason.value: number for number, reason in enumerate(r for r in Reason if r.kind is ReasonKind.OPERATION)
-}
-_OF_OTHERS: Final = _SEVERITY[Reason.DISCOVERY_FAILED.value]
-
-CHECKPOINT_REASONS: Final = frozenset({Reason.CHECKPOINT_LOST.value, Reason.CHECKPOINT_OLDER.value})
-"""Reasons of problems about Spark checkpoints that were lost or are older copies.
-
-Records are delivered again in micro-batches with other numbers, and a sink that recognises micro-batches by their
-number may skip new records.
-"""
-
-DATA_LOSS_REASONS: Final = CHECKPOINT_REASONS | {r.value for r in Reason if r.kind is ReasonKind.LOSS}
-"""Reasons of problems after which the sink lacks records, or may lack some. Reading continues unless one is fatal."""
-
-
-def severity(reason: str) -> int:
-    """Return the rank of a problem's reason; the worst has the lowest. Unknown ones rank with failed discovery."""
-    return _SEVERITY.get(reason, _OF_OTHERS)

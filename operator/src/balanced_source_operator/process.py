@@ -28,6 +28,7 @@ from balanced_source_operator.resources.kinds import Kind
 from balanced_source_operator.runtime.call_pool import LanePool
 from balanced_source_operator.runtime.environment import Environment
 from balanced_source_operator.runtime.metered import MeteredApi
+from balanced_source_operator.runtime.restart_slots import RestartSlots
 from balanced_source_operator.runtime.supervisor import Supervisor
 from balanced_source_operator.settings import Settings
 
@@ -119,7 +120,10 @@ async def _serve(settings: Settings, client: ApiClient, metrics: Metrics, stop: 
 
     async with _observing(settings, tell) as informers:
         api = CachedApi(MeteredApi(KubernetesClient(client), metrics), informers)
-        supervisor = Supervisor(Environment(api=api, settings=settings, pool=LanePool(), metrics=metrics))
+        restarts = RestartSlots(settings.max_restarts)
+        supervisor = Supervisor(
+            Environment(api=api, settings=settings, pool=LanePool(), metrics=metrics, restarts=restarts)
+        )
         supervisors.append(supervisor)
         await _follow(settings, supervisor, stop)
 

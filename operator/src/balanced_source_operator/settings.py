@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from balanced_source.errors import InvalidSpecError
 
 PREFIX = "BALANCED_SOURCE_"
+MAX_RESTARTS = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +31,10 @@ class Settings:
 
     gate_deadline: float = 300.0
     """Seconds that a recovery may wait for readers before the condition says who is missing."""
+
+    max_restarts: int = MAX_RESTARTS
+    """Number of sources that may restart at once because their settings changed, or those of the chart. The others
+    wait, and say so. Starts, and restarts after failures, are not counted."""
 
     spark_conf: Mapping[str, str] = field(default_factory=dict)
     """Spark configuration for every application; that of a BalancedSource wins."""
@@ -74,6 +79,7 @@ def settings_from(environment: Mapping[str, str]) -> Settings:
         stuck_after=number("STUCK_AFTER_SECONDS", default.stuck_after),
         retry_failed_after=number("RETRY_FAILED_AFTER_SECONDS", default.retry_failed_after),
         gate_deadline=number("GATE_DEADLINE_SECONDS", default.gate_deadline),
+        max_restarts=_max_restarts(environment.get(PREFIX + "MAX_RESTARTS", "")),
         spark_conf=_spark_conf(environment.get(PREFIX + "SPARK_CONF", "{}")),
         metrics_port=int(number("METRICS_PORT", default.metrics_port)),
         probe_port=int(number("PROBE_PORT", default.probe_port)),
@@ -81,6 +87,12 @@ def settings_from(environment: Mapping[str, str]) -> Settings:
         instance=environment.get(PREFIX + "INSTANCE", default.instance),
         identity=environment.get(PREFIX + "IDENTITY", default.identity),
     )
+
+
+def _max_restarts(text: str) -> int:
+    if text and not (text.isascii() and text.isdigit() and int(text) > 0):
+        raise InvalidSpecError(f"a whole number from 1 on, not {text!r}", field=PREFIX + "MAX_RESTARTS")
+    return int(text) if text else MAX_RESTARTS
 
 
 def _spark_conf(text: str) -> Mapping[str, str]:

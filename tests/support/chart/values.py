@@ -10,7 +10,7 @@ EVERYTHING: dict[str, Any] = {
     "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1}},
     "logging": {"debug": True},
     "sparkConf": {"spark.ui.enabled": "false"},
-    "settings": {"resyncSeconds": 10, "saveIntervalSeconds": 1.5},
+    "settings": {"resyncSeconds": 10, "saveIntervalSeconds": 1.5, "maxRestarts": 2},
     "metrics": {"service": {"enabled": True}, "serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}}},
     "serviceAccount": {"annotations": {"example.org/role": "reader"}},
     "spark": {

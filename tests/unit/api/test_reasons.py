@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from balanced_source.reasons import DATA_LOSS_REASONS, Reason, ReasonKind, severity
+from balanced_source.reasons import Reason, ReasonKind
+from balanced_source.severity import DATA_LOSS_REASONS, severity
 from support.conditions_reference import page
 
 ROOT = Path(__file__).parents[3]

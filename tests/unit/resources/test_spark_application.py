@@ -1,15 +1,18 @@
 """The SparkApplication for Kubeflow's operator: everything set, and only its first size depends on parallelism."""
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
+from balanced_source_operator.controller.application import is_made_from
 from balanced_source_operator.resources.access import role, role_binding
 from balanced_source_operator.resources.kinds import HASH_ANNOTATION, SECRETS_ANNOTATION
 from balanced_source_operator.resources.spark_application import application_hash, spark_application
 from balanced_source_operator.spec.application import Application, Driver
 from support.builders import identity, make_spec, spec_json
+from support.golden_files import FOLDER
 
 
 def manifest(*, parallelism: int = 4, secrets: tuple[str, ...] = (), **application: Any) -> dict[str, Any]:
@@ -76,6 +79,30 @@ OVERRIDES = make_spec(application={**spec_json()["application"], "sparkConf": {"
 def test_an_application_of_release_0_1_0_is_still_recognised(conf: dict[str, str], want: str) -> None:
     """These hashes were made by that release. They stand in running applications, and never change."""
     assert application_hash(identity(), OVERRIDES, conf=conf).split(",")[1:] == [want]
+
+
+HASHES = json.loads((FOLDER / "application-hashes.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("version", ["release 0.1.0", "2"])
+@pytest.mark.parametrize("case", HASHES.values(), ids=list(HASHES))
+def test_an_application_of_any_earlier_version_is_recognised_and_another_one_is_not(
+    case: Mapping[str, Any], version: str
+) -> None:
+    """These hashes were made by release 0.1.0 and by the version before restart policies."""
+    application = Application.model_validate(case["application"])
+    wanted = application_hash(identity(), application, conf=case["conf"])
+    other = application_hash(identity(), application.model_copy(update={"image": "x"}), conf=case["conf"])
+
+    assert is_made_from(case[version], wanted)
+    assert not is_made_from(case[version], other)
+    assert is_made_from(wanted, case[version].split(",")[0]), "an operator before this one restarts nothing either"
+
+
+def test_a_hash_is_compared_in_the_newest_version_that_both_know() -> None:
+    assert is_made_from("3-z,2-b,a", "2-b,a")
+    assert not is_made_from("3-z,2-b,a", "2-c,a")
+    assert not is_made_from("3-z", "2-b,a")
 
 
 def test_a_chart_wide_setting_counts_only_where_the_source_does_not_override_it() -> None:

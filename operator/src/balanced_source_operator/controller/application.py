@@ -14,13 +14,16 @@ from typing import Any, Final
 from balanced_source.api import Problem
 from balanced_source.reasons import Reason
 from balanced_source_operator.controller.diagnosis import cause, diagnose, is_driver
+from balanced_source_operator.controller.restarts import OTHER_SOURCES, Hold
 from balanced_source_operator.kube.port import Manifest
 from balanced_source_operator.resources.kinds import (
     FAILURES_ANNOTATION,
     HASH_ANNOTATION,
+    NONCE_ANNOTATION,
     SECRETS_ANNOTATION,
     application_name,
 )
+from balanced_source_operator.resources.made_from import Settings, differences
 
 
 class ApplicationState(enum.StrEnum):
@@ -60,6 +63,8 @@ MAX_PAUSE: Final = 600.0
 STABLE_AFTER: Final = 600.0
 """Seconds after which an application that fails counts as one that ran."""
 
+_TURN: Final = Hold(Reason.REPLACING_APPLICATION, "It restarts when the other hosts run again")
+
 _PASSING: Final = frozenset({ApplicationState.PENDING, ApplicationState.STOPPING})
 _LIVING: Final = frozenset({"Pending", "Running", "Unknown"})
 
@@ -77,6 +82,11 @@ class Wanted:
         may_start: whether an assignment is published, so that readers would find one.
         may_replace: whether an application that runs may be stopped because its settings changed. Hosts of a source
             take turns.
+        settings: that it shall be made from, for people.
+        nonce: of `spec.application.restart`; an application that was made with another one is restarted. None asks for
+            nothing.
+        hold: what a change of the settings waits for, unless a nonce asks for the restart; None if it need not wait.
+        is_crowded: whether as many sources restart as may restart at once.
     """
 
     base: str
@@ -86,6 +96,10 @@ class Wanted:
     may_end: bool = False
     max_failures: int | None = None
     may_replace: bool = True
+    settings: Settings = field(default_factory=dict)
+    nonce: int | None = None
+    hold: Hold | None = None
+    is_crowded: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,6 +146,8 @@ class Decision:
         problem: what is wrong with the application; None if nothing is.
         failures: failures in a row until now; a new application remembers them.
         look_again: seconds after which a deadline passes; None if none is near.
+        pending: what a restart of a running application waits for; None if none is needed.
+        is_restart: whether a running application is stopped because its settings changed.
     """
 
     state: ApplicationState
@@ -143,6 +159,8 @@ class Decision:
     problem: Problem | None = None
     failures: int = 0
     look_again: float | None = None
+    pending: Problem | None = None
+    is_restart: bool = False
 
 
 def decide(
@@ -161,8 +179,9 @@ def decide(
     outdated = [a for a in current if a not in fitting]
     keep = min(fitting, key=lambda a: _number(a, wanted.base), default=None)
     surplus = [*outdated, *(a for a in fitting if a is not keep)]
-    if keep is None and len(outdated) == 1 and _waits_its_turn(outdated[0], wanted):
-        return _waiting(outdated[0], pods, wanted, now=now)
+    runs = keep is None and len(outdated) == 1 and _state(outdated[0]) is ApplicationState.RUNNING
+    if runs and (hold := _hold(outdated[0], wanted)) is not None:
+        return _waiting(outdated[0], pods, wanted, hold, now=now)
     if surplus:
         return Decision(
             state=ApplicationState.STOPPING,
@@ -170,25 +189,34 @@ def decide(
             delete=tuple(surplus),
             reason=Reason.REPLACING_APPLICATION,
             message=f"{_why(surplus[0], wanted)}: {_name(surplus[0])} is stopped, then started again",
+            is_restart=runs,
         )
     if keep is not None:
         return _watch(keep, pods, wanted, in_state=seen.seconds(keep, now=now), deadlines=deadlines, now=now)
     return _start(wanted, applications, leaving, pods)
 
 
-def _waits_its_turn(application: Manifest, wanted: Wanted) -> bool:
-    return not wanted.may_replace and _state(application) is ApplicationState.RUNNING
+def _hold(application: Manifest, wanted: Wanted) -> Hold | None:
+    """What the restart of a running application waits for."""
+    if wanted.hold is not None and not _is_asked(application, wanted):
+        return wanted.hold
+    if not wanted.may_replace:
+        return _TURN
+    return OTHER_SOURCES if wanted.is_crowded else None
 
 
-def _waiting(application: Manifest, pods: Sequence[Manifest], wanted: Wanted, *, now: float) -> Decision:
-    """An application goes on with its former settings while another host restarts."""
-    name = _name(application)
+def _waiting(application: Manifest, pods: Sequence[Manifest], wanted: Wanted, hold: Hold, *, now: float) -> Decision:
+    """An application goes on with its former settings until it may be restarted."""
+    name, is_turn = _name(application), hold is _TURN
+    message = f"{_why(application, wanted)}. {name} has not been restarted yet. {hold.words}"
     return Decision(
         state=ApplicationState.RUNNING,
         name=name,
-        reason=Reason.REPLACING_APPLICATION,
-        message=f"{_why(application, wanted)}: {name} is replaced when the other hosts run again",
+        reason=hold.reason if is_turn else "",
+        message=message if is_turn else "",
         problem=diagnose(application, pods, may_end=wanted.may_end, now=now),
+        look_again=hold.look_again,
+        pending=Problem(reason=hold.reason, message=message, scope=name),
     )
 
 
@@ -314,7 +342,7 @@ def failures_of(application: Manifest) -> int:
     started, ended = status.get("lastSubmissionAttemptTime"), status.get("terminationTime")
     if started and ended and _timestamp(ended) - _timestamp(started) >= STABLE_AFTER:
         return 1
-    before = str((application["metadata"].get("annotations") or {}).get(FAILURES_ANNOTATION, "0"))
+    before = _annotation(application, FAILURES_ANNOTATION)
     return (int(before) if before.isdigit() else 0) + max(1, int(status.get("executionAttempts") or 1))
 
 
@@ -346,21 +374,48 @@ def _passing(
 
 
 def _fits(application: Manifest, wanted: Wanted) -> bool:
-    annotations = application["metadata"].get("annotations", {})
-    # Compared in the version that the application was made with, so that an upgrade of the operator restarts nothing.
-    made_from = str(annotations.get(HASH_ANNOTATION, "")).split(",")[0]
-    return made_from in wanted.spec_hash.split(",") and not _not_mounted(application, wanted)
+    is_same = is_made_from(_annotation(application, HASH_ANNOTATION), wanted.spec_hash)
+    return is_same and not _not_mounted(application, wanted) and not _is_asked(application, wanted)
+
+
+def is_made_from(made: str, wanted: str) -> bool:
+    """Return whether hashes of settings are equal in the newest version that both know, so an upgrade restarts nothing.
+
+    Args:
+        made: all versions of the hash that an application was made with, the newest first, with commas between.
+        wanted: those of the settings that it should have.
+    """
+    known = {_version(text): text for text in wanted.split(",")}
+    common = next((text for text in made.split(",") if _version(text) in known), None)
+    return common is not None and known[_version(common)] == common
+
+
+def _version(text: str) -> str:
+    """Version of a hash; that of release 0.1.0 has none."""
+    return text.rpartition("-")[0]
+
+
+def _is_asked(application: Manifest, wanted: Wanted) -> bool:
+    """Whether the user asks for a restart by the nonce."""
+    return wanted.nonce is not None and _annotation(application, NONCE_ANNOTATION) != str(wanted.nonce)
+
+
+def _annotation(application: Manifest, name: str) -> str:
+    return str((application["metadata"].get("annotations") or {}).get(name, ""))
 
 
 def _not_mounted(application: Manifest, wanted: Wanted) -> list[str]:
-    mounted = str(application["metadata"].get("annotations", {}).get(SECRETS_ANNOTATION, "")).split(",")
+    mounted = _annotation(application, SECRETS_ANNOTATION).split(",")
     return sorted(set(wanted.secrets).difference(mounted))
 
 
 def _why(application: Manifest, wanted: Wanted) -> str:
     if missing := _not_mounted(application, wanted):
         return f"Secret {missing[0]} has to be mounted for a cluster"
-    return "settings of the application changed"
+    if is_made_from(_annotation(application, HASH_ANNOTATION), wanted.spec_hash):
+        return "spec.application.restart.nonce changed"
+    changes = differences(application, wanted.settings)
+    return f"settings of the application changed ({changes})" if changes else "settings of the application changed"
 
 
 def _sighting(application: Manifest) -> tuple[str, str]:

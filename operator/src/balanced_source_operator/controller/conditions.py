@@ -27,6 +27,9 @@ DEGRADED: Final = "Degraded"
 DATA_LOSS: Final = "DataLoss"
 """Only there when records were skipped because they were gone."""
 
+RESTART_PENDING: Final = "RestartPending"
+"""Only there while settings of a running application wait for a restart."""
+
 AUTOSCALING: Final = "Autoscaling"
 """Only there with `spec.autoscaling`; False where more readers do not help or are not allowed."""
 
@@ -63,6 +66,7 @@ def _described(
                 facts, DEGRADED, degraded is not None, *_or_else(degraded, Reason.AS_EXPECTED, "nothing is wrong")
             ),
             *_data_loss(facts),
+            *_restart_pending(facts),
             *_autoscaling(facts),
         ],
         "autoscaling": autoscaling_status(facts.verdict),
@@ -103,6 +107,12 @@ def _data_loss(facts: Facts) -> list[Condition]:
     """The condition for records that are gone; absent if there are none."""
     lost = losses_of(facts)
     return [_condition(facts, DATA_LOSS, True, lost[0].reason, _sentence(lost))] if lost else []
+
+
+def _restart_pending(facts: Facts) -> list[Condition]:
+    """The condition that says what a restart waits for; absent if none is needed."""
+    pending = [decision.pending for decision in facts.hosts.values() if decision.pending is not None]
+    return [_condition(facts, RESTART_PENDING, True, pending[0].reason, _sentence(pending))] if pending else []
 
 
 def _autoscaling(facts: Facts) -> list[Condition]:

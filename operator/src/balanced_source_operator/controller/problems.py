@@ -6,7 +6,8 @@ from balanced_source.api import Problem, discovery_problem
 from balanced_source.coordinator.phase import source_phase
 from balanced_source.errors import RefusedDiscoveryError
 from balanced_source.lifecycles import SourcePhase
-from balanced_source.reasons import CHECKPOINT_REASONS, DATA_LOSS_REASONS, Reason, severity
+from balanced_source.reasons import Reason
+from balanced_source.severity import CHECKPOINT_REASONS, DATA_LOSS_REASONS, severity
 from balanced_source_operator.controller.facts import Facts
 
 

@@ -26,6 +26,12 @@ MANAGER: Final = "balanced-source-operator"
 HASH_ANNOTATION: Final = f"{GROUP}/spec-hash"
 """Hash of the settings that a SparkApplication was made from. The live spec is no base for that: others default it."""
 
+SETTINGS_ANNOTATION: Final = f"{GROUP}/settings"
+"""On a SparkApplication: the settings that it was made from, as far as they may be shown; see `made_from`."""
+
+NONCE_ANNOTATION: Final = f"{GROUP}/restart-nonce"
+"""On a SparkApplication: `spec.application.restart.nonce` when it was made."""
+
 FAILURES_ANNOTATION: Final = f"{GROUP}/failures"
 """On a SparkApplication: how many times in a row those before it have failed."""
 

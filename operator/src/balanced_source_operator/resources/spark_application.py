@@ -30,8 +30,11 @@ from balanced_source_operator.resources.kinds import (
     FAILURES_ANNOTATION,
     HASH_ANNOTATION,
     KUBEFLOW_APPLICATION,
+    NONCE_ANNOTATION,
     SECRETS_ANNOTATION,
+    SETTINGS_ANNOTATION,
 )
+from balanced_source_operator.resources.made_from import NOT_COMPARED, annotation_text, settings_of
 from balanced_source_operator.spec import Application
 from balanced_source_operator.spec import application as spec
 from balanced_source_operator.spec.application import PACKAGED_APPLICATION
@@ -137,11 +140,20 @@ def application_annotations(
     source: Identity, application: Application, *, secrets: tuple[str, ...], conf: Mapping[str, str], failures: int
 ) -> dict[str, str]:
     """What the operator must know of an application that it finds; arguments as those of `spark_application`."""
+    settings = settings_of(application, conf=effective_conf(application, conf), uid=source.uid)
+    text, nonce = annotation_text(settings), application.restart.nonce
     return {
         HASH_ANNOTATION: application_hash(source, application, conf=conf),
         SECRETS_ANNOTATION: ",".join(secrets),
         FAILURES_ANNOTATION: str(failures),
+        **({SETTINGS_ANNOTATION: text} if text else {}),
+        **({NONCE_ANNOTATION: str(nonce)} if nonce is not None else {}),
     }
+
+
+def effective_conf(application: Application, conf: Mapping[str, str]) -> dict[str, str]:
+    """What of the operator's Spark configuration an application does not set itself."""
+    return {key: value for key, value in conf.items() if key not in application.spark_conf}
 
 
 def application_hash(source: Identity, application: Application, *, conf: Mapping[str, str]) -> str:
@@ -152,18 +164,14 @@ def application_hash(source: Identity, application: Application, *, conf: Mappin
     operator that knows a field more restarts nothing. Of `conf` only what the application does not set itself counts;
     release 0.1.0, whose hashes have no prefix, counted all of it. See `controller.application` for the comparison.
     """
-    effective = {key: value for key, value in conf.items() if key not in application.spark_conf}
+    effective = effective_conf(application, conf)
     return f"2-{_digest(source, application, effective)},{_digest(source, application, conf)}"
-
-
-_NOT_HASHED: Final = {"hosts"}
-"""Settings whose change restarts no application."""
 
 
 def _digest(source: Identity, application: Application, conf: Mapping[str, str]) -> str:
     content = {
         "uid": source.uid,
-        "application": application.model_dump(mode="json", exclude_defaults=True, exclude=_NOT_HASHED),
+        "application": application.model_dump(mode="json", exclude_defaults=True, exclude=NOT_COMPARED),
         "conf": dict(conf),
     }
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]

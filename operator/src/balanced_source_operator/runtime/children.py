@@ -1,6 +1,7 @@
 """Everything that a source owns besides its documents: the driver's access, and the SparkApplication."""
 
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -20,6 +21,7 @@ from balanced_source_operator.controller.application import (
     stop,
 )
 from balanced_source_operator.controller.holding import Holding
+from balanced_source_operator.controller.restarts import hold_by_policy
 from balanced_source_operator.kube.port import ConflictError, Manifest
 from balanced_source_operator.resources.access import grants_the_same, role, role_binding
 from balanced_source_operator.resources.documents import config_map
@@ -33,8 +35,9 @@ from balanced_source_operator.resources.kinds import (
     Kind,
     application_name,
 )
+from balanced_source_operator.resources.made_from import settings_of
 from balanced_source_operator.resources.providers import SPARK_OPERATORS, SparkOperator, kind_of
-from balanced_source_operator.resources.spark_application import application_hash
+from balanced_source_operator.resources.spark_application import application_hash, effective_conf
 from balanced_source_operator.runtime.environment import Desired, Environment
 from balanced_source_operator.runtime.events import EventRecorder
 from balanced_source_operator.runtime.observed import Observed
@@ -91,6 +94,7 @@ class Children:
         *,
         needs_driver: bool = False,
         may_replace: bool = True,
+        may_restart: Callable[[], bool] = lambda: True,
     ) -> Decision:
         """Make the children what they should be; returns what was decided about the application.
 
@@ -99,6 +103,7 @@ class Children:
             coordinator: of the source.
             needs_driver: whether a driver must run although nothing is assigned.
             may_replace: see `Wanted`.
+            may_restart: asked before a running application is stopped because its settings changed.
 
         Raises:
             KubernetesError: the API server does not answer, or refused.
@@ -110,7 +115,10 @@ class Children:
             return self._without_spark_operator(operator)
         self._problems.clear(Reason.SPARK_OPERATOR_MISSING)
         wanted = replace(self._wanted(desired, coordinator, needs_driver=needs_driver), may_replace=may_replace)
-        decision = self._held(self._decide(wanted), coordinator)
+        decision = self._decide(wanted)
+        if decision.is_restart and not may_restart():
+            decision = self._decide(replace(wanted, is_crowded=True))
+        decision = self._held(decision, coordinator)
         self._failures = _failures_in_row(decision, self._failures)
         await self._carry_out_deletions(decision)
         if decision.create and await self._has_service_account(desired):
@@ -221,10 +229,14 @@ class Children:
     def _wanted(
         self, desired: Desired, coordinator: SourceCoordinator[Any, Any] | None, *, needs_driver: bool
     ) -> Wanted:
-        settings = self._env.settings
+        application, conf = desired.spec.application, self._env.settings.spark_conf
+        effective = effective_conf(application, conf)
         return Wanted(
             base=self._identity.base,
-            spec_hash=application_hash(self._identity, desired.spec.application, conf=settings.spark_conf),
+            spec_hash=application_hash(self._identity, application, conf=conf),
+            settings=settings_of(application, conf=effective, uid=self._identity.uid),
+            nonce=application.restart.nonce,
+            hold=hold_by_policy(application.restart, now=time.time()),
             secrets=desired.needed_secrets,
             may_end=_may_end(desired) or self._leaves(coordinator),
             max_failures=desired.spec.restart.max_failures,

@@ -11,6 +11,7 @@ from balanced_source_operator.kube.port import KubernetesApi
 from balanced_source_operator.metrics import Metrics
 from balanced_source_operator.runtime.alignment import Alignments
 from balanced_source_operator.runtime.call_pool import CallPool
+from balanced_source_operator.runtime.restart_slots import RestartSlots
 from balanced_source_operator.settings import Settings
 from balanced_source_operator.spec import BalancedSourceSpec
 
@@ -24,6 +25,7 @@ class Environment:
     pool: CallPool
     metrics: Metrics
     alignments: Alignments = field(default_factory=Alignments)
+    restarts: RestartSlots = field(default_factory=RestartSlots)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,9 @@ from typing import Any
 
 from balanced_source.api import ProblemBoard
 from balanced_source.coordinator import SourceCoordinator
+from balanced_source.coordinator.phase import acknowledged_epoch
 from balanced_source.documents.storage import FIRST_HOST
+from balanced_source.reasons import Reason
 from balanced_source_operator.controller.application import ApplicationState, Decision
 from balanced_source_operator.kube.port import KubernetesError
 from balanced_source_operator.resources.identity import Identity
@@ -28,8 +30,12 @@ class Fleet:
         observed: Observed,
         events: EventRecorder,
         problems: ProblemBoard,
+        *,
+        wake: Callable[[], None],
     ) -> None:
         self._identity = source
+        self._wake = wake
+        self._has_looked = False
         self._observed = observed
         self._environment = environment
         self._events = events
@@ -45,8 +51,15 @@ class Fleet:
         Raises:
             KubernetesError: the API server does not answer, or refused something for one of the hosts.
         """
+        decisions = await self._turn(desired, coordinator, needs_driver=needs_driver)
+        self._note_restart(decisions, coordinator)
+        return decisions
+
+    async def _turn(
+        self, desired: Desired, coordinator: SourceCoordinator[Any, Any] | None, *, needs_driver: bool
+    ) -> Decisions:
         if coordinator is None:
-            return await self._each((FIRST_HOST,), lambda c, _: c.turn(desired, None, needs_driver=needs_driver))
+            return await self._each((FIRST_HOST,), lambda c, _: self._only(c, desired, needs_driver))
         wanted = tuple(coordinator.state.hosts)
 
         async def act(children: Children, host: str) -> Decision:
@@ -55,7 +68,11 @@ class Fleet:
             is_first = host == FIRST_HOST
             may_replace = all(self._runs(other) for other in coordinator.state.members if other != host)
             self._last[host] = await children.turn(
-                desired, coordinator, needs_driver=needs_driver and is_first, may_replace=may_replace
+                desired,
+                coordinator,
+                needs_driver=needs_driver and is_first,
+                may_replace=may_replace,
+                may_restart=self._may_restart,
             )
             return self._last[host]
 
@@ -64,6 +81,27 @@ class Fleet:
             self._children.pop(host).forget()
             self._last.pop(host, None)
         return {host: decision for host, decision in decisions.items() if host in wanted}
+
+    async def _only(self, children: Children, desired: Desired, needs_driver: bool) -> Decision:
+        return await children.turn(desired, None, needs_driver=needs_driver, may_restart=self._may_restart)
+
+    def _may_restart(self) -> bool:
+        return self._environment.restarts.take(self._identity, self._wake)
+
+    def _note_restart(self, decisions: Decisions, coordinator: SourceCoordinator[Any, Any] | None) -> None:
+        """Keep the place in the process's queue of restarts while one waits or is under way, and no longer.
+
+        An operator that has just started goes on with what the one before it has begun.
+        """
+        slots, is_first_look, self._has_looked = self._environment.restarts, not self._has_looked, True
+        if any(
+            d.pending is not None and d.pending.reason == Reason.WAITING_FOR_OTHER_SOURCES for d in decisions.values()
+        ):
+            return
+        if all(d.state is ApplicationState.RUNNING and not d.reason for d in decisions.values()):
+            slots.release(self._identity)
+        elif is_first_look and coordinator is not None and acknowledged_epoch(coordinator.state):
+            slots.resume(self._identity)
 
     def _runs(self, host: str) -> bool:
         """Whether the application of a host runs, as it was seen last, so that another host may be stopped."""
@@ -76,7 +114,12 @@ class Fleet:
         Raises:
             KubernetesError: the API server does not answer, or refused.
         """
+        self.leave()
         return await self._each(self._present, lambda children, _: children.stop())
+
+    def leave(self) -> None:
+        """Hold up the restart of no other source."""
+        self._environment.restarts.release(self._identity)
 
     def look(self) -> Decisions:
         """Return what the applications do, while nothing can be decided about them."""

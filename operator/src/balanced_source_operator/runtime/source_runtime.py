@@ -85,7 +85,7 @@ class SourceRuntime:
         self._coordination = Coordination(
             environment, source, self._observed, self._events, self._problems, wake=self._wake.set
         )
-        self._fleet = Fleet(environment, source, self._observed, self._events, self._problems)
+        self._fleet = Fleet(environment, source, self._observed, self._events, self._problems, wake=self._wake.set)
         self._autoscaler = Autoscaler(environment.api, source, self._events)
         self._status = StatusWriter(environment.api, source, self._events, instance=environment.settings.instance)
         self._announcer = Announcer(source, self._events)
@@ -163,6 +163,7 @@ class SourceRuntime:
             with contextlib.suppress(KubernetesError):
                 await self._fleet.delete_unbound()
         finally:
+            self._fleet.leave()
             self._coordination.drop()
             self._env.alignments.forget(self._identity)
             self._env.metrics.forget(self._identity)

@@ -20,6 +20,7 @@ from balanced_source_operator.contract.base import (
 )
 from balanced_source_operator.spec.hosts import Hosts
 from balanced_source_operator.spec.pod_template import checked_template
+from balanced_source_operator.spec.restarts import ApplicationRestart
 from balanced_source_operator.spec.secret_sources import SecretSource, no_secrets, without_secrets
 from balanced_source_operator.spec.spark_values import Memory, SparkVersion
 
@@ -204,7 +205,7 @@ _ENDING: Final = "hosts cannot be used with trigger availableNow: a query that e
 
 
 class Application(Model):
-    """The Spark application. A change here (and only here) restarts it."""
+    """The Spark application. A change here (and only here) restarts it, when `restart` allows it."""
 
     model_config = ConfigDict(
         json_schema_extra=with_rules(
@@ -286,6 +287,9 @@ class Application(Model):
     hosts: Hosts | None = None
     """How many SparkApplications read the source together. A change takes effect while they run.
     Absent: one."""
+
+    restart: ApplicationRestart = ApplicationRestart()
+    """When changed settings restart the running application."""
 
     service_account: ObjectName = "spark"
     """Service account of the driver. It needs the rights to run executors. The operator adds the

@@ -1,0 +1,53 @@
+"""How many sources of the process restart at once because their settings changed."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+from balanced_source_operator.resources.identity import Identity
+from balanced_source_operator.settings import MAX_RESTARTS
+
+PATIENCE: Final = 600.0
+"""Seconds after which a source that does not run again holds up no other one any more."""
+
+
+@dataclass(slots=True)
+class RestartSlots:
+    """Of a process. A source has its slot until all its applications run again.
+
+    Attributes:
+        limit: number of sources that may restart at once.
+    """
+
+    limit: int = MAX_RESTARTS
+    _taken: dict[Identity, float] = field(default_factory=dict)
+    _waiting: dict[Identity, Callable[[], None]] = field(default_factory=dict)
+
+    def take(self, source: Identity, wake: Callable[[], None]) -> bool:
+        """Return whether a source may restart now. If not, `wake` is called when it should ask again."""
+        now = time.monotonic()
+        self._taken = {other: at for other, at in self._taken.items() if now - at < PATIENCE}
+        ahead = list(self._waiting).index(source) if source in self._waiting else len(self._waiting)
+        if source not in self._taken and len(self._taken) + ahead >= self.limit:
+            self._waiting.setdefault(source, wake)
+            return False
+        self._waiting.pop(source, None)
+        self._taken.setdefault(source, now)
+        return True
+
+    def resume(self, source: Identity) -> None:
+        """Count a source whose restart an operator before this one has begun."""
+        self._taken.setdefault(source, time.monotonic())
+
+    def has(self, source: Identity) -> bool:
+        """Return whether a source has a slot."""
+        return source in self._taken
+
+    def release(self, source: Identity) -> None:
+        """Give back the slot of a source, and its place in the queue; wakes those that are next."""
+        self._waiting.pop(source, None)
+        if self._taken.pop(source, None) is None:
+            return
+        for wake in list(self._waiting.values())[: max(0, self.limit - len(self._taken))]:
+            wake()

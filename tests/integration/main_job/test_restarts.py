@@ -1,0 +1,65 @@
+"""Changed settings wait for what the policy says, at a real API server."""
+
+import json
+from typing import Any
+
+import pytest
+
+from balanced_source_operator.resources.kinds import KUBEFLOW_APPLICATION
+from testbed.errors import CommandError
+
+from .conftest import World
+
+APPLICATIONS = f"{KUBEFLOW_APPLICATION.plural}.{KUBEFLOW_APPLICATION.group}"
+
+
+def application(world: World) -> dict[str, Any]:
+    return world.control_plane.get(APPLICATIONS, "orders-1", world.namespace) or {}
+
+
+def run(world: World) -> str:
+    """Say that the application runs, as the Spark operator would; return its uid."""
+    world.wait(lambda: application(world), "the application")
+    running = json.dumps({"status": {"applicationState": {"state": "RUNNING"}, "driverInfo": {}}})
+    world.kubectl("patch", APPLICATIONS, "orders-1", "--subresource", "status", "--type", "merge", "-p", running)
+    return str(application(world)["metadata"]["uid"])
+
+
+def with_restart(world: World, **restart: Any) -> dict[str, Any]:
+    return {**world.manifest()["spec"]["application"], "restart": restart}
+
+
+def test_new_settings_wait_for_the_nonce(world: World) -> None:
+    world.kafka.admin.create_topic(world.topic, partitions=3)
+    world.apply(application=with_restart(world, policy="OnNonce"))
+    first = run(world)
+    world.driver().adopt(parallelism=2)
+    world.wait_condition("Ready", "True", "Reading")
+
+    world.source.patch({"application": {"image": "balanced-source/spark:next"}})
+    condition = world.wait_condition("RestartPending", "True", "WaitingForNonce")
+    assert "(image: 'balanced-source/spark:4.2.0' → 'balanced-source/spark:next')" in condition["message"]
+    assert application(world)["metadata"]["uid"] == first
+
+    world.source.patch({"application": {"restart": {"nonce": 1}}})
+    world.wait(lambda: application(world).get("metadata", {}).get("uid", first) != first, "another application")
+    assert application(world)["spec"]["image"] == "balanced-source/spark:next"
+    run(world)
+    world.wait(lambda: not world.source.condition("RestartPending"), "the condition to go")
+
+
+@pytest.mark.parametrize(
+    ("restart", "words"),
+    [
+        ({"policy": "Window"}, "set window if, and only if, policy is Window"),
+        ({"window": {"start": "02:00", "duration": "1h"}}, "set window if, and only if, policy is Window"),
+        ({"policy": "Window", "window": {"start": "2:00", "duration": "1h"}}, "start"),
+        ({"policy": "Window", "window": {"start": "02:00", "duration": "25h"}}, "between 1m and 24h"),
+        ({"policy": "Window", "window": {"start": "02:00", "duration": "1h", "days": ["Sonntag"]}}, "days"),
+        ({"policy": "Sometimes"}, "policy"),
+        ({"nonce": -1}, "nonce"),
+    ],
+)
+def test_the_api_server_refuses_policies_that_cannot_be(world: World, restart: dict[str, Any], words: str) -> None:
+    with pytest.raises(CommandError, match=words):
+        world.apply(application=with_restart(world, **restart))
