@@ -1,0 +1,64 @@
+"""``balanced-source run`` as a process, and what it prints."""
+
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from testbed.waiting import wait_until
+
+
+class Run:
+    """The command in a folder, and what it has printed.
+
+    Args:
+        folder: where it runs; it has the manifest.
+        manifest: name of the file.
+    """
+
+    def __init__(self, folder: Path, manifest: str = "laptop.yaml") -> None:
+        self.lines: list[str] = []
+        self.process = subprocess.Popen(  # noqa: S603 - our own program
+            [sys.executable, "-m", "balanced_source_operator.command", "run", "-f", manifest],
+            cwd=folder,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        self.lines.extend(self.process.stdout)
+
+    def wait_for(self, *parts: str) -> None:
+        """Wait for a line with all of these."""
+
+        def is_there() -> bool:
+            assert self.process.poll() is None, "".join(self.lines)
+            return any(all(part in line for part in parts) for line in list(self.lines))
+
+        wait_until(is_there, 240, f"a line with {parts}", interval=0.1)
+
+    def end(self) -> int:
+        """Stop it as a supervisor does; returns the exit code."""
+        self.process.send_signal(signal.SIGTERM)  # SIGINT is ignored where the tests run in the background
+        code = self.process.wait(120)
+        self._reader.join()
+        return code
+
+
+@contextmanager
+def running(folder: Path, manifest: str = "laptop.yaml") -> Iterator[Run]:
+    """Start the command; it is over when the block is."""
+    run = Run(folder, manifest)
+    try:
+        yield run
+    finally:
+        if run.process.poll() is None:
+            run.process.terminate()
+            run.process.wait(120)
