@@ -14,7 +14,8 @@ from balanced_source.api import Caller
 from balanced_source.connectors.files import FilesSource, Format, Store
 from balanced_source.errors import DiscoveryError
 from balanced_source.host import SplitRange
-from balanced_source_adapters.files.connector import FilesConnector
+from balanced_source_adapters.files.connector import FilesConnector, listed
+from balanced_source_adapters.files.stores import FileStore, store_of
 from balanced_source_spark.contract.secrets import QuerySecrets
 from balanced_source_spark.files.options import FileReadOptions
 from balanced_source_spark.files.task_reader import FileLostError, FilesTaskReader
@@ -56,6 +57,9 @@ class Bucket:
             SplitRange(split_id=s.split_id, start=s.begin, end=s.stop, identity=s.file.identity) for s in page.splits
         )
         return ReaderPartition(subtask_id=0, ranges=ranges, settings=source.reader_settings())
+
+    def opened(self) -> FileStore:
+        return store_of(self.store, ("s3://",), self._secrets)
 
     def rows(self, share: ReaderPartition, columns: StructType = VALUE, **read: Any) -> list[dict[str, Any]]:
         reader = FilesTaskReader(FileReadOptions(**{"kind": Format.TEXT, **read}), columns, self._secrets)
@@ -115,3 +119,18 @@ def test_what_is_wrong_is_said(bucket: Bucket) -> None:
         bucket.listed(f"s3://{BUCKET}/in", store=Store(secret="other"))  # noqa: S106 - a name
     with pytest.raises(DiscoveryError, match=r"nowhere.*(does not exist|cannot list)|cannot list"):
         bucket.listed("s3://nowhere/in")
+
+
+def test_listing_can_begin_after_a_name(bucket: Bucket) -> None:
+    """1,200 objects need two requests. Where names grow, a look lists only those after the floor."""
+    for number in range(1200):
+        bucket.write(f"growing/{number:05}.txt", b"x\n")
+    source = FilesSource(
+        paths=(f"s3://{BUCKET}/growing",), kind_of_file=Format.TEXT, store=bucket.store, names_grow=True
+    )
+    call = source.list_page(1, None)
+    store = bucket.opened()
+
+    assert len(list(listed(call, store))) == 1200
+    found = [file.path for file in listed(call, store, after=f"{BUCKET}/growing/01197.txt")]
+    assert found == [f"{BUCKET}/growing/{number:05}.txt" for number in (1198, 1199)]

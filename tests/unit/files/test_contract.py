@@ -23,7 +23,7 @@ class TestEnumerator(EnumeratorContract):
 
     def execute(self, call: AsyncCall) -> Any:
         assert isinstance(call, ListFiles)
-        return page_of(call, LISTED)
+        return page_of(call, LISTED).page
 
 
 class TestSerializer(SerializerContract):

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 
 from balanced_source.connectors.files import Cursor, File, take
 from balanced_source.connectors.files import cursor as module
+from balanced_source.connectors.files.cursor import Extent
 from balanced_source.errors import CorruptDocumentError
 
 SECOND = 1_000_000_000
@@ -25,13 +27,16 @@ def after(cursor: Cursor) -> Cursor:
 
 
 def taken_all(
-    cursor: Cursor, listed: Iterable[File], *, limit: int = 100, ends: bool = False
+    cursor: Cursor, listed: Iterable[File], *, limit: int = 100, ends: bool = False, names_grow: bool = False
 ) -> tuple[list[File], Cursor]:
-    files, found = list(listed), list[File]()
+    """Take pages as the connector does: from what is left of the listing before, if there is enough."""
+    files, found, rest = list(listed), list[File](), tuple[File, ...]()
     while True:
-        page = take(cursor, files, limit=limit, late=LATE, ends=ends)
-        found += page.files
-        cursor = after(page.cursor)
+        floor = cursor.floor if names_grow else ""
+        extent = Extent.REST if rest else Extent.ABOVE_FLOOR if floor else Extent.WHOLE
+        shown = rest or [one for one in files if one.path > floor]
+        page = take(cursor, shown, limit=limit, late=LATE, ends=ends, extent=extent)
+        found, rest, cursor = [*found, *page.files], page.rest, after(page.cursor)
         if not page.has_more:
             return found, cursor
 
@@ -95,6 +100,51 @@ def test_a_late_file_is_counted_even_if_the_page_before_was_cut() -> None:
     found, cursor = taken_all(cursor, [file("newest", 100), file("near", 95), *late], limit=2)
 
     assert found == late
+    assert cursor.late == 0
+
+
+@settings(max_examples=100, deadline=None)
+@given(steps=st.lists(st.lists(st.integers(0, 4), max_size=30), min_size=1, max_size=8), limit=st.integers(1, 5))
+def test_where_names_grow_no_file_is_lost_although_few_are_listed(steps: list[list[int]], limit: int) -> None:
+    """Names grow with time; files of equal times have any order."""
+    there: list[File] = []
+    read: list[File] = []
+    cursor, clock = Cursor(), 100
+    for number, arrivals in enumerate(steps):
+        for index, step in enumerate(arrivals):
+            clock += step
+            there.append(file(f"{clock:05}-{number}-{index:03}", clock))
+        found, cursor = taken_all(cursor, there, limit=limit, names_grow=True)
+        read += found
+
+    assert sorted(read) == sorted(there)
+    assert taken_all(replace(cursor, floor=""), there)[0] == []
+    assert (cursor.late, cursor.changed) == (0, 0)
+
+
+def test_where_names_grow_the_floor_follows_the_window() -> None:
+    files = [file(f"{at:05}", at) for at in range(1000)]
+
+    _, cursor = taken_all(Cursor(), files, names_grow=True)
+    shown = [one for one in files if one.path > cursor.floor]
+
+    assert len(shown) <= 20 * LATE, "a few times what came within the window"
+    found, cursor = taken_all(cursor, [*files, file("00001-late", 1)], names_grow=True)
+    assert (found, cursor.late) == ([], 0)
+    _, cursor = taken_all(cursor, [*files, file("00001-late", 1)])
+    assert cursor.late == 1, "a whole listing finds it"
+
+
+def test_a_listing_is_kept_in_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """New files beyond some pages are not kept, and a listing of its own takes them later."""
+    monkeypatch.setattr(module, "SPARE", 3)
+    files = [file(f"{name:03}", name % 7) for name in range(200)]
+
+    page = take(Cursor(), reversed(files), limit=5, late=LATE, ends=False)
+    assert len(page.rest) == 15
+    found, cursor = taken_all(Cursor(), reversed(files), limit=5)
+
+    assert found == sorted(files)
     assert cursor.late == 0
 
 

@@ -39,7 +39,7 @@ class Scene:
             codec = FilesCodec()
             call = codec.call_from_json(json.loads(json.dumps(codec.call_to_json(effect.call))))
             assert call == effect.call
-            page = json.loads(json.dumps(codec.result_to_json(call, page_of(call, self.files.values()))))
+            page = json.loads(json.dumps(codec.result_to_json(call, page_of(call, self.files.values()).page)))
             answer: Any = codec.result_from_json(call, page)
             if is_down:
                 answer = CallFailure(TransientDiscoveryError("no answer"))

@@ -20,6 +20,7 @@ from balanced_source.api.enumerator import split_to_json
 from balanced_source.connectors.files import (
     KIND,
     BlockSplit,
+    Extent,
     File,
     FilesSource,
     Format,
@@ -44,14 +45,9 @@ class FilesConnector(Connector):
     spark: Final = "balanced_source_spark.files.half:FilesSparkHalf"
 
     def executor(self, secrets: SecretReader, *, caller: Caller, client_id: str) -> CallExecutor:
-        def execute(call: AsyncCall) -> Any:
-            if caller is Caller.OPERATOR:
-                raise ContractViolationError("only the driver lists files")
-            if not isinstance(call, ListFiles):
-                raise ContractViolationError(f"the files connector cannot execute a {type(call).__name__}")
-            return page_of(call, listed(call, store_of(call.store, call.paths, secrets)))
-
-        return execute
+        if caller is Caller.OPERATOR:
+            return _refuse
+        return Lister(secrets)
 
     def identity_of(self, call: AsyncCall) -> Identity:
         return DriverOnly()
@@ -64,8 +60,38 @@ class FilesConnector(Connector):
         return (source.store.secret,) if isinstance(source, FilesSource) and source.store.secret else ()
 
 
-def listed(call: ListFiles, store: FileStore) -> Iterator[File]:
-    """Return the files that a call selects, each once.
+def _refuse(call: AsyncCall) -> Any:
+    raise ContractViolationError(f"only the driver lists files: {type(call).__name__}")
+
+
+class Lister:
+    """Executes listings. What a long one has shown beyond a page is kept in memory for the next pages.
+
+    Args:
+        secrets: resolves the Secret of the store.
+    """
+
+    def __init__(self, secrets: SecretReader) -> None:
+        self._secrets = secrets
+        self._rest: tuple[Json, tuple[File, ...]] = (None, ())
+
+    def __call__(self, call: AsyncCall) -> Page[BlockSplit]:
+        if not isinstance(call, ListFiles):
+            raise ContractViolationError(f"the files connector cannot execute a {type(call).__name__}")
+        cursor, rest = self._rest
+        if rest and cursor == call.cursor:
+            found = page_of(call, rest, Extent.REST)
+        else:
+            store, floor = store_of(call.store, call.paths, self._secrets), call.floor
+            is_partial = bool(floor) and store.is_ordered
+            files = listed(call, store, after=floor if is_partial else "")
+            found = page_of(call, files, Extent.ABOVE_FLOOR if is_partial else Extent.WHOLE)
+        self._rest = (found.page.cursor, found.rest)
+        return found.page
+
+
+def listed(call: ListFiles, store: FileStore, *, after: str = "") -> Iterator[File]:
+    """Return the files that a call selects, each once, with paths after a given one.
 
     Raises:
         DiscoveryError: the store does not answer, or refuses to; or a pattern is invalid.
@@ -78,7 +104,7 @@ def listed(call: ListFiles, store: FileStore) -> Iterator[File]:
     several, known = len(patterns) > 1, set[str]()
     for pattern, expression in zip(patterns, expressions, strict=True):
         base, is_there = base_of(pattern), False
-        for file in store.walk(base):
+        for file in store.walk(base, after=after):
             is_there = True
             if not (expression.fullmatch(file.path) and is_visible(file.path, pattern)):
                 continue
@@ -87,7 +113,7 @@ def listed(call: ListFiles, store: FileStore) -> Iterator[File]:
                     continue
                 known.add(file.path)
             yield file
-        if not is_there and not store.exists(base):
+        if not is_there and not after and not store.exists(base):
             why = f"{base} does not exist: check the path {pattern}, or create it"
             raise RefusedDiscoveryError(why, scope=call.scope)
 

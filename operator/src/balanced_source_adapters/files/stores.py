@@ -2,7 +2,7 @@
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from stat import S_ISDIR, S_ISREG
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote, urlsplit
@@ -17,14 +17,27 @@ if TYPE_CHECKING:
 
 S3: Final = ("s3://", "s3a://")
 _NEEDED: Final = ("accessKeyId", "secretAccessKey")
+_LISTING: Final = {"access_key": "access_key_id", "secret_key": "secret_access_key", "session_token": "token"}
+"""Names of credentials: of the client that reads → of the client that lists."""
+_CHUNK: Final = 1000
+"""Objects that a request returns."""
+_SECOND: Final = 1_000_000_000
+"""Nanoseconds. Times of objects are cut to seconds: some servers say more when they list than when they are asked."""
 
 
 class FileStore(ABC):
     """Lists and opens files. Paths and patterns are in the store's own form; see `inner`."""
 
+    is_ordered: bool = False
+    """Whether `walk` yields files in the order of their paths, and starts anywhere."""
+
     @abstractmethod
-    def walk(self, base: str) -> Iterator[File]:
+    def walk(self, base: str, *, after: str = "") -> Iterator[File]:
         """Return the file `base`, or all files below the folder `base`; none if nothing is there.
+
+        Args:
+            base: a path.
+            after: only files with greater paths; empty unless the store is ordered.
 
         Raises:
             DiscoveryError: the store does not answer, or refuses to.
@@ -59,7 +72,7 @@ class FileStore(ABC):
 class LocalStore(FileStore):
     """Files on the disks of this machine, and on volumes that are mounted here."""
 
-    def walk(self, base: str) -> Iterator[File]:
+    def walk(self, base: str, *, after: str = "") -> Iterator[File]:
         try:
             status = os.stat(base)  # noqa: PTH116 - half the price of a Path, for a million files
         except FileNotFoundError:
@@ -122,28 +135,45 @@ class S3Store(FileStore):
     """Objects of an S3-compatible store. A path is ``bucket/key``.
 
     Args:
-        filesystem: the client.
+        filesystem: the client that reads.
+        options: of the client that lists, which needs no memory for objects that it has listed.
     """
 
-    def __init__(self, filesystem: "pyarrow.fs.FileSystem") -> None:
-        self._filesystem = filesystem
+    is_ordered = True
 
-    def walk(self, base: str) -> Iterator[File]:
-        from pyarrow.fs import FileSelector, FileType
+    def __init__(self, filesystem: "pyarrow.fs.FileSystem", options: Mapping[str, Any]) -> None:
+        self._filesystem = filesystem
+        self._options = options
+
+    def walk(self, base: str, *, after: str = "") -> Iterator[File]:
+        from pyarrow.fs import FileType
 
         base = base.strip("/")
         try:
             info = self._filesystem.get_file_info(base)
-            if info.type is FileType.File:
-                yield _object(info)
-                return
-            selector = FileSelector(base, recursive=True, allow_not_found=True)
-            found = self._filesystem.get_file_info(selector)
         except OSError as error:
-            raise TransientDiscoveryError(
-                f"cannot list s3://{base}: {error}. Check bucket, region, endpoint and credentials", scope="files"
-            ) from error
-        yield from (_object(info) for info in found if info.type is FileType.File)
+            raise _unlistable(base, error) from error
+        if info.type is FileType.File:
+            yield _object(info)
+            return
+        bucket, _, prefix = base.partition("/")
+        yield from self._below(bucket, prefix, after.removeprefix(f"{bucket}/") or None)
+
+    def _below(self, bucket: str, prefix: str, after: str | None) -> Iterator[File]:
+        import obstore
+        from obstore.exceptions import BaseError
+        from obstore.store import S3Store as Client
+
+        try:
+            client = Client(bucket, **self._options)
+            for page in obstore.list(client, prefix or None, offset=after, chunk_size=_CHUNK):
+                for found in page:
+                    modified = int(found["last_modified"].timestamp()) * _SECOND
+                    yield File(modified, f"{bucket}/{found['path']}", found["size"])
+        except FileNotFoundError:
+            return
+        except (BaseError, OSError, ValueError) as error:
+            raise _unlistable(f"{bucket}/{prefix}", error) from error
 
     def exists(self, base: str) -> bool:
         from pyarrow.fs import FileType
@@ -160,8 +190,15 @@ class S3Store(FileStore):
         return self._filesystem.open_input_file(path)
 
 
+def _unlistable(base: str, error: Exception) -> TransientDiscoveryError:
+    why = str(error).partition("\n")[0]
+    return TransientDiscoveryError(
+        f"cannot list s3://{base}: {why}. Check bucket, region, endpoint and credentials", scope="files"
+    )
+
+
 def _object(info: Any) -> File:
-    return File(info.mtime_ns or 0, info.path, info.size)
+    return File((info.mtime_ns or 0) // _SECOND * _SECOND, info.path, info.size)
 
 
 def is_s3(path: str) -> bool:
@@ -201,15 +238,24 @@ def store_of(store: Store, paths: tuple[str, ...], secrets: SecretReader) -> Fil
         why = f"objects of S3 are listed by pyarrow, which is missing: install balanced-source[spark] ({error})"
         raise RefusedDiscoveryError(why, scope="files") from error
 
-    options: dict[str, Any] = {}
-    if store.secret is not None:
-        options |= _credentials(store.secret, secrets)
+    credentials = _credentials(store.secret, secrets) if store.secret is not None else {}
+    options: dict[str, Any] = dict(credentials)
     if store.region:
         options["region"] = store.region
     if store.endpoint:
         parts = urlsplit(store.endpoint)
         options |= {"endpoint_override": parts.netloc, "scheme": parts.scheme}
-    return S3Store(S3FileSystem(**options))
+    return S3Store(S3FileSystem(**options), _listing(store, credentials))
+
+
+def _listing(store: Store, credentials: Mapping[str, str]) -> dict[str, Any]:
+    """Return the options of the client that lists."""
+    found: dict[str, Any] = {_LISTING[name]: value for name, value in credentials.items()}
+    if store.region:
+        found["region"] = store.region
+    if store.endpoint:
+        found |= {"endpoint": store.endpoint, "client_options": {"allow_http": True}}
+    return found
 
 
 def _credentials(name: str, secrets: SecretReader) -> dict[str, str]:

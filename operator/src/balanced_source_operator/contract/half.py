@@ -52,6 +52,9 @@ class OperatorHalf(ABC, Generic[SpecT]):
     words: ClassVar[Mapping[str, str]] = {}
     """Pattern of names in `spec` → what it asks for, for messages."""
 
+    can_have_hosts: ClassVar[bool] = True
+    """Whether several applications may read a source of this kind together (``spec.application.hosts``)."""
+
     def texts(self, spec: SpecT) -> tuple[TextReference, ...]:
         """Return the texts outside the resource that the spec refers to."""
         return ()

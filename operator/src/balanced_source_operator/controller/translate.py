@@ -10,7 +10,7 @@ from balanced_source.connectors.discovery import DiscoveringSource
 from balanced_source.durations import seconds
 from balanced_source.errors import BalancedSourceError, ConnectorError, InvalidSpecError
 from balanced_source_operator.contract.half import Common, OperatorHalf, TextReference, Texts, half_of
-from balanced_source_operator.spec import Assignment, BalancedSourceSpec, Strategy
+from balanced_source_operator.spec import NO_HOSTS, Assignment, BalancedSourceSpec, Strategy
 
 MIN_INTERVAL: Final = 30.0
 """Seconds between two rebalances of mode Drift that a user may ask for: loads must be observed in between."""
@@ -59,6 +59,8 @@ def _translated(
     spec: BalancedSourceSpec, make: Callable[[OperatorHalf[Any], Any, Common, str], Source[Any, Any]]
 ) -> Source[Any, Any]:
     half = half_of(spec.source.kind)
+    if spec.application.hosts is not None and not half.can_have_hosts:
+        raise InvalidSpecError(NO_HOSTS, field="spec.application.hosts")
     common = Common(
         assigner=STRATEGIES[spec.assignment.strategy.value](),
         rebalance_policy=_rebalance_policy(spec.assignment),

@@ -19,6 +19,7 @@ class FilesOperatorHalf(OperatorHalf[FilesSpec]):
     spec = FilesSpec
     description = "Files on mounted volumes and in S3-compatible stores."
     words = WORDS
+    can_have_hosts = False
 
     def to_source(self, spec: FilesSpec, common: Common, texts: Texts, *, field: str) -> FilesSource:
         store = spec.s3
@@ -33,6 +34,7 @@ class FilesOperatorHalf(OperatorHalf[FilesSpec]):
             late=seconds(spec.late_window),
             on_loss=OnLoss(spec.on_loss.value),
             ahead=spec.look_ahead,
+            names_grow=spec.names_grow,
             may_repeat=spec.allow_repeat,
         )
 

@@ -149,6 +149,10 @@ class FilesSpec(Model):
     """Time between two looks for new files, at least 1s. Absent: the files that are there at the start are read, then
     the source is finished."""
 
+    names_grow: bool = False
+    """Whether the names of new objects are greater than those of older ones, as with names that begin with a time.
+    Then most looks list only what is new in an S3-compatible store. No effect on volumes."""
+
     late_window: Duration = "1h"
     """How much later than newer files a file may appear, by its modification time."""
 

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Annotated, Any, Final
 
-from pydantic import Field, ValidationError
+from pydantic import ConfigDict, Field, ValidationError
 
 from balanced_source.errors import InvalidSpecError
-from balanced_source_operator.contract.base import Model
+from balanced_source_operator.contract.base import Model, rule, with_rules
 from balanced_source_operator.contract.errors import in_words
 from balanced_source_operator.spec.application import CONF_KEY, IMAGE, PROGRAM, Application
 from balanced_source_operator.spec.assignment import Assignment, Rebalance, RebalanceMode, Strategy
@@ -33,8 +33,21 @@ WORDS: Final[Mapping[str, str]] = {
 """What a pattern asks for."""
 
 
+NO_HOSTS: Final = "hosts cannot be used with this kind of source, which one application reads: remove hosts"
+
+
 class BalancedSourceSpec(Model):
     """The desired state of a source."""
+
+    model_config = ConfigDict(
+        json_schema_extra=with_rules(
+            *(
+                rule(f"!has(self.source.{kind}) || !has(self.application.hosts)", NO_HOSTS)
+                for kind, half in BRANCHES.items()
+                if not half.can_have_hosts
+            )
+        )
+    )
 
     parallelism: Annotated[int, Field(ge=1, le=1000)] = 1
     """Number of readers. A change takes effect while the query runs. With `autoscaling` the operator changes it."""
@@ -78,6 +91,7 @@ def parse_spec(raw: Any) -> BalancedSourceSpec:
 __all__ = [
     "GROUP",
     "KIND",
+    "NO_HOSTS",
     "PLURAL",
     "VERSION",
     "WORDS",

@@ -81,6 +81,16 @@ OPTIONS: Final = (
         ),
     ),
     Option(
+        name="namesGrow",
+        group=_READ,
+        default="`false`",
+        is_embedded=True,
+        meaning=(
+            "Whether the names of new objects are greater than those of older ones, as with names that begin with a "
+            "time. Then most looks list only what is new in an S3-compatible store. No effect on volumes."
+        ),
+    ),
+    Option(
         name="lateWindow",
         group=_READ,
         default="`1h`",

@@ -108,6 +108,7 @@ def files_source(options: Mapping[str, str], *, is_batch: bool) -> FilesSource:
         late=seconds(options["latewindow"], "lateWindow") if "latewindow" in options else LATE,
         on_loss=OnLoss(choice(options, "onLoss", losses).capitalize()),
         ahead=BATCH_AHEAD if is_batch else number(options, "lookAhead", 2, least=1),
+        names_grow=flag(options, "namesGrow", default=False),
         may_repeat=flag(options, "allowRepeat", default=False),
     )
 

@@ -4,7 +4,7 @@ Blocks of files are the splits. They are listed page by page, given to readers t
 they are read. What is remembered of them is a `Cursor` of bounded size.
 """
 
-from balanced_source.connectors.files.cursor import Cursor, Taken, take
+from balanced_source.connectors.files.cursor import Cursor, Extent, Taken, take
 from balanced_source.connectors.files.formats import Format, compression_of, is_splittable
 from balanced_source.connectors.files.pattern import base_of, compiled, is_visible
 from balanced_source.connectors.files.source import (
@@ -12,6 +12,7 @@ from balanced_source.connectors.files.source import (
     LATE,
     SPLIT_BYTES,
     FilesSource,
+    Listed,
     ListFiles,
     OnLoss,
     Store,
@@ -26,10 +27,12 @@ __all__ = [
     "SPLIT_BYTES",
     "BlockSplit",
     "Cursor",
+    "Extent",
     "File",
     "FilesSource",
     "Format",
     "ListFiles",
+    "Listed",
     "OnLoss",
     "Store",
     "Taken",

@@ -10,9 +10,13 @@ others or an earlier one, as long as they are behind the horizon:
 The horizon follows the newest taken file at a distance of `late` seconds, or less if the window is full. What appears
 before it is too late: it cannot be told from a file that was read. Counters of the files there, by `BUCKETS`
 parts of the names, tell that it happened, so that the policy decides.
+
+A listing may leave out files at or before the horizon, which is cheaper: those up to the *floor* where names grow with
+time, or all that the listing before has shown already. Then nothing is known about late files until the next whole one.
 """
 
 import base64
+import enum
 import hashlib
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,6 +24,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final, NamedTuple, Self
 
+from balanced_source.connectors.files.sifting import Nearest
 from balanced_source.connectors.files.split import File
 from balanced_source.errors import CorruptDocumentError
 
@@ -28,6 +33,9 @@ WINDOW: Final = 8192
 
 BUCKETS: Final = 256
 """Counters of files before the horizon."""
+
+SPARE: Final = 16
+"""Pages of new files that one listing may provide."""
 
 _NANOS: Final = 1_000_000_000
 
@@ -41,6 +49,19 @@ class Key(NamedTuple):
 
 START: Final = Key(-(2**63), "")
 """Before all files."""
+
+
+class Extent(enum.Enum):
+    """Which files a listing has."""
+
+    WHOLE = enum.auto()
+    """All."""
+
+    ABOVE_FLOOR = enum.auto()
+    """All whose paths are above the floor of the cursor."""
+
+    REST = enum.auto()
+    """Those behind the horizon that the listing before has shown."""
 
 
 class Counter(NamedTuple):
@@ -69,6 +90,8 @@ class Cursor:
         until: time of the newest file of the first listing, for a source that ends; None: it takes what comes.
         late: files that came too late, so far, at least.
         changed: files that were changed after they were taken, so far.
+        floor: every file with a path up to this one is at or before the horizon, as far as listings have shown.
+        partial: listings since the last whole one.
     """
 
     horizon: Key = START
@@ -78,6 +101,8 @@ class Cursor:
     until: int | None = None
     late: int = 0
     changed: int = 0
+    floor: str = ""
+    partial: int = 0
 
     def to_json(self) -> Any:
         """Return the cursor as JSON; equal cursors give equal JSON."""
@@ -89,6 +114,8 @@ class Cursor:
             "until": self.until,
             "late": self.late,
             "changed": self.changed,
+            "floor": self.floor,
+            "partial": self.partial,
         }
 
     @classmethod
@@ -110,6 +137,8 @@ class Cursor:
                 until=None if data["until"] is None else int(data["until"]),
                 late=int(data["late"]),
                 changed=int(data["changed"]),
+                floor=str(data["floor"]),
+                partial=int(data["partial"]),
             )
         except (TypeError, ValueError, KeyError) as error:
             raise CorruptDocumentError(f"malformed cursor of files: {error!r}") from error
@@ -124,6 +153,7 @@ class Taken(NamedTuple):
         has_more: whether there are more new files than were asked for.
         late: files that came too late since the last listing, at least.
         changed: paths of files that were changed after they were taken, since the last listing.
+        rest: what the next call may be given instead of a listing, as one that is not whole; empty: list again.
     """
 
     files: tuple[File, ...]
@@ -131,36 +161,36 @@ class Taken(NamedTuple):
     has_more: bool
     late: int
     changed: tuple[str, ...]
+    rest: tuple[File, ...] = ()
 
 
-def take(cursor: Cursor, listed: Iterable[File], *, limit: int, late: float, ends: bool) -> Taken:
-    """Return the next new files.
+def take(
+    cursor: Cursor, listed: Iterable[File], *, limit: int, late: float, ends: bool, extent: Extent = Extent.WHOLE
+) -> Taken:
+    """Return the next new files. Memory does not grow with the number of listed files.
 
     Args:
         cursor: of the last listing.
-        listed: all files that there are, in any order.
+        listed: files, in any order, each once.
         limit: new files at most.
         late: seconds for which a file may come later than newer ones.
         ends: whether only files count that were there at the first listing.
+        extent: which files they are.
     """
-    before: dict[int, Counter] = {}
-    behind: list[File] = []
-    for file in listed:
-        if Key(file.modified, file.path) <= cursor.horizon:
-            _count(before, file)
-        else:
-            behind.append(file)
-    behind.sort()
+    sifted = _sifted(cursor, listed, keep=SPARE * limit)
+    is_whole = extent is Extent.WHOLE
+    too_late = _too_late(cursor.before, sifted.before) if is_whole else 0
     until = cursor.until
     if ends and until is None:
-        until = behind[-1].modified if behind else START.modified
+        until = sifted.nearest.newest
+    behind = sorted((*sifted.known, *sifted.nearest.files))
     new, changed, window = _sorted_out(cursor, behind, until=until)
     taken = new[:limit]
     window |= {_hash(file.path): Seen(file.modified, _hash(file.identity)) for file in taken}
-    too_late = _too_late(cursor.before, before)
     newest = max([cursor.newest, *(file.modified for file in taken)])
     left = Key(new[limit].modified, new[limit].path) if len(new) > limit else None
     horizon = _horizon(cursor.horizon, _taken(behind, window, left), newest=newest, late=late)
+    before = sifted.before if is_whole else dict(cursor.before)
     for file in behind:
         if Key(file.modified, file.path) <= horizon:
             _count(before, file)
@@ -172,8 +202,43 @@ def take(cursor: Cursor, listed: Iterable[File], *, limit: int, late: float, end
         until=until,
         late=cursor.late + too_late,
         changed=cursor.changed + len(changed),
+        floor=cursor.floor if extent is Extent.REST else _floor(behind, horizon, sifted.nearest.lowest),
+        partial=0 if is_whole else cursor.partial + int(extent is Extent.ABOVE_FLOOR),
     )
-    return Taken(tuple(taken), after, len(new) > limit, too_late, changed)
+    rest = tuple(behind) if len(new) > 2 * limit else ()
+    return Taken(tuple(taken), after, len(new) > limit, too_late, changed, rest)
+
+
+class _Sifted(NamedTuple):
+    """A listing, seen from a cursor.
+
+    Attributes:
+        before: counters of the files at or before the horizon.
+        known: files in the window.
+        nearest: new files.
+    """
+
+    before: dict[int, Counter]
+    known: list[File]
+    nearest: Nearest
+
+
+def _sifted(cursor: Cursor, listed: Iterable[File], *, keep: int) -> _Sifted:
+    found = _Sifted({}, [], Nearest(keep))
+    for file in listed:
+        if Key(file.modified, file.path) <= cursor.horizon:
+            _count(found.before, file)
+        elif _hash(file.path) in cursor.window:
+            found.known.append(file)
+        elif cursor.until is None or file.modified <= cursor.until:
+            found.nearest.add(file)
+    return found
+
+
+def _floor(behind: Sequence[File], horizon: Key, lowest: str | None) -> str:
+    """Return a path below all files behind the horizon; empty if there are none."""
+    waiting = [file.path for file in behind if Key(file.modified, file.path) > horizon]
+    return min([*waiting, *([] if lowest is None else [lowest])], default="")[:-1]
 
 
 def _sorted_out(

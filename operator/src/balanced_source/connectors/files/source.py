@@ -3,10 +3,10 @@
 import enum
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Self
+from typing import Any, Final, NamedTuple, Self
 
 from balanced_source.api import IDENTITY, STOP, Position, SplitId
-from balanced_source.connectors.files.cursor import Cursor, Taken, take
+from balanced_source.connectors.files.cursor import Cursor, Extent, Taken, take
 from balanced_source.connectors.files.formats import Format, is_splittable
 from balanced_source.connectors.files.split import SCOPE, BlockSplit, File, blocks, file_of
 from balanced_source.connectors.pull import ListSplits, Page, PagedPullSource
@@ -16,6 +16,9 @@ KIND: Final = "files"
 
 PAGE: Final = 4096
 """Files of one page at most."""
+
+WHOLE_EVERY: Final = 100
+"""Where names grow, one of this many listings has all files, to find those that came too late."""
 
 SPLIT_BYTES: Final = 64 * 1024 * 1024
 LATE: Final = 3600.0
@@ -74,6 +77,7 @@ class ListFiles(ListSplits):
         ends: see `cursor.take`.
         on_loss: what files that changed or came too late mean.
         cursor: of the former listing, as JSON.
+        names_grow: whether the names of new files are greater than those of older ones.
     """
 
     scope: str
@@ -86,6 +90,13 @@ class ListFiles(ListSplits):
     ends: bool
     on_loss: OnLoss
     cursor: Any
+    names_grow: bool = False
+
+    @property
+    def floor(self) -> str:
+        """Path above which all files are that must be listed; empty if it must be all files."""
+        cursor = Cursor.from_json(self.cursor)
+        return cursor.floor if self.names_grow and cursor.partial < WHOLE_EVERY - 1 else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +112,7 @@ class FilesSource(PagedPullSource[BlockSplit]):
         late: seconds for which a file may come later than newer ones.
         on_loss: see `OnLoss`.
         ahead: blocks that each reader has at hand.
+        names_grow: see `ListFiles`.
         failure_threshold: see `SplitListing`.
         may_repeat: see `SplitListing`.
     """
@@ -113,6 +125,7 @@ class FilesSource(PagedPullSource[BlockSplit]):
     late: float = LATE
     on_loss: OnLoss = OnLoss.FAIL
     ahead: int = 2
+    names_grow: bool = False
     failure_threshold: int = 1
     may_repeat: bool = False
 
@@ -136,6 +149,7 @@ class FilesSource(PagedPullSource[BlockSplit]):
             ends=self.discovery_interval is None,
             on_loss=self.on_loss,
             cursor=cursor,
+            names_grow=self.names_grow,
         )
 
     def priority(self, split: BlockSplit) -> int:
@@ -158,22 +172,36 @@ class FilesSource(PagedPullSource[BlockSplit]):
         return "set allowRepeat: true"
 
 
-def page_of(call: ListFiles, listed: Iterable[File]) -> Page[BlockSplit]:
+class Listed(NamedTuple):
+    """What a listing means.
+
+    Attributes:
+        page: the answer to the call.
+        rest: see `Taken.rest`.
+    """
+
+    page: Page[BlockSplit]
+    rest: tuple[File, ...] = ()
+
+
+def page_of(call: ListFiles, listed: Iterable[File], extent: Extent = Extent.WHOLE) -> Listed:
     """Return what a listing means.
 
     Args:
         call: asked for it.
-        listed: all files that the patterns select, in any order, each once.
+        listed: files that the patterns select, in any order, each once.
+        extent: which of them.
     """
-    found = take(Cursor.from_json(call.cursor), listed, limit=PAGE, late=call.late, ends=call.ends)
+    found = take(Cursor.from_json(call.cursor), listed, limit=PAGE, late=call.late, ends=call.ends, extent=extent)
     if call.on_loss is OnLoss.FAIL and (why := _refusal(found)):
-        return Page(cursor=call.cursor, refusal=why)
+        return Listed(Page(cursor=call.cursor, refusal=why))
     new = [
         block
         for file in found.files
         for block in blocks(file, split_bytes=call.split_bytes, is_splittable=is_splittable(file.path, call.kind))
     ]
-    return Page(splits=tuple(new), cursor=found.cursor.to_json(), has_more=found.has_more, losses=_losses(found.cursor))
+    cursor, losses = found.cursor.to_json(), _losses(found.cursor)
+    return Listed(Page(splits=tuple(new), cursor=cursor, has_more=found.has_more, losses=losses), found.rest)
 
 
 def _refusal(found: Taken) -> str:
