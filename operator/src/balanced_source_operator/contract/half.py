@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, NamedTuple, TypeAlias, TypeVar
 
-from balanced_source.api import RebalancePolicy, Source
+from balanced_source.api import RebalancePolicy, SecretReader, Source
 from balanced_source.assigners import SplitAssigner
+from balanced_source.errors import InvalidSpecError
 from balanced_source_adapters.connectors import Connectors, installed
 from balanced_source_operator.contract.base import Model
 
@@ -81,6 +82,20 @@ class OperatorHalf(ABC, Generic[SpecT]):
         """
         del spec
         return {}
+
+    def infer_schema(self, spec: SpecT, secrets: SecretReader, *, field: str) -> str:
+        """Return the columns of what the source reads, as DDL. Blocking; this process reads some of it.
+
+        Args:
+            spec: the branch.
+            secrets: resolves the Secrets that it names.
+            field: path of the branch, for messages.
+
+        Raises:
+            InvalidSpecError: sources of this kind have no schema, as by default.
+            DiscoveryError: what the source reads cannot be read here, or tells no schema.
+        """
+        raise InvalidSpecError("a source of this kind has no schema that could be inferred", field=field)
 
     def check_change(self, before: Source[Any, Any], after: Source[Any, Any], *, field: str) -> None:
         """Check that a running source may become another one; every change is accepted by default.

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from balanced_source.api import Source
+from balanced_source.api import SecretReader, Source
 from balanced_source.connectors.files import FilesSource, Format, OnLoss, Store
 from balanced_source.durations import seconds
 from balanced_source.errors import ContractViolationError, InvalidSpecError
@@ -22,21 +22,16 @@ class FilesOperatorHalf(OperatorHalf[FilesSpec]):
     can_have_hosts = False
 
     def to_source(self, spec: FilesSpec, common: Common, texts: Texts, *, field: str) -> FilesSource:
-        store = spec.s3
-        return FilesSource(
-            paths=tuple(spec.paths),
-            kind_of_file=Format(spec.format.value.lower()),
-            store=Store()
-            if store is None
-            else Store(endpoint=store.endpoint or "", region=store.region or "", secret=store.secret),
-            split_bytes=spec.split_bytes,
-            discovery_interval=None if spec.discovery_interval is None else seconds(spec.discovery_interval),
-            late=seconds(spec.late_window),
-            on_loss=OnLoss(spec.on_loss.value),
-            ahead=spec.look_ahead,
-            names_grow=spec.names_grow,
-            may_repeat=spec.allow_repeat,
-        )
+        return _source(spec)
+
+    def infer_schema(self, spec: FilesSpec, secrets: SecretReader, *, field: str) -> str:
+        from balanced_source_adapters.files.inference import inferred_ddl  # an operator never infers
+
+        call = _source(spec).list_page(1, None)
+        if call.kind in (Format.TEXT, Format.BINARY):
+            raise InvalidSpecError(f"files of format {spec.format.value} have one column", field=f"{field}.format")
+        records = spec.records
+        return inferred_ddl(call, secrets, header=records.header, separator=records.separator)
 
     def reader_options(self, spec: FilesSpec) -> Mapping[str, str]:
         records = spec.records
@@ -77,3 +72,21 @@ def _files(source: Source[Any, Any]) -> FilesSource:
     if not isinstance(source, FilesSource):
         raise ContractViolationError(f"{type(source).__name__} is not a file source")
     return source
+
+
+def _source(spec: FilesSpec) -> FilesSource:
+    store = spec.s3
+    return FilesSource(
+        paths=tuple(spec.paths),
+        kind_of_file=Format(spec.format.value.lower()),
+        store=Store()
+        if store is None
+        else Store(endpoint=store.endpoint or "", region=store.region or "", secret=store.secret),
+        split_bytes=spec.split_bytes,
+        discovery_interval=None if spec.discovery_interval is None else seconds(spec.discovery_interval),
+        late=seconds(spec.late_window),
+        on_loss=OnLoss(spec.on_loss.value),
+        ahead=spec.look_ahead,
+        names_grow=spec.names_grow,
+        may_repeat=spec.allow_repeat,
+    )

@@ -1,0 +1,147 @@
+"""Infers the columns of files, as Spark's DDL: a person checks the text, and writes it into the manifest."""
+
+import io
+from collections.abc import Iterator
+from contextlib import closing
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
+
+from balanced_source.api import SecretReader
+from balanced_source.connectors.files import File, Format, ListFiles, compression_of
+from balanced_source.errors import RefusedDiscoveryError
+from balanced_source_adapters.files.connector import listed
+from balanced_source_adapters.files.stores import FileStore, store_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+FILES: Final = 10
+"""Files that are looked at."""
+
+SAMPLE: Final = 1024 * 1024
+"""Bytes of each file of lines that are looked at."""
+
+_SIMPLE: Final = {
+    "bool": "BOOLEAN",
+    "int8": "TINYINT",
+    "int16": "SMALLINT",
+    "uint8": "SMALLINT",
+    "int32": "INT",
+    "uint16": "INT",
+    "int64": "BIGINT",
+    "uint32": "BIGINT",
+    "uint64": "DECIMAL(20,0)",
+    "halffloat": "FLOAT",
+    "float": "FLOAT",
+    "double": "DOUBLE",
+    "string": "STRING",
+    "large_string": "STRING",
+    "string_view": "STRING",
+    "binary": "BINARY",
+    "large_binary": "BINARY",
+    "date32[day]": "DATE",
+    "null": "STRING",
+}
+"""Name of an Arrow type → Spark's type. Nothing is known of a column without values."""
+
+
+def inferred_ddl(call: ListFiles, secrets: SecretReader, *, header: bool, separator: str) -> str:
+    """Return the columns of some files that a call would list.
+
+    Args:
+        call: says which files, and their format: one that has columns.
+        secrets: resolves the Secret of the store.
+        header: whether the first line of a Csv file has names.
+        separator: of Csv.
+
+    Raises:
+        DiscoveryError: there is no file with content, a file is damaged, or the files do not fit to each other.
+    """
+    store = store_of(call.store, call.paths, secrets)
+    try:
+        import pyarrow as pa
+    except ModuleNotFoundError as error:
+        why = f"pyarrow is missing: install balanced-source[spark] ({error})"
+        raise RefusedDiscoveryError(why, scope=call.scope) from error
+    schemas = []
+    for file in islice((file for file in listed(call, store) if file.size), FILES):
+        try:
+            schemas.append(_schema(store, file, call.kind, header=header, separator=separator))
+            found = pa.unify_schemas(schemas, promote_options="permissive")
+        except (OSError, ValueError, TypeError, NotImplementedError, pa.ArrowException) as error:
+            why = f"the columns of {file.path} cannot be inferred: {error}. Write the schema yourself"
+            raise RefusedDiscoveryError(why, scope=call.scope) from error
+    if not schemas:
+        raise RefusedDiscoveryError(f"{call.scope} has no file with content to infer from", scope=call.scope)
+    return ", ".join(f"{_quoted(field.name)} {_type(field.type, field.name)}" for field in found)
+
+
+def _schema(store: FileStore, file: File, kind: Format, *, header: bool, separator: str) -> "pa.Schema":
+    with closing(store.open(file.path)) as opened:
+        match kind:
+            case Format.PARQUET:
+                import pyarrow.parquet as pq
+
+                return pq.read_schema(opened)
+            case Format.ORC:
+                from pyarrow import orc
+
+                return orc.ORCFile(opened).schema
+            case Format.JSON:
+                from pyarrow import json as arrow_json
+
+                return arrow_json.read_json(io.BytesIO(_lines(opened, file, kind))).schema
+            case Format.CSV:
+                return _csv(_lines(opened, file, kind), header=header, separator=separator)
+            case Format.TEXT | Format.BINARY:
+                raise ValueError(f"{kind.value} has one column")
+
+
+def _csv(lines: bytes, *, header: bool, separator: str) -> "pa.Schema":
+    from pyarrow import csv
+
+    read = csv.ReadOptions(autogenerate_column_names=not header)
+    return csv.read_csv(io.BytesIO(lines), read, csv.ParseOptions(delimiter=separator)).schema
+
+
+def _lines(opened: Any, file: File, kind: Format) -> bytes:
+    """Return the first lines of a file, as many as are looked at."""
+    import pyarrow as pa
+
+    compression = compression_of(file.path, kind)
+    found: bytes = (pa.CompressedInputStream(opened, compression) if compression else opened).read(SAMPLE)
+    return found[: found.rfind(b"\n") + 1] if len(found) == SAMPLE else found
+
+
+def _type(kind: "pa.DataType", column: str) -> str:
+    """Return Spark's type for one of Arrow; times without a zone count as UTC, as the reader takes them.
+
+    Raises:
+        TypeError: Spark has none.
+    """
+    from pyarrow import types
+
+    if types.is_timestamp(kind):
+        return "TIMESTAMP"
+    if types.is_decimal(kind):
+        return f"DECIMAL({kind.precision},{kind.scale})"
+    if types.is_dictionary(kind):
+        return _type(kind.value_type, column)
+    if types.is_map(kind):
+        return f"MAP<{_type(kind.key_type, column)}, {_type(kind.item_type, column)}>"
+    if types.is_struct(kind):
+        return f"STRUCT<{', '.join(_members(kind, column))}>"
+    if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
+        return f"ARRAY<{_type(kind.value_type, column)}>"
+    if (name := _SIMPLE.get(str(kind))) is None:
+        raise TypeError(f"column {column} has the type {kind}, which Spark does not have")
+    return name
+
+
+def _members(kind: "pa.DataType", column: str) -> Iterator[str]:
+    for field in kind:
+        yield f"{_quoted(field.name)}: {_type(field.type, f'{column}.{field.name}')}"
+
+
+def _quoted(name: str) -> str:
+    return name if name.isidentifier() and name.isascii() else "`" + name.replace("`", "``") + "`"

@@ -1,0 +1,30 @@
+"""``infer-schema``: the columns of what a source reads, for the manifest."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from balanced_source_operator.cli.errors import in_sentences
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(in_sentences(infer_schema))
+
+
+def infer_schema(
+    file: Annotated[Path, typer.Option("-f", "--file", help="A BalancedSource; its schema may be missing.")],
+) -> None:
+    """Look at some of the files that a manifest reads, and print their columns as DDL.
+
+    Run it where the files are: Secrets are folders beside the manifest, as for run. Check the result, and write it
+    into the manifest.
+    """
+    from balanced_source_adapters.mounted_secrets import MountedSecrets
+    from balanced_source_operator.contract.half import half_of
+    from balanced_source_operator.local import read_spec
+
+    source = read_spec(file).source
+    half = half_of(source.kind)
+    typer.echo(half.infer_schema(source.config(half), MountedSecrets(file.parent), field=source.field))

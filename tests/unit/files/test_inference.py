@@ -1,0 +1,95 @@
+"""``balanced-source infer-schema``: columns of real files, as the reader takes them."""
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import yaml
+from pyarrow import orc
+from typer.testing import CliRunner
+
+from balanced_source_operator.cli import app
+from support.builders import spec_json
+
+
+def inferred(folder: Path, source: dict[str, Any]) -> Any:
+    file = folder / "orders.yaml"
+    file.write_text(yaml.safe_dump({"kind": "BalancedSource", "spec": spec_json(source=source)}))
+    return CliRunner().invoke(app, ["infer-schema", "-f", str(file)])
+
+
+def ddl(folder: Path, name: str, kind: str, **more: Any) -> str:
+    result = inferred(folder, {"files": {"paths": [str(folder / name)], "format": kind, **more}})
+    assert result.exit_code == 0, result.output
+    return str(result.output).strip()
+
+
+def refusal(folder: Path, source: dict[str, Any]) -> str:
+    result = inferred(folder, source)
+    assert result.exit_code == 2
+    return str(result.output)
+
+
+TABLE = pa.table(
+    {
+        "id": pa.array([1], pa.int64()),
+        "small": pa.array([1], pa.int8()),
+        "unit price": pa.array([1], pa.decimal128(9, 2)),
+        "at": pa.array([1], pa.timestamp("us", tz="UTC")),
+        "tags": pa.array([["a"]], pa.list_(pa.string())),
+        "place": pa.array([{"x": 1.0, "y": None}], pa.struct([("x", pa.float64()), ("y", pa.date32())])),
+    }
+)
+COLUMNS = (
+    "id BIGINT, small TINYINT, `unit price` DECIMAL(9,2), at TIMESTAMP, tags ARRAY<STRING>, "
+    "place STRUCT<x: DOUBLE, y: DATE>"
+)
+
+
+def test_parquet_and_orc_say_it_themselves(tmp_path: Path) -> None:
+    pq.write_table(TABLE, tmp_path / "a.parquet")
+    orc.write_table(TABLE, tmp_path / "a.orc")
+
+    assert ddl(tmp_path, "a.parquet", "Parquet") == COLUMNS
+    assert ddl(tmp_path, "a.orc", "Orc") == COLUMNS
+
+
+def test_json_lines_of_several_files_are_put_together(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text(json.dumps({"id": 1, "name": None}) + "\n")
+    with gzip.open(tmp_path / "b.json.gz", "wt") as file:
+        file.write(json.dumps({"id": 2.5, "name": "tea", "at": "2026-01-01T00:00:00Z"}) + "\n")
+
+    assert ddl(tmp_path, "*.json*", "Json") == "id DOUBLE, name STRING, at TIMESTAMP"
+
+
+def test_csv_with_and_without_names(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("id;name\n1;tea\n")
+
+    assert ddl(tmp_path, "a.csv", "Csv", records={"header": True, "separator": ";"}) == "id BIGINT, name STRING"
+    (tmp_path / "b.csv").write_text("1,tea\n")
+    assert ddl(tmp_path, "b.csv", "Csv") == "f0 BIGINT, f1 STRING"
+
+
+def test_a_long_file_is_cut_after_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("balanced_source_adapters.files.inference.SAMPLE", 100)
+    (tmp_path / "a.json").write_text('{"id": 1}\n' * 1000)
+
+    assert ddl(tmp_path, "a.json", "Json") == "id BIGINT"
+
+
+def test_what_cannot_be_inferred_is_said(tmp_path: Path) -> None:
+    def files(name: str, kind: str) -> dict[str, Any]:
+        return {"files": {"paths": [str(tmp_path / name)], "format": kind}}
+
+    (tmp_path / "a.json").write_text("no json\n")
+    (tmp_path / "x").mkdir()
+    assert "a.json cannot be inferred" in refusal(tmp_path, files("a.json", "Json"))
+    assert "have one column" in refusal(tmp_path, files("a.json", "Text"))
+    assert "no file with content" in refusal(tmp_path, files("x", "Parquet"))
+    assert "does not exist" in refusal(tmp_path, files("nowhere", "Parquet"))
+    kafka = {"clusters": [{"name": "a", "bootstrapServers": "a:1"}], "subscription": {"topics": ["t"]}}
+    assert "has no schema" in refusal(tmp_path, {"kafka": kafka})
