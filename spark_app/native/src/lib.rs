@@ -130,13 +130,16 @@ impl RangeReader {
         Ok(Self { inner: Mutex::new(Some(Reader::new(&config, settings)?)) })
     }
 
-    /// Begin to read ranges: tuples of topic, partition, first offset, end offset (not included).
+    /// Begin to read ranges: tuples of topic, partition, first offset, end offset (not included), and the leader epoch
+    /// under which the range was planned, or None.
     ///
     /// Raises:
     ///     `ValueError`: a number is negative, or two ranges are of one partition; what was begun before goes on.
-    fn begin(&self, py: Python<'_>, ranges: Vec<(String, i32, i64, i64)>) -> PyResult<()> {
-        let ranges = ranges.into_iter().map(|(topic, partition, start, end)| Range { topic, partition, start, end });
-        let ranges: Vec<Range> = ranges.collect();
+    fn begin(&self, py: Python<'_>, ranges: Vec<(String, i32, i64, i64, Option<i32>)>) -> PyResult<()> {
+        let ranges: Vec<Range> = ranges
+            .into_iter()
+            .map(|(topic, partition, start, end, term)| Range { topic, partition, start, end, term })
+            .collect();
         self.with(py, |reader| reader.begin(&ranges))
     }
 

@@ -7,6 +7,7 @@ use rdkafka::bindings::rd_kafka_resp_err_t as Code;
 
 use crate::columns::Columns;
 use crate::queue::{Buffer, Message, PartitionQueue};
+use crate::reader::Range;
 
 /// How going on at an offset is possible.
 #[derive(Debug, PartialEq, Eq)]
@@ -17,10 +18,12 @@ pub enum Resumed {
     MustSeek,
 }
 
-/// Something other than a record.
-pub struct Event {
-    pub code: Code,
-    pub text: String,
+/// Something other than a record that may be delivered.
+pub enum Event {
+    /// librdkafka says something.
+    Said { code: Code, text: String },
+    /// A record that took the place of one that was planned: the log was cut since (KIP-320).
+    Rewritten { offset: i64, epoch: i32 },
 }
 
 /// See the module.
@@ -33,22 +36,25 @@ pub struct Partition {
     kept: VecDeque<Message>,
     position: i64,
     end: i64,
+    /// Leader epoch under which the range was planned.
+    term: Option<i32>,
     /// The broker had nothing before this offset any more that was not delivered.
     read_through: i64,
     pub used: Instant,
 }
 
 impl Partition {
-    /// A partition that is about to be assigned at `start`.
-    pub fn new(topic: &str, number: i32, queue: PartitionQueue, start: i64, end: i64) -> Self {
+    /// A partition that is about to be assigned at the start of `range`.
+    pub fn new(range: &Range, queue: PartitionQueue) -> Self {
         Self {
-            topic: topic.to_owned(),
-            number,
+            topic: range.topic.clone(),
+            number: range.partition,
             queue,
             kept: VecDeque::new(),
-            position: start,
-            end,
-            read_through: start,
+            position: range.start,
+            end: range.end,
+            term: range.term,
+            read_through: range.start,
             used: Instant::now(),
         }
     }
@@ -61,18 +67,23 @@ impl Partition {
         self.end
     }
 
+    pub fn term(&self) -> Option<i32> {
+        self.term
+    }
+
     pub fn is_done(&self) -> bool {
         self.position >= self.end
     }
 
-    /// Take on another range.
-    pub fn resume(&mut self, start: i64, end: i64, buffer: &mut Buffer) -> Resumed {
-        self.used = Instant::now();
-        self.end = end;
-        if start > self.position {
+    /// Take on another range. What was fetched under another leader may be gone from the log: it is fetched again.
+    pub fn resume(&mut self, range: &Range, buffer: &mut Buffer) -> Resumed {
+        let (start, end) = (range.start, range.end);
+        let is_same_log = self.term == range.term;
+        (self.used, self.end, self.term) = (Instant::now(), end, range.term);
+        if is_same_log && start > self.position {
             self.skip_to(start, buffer);
         }
-        if start != self.position {
+        if !is_same_log || start != self.position {
             self.kept.clear();
             (self.position, self.read_through) = (start, start);
             return Resumed::MustSeek;
@@ -137,6 +148,10 @@ impl Partition {
             Code::RD_KAFKA_RESP_ERR_NO_ERROR => {
                 // smaller: from before a seek took effect
                 if offset >= self.position {
+                    let epoch = message.leader_epoch();
+                    if self.term.is_some_and(|term| epoch > term) {
+                        return Some(Event::Rewritten { offset, epoch });
+                    }
                     rows.push(message, &self.topic, self.number);
                     self.position = offset + 1;
                 }
@@ -147,7 +162,7 @@ impl Partition {
                     self.position = self.end;
                 }
             }
-            code => return Some(Event { code, text: message.text() }),
+            code => return Some(Event::Said { code, text: message.text() }),
         }
         None
     }

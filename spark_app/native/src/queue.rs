@@ -124,6 +124,12 @@ impl Message {
         self.raw().offset
     }
 
+    /// Of the leader that wrote the record; negative when the log does not say.
+    pub fn leader_epoch(&self) -> i32 {
+        // SAFETY: the message is ours.
+        unsafe { ffi::rd_kafka_message_leader_epoch(self.0.as_ptr()) }
+    }
+
     pub fn key(&self) -> Option<&[u8]> {
         let raw = self.raw();
         // SAFETY: null, or as many bytes, for as long as the message lives.

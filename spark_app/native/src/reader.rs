@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use arrow_array::RecordBatch;
+use rdkafka::bindings::rd_kafka_resp_err_t as Code;
 use rdkafka::consumer::Consumer;
 use rdkafka::types::RDKafkaErrorCode;
 use rdkafka::{Offset, TopicPartitionList};
@@ -37,6 +38,8 @@ pub struct Range {
     pub partition: i32,
     pub start: i64,
     pub end: i64,
+    /// Leader epoch under which it was planned.
+    pub term: Option<i32>,
 }
 
 pub struct Settings {
@@ -131,7 +134,7 @@ impl Reader {
         let key = (range.topic.clone(), range.partition);
         let list = if let Some(number) = self.numbers.get(&key).copied() {
             self.outstanding.push(number);
-            match self.partitions[number].resume(range.start, range.end, &mut self.buffer) {
+            match self.partitions[number].resume(range, &mut self.buffer) {
                 Resumed::GoesOn => {
                     self.counters.continued += 1;
                     return Ok(());
@@ -141,7 +144,7 @@ impl Reader {
         } else {
             let queue = PartitionQueue::open(&self.client, &range.topic, range.partition, &self.wake)
                 .ok_or_else(|| ReadError::Invalid(format!("no topic can be called {:?}", range.topic)))?;
-            let made = Partition::new(&range.topic, range.partition, queue, range.start, range.end);
+            let made = Partition::new(range, queue);
             self.outstanding.push(self.partitions.len());
             self.numbers.insert(key, self.partitions.len());
             self.partitions.push(made);
@@ -202,8 +205,10 @@ impl Reader {
             let (has_moved, event) = partition.drain(rows, &mut self.buffer);
             moved |= has_moved;
             let is_done = partition.is_done();
-            if let Some(event) = event {
-                self.on_event(number, event)?;
+            match event {
+                Some(Event::Rewritten { offset, epoch }) => return Err(self.rewritten(number, offset, epoch)),
+                Some(Event::Said { code, text }) => self.on_event(number, code, &text)?,
+                None => {}
             }
             if is_done {
                 self.outstanding.swap_remove(at);
@@ -230,9 +235,9 @@ impl Reader {
         if self.progressed.elapsed() >= self.settings.stall { Err(self.stalled()) } else { Ok(()) }
     }
 
-    fn on_event(&mut self, number: usize, event: Event) -> Result<(), ReadError> {
+    fn on_event(&mut self, number: usize, code: Code, text: &str) -> Result<(), ReadError> {
         let partition = &self.partitions[number];
-        match RDKafkaErrorCode::from(event.code) {
+        match RDKafkaErrorCode::from(code) {
             RDKafkaErrorCode::AutoOffsetReset | RDKafkaErrorCode::OffsetOutOfRange => {
                 Err(ReadError::OffsetsLost(format!(
                     "cluster {}, topic {}, partition {}: offset {} does not exist any more ({}): records were deleted \
@@ -241,7 +246,7 @@ impl Reader {
                     partition.topic,
                     partition.number,
                     partition.position(),
-                    event.text
+                    text
                 )))
             }
             code if is_unknown(code) && !self.refreshed.contains(&partition.topic) => {
@@ -251,9 +256,9 @@ impl Reader {
                 self.refreshed.push(topic);
                 Ok(())
             }
-            code if is_hopeless(code) || is_unknown(code) => Err(self.failed(&event.text)),
+            code if is_hopeless(code) || is_unknown(code) => Err(self.failed(&text)),
             _ => {
-                self.watcher.note_error(event.text);
+                self.watcher.note_error(text.to_owned());
                 Ok(())
             }
         }
@@ -296,6 +301,18 @@ impl Reader {
 
     fn failed(&self, why: &impl ToString) -> ReadError {
         ReadError::Failed(format!("cluster {}: {}", self.settings.cluster, why.to_string()))
+    }
+
+    fn rewritten(&self, number: usize, offset: i64, epoch: i32) -> ReadError {
+        let partition = &self.partitions[number];
+        let (topic, number) = (&partition.topic, partition.number);
+        let text = format!(
+            "cluster {}, topic {topic}, partition {number}: the log was cut and written again after this micro-batch \
+             was planned (offset {offset} is of leader epoch {epoch}, the micro-batch of {})",
+            self.settings.cluster,
+            partition.term().unwrap_or_default()
+        );
+        ReadError::LogRewritten(text, topic.clone(), number, offset)
     }
 
     fn stalled(&self) -> ReadError {

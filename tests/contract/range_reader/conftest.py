@@ -50,16 +50,20 @@ class Reader:
         config = consumer_config(cluster, NoSecrets(), client_id=f"contract-{self.topic}")
         return RangeReaderSettings(cluster="main", config=config, stall=self.stall)
 
-    def batches(self, ranges: Mapping[int, tuple[int, int]], topic: str | None = None) -> Iterator[pa.RecordBatch]:
-        """Ranges by partition."""
+    def batches(
+        self, ranges: Mapping[int, tuple[int, int]], topic: str | None = None, term: int | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """Ranges by partition, planned under a leader epoch."""
         pieces = [
-            SplitRange(split_id=("main", topic or self.topic, partition), start=start, end=end)
+            SplitRange(split_id=("main", topic or self.topic, partition), start=start, end=end, term=term)
             for partition, (start, end) in ranges.items()
         ]
         return self.read(pieces, self.settings())
 
-    def rows(self, ranges: Mapping[int, tuple[int, int]], topic: str | None = None) -> list[dict[str, Any]]:
-        return [row for batch in self.batches(ranges, topic) for row in batch.to_pylist()]
+    def rows(
+        self, ranges: Mapping[int, tuple[int, int]], topic: str | None = None, term: int | None = None
+    ) -> list[dict[str, Any]]:
+        return [row for batch in self.batches(ranges, topic, term) for row in batch.to_pylist()]
 
     def offsets(self, *ranges: Mapping[int, tuple[int, int]]) -> Counter[tuple[int, int]]:
         """How often each (partition, offset) came; one call of the reader after the other, in one process."""

@@ -18,7 +18,7 @@ from balanced_source.errors import BalancedSourceError
 from balanced_source.host import SplitRange
 from balanced_source_adapters.kafka.admin import KafkaAdmin
 from balanced_source_spark.kafka.same_topics import SameTopics
-from balanced_source_spark.kafka.settings import OffsetsLostError, ReadStalledError
+from balanced_source_spark.kafka.settings import LogRewrittenError, OffsetsLostError, ReadStalledError
 from balanced_source_spark.kafka.topic_watch import TopicWatch
 from testbed.kafka import KafkaCluster
 from testbed.waiting import wait_until
@@ -246,6 +246,18 @@ def test_records_that_were_deleted_before_they_were_read(reader: Reader) -> None
         reader.rows({0: (0, 100)})
 
     assert reader.offsets({0: (50, 100)}) == exactly({0: (50, 100)})
+
+
+def test_records_of_a_later_leader_are_not_those_that_were_planned(reader: Reader) -> None:
+    """A log of leader epoch 0, and a micro-batch that was planned before it."""
+    reader.produce(10)
+    assert len(reader.rows({0: (0, 5)}, term=0)) == 5
+
+    with pytest.raises(LogRewrittenError, match=rf"topic {reader.topic}, partition 0: .*offset 5 is") as raised:
+        reader.rows({0: (5, 10)}, term=-1)
+
+    assert (raised.value.key, raised.value.offset) == ((reader.topic, 0), 5)
+    assert len(reader.rows({0: (5, 10)})) == 5, "an end without a term is not checked"
 
 
 def test_a_topic_that_was_made_anew_is_shorter(reader: Reader) -> None:

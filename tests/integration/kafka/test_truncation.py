@@ -3,13 +3,21 @@
 import shutil
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
+from balanced_source.connectors.kafka import KafkaCluster as ClusterSpec
+from balanced_source.host import SplitRange
 from balanced_source.host.ends import Mark
+from balanced_source_adapters.kafka.admin import KafkaAdmin
+from balanced_source_adapters.kafka.config import NoSecrets
 from balanced_source_adapters.kafka.log_check import find_cuts
+from balanced_source_spark.kafka.settings import RangeReaderSettings, consumer_config
+from balanced_source_spark.kafka.skipping import read_what_is_left
+from contract.range_reader.readers import READERS, ReadRanges
 from support.queries import Collector, start, wait_failed, wait_rows
 from testbed.kafka import KafkaCluster
 
@@ -110,3 +118,18 @@ def test_logs_are_checked_by_leader_epoch_and_by_their_end(disk: OldDisk) -> Non
     disk.cluster.admin.produce(TOPIC, [b"new"] * 40)
     assert find_cuts(config, {split: read}) == {split: 70}
     assert find_cuts({"bootstrap.servers": "127.0.0.1:1"}, {split: read}, timeout=0.5) == {}
+
+    for reader in READERS.values():
+        planned = SplitRange(split_id=split, start=60, end=100, term=2)
+        assert rows(disk, reader, planned) == [(b"old", offset) for offset in range(60, 70)]
+        now = SplitRange(split_id=split, start=70, end=100, term=99)
+        assert rows(disk, reader, now) == [(b"new", offset) for offset in range(70, 100)]
+
+
+def rows(disk: OldDisk, reader: ReadRanges, piece: SplitRange) -> list[tuple[bytes, int]]:
+    """What a task delivers of a planned range with `onDataLoss: Continue`."""
+    cluster = ClusterSpec(name="c", bootstrap_servers=disk.cluster.bootstrap)
+    admin = KafkaAdmin(NoSecrets(), client_id="test")
+    settings = RangeReaderSettings(cluster="c", config=consumer_config(cluster, NoSecrets(), client_id="test"))
+    batches = read_what_is_left([piece], settings, begins=partial(admin.begins, cluster), read=reader)
+    return [(row["value"], row["offset"]) for batch in batches for row in batch.to_pylist()]

@@ -7,7 +7,7 @@ import pytest
 
 from balanced_source.api import SplitId
 from balanced_source.host import SplitRange
-from balanced_source_spark.kafka.settings import OffsetsLostError, RangeReaderSettings
+from balanced_source_spark.kafka.settings import LogRewrittenError, OffsetsLostError, RangeReaderSettings
 from balanced_source_spark.kafka.skipping import read_what_is_left
 
 A, B = ("c", "t", 0), ("c", "t", 1)
@@ -117,3 +117,22 @@ def test_partitions_that_are_gone_are_skipped() -> None:
     del log.begin[B]
 
     assert read(log) == values(range(6), range(0))
+
+
+class Rewritten(Log):
+    """A broker whose log of the first partition was cut at offset 3, and written again by another leader."""
+
+    def __init__(self) -> None:
+        super().__init__({})
+
+    def read(self, ranges: Sequence[SplitRange], settings: RangeReaderSettings) -> Iterator[pa.RecordBatch]:
+        for piece in ranges:
+            start, end = int(piece.start or 0), int(piece.end or 0)
+            if piece.split_id == A and end > 3:
+                yield batch(A, range(start, 1), settings.columns)
+                raise LogRewrittenError("cut", key=("t", 0), offset=3)
+            yield batch(piece.split_id, range(start, end), settings.columns)
+
+
+def test_records_before_the_cut_are_delivered_and_those_that_took_the_place_of_others_are_not() -> None:
+    assert read(Rewritten()) == values(range(3), range(4))

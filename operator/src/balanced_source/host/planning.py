@@ -35,7 +35,8 @@ def plan(start: StreamOffset, end: StreamOffset) -> tuple[ReaderPlan, ...]:
         begin = _begin(start, end, split_id)
         if (begin or 0) < (to or 0):  # a log that was cut lets reading go back; the records after it come later
             identity = end.attributes.get(split_id, {}).get(IDENTITY)
-            piece = SplitRange(split_id=split_id, start=begin, end=to, identity=identity)
+            term = end.terms.get(split_id)
+            piece = SplitRange(split_id=split_id, start=begin, end=to, identity=identity, term=term)
             ranges.setdefault(end.owners[split_id], []).append(piece)
     if not ranges:
         return ()

@@ -14,6 +14,7 @@ from balanced_source.host import SplitRange
 from balanced_source_adapters.kafka.config import without_secrets
 from balanced_source_spark.kafka.pool import Pool
 from balanced_source_spark.kafka.settings import (
+    LogRewrittenError,
     OffsetsLostError,
     RangeReaderSettings,
     ReadRefusedError,
@@ -49,7 +50,7 @@ def is_available() -> bool:
 def read_ranges(ranges: Sequence[SplitRange], settings: RangeReaderSettings) -> Iterator[pa.RecordBatch]:
     """See `range_reader.read_ranges`."""
     module = importlib.import_module(MODULE)
-    wanted = [(*KafkaSplitId.of(r.split_id)[1:], int(r.start or 0), int(r.end or 0)) for r in ranges]
+    wanted = [(*KafkaSplitId.of(r.split_id)[1:], int(r.start or 0), int(r.end or 0), r.term) for r in ranges]
     try:
         key = (*_key(settings), _renewals_of(settings.cluster, ranges))
         with _pool.borrowed(
@@ -60,6 +61,9 @@ def read_ranges(ranges: Sequence[SplitRange], settings: RangeReaderSettings) -> 
                     yield pa.record_batch(batch)
             reader.forget_idle(FORGET_AFTER)
             _tell(settings, reader)
+    except module.NativeLogRewritten as error:
+        text, topic, partition, offset = error.args
+        raise LogRewrittenError(text, key=(topic, partition), offset=offset) from None
     except module.NativeOffsetsLost as error:
         raise OffsetsLostError(str(error)) from None
     except module.NativeReadStalled as error:

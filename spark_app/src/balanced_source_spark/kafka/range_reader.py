@@ -6,6 +6,7 @@ has nothing before ``end`` any more (partition EOF at or past it).
 """
 
 import time
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -18,6 +19,7 @@ from balanced_source_spark.kafka.chunk import Chunk, Run
 from balanced_source_spark.kafka.columns import collector_paused, record_batch
 from balanced_source_spark.kafka.consumers import borrowed_consumer
 from balanced_source_spark.kafka.settings import (
+    LogRewrittenError,
     OffsetsLostError,
     RangeReaderSettings,
     ReadRefusedError,
@@ -38,6 +40,7 @@ def read_ranges(ranges: Sequence[SplitRange], settings: RangeReaderSettings) -> 
 
     Raises:
         OffsetsLostError: an offset of a range does not exist any more.
+        LogRewrittenError: a log was cut and written again after the range was planned.
         ReadStalledError: no progress for `RangeReaderSettings.stall` seconds.
     """
     with borrowed_consumer(settings.consumer(queue_per_split=False)) as consumer:
@@ -52,6 +55,7 @@ class _Reading:
         self._settings = settings
         self._next: dict[_Key, int] = {}
         self._ends: dict[_Key, int] = {}
+        self._terms = {KafkaSplitId.of(r.split_id)[1:]: r.term for r in ranges if r.term is not None}
         for piece in ranges:
             key = KafkaSplitId.of(piece.split_id)[1:]
             self._next[key] = int(piece.start or 0)
@@ -99,11 +103,28 @@ class _Reading:
         end, begin = self._ends.get(run.key), self._next.get(run.key, 0)
         if end is None or run.last < begin:
             return run.start, run.start  # past its end, or before a seek took effect
+        self._check_term(chunk, run, end)
         if run.last >= end - 1:
             self._finish(run.key)
         else:
             self._next[run.key] = run.last + 1
         return chunk.index(run, begin), chunk.index(run, end)
+
+    def _check_term(self, chunk: Chunk, run: Run, end: int) -> None:
+        """Leader epochs grow with offsets, so that of the last record of the range is the newest."""
+        term, messages = self._terms.get(run.key), chunk.messages
+        last = chunk.index(run, end) - 1
+        if term is None or last < run.start or _epoch(messages[last]) <= term:
+            return
+        first = messages[bisect_right(messages, term, run.start, last, key=_epoch)]
+        offset = first.offset() or 0
+        raise LogRewrittenError(
+            f"cluster {self._settings.cluster}, topic {run.key[0]}, partition {run.key[1]}: the log was cut and "
+            f"written again after this micro-batch was planned (offset {offset} is of leader epoch {_epoch(first)}, "
+            f"the micro-batch of {term})",
+            key=run.key,
+            offset=offset,
+        )
 
     def _finish(self, key: _Key) -> None:
         """Nothing is fetched for nobody. Not by a pause: librdkafka may take a second to fetch again after one."""
@@ -143,6 +164,12 @@ class _Reading:
             f"cluster {self._settings.cluster}: nothing arrived for {self._settings.stall:.0f} s; waiting for "
             f"{len(self._ends)} ranges, e.g. topic {key[0]}, partition {key[1]}, {self._next[key]} to {end}{why}"
         )
+
+
+def _epoch(message: Message) -> int:
+    """Leader epoch; −1 if the log does not say."""
+    epoch = message.leader_epoch()
+    return -1 if epoch is None else epoch
 
 
 def _key_of(message: Message) -> _Key:

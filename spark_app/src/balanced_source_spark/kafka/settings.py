@@ -66,6 +66,20 @@ class OffsetsLostError(BalancedSourceError):
     """Records of a range are gone: deleted by retention, or the topic was recreated."""
 
 
+class LogRewrittenError(OffsetsLostError):
+    """The log of a range was cut after the range was planned, and other records have its offsets now (KIP-320).
+
+    Attributes:
+        key: topic and partition.
+        offset: of the first record that took the place of another.
+    """
+
+    def __init__(self, message: str, *, key: tuple[str, int], offset: int) -> None:
+        super().__init__(message)
+        self.key = key
+        self.offset = offset
+
+
 class ReadRefusedError(BalancedSourceError):
     """The broker refuses to be read, for a reason that waiting alone does not mend, e.g. a wrong password."""
 

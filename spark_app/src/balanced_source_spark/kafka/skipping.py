@@ -15,7 +15,7 @@ import pyarrow as pa
 from balanced_source.api import SecretReader, SplitId
 from balanced_source.connectors.kafka import Gap, KafkaSplitId, listed
 from balanced_source.host import SplitRange
-from balanced_source_spark.kafka.settings import OffsetsLostError, RangeReaderSettings
+from balanced_source_spark.kafka.settings import LogRewrittenError, OffsetsLostError, RangeReaderSettings
 from balanced_source_spark.kafka.task_log import tell
 
 if TYPE_CHECKING:
@@ -53,6 +53,8 @@ def read_what_is_left(
             for batch in read(left, replace(settings, columns=columns)):
                 progress.note(batch)
                 yield batch.select(list(settings.columns))
+        except LogRewrittenError as error:
+            left, tried = _before_rewritten(progress.unread(), error), []
         except OffsetsLostError:
             unread = progress.unread()
             left = _left(unread, begins)
@@ -70,6 +72,15 @@ def _left(ranges: Sequence[SplitRange], begins: Begins) -> list[SplitRange]:
     if skipped := [gap for piece in ranges if (gap := _skipped(piece, first)).size]:
         tell("warning", f"records were deleted before they were read, and are skipped: {listed(skipped)}")
     return existing(ranges, first)
+
+
+def _before_rewritten(unread: Sequence[SplitRange], error: LogRewrittenError) -> list[SplitRange]:
+    """Return the ranges up to where their records are others now: the next micro-batch goes back to that place."""
+    kept = {KafkaSplitId.of(piece.split_id)[1:]: piece for piece in unread}
+    if (piece := kept.get(error.key)) is not None:
+        tell("warning", f"{error}. Up to offset {int(piece.end or 0) - 1} nothing is delivered in this micro-batch")
+        kept[error.key] = replace(piece, end=error.offset)
+    return [piece for piece in kept.values() if int(piece.start or 0) < int(piece.end or 0)]
 
 
 def _skipped(piece: SplitRange, begins: Mapping[SplitId, int]) -> Gap:
