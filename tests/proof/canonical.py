@@ -47,6 +47,7 @@ def coordinator_key(coordinator: SourceCoordinator[Any, Any]) -> Key:
     context = coordinator._context
     return (
         key(coordinator.state),
+        tuple(coordinator.state.hosts),  # their order says who runs which reader
         key(coordinator.enumerator.snapshot_state()),
         key(getattr(coordinator.enumerator, "life", None)),
         tuple(context.readers),

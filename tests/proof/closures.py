@@ -84,7 +84,25 @@ SMALL: Final = (
 _LIFE: Final = Setting(name="", splits=3, records=2, retention=_RETENTION)
 _HOSTS: Final = ("0", "1")
 
+_UP_TO_THREE: Final = (("0",), ("0", "1"), ("0", "1", "2"))
+_COMING: Final = replace(_LIFE, parallelism=2, host_sets=_UP_TO_THREE)
+
 LIVES: Final = (
+    replace(
+        _COMING,
+        name="hosts that come and go",
+        budget=Budget(rescales=3, crashes=5, hosts=4, overdue=2, growths=1, old_news=2),
+    ),
+    replace(
+        _COMING,
+        name="hosts that come and go, and lost state",
+        budget=Budget(rescales=2, crashes=5, hosts=4, overdue=2, amnesia=2),
+    ),
+    replace(
+        _COMING,
+        name="hosts that come and go, and restored state",
+        budget=Budget(rescales=2, crashes=5, hosts=4, overdue=1, restores=2),
+    ),
     replace(
         _LIFE,
         name="one host",

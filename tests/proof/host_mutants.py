@@ -8,6 +8,9 @@ from proof.mutation import Mutant
 _LIVES: Final = {setting.name: setting for setting in LIVES}
 _LOST: Final = _LIVES["two hosts and lost state"]
 _RESTORED: Final = _LIVES["two hosts and restored state"]
+_COMING: Final = _LIVES["hosts that come and go"]
+_COMING_LOST: Final = _LIVES["hosts that come and go, and lost state"]
+_COMING_RESTORED: Final = _LIVES["hosts that come and go, and restored state"]
 
 BETWEEN_HOSTS: Final = (
     Mutant(
@@ -39,3 +42,70 @@ BETWEEN_HOSTS: Final = (
     ),
 )
 """What a lost or restored state breaks when a split is, or was, between two hosts."""
+
+COMING_AND_GOING: Final = (
+    Mutant(
+        name="a host leaves before others have taken over its splits",
+        rule="rule 2, exactly once",
+        where="coordinator.membership:_has_let_go",
+        old="not host.report.positions and uncovered.isdisjoint(host.report.retained)",
+        new="not host.report.positions",
+        setting=_COMING_LOST,
+        lives=400,
+    ),
+    Mutant(
+        name="a pending split remembers the former number of its reader",
+        rule="rule 4, sticky",
+        where="coordinator.coordinator:SourceCoordinator._set_hosts",
+        old="self.enumerator.handle_renumbered(numbers)",
+        new="pass",
+        setting=_COMING,
+        lives=100,
+    ),
+    Mutant(
+        name="a gate does not wait for a host that leaves and was never heard",
+        rule="rule 7, gate",
+        where="coordinator.recovery:_may_be_missed",
+        old="host.role is HostRole.LEAVING and not host.known_from",
+        new="False",
+        setting=_COMING_RESTORED,
+        lives=100,
+    ),
+    Mutant(
+        name="with the state, hosts are forgotten that were on their way out",
+        rule="rule 2, exactly once",
+        where="coordinator.coordinator:SourceCoordinator.__init__",
+        old="if isinstance(published, Assignment):",
+        new="if False:",
+        setting=_COMING_LOST,
+        lives=400,
+    ),
+    Mutant(
+        name="hosts are kept in the order in which they came",
+        rule="liveness",
+        where="coordinator.membership:with_wanted",
+        old="return in_host_order(hosts)",
+        new="return hosts",
+        setting=_COMING,
+        lives=200,
+    ),
+    Mutant(
+        name="readers are numbered as if nobody had come or gone",
+        rule="rule",
+        where="coordinator.membership:_renumbered",
+        old="owners={s: numbers[o] for s, o in state.owners.items()}",
+        new="owners=dict(state.owners)",
+        setting=_COMING,
+        lives=100,
+    ),
+    Mutant(
+        name="an acknowledgement covers only what its readers of today were given",
+        rule="liveness",
+        where="coordinator.coordinator:SourceCoordinator._acknowledge",
+        old="state.holder_of(split_id) == name",
+        new="state.tracker.uncovered_since(0).get(split_id) in state.subtasks_of(name)",
+        setting=_COMING_RESTORED,
+        lives=100,
+    ),
+)
+"""What goes wrong when hosts are added and removed."""

@@ -92,7 +92,8 @@ class Model:
             desired=setting.parallelism,
             broker=self._exists(lives),
             delivered=self.drivers.add_delivered(delivered),
-            drivers=tuple(self.drivers.add(Driver(name)) for name in setting.hosts),
+            hosts=setting.hosts,
+            drivers=tuple(self.drivers.add(Driver(name)) for name in setting.all_hosts),
             old_assignment=0,
             old_report=0,
             spec=0,
@@ -128,7 +129,7 @@ class Model:
         if self.setting.is_bounded:
             problem = rules.unfinished(operator, [self.drivers.drivers[d] for d in world.drivers])
         else:
-            problem = rules.unsettled(operator, wanted, world.desired, self.setting)
+            problem = rules.unsettled(operator, wanted, world.wanted, self.setting)
         if problem is not None:
             return problem
         delivered = self.drivers.delivered[world.delivered]
@@ -189,6 +190,7 @@ class Model:
         if seen != world.desired:
             turn = side.rescale(world.operator, world.desired)
             yield from self._turn(world, ("the operator sees parallelism", world.desired), turn)
+        yield from self._hosts(world)
         yield from self._reports(world)
         yield from self._answers(world)
         if world.stale == OPERATOR_IS_STALE:
@@ -196,14 +198,30 @@ class Model:
         elif (mine := side.operators[world.operator].wrote) not in (0, world.published):
             yield Step(("the operator publishes again what somebody overwrote",), world._replace(published=mine))
 
+    def _hosts(self, world: World) -> Iterator[Step]:
+        """The operator sees which hosts the user wants, and gives up waiting for one."""
+        if not self.setting.host_sets:
+            return
+        side = self.operators
+        if side.has_others(world.operator, world.hosts):
+            turn = side.rehost(world.operator, world.hosts)
+            yield from self._turn(world, ("the operator sees hosts", *world.hosts), turn)
+        for name in side.expected(world.operator) if world.budget.overdue else ():
+            label = ("the operator waits no longer for host", name)
+            yield from self._turn(
+                self._paid(world, "overdue"), label, side.give_up(world.operator, name), kind="overdue"
+            )
+
     def _reports(self, world: World) -> Iterator[Step]:
         side = self.operators
         for driver in world.drivers:
+            if not side.knows(world.operator, self.drivers.drivers[driver].name):
+                continue
             if report := self.drivers.report_part(driver):
                 label = ("the operator sees the report of host", self.drivers.drivers[driver].name)
                 yield from self._turn(world, label, side.see_report(world.operator, report))
             yield from self._loss(world, self.drivers.drivers[driver])
-        if world.old_report:
+        if world.old_report and side.knows(world.operator, side.reports[world.old_report].host):
             turn = side.see_report(world.operator, world.old_report)
             yield from self._turn(world._replace(old_report=0), ("the operator sees an old report",), turn)
 
@@ -231,7 +249,7 @@ class Model:
         seen = [self.operators.assignments[published].lineage] if published else []
         seen += [r.lineage for d in world.drivers if (r := self.drivers.drivers[d].report) is not None]
         lineage = max(seen, default=0) + 1
-        return self.operators.start(world.stored, published, lineage, world.desired, world.spec)
+        return self.operators.start(world.stored, published, lineage, world.wanted)
 
     def _loss(self, world: World, driver: Driver) -> Iterator[Step]:
         if driver.report is None or driver.live is not None or driver.zombie is not None:
@@ -321,6 +339,8 @@ class Model:
         number = world.drivers[place]
         driver, side = self.drivers.drivers[number], self.drivers
         who = f"host {driver.name}"
+        if not self._has_application(world, driver.name):
+            yield from self._is_stopped(world, place, who)
         if driver.live is None:
             yield from self._starts(world, place, who)
         else:
@@ -335,6 +355,10 @@ class Model:
         number, published = world.drivers[place], world.published
         if not published and not self.setting.are_drivers_early:
             return
+        if not self._is_addressed(world, published, place) or not self._has_application(
+            world, self._name(world, place)
+        ):
+            return
         step = self.drivers.start(number, published, has_seen=False)
         yield from self._reported(world, place, (who, "starts and registers"), step)
         if published and self.operators.assignments[published].lineage > 1:
@@ -344,12 +368,32 @@ class Model:
     def _runs(self, world: World, place: int, role: str, who: str) -> Iterator[Step]:
         number, side = world.drivers[place], self.drivers
         for assignment, what in ((world.published, "the assignment"), (world.old_assignment, "an old assignment")):
-            if assignment:
+            if assignment and self._is_addressed(world, assignment, place):
                 yield self._stepped(world, place, (who, "sees", what), side.see(number, role, assignment))
         yield self._stepped(world, place, (who, "logs a batch"), side.log(number, role, world.broker, world.delivered))
         yield self._stepped(world, place, (who, "ends the batch"), side.end(number, role))
         yield self._stepped(world, place, (who, "has executors for all readers"), side.staffed(number, role))
         yield from self._reported(world, place, (who, "reports"), side.report(number, role))
+
+    def _name(self, world: World, place: int) -> str:
+        return self.drivers.drivers[world.drivers[place]].name
+
+    def _is_addressed(self, world: World, assignment: PartId, place: int) -> bool:
+        """Whether an assignment is published for a host: those that are gone keep the document that they had."""
+        if not self.setting.host_sets or not assignment:
+            return True
+        return self._name(world, place) in self.operators.assignments[assignment].incarnations
+
+    def _has_application(self, world: World, name: str) -> bool:
+        """Whether the application of a host may stay; the operator stops those of hosts that it does not know."""
+        return not self.setting.host_sets or not world.operator or self.operators.knows(world.operator, name)
+
+    def _is_stopped(self, world: World, place: int, who: str) -> Iterator[Step]:
+        number = world.drivers[place]
+        for role in ("live", "zombie"):
+            if getattr(self.drivers.drivers[number], role) is not None:
+                gone = self.drivers.gone(number, role)
+                yield self._stepped(world, place, ("the operator stops the application of", who), gone)
 
     def _dies(self, world: World, place: int, who: str) -> Iterator[Step]:
         number, budget = world.drivers[place], world.budget
@@ -370,7 +414,8 @@ class Model:
         driver = self.drivers.drivers[number]
         if not world.operator or driver.report is None or driver.live is None or driver.live.is_busy:
             return False
-        known = self.operators.operators[world.operator].coordinator.state.hosts[driver.name].report
+        hosts = self.operators.operators[world.operator].coordinator.state.hosts
+        known = hosts[driver.name].report if driver.name in hosts else None
         return bool(known == driver.report and driver.report.positions == offset_of(driver.log.last).positions)
 
     def _reported(self, world: World, place: int, label: Label, step: DriverStep) -> Iterator[Step]:
@@ -398,6 +443,11 @@ class Model:
                 if wanted != world.desired:
                     changed = self._paid(world, "rescales")._replace(desired=wanted)
                     yield Step(("the user wants parallelism", wanted), changed, "rescales")
+        if world.budget.hosts and not self._is_over(world):
+            for names in self.setting.host_sets:
+                if names != world.hosts:
+                    changed = self._paid(world, "hosts")._replace(hosts=names)
+                    yield Step(("the user wants hosts", *names), changed, "hosts")
         if world.budget.edits:
             for spec, names in enumerate(self.setting.variants):
                 if spec != world.spec:

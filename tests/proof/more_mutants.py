@@ -250,7 +250,7 @@ _DISCOVERY: Final = (
     Mutant(
         name="the enumerator does not notice a recreated topic",
         rule="rule 2, nothing lost",
-        where=f"{_ENUMERATOR}._is_former",
+        where="connectors.discovery.recreated:_is_former",
         old="told = {IDENTITY: identity}",
         new="told = {}",
         setting=_RECREATED,

@@ -13,6 +13,9 @@ from balanced_source.coordinator import (
     Effect,
     Event,
     HostLost,
+    HostOverdue,
+    HostRole,
+    HostsChanged,
     ParallelismChanged,
     PersistState,
     PublishAssignment,
@@ -29,7 +32,7 @@ from balanced_source.lifecycles import HostPhase
 from proof import rules
 from proof.brokers import Admin, Lives
 from proof.canonical import CallKey, call_keys, coordinator_key
-from proof.values import Operator, PartId, Setting, Table, Violation
+from proof.values import Operator, PartId, Setting, Table, Violation, Wanted
 
 NOW = 0.0
 UID = "uid-1"
@@ -81,10 +84,10 @@ class OperatorSide:
 
     # --- turns --------------------------------------------------------------------------------------------------
 
-    def start(self, stored: PartId, published: PartId, lineage: int, parallelism: int, spec: int) -> TurnResult:
+    def start(self, stored: PartId, published: PartId, lineage: int, wanted: Wanted) -> TurnResult:
         """A new operator process reads what is stored and published, or begins anew."""
-        name = ("start", stored, published, lineage, parallelism, spec)
-        return self._remembered(name, lambda: self._start(stored, published, lineage, parallelism, spec))
+        name = ("start", stored, published, lineage, wanted)
+        return self._remembered(name, lambda: self._start(stored, published, lineage, wanted))
 
     def see_report(self, operator: PartId, report: PartId) -> TurnResult:
         """The operator sees a report document, new or old."""
@@ -102,6 +105,30 @@ class OperatorSide:
         """The operator sees another variant of the source."""
         event = SourceChanged(self.sources[spec])
         return self._remembered(("edit", operator, spec), lambda: self._handle(operator, event, spec=spec))
+
+    def rehost(self, operator: PartId, hosts: tuple[str, ...]) -> TurnResult:
+        """The operator sees which hosts the user wants."""
+        return self._remembered(("hosts", operator, hosts), lambda: self._handle(operator, HostsChanged(hosts)))
+
+    def give_up(self, operator: PartId, host: str) -> TurnResult:
+        """The operator has waited long enough for a host."""
+        return self._remembered(("overdue", operator, host), lambda: self._handle(operator, HostOverdue(host)))
+
+    def has_others(self, operator: PartId, hosts: tuple[str, ...]) -> bool:
+        """Whether the operator has other hosts than the user wants, but for those that leave."""
+        known = self.operators[operator].coordinator.state.hosts
+        return {name for name, host in known.items() if host.role is not HostRole.LEAVING} != set(hosts)
+
+    def knows(self, operator: PartId, host: str) -> bool:
+        """Whether the operator counts a host among those of the source."""
+        return host in self.operators[operator].coordinator.state.hosts
+
+    def expected(self, operator: PartId) -> list[str]:
+        """Hosts with readers that have not come although others have."""
+        hosts = self.operators[operator].coordinator.state.hosts
+        if all(host.phase is not HostPhase.ACTIVE for host in hosts.values()):
+            return []
+        return [n for n, h in hosts.items() if h.phase is HostPhase.EXPECTED and h.role is HostRole.MEMBER]
 
     def lose(self, operator: PartId, host: str, incarnation: int) -> TurnResult:
         """The operator sees that a driver's pods are gone."""
@@ -150,8 +177,8 @@ class OperatorSide:
 
     def is_active(self, operator: PartId, host: str, incarnation: int) -> bool:
         """Whether the operator counts on this driver process."""
-        known = self.operators[operator].coordinator.state.hosts[host]
-        return known.incarnation == incarnation and known.phase is HostPhase.ACTIVE
+        known = self.operators[operator].coordinator.state.hosts.get(host)
+        return known is not None and known.incarnation == incarnation and known.phase is HostPhase.ACTIVE
 
     @property
     def computed(self) -> int:
@@ -178,20 +205,20 @@ class OperatorSide:
             self._turns[name] = result
         return result
 
-    def _start(self, stored: PartId, published: PartId, lineage: int, parallelism: int, spec: int) -> TurnResult:
+    def _start(self, stored: PartId, published: PartId, lineage: int, wanted: Wanted) -> TurnResult:
         restored = self.checkpoints[stored] if stored else None
         if restored is not None:
             rules.restored(restored)
         coordinator: SourceCoordinator[Any, Any] = SourceCoordinator(
-            self.sources[spec],
-            parallelism=parallelism,
-            hosts=self.setting.hosts,
+            self.sources[wanted.spec],
+            parallelism=wanted.parallelism,
+            hosts=wanted.hosts,
             lineage=lineage,
             restored=restored,
             published=self.assignments[published] if published else None,
         )
         effects = coordinator.start(now=NOW)
-        return self._result(Operator(coordinator, spec), effects)
+        return self._result(Operator(coordinator, wanted.spec), effects)
 
     def _answer(self, operator: PartId, question: Question, broker: PartId, hidden: frozenset[SplitId]) -> TurnResult:
         call, before = question.call, self.operators[operator]

@@ -8,7 +8,15 @@ from typing import Any
 
 from balanced_source.api import IDENTITY, STOP, Boundedness, SplitId, SupportsSplitReassignmentOnRecovery
 from balanced_source.assigners import RoundRobinAssigner
-from balanced_source.coordinator import Checkpoint, Event, HostPhase, HostState, ParallelismChanged, ReportReceived
+from balanced_source.coordinator import (
+    Checkpoint,
+    Event,
+    HostPhase,
+    HostRole,
+    HostState,
+    ParallelismChanged,
+    ReportReceived,
+)
 from balanced_source.coordinator.phase import source_phase
 from balanced_source.coordinator.state import CoordinatorState
 from balanced_source.coordinator.view import assignment_of
@@ -19,10 +27,13 @@ from balanced_source.lifecycles import SOURCE, SourcePhase
 from proof.brokers import FIRST_LIFE, Lives, life_of
 from proof.canonical import coordinator_key, key
 from proof.shell import Planned
-from proof.values import Delivered, Driver, Log, Operator, Setting, Violation, enumerator_of
+from proof.values import Delivered, Driver, Log, Operator, Setting, Violation, Wanted, enumerator_of
 
 Owners = Mapping[SplitId, int]
 Record = tuple[SplitId, int]
+
+_LARGEST = 64
+"""More readers than any explored world has."""
 
 
 def turn(before: Operator, event: Event, after: Operator) -> None:
@@ -63,7 +74,8 @@ def _check_fencing(before: Operator, event: Event, after: Operator) -> None:
         raise Violation(
             f"rule 10, fencing: a report of incarnation {report.incarnation} counted, {known.incarnation} is registered"
         )
-    if after.coordinator.state.hosts[report.host].incarnation < known.incarnation and not is_old:
+    now = after.coordinator.state.hosts.get(report.host)
+    if now is not None and now.incarnation < known.incarnation and not is_old:
         return  # a new lineage: everybody registers again
 
 
@@ -93,7 +105,9 @@ def _check_gate(before: Operator, after: Operator) -> None:
 
 def _check_passage(old: CoordinatorState[Any], new: CoordinatorState[Any]) -> None:
     """Rule 7: as long as nobody is active, all hosts pass the gate together."""
-    passed = [n for n, h in new.hosts.items() if h.phase is HostPhase.ACTIVE and _is_new(old.hosts[n], h)]
+    passed = [
+        n for n, h in new.hosts.items() if h.phase is HostPhase.ACTIVE and n in old.hosts and _is_new(old.hosts[n], h)
+    ]
     others = [n for n in new.hosts if n not in passed and _may_hold(old, n)]
     if passed and others and all(new.hosts[n].phase is not HostPhase.ACTIVE for n in new.hosts if n not in passed):
         raise Violation(f"rule 7, gate: hosts {passed} passed it before {others} had registered")
@@ -126,7 +140,12 @@ def gate(state: CoordinatorState[Any]) -> list[str]:
 
 def _may_hold(state: CoordinatorState[Any], name: str) -> bool:
     """Whether a host may have splits in its Spark checkpoint; at a first start those that were never there have not."""
-    return state.hosts[name].phase is not HostPhase.EXPECTED or state.has_history or state.lineage > 1
+    host = state.hosts.get(name)
+    if host is None or host.role is HostRole.JOINING:
+        return False  # it was added, and gets readers later
+    if host.role is HostRole.LEAVING and host.known_from:
+        return False  # what it holds is revoked
+    return host.phase is not HostPhase.EXPECTED or state.has_history or state.lineage > 1
 
 
 # --- balance (rules 3 and 4) ------------------------------------------------------------------------------------
@@ -136,7 +155,8 @@ def _check_moves(before: Operator, event: Event, after: Operator) -> None:
     old, new = _claims_then(before, after), after.coordinator.state
     was_due = before.enumerator.state.rebalance_due
     is_due = after.enumerator.state.rebalance_due
-    may_move = was_due or isinstance(event, ParallelismChanged) or _has_recovered(before, after)
+    are_others = new.members != before.coordinator.state.members
+    may_move = was_due or are_others or isinstance(event, ParallelismChanged) or _has_recovered(before, after)
     moved = {s for s, o in new.owners.items() if s in old and old[s] != o}
     if not may_move and (unasked := {s for s in moved if old[s] < new.parallelism}):
         raise Violation(f"rule 4, sticky: {sorted(unasked)} moved, and nobody asked for it")
@@ -163,18 +183,35 @@ def _claims_then(before: Operator, after: Operator) -> Owners:
     of splits without an owner does. The first reader of a host speaks for those of its readers that are no more.
     """
     old, new = before.coordinator.state.hosts, after.coordinator.state
+    old = {**dict.fromkeys(new.hosts, HostState()), **old}
     came = {n: h for n, h in new.hosts.items() if h.report is not None and h.known_from and _is_new(old[n], h)}
     holds = any(h.report.epoch or h.report.retained for h in came.values() if h.report is not None)
     is_guess = holds and not any(host.known_from for host in old.values())
     guessed = before.coordinator.state.tracker.epochs() if is_guess else {}
-    claims = {s: o for s, o in _claims(before).items() if s not in guessed}
+    numbers = _numbers(before.coordinator.state, new)
+    claims = {s: numbers[o] for s, o in _claims(before).items() if s not in guessed and o in numbers}
     known = frozenset(claims)
     for name, host in sorted(came.items(), key=lambda item: item[1].report.epoch if item[1].report is not None else 0):
         words = host.report.owners if host.report is not None else {}
-        first = min(new.subtasks_of(name), default=new.parallelism)
-        held = {s: o if o < new.parallelism else first for s, o in words.items()}
+        mine = new.subtasks_of(name)
+        held = {s: o if o in mine else _kept(new, s, mine) for s, o in words.items()}
         claims |= {s: o for s, o in held.items() if not (old[name].known_from and s in known)}
     return {s: o for s, o in claims.items() if o < new.parallelism}
+
+
+def _kept(new: CoordinatorState[Any], split_id: SplitId, mine: range) -> int:
+    """The reader of a host that may have a split of the host's which was held under a number that is not its now."""
+    now = new.owners.get(split_id)
+    return now if now is not None and now in mine else min(mine, default=new.parallelism)
+
+
+def _numbers(old: CoordinatorState[Any], new: CoordinatorState[Any]) -> Mapping[int, int]:
+    """Number of each reader before a turn → its number after it: the k-th reader of a host remains that."""
+    if old.members == new.members:
+        return {number: number for number in range(_LARGEST)}
+    width, names = len(old.members), new.members
+    places = {n: (old.members[n % width], n // width) for n in range(_LARGEST)}
+    return {n: names.index(host) + k * len(names) for n, (host, k) in places.items() if host in names}
 
 
 def _check_growth(before: Operator, after: Operator) -> None:
@@ -196,7 +233,11 @@ def _has_recovered(before: Operator, after: Operator) -> bool:
     if not isinstance(after.coordinator.source, SupportsSplitReassignmentOnRecovery):
         return False
     old, new = before.coordinator.state.hosts, after.coordinator.state.hosts
-    return all(host.phase is HostPhase.ACTIVE and _is_new(old[name], host) for name, host in new.items())
+    return all(
+        host.phase is HostPhase.ACTIVE and name in old and _is_new(old[name], host)
+        for name, host in new.items()
+        if host.role is not HostRole.JOINING
+    )
 
 
 def spread(owners: Owners, parallelism: int) -> int:
@@ -380,7 +421,7 @@ def stopped(operator: Operator, lives: Lives) -> frozenset[SplitId]:
     return frozenset(s for s, life in lives.items() if life != FIRST_LIFE) if told else frozenset()
 
 
-def unsettled(operator: Operator, exists: Iterable[SplitId], desired: int, setting: Setting) -> str | None:
+def unsettled(operator: Operator, exists: Iterable[SplitId], wanted: Wanted, setting: Setting) -> str | None:
     """What is missing when nothing can happen any more; None if all is well."""
     state = operator.coordinator.state
     owned, there = frozenset(state.owners), frozenset(exists)
@@ -388,8 +429,8 @@ def unsettled(operator: Operator, exists: Iterable[SplitId], desired: int, setti
         return f"liveness: {sorted(there - owned)} are never assigned"
     if owned - there:
         return f"liveness: {sorted(owned - there)} do not exist any more, and stay assigned"
-    if state.parallelism != desired:
-        return f"liveness: parallelism stays {state.parallelism}, {desired} is wanted"
+    if (problem := _unlike(state, wanted)) is not None:
+        return problem
     if state.revoking:
         return f"liveness: {sorted(state.revoking)} are never let go of"
     if (problem := _silent(state)) is not None:
@@ -402,6 +443,15 @@ def unsettled(operator: Operator, exists: Iterable[SplitId], desired: int, setti
     )
     if not is_stirred and spread(state.owners, state.parallelism) > 1:
         return f"rule 3, balanced: {dict(state.owners)} over {state.parallelism} readers in the end"
+    return None
+
+
+def _unlike(state: CoordinatorState[Any], wanted: Wanted) -> str | None:
+    if state.parallelism != wanted.parallelism:
+        return f"liveness: parallelism stays {state.parallelism}, {wanted.parallelism} is wanted"
+    roles = {name: host.role for name, host in state.hosts.items()}
+    if roles != dict.fromkeys(wanted.hosts, HostRole.MEMBER):
+        return f"liveness: hosts stay {roles}, {wanted.hosts} are wanted"
     return None
 
 

@@ -21,8 +21,6 @@ _PULL: Final = "Readers that ask for splits: explored by itself, in `tests/proof
 
 _LATER: Final = "The API server refuses a write, which is tried again; here a write is a step that may come late."
 
-_HOSTS: Final = "Hosts that come and go: random lives in `tests/unit/coordinator/test_membership.py` visit them."
-
 _COORDINATOR: Final = "balanced_source.coordinator"
 _ENUMERATOR: Final = "balanced_source.connectors.discovery.enumerator:DiscoveringSplitEnumerator"
 _RUNTIME_OF: Final = "balanced_source_spark.host_runtime:HostRuntime"
@@ -40,10 +38,6 @@ REASONS: Final[Mapping[str, str]] = {
     f"{_ENUMERATOR}.blocked": _PEOPLE,
     f"{_ENUMERATOR}.pending_splits": _PEOPLE,
     "balanced_source.connectors.discovery.source:_decoded_assigner": _OLDER,
-    f"{_COORDINATOR}.membership": _HOSTS,
-    f"{_COORDINATOR}.coordinator:SourceCoordinator._set_hosts": _HOSTS,
-    f"{_COORDINATOR}.context:CoordinatorContext.renumber_readers": _HOSTS,
-    f"{_COORDINATOR}.tracker:SplitAssignmentTracker.renumbered": _HOSTS,
     f"{_COORDINATOR}.state_codec:_upgrade_3": _OLDER,
     f"{_COORDINATOR}.context:CoordinatorContext._check_registered": _REFUSAL,
     f"{_COORDINATOR}.context:CoordinatorContext._checked": _REFUSAL,
@@ -60,7 +54,7 @@ REASONS: Final[Mapping[str, str]] = {
     f"{_COORDINATOR}.coordinator:SourceCoordinator._on_rebalance": "A rebalance that the user asks for by hand.",
     f"{_COORDINATOR}.coordinator:SourceCoordinator.waiting_for": _PEOPLE,
     f"{_COORDINATOR}.coordinator:SourceCoordinator.close": _MADE,
-    f"{_COORDINATOR}.coordinator:_check_positive": _REFUSAL,
+    f"{_COORDINATOR}.membership:check_positive": _REFUSAL,
     f"{_COORDINATOR}.loads": _LOADS,
     f"{_COORDINATOR}.mailbox": _EVENTS,
     f"{_COORDINATOR}.source_groups": _ALIGNMENT,

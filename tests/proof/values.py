@@ -41,6 +41,8 @@ class Budget(NamedTuple):
         recreations: a topic is deleted and created again with the same name.
         restores: the operator's stored state is replaced by an older copy of it while the operator is down.
         rivals: a second operator process starts, and both believe to lead.
+        hosts: the user wants another set of hosts.
+        overdue: the operator waits no longer for a host that has not registered.
     """
 
     rescales: int = 0
@@ -57,6 +59,8 @@ class Budget(NamedTuple):
     recreations: int = 0
     restores: int = 0
     rivals: int = 0
+    hosts: int = 0
+    overdue: int = 0
 
     def minus(self, kind: str, number: int = 1) -> "Budget":
         """What is left."""
@@ -74,7 +78,8 @@ class Setting:
         records: number of records in each split; a micro-batch reads at most one of each.
         parallelism: number of readers at the beginning.
         parallelisms: what the user may rescale to.
-        hosts: names of the reader hosts.
+        hosts: names of the reader hosts at the beginning.
+        host_sets: names of the hosts that the user may choose instead.
         is_periodic: whether discovery is repeated; if not, readers must be told that there are no more splits.
         retention: seconds for which positions of removed splits are kept; no time passes.
         begins_latest: the user wants only what is written after the start: nothing of the splits that exist then.
@@ -94,6 +99,7 @@ class Setting:
     parallelism: int = 1
     parallelisms: tuple[int, ...] = (1, 2, 3)
     hosts: tuple[str, ...] = ("0",)
+    host_sets: tuple[tuple[str, ...], ...] = ()
     is_periodic: bool = True
     retention: float = 0.0
     begins_latest: bool = False
@@ -105,9 +111,28 @@ class Setting:
     may_lose: bool = False
 
     @property
+    def all_hosts(self) -> tuple[str, ...]:
+        """All hosts that there may ever be."""
+        return tuple(dict.fromkeys(name for names in (self.hosts, *self.host_sets) for name in names))
+
+    @property
     def clusters(self) -> tuple[str, ...]:
         """All clusters of all variants."""
         return tuple(dict.fromkeys(name for variant in self.variants for name in variant))
+
+
+class Wanted(NamedTuple):
+    """What the user wants.
+
+    Attributes:
+        parallelism: number of readers.
+        spec: the variant of the source.
+        hosts: names of the hosts.
+    """
+
+    parallelism: int
+    spec: int
+    hosts: tuple[str, ...]
 
 
 class World(NamedTuple):
@@ -120,7 +145,8 @@ class World(NamedTuple):
         desired: parallelism that the user wants.
         broker: splits that exist, and the lives of their topics (`brokers.Lives`).
         delivered: split and life → number of records that the sink has, of its first ones, without a gap.
-        drivers: one per host (`Driver`).
+        hosts: names of the hosts that the user wants.
+        drivers: one per host that there may ever be (`Driver`).
         old_assignment: an assignment document that somebody may still see, although a newer one is published.
         old_report: the same of a report.
         spec: the variant of the source that the user wants.
@@ -137,6 +163,7 @@ class World(NamedTuple):
     desired: int
     broker: PartId
     delivered: PartId
+    hosts: tuple[str, ...]
     drivers: tuple[PartId, ...]
     old_assignment: PartId
     old_report: PartId
@@ -146,6 +173,11 @@ class World(NamedTuple):
     stale: int
     late: PartId
     budget: Budget
+
+    @property
+    def wanted(self) -> Wanted:
+        """What the user wants."""
+        return Wanted(self.desired, self.spec, self.hosts)
 
 
 @dataclass(frozen=True, slots=True)

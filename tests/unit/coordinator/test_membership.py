@@ -164,6 +164,34 @@ def test_a_host_that_comes_back_after_it_was_removed_starts_behind_the_others() 
     stage.check_each_once()
 
 
+@pytest.mark.parametrize("count", [2, 3, 12])
+def test_operator_and_drivers_agree_on_the_order_of_hosts(count: int) -> None:
+    """Also beyond ten hosts, whose names do not sort as text; a disagreement would start over for ever."""
+    names = tuple(map(str, range(count)))
+    stage = Hosts(readers=2 * count, hosts=1)
+    stage.topic("t", 4 * count, end=2).running()
+
+    stage.hosts_are(*names).settles()
+
+    assert stage.state.members == names
+    assert {name: len(stage.read(int(name))) for name in names} == dict.fromkeys(names, 4)
+    assert stage.state.lineage == 1
+    stage.check_each_once()
+
+
+def test_a_host_that_returns_while_a_later_one_leaves_has_its_place_again() -> None:
+    stage = Hosts(readers=3, hosts=3)
+    stage.topic("t", 6, end=5).running().settles()
+    stage.hosts_are("0").adopts(1).adopts(0).adopts(0).adopts(1)
+    assert list(stage.roles) == ["0", "2"], "host 2 has not let go yet"
+
+    stage.hosts_are("0", "1", "2").settles(12).more(2).settles()
+
+    assert stage.state.members == ("0", "1", "2")
+    assert stage.state.lineage == 1
+    stage.check_each_once()
+
+
 def test_an_older_copy_of_the_state_does_not_forget_a_host_that_was_added_since() -> None:
     stage = one_host()
     older = stage.store.state

@@ -80,6 +80,6 @@ def test_a_split_that_moves_is_recorded_for_its_new_reader_alone() -> None:
 
 def test_a_completed_checkpoint_of_some_readers_leaves_the_others() -> None:
     """Each host completes checkpoints by itself."""
-    tracker = two_checkpoints().on_checkpoint_complete(101, of=lambda reader: reader == 1)
+    tracker = two_checkpoints().on_checkpoint_complete(101, of=lambda split_id: split_id in owned(r1=(4, 5)))
 
     assert tracker.by_checkpoint == {100: owned(r0=(0,)), 101: owned(r0=(3,))}

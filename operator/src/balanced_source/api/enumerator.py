@@ -5,8 +5,8 @@ once; whatever waits for the outside world goes through `SplitEnumeratorContext.
 somebody else executes. Time is what `SplitEnumeratorContext.now` says.
 
 Extensions of the FLIP, each needed because parallelism and the source change here without a restart: `rebalance`,
-`handle_source_change`, `handle_revoked`, `handle_finished` and, on the context, `current_assignments`,
-`revoke_splits`, `forget_splits`, `now`.
+`handle_renumbered`, `handle_source_change`, `handle_revoked`, `handle_finished` and, on the context,
+`current_assignments`, `revoke_splits`, `forget_splits`, `now`.
 """
 
 import copy
@@ -122,6 +122,17 @@ class SplitEnumerator(ABC, Generic[SplitT, StateT]):
 
         They stay assigned, without work. Called once for a split; again after a restart of the operator, and when the
         split was given anew, so it must change nothing for splits that it knows as finished.
+        """
+
+    def handle_renumbered(self, numbers: Mapping[int, int]) -> None:
+        """Called when reader hosts came or went, and readers that go on have other numbers now.
+
+        Whatever the enumerator remembers by the number of a reader must be changed. Splits of readers that are no more
+        have come by `add_splits_back` before, under the numbers of that time; `rebalance` follows. An enumerator that
+        remembers nothing of that kind needs no override.
+
+        Args:
+            numbers: number of each reader before → after. Readers that are no more are left out.
         """
 
     def rebalance(self, cause: RebalanceCause) -> None:

@@ -257,12 +257,9 @@ class CoordinatorContext(SplitEnumeratorContext[SplitT], Generic[SplitT]):
 
     def _holder(self, split_id: SplitId) -> str | None:
         """The host that holds a split, or may hold it: it was told so, and has not let go yet."""
-        if (revocation := self.state.revoking.get(split_id)) is not None:
-            return revocation.host
-        owner = self.state.owners.get(split_id)
-        if owner is None:
-            return None
-        host = self.state.host_of(owner)
+        host = self.state.holder_of(split_id)
+        if host is None or split_id in self.state.revoking:
+            return host
         return None if self.state.hosts[host].phase is HostPhase.EXPECTED else host
 
     def _revocation(self, split_id: SplitId, holder: str) -> Revocation[SplitT]:

@@ -48,6 +48,7 @@ from balanced_source.documents.assignment import Assignment
 from balanced_source.documents.report import HostReport
 from balanced_source.errors import ContractViolationError
 from balanced_source.lifecycles import HOST, HostEvent, HostPhase
+from balanced_source.names import in_host_order
 from balanced_source.reasons import Reason
 
 
@@ -87,10 +88,12 @@ class SourceCoordinator(Generic[SplitT, StateT]):
         Raises:
             ContractViolationError: parallelism or the number of hosts is below 1.
         """
+        if isinstance(published, Assignment):
+            hosts = tuple(dict.fromkeys((*hosts, *published.incarnations)))  # some may be on their way out
         if restored is None:
-            _check_positive(parallelism, hosts)
+            membership.check_positive(parallelism, hosts)
             state: CoordinatorState[SplitT] = CoordinatorState(
-                lineage=lineage, parallelism=parallelism, hosts={name: HostState() for name in hosts}
+                lineage=lineage, parallelism=parallelism, hosts=in_host_order(dict.fromkeys(hosts, HostState()))
             )
         else:
             state = restored.coordinator
@@ -207,7 +210,7 @@ class SourceCoordinator(Generic[SplitT, StateT]):
             case ParallelismChanged():
                 self._on_parallelism(event.parallelism)
             case HostsChanged():
-                _check_positive(self.state.parallelism, event.hosts)
+                membership.check_positive(self.state.parallelism, event.hosts)
                 self._set_hosts(membership.with_wanted(self.state, event.hosts))
             case HostOverdue():
                 self._set_hosts(membership.without_overdue(self.state, event.host))
@@ -312,8 +315,7 @@ class SourceCoordinator(Generic[SplitT, StateT]):
         if epoch <= before:
             return
         complete = complete_epoch(self.state, name, before)
-        mine = frozenset(state.subtasks_of(name))
-        tracker = state.tracker.on_checkpoint_complete(epoch, of=lambda subtask: subtask in mine)
+        tracker = state.tracker.on_checkpoint_complete(epoch, of=lambda split_id: state.holder_of(split_id) == name)
         self._context.state = replace(state, tracker=tracker)
         self._release(name, epoch)
         if (now_complete := complete_epoch(self.state, name, epoch)) > complete:
@@ -376,7 +378,7 @@ class SourceCoordinator(Generic[SplitT, StateT]):
     # --- what the user wants ------------------------------------------------------------------------------------
 
     def _on_parallelism(self, parallelism: int) -> None:
-        _check_positive(parallelism, tuple(self.state.hosts))
+        membership.check_positive(parallelism, tuple(self.state.hosts))
         before = self.state.parallelism
         if parallelism == before:
             return
@@ -400,10 +402,12 @@ class SourceCoordinator(Generic[SplitT, StateT]):
         members = self.state.members
         if hosts == self.state.hosts:
             return
-        orphans = membership.change(self._context, hosts)
+        orphans, numbers = membership.change(self._context, hosts)
+        self._must_persist = True
         for subtask in sorted(orphans):
             self._take_back(orphans[subtask], subtask)
         if self.state.members != members:
+            self.enumerator.handle_renumbered(numbers)
             self._add_readers([s for s in range(self.state.parallelism) if s not in self._context.readers])
             self.enumerator.rebalance(RebalanceCause.RESCALE)
 
@@ -487,11 +491,6 @@ class SourceCoordinator(Generic[SplitT, StateT]):
         added: dict[int, ReaderInfo[SplitT]] = {subtask: ReaderInfo(subtask_id=subtask) for subtask in fresh}
         self._context.set_readers({**self._context.readers, **added})
         self.enumerator.add_readers(fresh)
-
-
-def _check_positive(parallelism: int, hosts: Sequence[str]) -> None:
-    if parallelism < 1 or not hosts:
-        raise ContractViolationError(f"parallelism {parallelism} with {len(hosts)} hosts: both must be at least 1")
 
 
 __all__ = ["CallFailure", "SourceCoordinator", "SplitId"]

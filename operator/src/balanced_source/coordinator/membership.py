@@ -15,9 +15,21 @@ from dataclasses import replace
 from balanced_source.api import SplitId
 from balanced_source.coordinator.context import CoordinatorContext
 from balanced_source.coordinator.state import CoordinatorState, HostRole, HostState, SplitT
+from balanced_source.errors import ContractViolationError
 from balanced_source.lifecycles import HostPhase
+from balanced_source.names import in_host_order
 
 Hosts = Mapping[str, HostState]
+
+
+def check_positive(parallelism: int, hosts: Sequence[str]) -> None:
+    """Check what the user wants.
+
+    Raises:
+        ContractViolationError: there would be no reader, or no host.
+    """
+    if parallelism < 1 or not hosts:
+        raise ContractViolationError(f"parallelism {parallelism} with {len(hosts)} hosts: both must be at least 1")
 
 
 def with_wanted(state: CoordinatorState[SplitT], wanted: Sequence[str]) -> Hosts:
@@ -28,7 +40,7 @@ def with_wanted(state: CoordinatorState[SplitT], wanted: Sequence[str]) -> Hosts
     if not _members(hosts):
         first = next((name for name in wanted if hosts[name].phase is HostPhase.ACTIVE), wanted[0])
         hosts[first] = replace(hosts[first], role=HostRole.MEMBER)
-    return hosts
+    return in_host_order(hosts)
 
 
 def _kept(host: HostState, *, is_wanted: bool) -> HostState | None:
@@ -92,16 +104,19 @@ def _has_let_go(state: CoordinatorState[SplitT], name: str, uncovered: AbstractS
 def with_all(state: CoordinatorState[SplitT], names: Sequence[str]) -> CoordinatorState[SplitT]:
     """Return the state with hosts that an older copy of it does not know, and that may hold splits."""
     missing = {name: HostState() for name in names if name not in state.hosts}
-    return replace(state, hosts={**state.hosts, **missing}) if missing else state
+    return replace(state, hosts=in_host_order({**state.hosts, **missing})) if missing else state
 
 
-def change(context: CoordinatorContext[SplitT], hosts: Hosts) -> dict[int, list[SplitT]]:
-    """Take over the hosts; return the splits that need another reader, by the number of the one that had them.
+def change(context: CoordinatorContext[SplitT], hosts: Hosts) -> tuple[dict[int, list[SplitT]], dict[int, int]]:
+    """Take over the hosts. Splits are revoked from hosts that hold them, and the context's readers are renumbered.
 
-    Splits are revoked from hosts that hold them, and readers of the context have their new numbers.
+    Returns:
+        The splits that need another reader, by the former number of the one that had them; and the number of each
+        reader before → after, without those that are no more.
     """
     before, after = context.state, replace(context.state, hosts=hosts)
-    context.turn.is_changed = True
+    # Whether a host without readers comes or goes is not in the assignment.
+    context.turn.is_changed |= hosts.keys() != before.hosts.keys() or after.members != before.members
     numbers = _numbers(before, after)
     homeless = [s for s, owner in before.owners.items() if owner not in numbers]
     orphans: dict[int, list[SplitT]] = {}
@@ -110,7 +125,7 @@ def change(context: CoordinatorContext[SplitT], hosts: Hosts) -> dict[int, list[
     context.revoke_splits(homeless, retain=True)
     context.state = _renumbered(replace(context.state, hosts=hosts), numbers)
     context.renumber_readers(numbers)
-    return orphans
+    return orphans, numbers
 
 
 def _numbers(before: CoordinatorState[SplitT], after: CoordinatorState[SplitT]) -> dict[int, int]:

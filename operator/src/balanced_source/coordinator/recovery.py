@@ -61,8 +61,16 @@ def waiting_for(state: CoordinatorState[SplitT]) -> tuple[str, ...]:
     there = {HostPhase.RECOVERING}
     if not (state.has_history or state.lineage > 1):
         there.add(HostPhase.EXPECTED)  # what was never there holds nothing
-    # Others get no readers: what they may still hold is revoked already.
-    return tuple(name for name in state.members if phases[name] not in there)
+    return tuple(name for name in state.hosts if phases[name] not in there and _may_be_missed(state.hosts[name]))
+
+
+def _may_be_missed(host: HostState) -> bool:
+    """Whether a gate waits for a host in this role.
+
+    One that joins gets its readers when it comes. From one that leaves everything is revoked already, unless it has
+    never spoken in this lineage: then nobody knows yet what it holds.
+    """
+    return host.role is HostRole.MEMBER or (host.role is HostRole.LEAVING and not host.known_from)
 
 
 def is_blank(report: HostReport) -> bool:

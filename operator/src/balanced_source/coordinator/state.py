@@ -191,6 +191,13 @@ class CoordinatorState(Generic[SplitT]):
         names = self.members
         return names[subtask_id % len(names)]
 
+    def holder_of(self, split_id: SplitId) -> str | None:
+        """The host that a split was given to, and that has not let go of it; None if nobody has it."""
+        if (revocation := self.revoking.get(split_id)) is not None:
+            return revocation.host
+        owner = self.owners.get(split_id)
+        return None if owner is None else self.host_of(owner)
+
     def subtasks_of(self, host: str) -> range:
         """Readers that a host runs now."""
         names = self.members

@@ -18,6 +18,7 @@ from balanced_source.documents import columns, envelope, report
 from balanced_source.documents.assignment import decode_events, encode_events
 from balanced_source.documents.splits import decode_splits, encode_splits, encode_tables
 from balanced_source.lifecycles import HostPhase
+from balanced_source.names import in_host_order
 
 
 def _upgrade_1(body: Json) -> Json:
@@ -114,7 +115,7 @@ def _coordinator_from_json(data: Any, source: Source[SplitT, StateT]) -> Coordin
         lineage=int(data["lineage"]),
         epoch=int(data["epoch"]),
         parallelism=int(data["parallelism"]),
-        hosts={name: _host_from_json(host) for name, host in data["hosts"]},
+        hosts=in_host_order({name: _host_from_json(host) for name, host in data["hosts"]}),
         owners=columns.decode_map(data["owners"]),
         splits=decode_splits(data["splits"], source),
         tracker=SplitAssignmentTracker(

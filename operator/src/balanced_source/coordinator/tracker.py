@@ -38,11 +38,14 @@ class SplitAssignmentTracker:
         closed = {**self.by_checkpoint.get(checkpoint_id, {}), **self.uncheckpointed}
         return replace(self, uncheckpointed={}, by_checkpoint={**self.by_checkpoint, checkpoint_id: closed})
 
-    def on_checkpoint_complete(self, checkpoint_id: int, *, of: Callable[[int], bool] = lambda _: True) -> Self:
-        """The subtasks for which `of` holds have checkpoint `checkpoint_id`, hence every earlier one too."""
+    def on_checkpoint_complete(self, checkpoint_id: int, *, of: Callable[[SplitId], bool] = lambda _: True) -> Self:
+        """The holders of the splits for which `of` holds have checkpoint `checkpoint_id`, hence every earlier one too.
+
+        What is recorded about a split may name a former reader of its host: moves inside a host are not recorded.
+        """
         kept: dict[int, Owned] = {}
         for taken, owned in self.by_checkpoint.items():
-            rest = owned if taken > checkpoint_id else {s: o for s, o in owned.items() if not of(o)}
+            rest = owned if taken > checkpoint_id else {s: o for s, o in owned.items() if not of(s)}
             if rest:
                 kept[taken] = rest
         return self if kept == self.by_checkpoint else replace(self, by_checkpoint=kept)

@@ -9,6 +9,7 @@ from balanced_source.documents.assignment import Assignment
 from balanced_source.documents.journal import JournalPoint
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.errors import ContractViolationError
+from balanced_source.names import in_host_order
 
 
 def adopt(offset: StreamOffset, assignment: Assignment, *, host: str) -> StreamOffset:
@@ -69,7 +70,7 @@ def readers_on(assignment: Assignment, host: str) -> range:
 
 
 def _busy_hosts(assignment: Assignment) -> tuple[str, ...]:
-    return tuple(name for name in assignment.incarnations if name not in assignment.idle_hosts)
+    return tuple(name for name in in_host_order(assignment.incarnations) if name not in assignment.idle_hosts)
 
 
 def owned_by(assignment: Assignment, host: str) -> Mapping[SplitId, int]:

@@ -6,7 +6,6 @@ from typing import Any, Final, Generic, Self
 
 from balanced_source import assigners
 from balanced_source.api import (
-    IDENTITY,
     CallFailure,
     RebalanceCause,
     RebalanceMode,
@@ -15,8 +14,8 @@ from balanced_source.api import (
     SplitEnumeratorContext,
     SplitId,
     SplitsAssignment,
-    is_other,
 )
+from balanced_source.connectors.discovery import recreated
 from balanced_source.connectors.discovery.contract import SplitDiscovery
 from balanced_source.connectors.discovery.gone import retained_and_absent, unread
 from balanced_source.connectors.discovery.reported import scopes_held, take_reported, without_guesses
@@ -32,7 +31,6 @@ from balanced_source.connectors.discovery.values import (
     is_read,
     some,
 )
-from balanced_source.errors import RefusedDiscoveryError
 from balanced_source.lifecycles import SPLIT, SplitEvent, SplitPhase
 from balanced_source.reasons import Reason
 
@@ -154,6 +152,10 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
         names = sorted(splits)
         text = f"{len(names)} splits of reader {subtask_id} are not subscribed: {some(names)}"
         self.context.report(Reason.SPLITS_DROPPED, text)
+
+    def handle_renumbered(self, numbers: Mapping[int, int]) -> None:
+        preferred = {s: numbers[o] for s, o in self.state.preferred.items() if o in numbers}
+        self.state = replace(self.state, preferred=preferred)
 
     def rebalance(self, cause: RebalanceCause) -> None:
         if self.source.rebalance_policy.allows(cause):
@@ -311,7 +313,7 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
 
     def _without_replaced(self, scope: str, result: Discovered) -> frozenset[SplitId]:
         """What is listed, less what must not be read yet: a former split of the same id has to be let go of first."""
-        replaced = {s for s, identity in result.identities.items() if self._is_former(s, identity)}
+        replaced = recreated.replaced(result.identities, self.state, self.context)
         if not replaced:
             return result.split_ids
         if self.source.may_lose:
@@ -319,26 +321,10 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
             self.life = replace(self.life, doubtful=self.life.doubtful | replaced)
             self._remove(replaced, "recreated, and read from their beginning as soon as readers let go", forget=True)
             return result.split_ids
-        advice = f"{self.source.recreation_advice()} to read the new ones"
-        lost = ". ".join(unread(replaced, self.state, self.context, self.source, exists=True))
-        problem = RefusedDiscoveryError(
-            f"{len(replaced)} splits were deleted and recreated, and are not read: {some(sorted(replaced))}. What "
-            f"was not read of the former ones is lost: {advice}. {lost}",
-            scope=scope,
-            reason=Reason.SPLITS_RECREATED,
-        )
+        problem = recreated.refusal(scope, replaced, self.state, self.context, self.source)
         self.life = replace(self.life, problems={**self.life.problems, scope: problem})
         held = {*self.context.current_assignments(), *self.state.unassigned}
         return result.split_ids - (replaced - held)
-
-    def _is_former(self, split_id: SplitId, identity: str) -> bool:
-        """Whether what is known under an id is another thing than what has this identity now."""
-        told = {IDENTITY: identity}
-        if split_id in self.context.current_assignments():
-            return is_other(self.context.assigned_attributes(split_id), told)
-        retained = self.state.retained.get(split_id)
-        split = self.state.unassigned.get(split_id) or (retained.split if retained is not None else None)
-        return split is not None and is_other(split.attributes(), told)
 
     def _find_removed(self, scope: str, listed: frozenset[SplitId], result: Discovered) -> bool:
         """Count known splits that are not listed; True if some are missing but not yet confirmed as removed."""

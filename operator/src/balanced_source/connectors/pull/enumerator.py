@@ -150,6 +150,11 @@ class PullingSplitEnumerator(SplitEnumerator[SplitT, PullState[SplitT]], Generic
         self._drop_pending(s for s in self.context.current_assignments() if s in self.state.pending)
         self._give()
 
+    def handle_renumbered(self, numbers: Mapping[int, int]) -> None:
+        counts = {numbers[s]: n for s, n in self.waiting.counts.items() if s in numbers}
+        hosts = {numbers[s]: host for s, host in self.waiting.hosts.items() if s in numbers}
+        self.waiting = replace(self.waiting, counts=counts, hosts=hosts)
+
     def _take_retained(self, reader: ReaderInfo[SplitT]) -> None:
         """Splits that the reader let go of: those that nobody reads go on where it stopped, if it was the last."""
         owned, pending = self.context.current_assignments(), self.state.pending

@@ -1,0 +1,46 @@
+"""Splits that were deleted and created again: they have the ids of the former ones, and are other splits."""
+
+from collections.abc import Collection, Mapping
+
+from balanced_source.api import IDENTITY, SplitEnumeratorContext, SplitId, is_other
+from balanced_source.connectors.discovery.contract import SplitDiscovery
+from balanced_source.connectors.discovery.gone import unread
+from balanced_source.connectors.discovery.values import DiscoveryState, SplitT, some
+from balanced_source.errors import RefusedDiscoveryError
+from balanced_source.reasons import Reason
+
+
+def replaced(
+    identities: Mapping[SplitId, str], state: DiscoveryState[SplitT], context: SplitEnumeratorContext[SplitT]
+) -> frozenset[SplitId]:
+    """Return the ids under which something else is known than what has these identities now."""
+    return frozenset(s for s, identity in identities.items() if _is_former(s, identity, state, context))
+
+
+def _is_former(
+    split_id: SplitId, identity: str, state: DiscoveryState[SplitT], context: SplitEnumeratorContext[SplitT]
+) -> bool:
+    told = {IDENTITY: identity}
+    if split_id in context.current_assignments():
+        return is_other(context.assigned_attributes(split_id), told)
+    retained = state.retained.get(split_id)
+    split = state.unassigned.get(split_id) or (retained.split if retained is not None else None)
+    return split is not None and is_other(split.attributes(), told)
+
+
+def refusal(
+    scope: str,
+    split_ids: Collection[SplitId],
+    state: DiscoveryState[SplitT],
+    context: SplitEnumeratorContext[SplitT],
+    source: SplitDiscovery[SplitT],
+) -> RefusedDiscoveryError:
+    """Return why recreated splits are not read: records of the former ones are lost, and the user has to agree."""
+    advice = f"{source.recreation_advice()} to read the new ones"
+    lost = ". ".join(unread(split_ids, state, context, source, exists=True))
+    return RefusedDiscoveryError(
+        f"{len(split_ids)} splits were deleted and recreated, and are not read: {some(sorted(split_ids))}. What "
+        f"was not read of the former ones is lost: {advice}. {lost}",
+        scope=scope,
+        reason=Reason.SPLITS_RECREATED,
+    )
