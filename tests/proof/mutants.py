@@ -149,7 +149,7 @@ _FIRST: Final = (
         name="a split moves to another host before its holder let go of it",
         rule="rule 2, exactly once",
         where="coordinator.context:CoordinatorContext._holder",
-        old="host = self.state.host_of(owner)",
+        old="host = self.state.holder_of(split_id)",
         new="return None",
         setting=_HOSTS,
     ),

@@ -50,11 +50,14 @@ def operations(events: Iterable[Mapping[str, Any]], cut: Iterable[str] = ()) -> 
     """
     reached: dict[str, int] = {}
     for operation in _forward(events):
-        split, begin = operation["split"], operation["from"]
+        split, begin, end = operation["split"], operation["from"], operation["to"]
         if operation["kind"] == "deliver":
-            if begin < reached.get(split, 0) and any(_names(line, split, begin) for line in cut):
-                yield {**operation, "kind": "reset", "return": operation["call"]}
-            reached[split] = operation["to"]
+            back = end if end < begin else begin if begin < reached.get(split, 0) else None
+            reached[split] = end
+            if back is not None and any(_names(line, split, back) for line in cut):
+                yield {**operation, "kind": "reset", "from": back, "return": operation["call"]}
+                if back == end:
+                    continue  # a micro-batch that only goes back
         yield operation
 
 

@@ -49,6 +49,13 @@ class Load:
             self._plain.poll(0)
         self._plain.flush(_FLUSH)
 
+    def settle(self, topic: str) -> None:
+        """Produce a record to each partition, and wait until all replicas in sync have it."""
+        producer: Any = Producer({**self._settings(), "acks": "all"})
+        for partition in range(self.topics[topic]):
+            producer.produce(topic, f"{self.cluster}/{topic}/{uuid.uuid4().hex}", partition=partition)
+        producer.flush(_FLUSH)
+
     def burst(self, topic: str, count: int) -> None:
         """Produce records that only the leaders have to have."""
         producer: Any = Producer({**self._settings(), "enable.idempotence": False, "acks": 1})

@@ -59,6 +59,9 @@ def call(verb: str, **arguments: Any) -> Step:
     return verb, arguments
 
 
+Asked = tuple[str, int, int, int, int | None]
+"""Topic, partition, first offset, end offset, and the leader epoch of the plan."""
+
 junk = st.one_of(
     st.none(),
     st.booleans(),
@@ -70,10 +73,11 @@ junk = st.one_of(
     st.lists(st.integers(), max_size=3),
 )
 positions = st.one_of(st.integers(0, 200), st.integers(-(2**63), 2**63 - 1))
+terms = st.one_of(st.none(), st.integers(-(2**31), 2**31 - 1))
 ranges = st.tuples(
-    st.sampled_from([TOPIC, TOPIC, TOPIC, "", "a\0b", "no such topic"]), st.integers(-1, 5), positions, positions
+    st.sampled_from([TOPIC, TOPIC, TOPIC, "", "a\0b", "no such topic"]), st.integers(-1, 5), positions, positions, terms
 )
-strange_ranges = st.one_of(junk, st.lists(st.one_of(ranges, st.tuples(junk, junk, junk, junk), junk), max_size=4))
+strange_ranges = st.one_of(junk, st.lists(st.one_of(ranges, st.tuples(junk, junk, junk, junk, junk), junk), max_size=4))
 properties = st.dictionaries(
     st.one_of(
         st.text(max_size=12),
@@ -84,12 +88,12 @@ properties = st.dictionaries(
 )
 
 
-def good_ranges(partitions: list[int], edges: list[tuple[int, int]]) -> list[tuple[str, int, int, int]]:
+def good_ranges(partitions: list[int], edges: list[tuple[int, int]]) -> list[Asked]:
     """One range of each partition, of records that exist."""
     found = []
     for partition, (first, second) in zip(partitions, edges, strict=False):
         start, end = sorted((min(first, SIZES[partition]), min(second, SIZES[partition])))
-        found.append((TOPIC, partition, start, end))
+        found.append((TOPIC, partition, start, end, 0 if partition % 2 else None))
     return found
 
 
@@ -108,13 +112,15 @@ calm = settings(max_examples=40, deadline=None, suppress_health_check=[HealthChe
     )
 )
 def test_any_arguments_of_a_new_reader(scene: Scene, changes: dict[str, Any]) -> None:
-    scene.do(call("new", **changes), call("begin", ranges=[(TOPIC, 1, 0, 7)]), call("read"), call("close"))
+    scene.do(call("new", **changes), call("begin", ranges=[(TOPIC, 1, 0, 7, None)]), call("read"), call("close"))
 
 
 @calm
 @given(config=st.one_of(junk, properties, st.dictionaries(junk.filter(lambda v: not isinstance(v, list)), junk)))
 def test_any_settings_of_the_consumer(scene: Scene, config: Any) -> None:
-    scene.do(call("new", config=config, stall=0.2), call("begin", ranges=[(TOPIC, 1, 0, 7)]), call("read", batches=3))
+    scene.do(
+        call("new", config=config, stall=0.2), call("begin", ranges=[(TOPIC, 1, 0, 7, None)]), call("read", batches=3)
+    )
 
 
 @calm
@@ -144,22 +150,26 @@ def test_ranges_that_exist_are_read_exactly_whatever_was_left_unread_before(scen
 @pytest.mark.parametrize(
     "bad",
     [
-        [(TOPIC, 0, 0, 5), (TOPIC, 0, 5, 9)],
-        [(TOPIC, 0, 0, 5), (TOPIC, 0, 3, 9)],
-        [(TOPIC, 0, -1, 5)],
-        [(TOPIC, 0, -2, 5)],
-        [(TOPIC, -1, 0, 5)],
+        [(TOPIC, 0, 0, 5, None), (TOPIC, 0, 5, 9, None)],
+        [(TOPIC, 0, 0, 5, None), (TOPIC, 0, 3, 9, None)],
+        [(TOPIC, 0, -1, 5, None)],
+        [(TOPIC, 0, -2, 5, None)],
+        [(TOPIC, -1, 0, 5, None)],
     ],
     ids=["two of a partition", "overlapping", "the end as a start", "the beginning as a start", "any partition"],
 )
 def test_ranges_that_no_reader_can_have_are_refused_and_nothing_is_read(scene: Scene, bad: Any) -> None:
     _, begun, read, again, rows = scene.do(
-        call("new"), call("begin", ranges=bad), call("read"), call("begin", ranges=[(TOPIC, 0, 0, 5)]), call("read")
+        call("new"),
+        call("begin", ranges=bad),
+        call("read"),
+        call("begin", ranges=[(TOPIC, 0, 0, 5, None)]),
+        call("read"),
     )
 
     assert (begun.error, read.rows, read.ended) == ("ValueError", (), True)
     assert again.error is None
-    assert_right(rows, [(TOPIC, 0, 0, 5)])
+    assert_right(rows, [(TOPIC, 0, 0, 5, None)])
 
 
 @pytest.mark.parametrize("changes", [{"max_rows": 0}, {"max_bytes": 0}, {"stall": -1.0}, {"stall": float("nan")}])
@@ -171,8 +181,8 @@ def test_limits_without_sense_are_refused(scene: Scene, changes: dict[str, Any])
 
 uses = st.sampled_from(
     [
-        call("begin", ranges=[(TOPIC, 0, 0, 150)]),
-        call("begin", ranges=[(TOPIC, 3, 5, 20), (TOPIC, 1, 0, 7)]),
+        call("begin", ranges=[(TOPIC, 0, 0, 150, None)]),
+        call("begin", ranges=[(TOPIC, 3, 5, 20, None), (TOPIC, 1, 0, 7, None)]),
         call("read", batches=2),
         call("counters"),
         call("forget_idle", seconds=0.0),
@@ -191,14 +201,12 @@ def test_any_order_of_calls_from_any_thread(scene: Scene, steps: list[Step]) -> 
 @calm
 @given(seconds=junk)
 def test_any_age_of_idle_partitions(scene: Scene, seconds: Any) -> None:
-    scene.do(call("new"), call("begin", ranges=[(TOPIC, 1, 0, 7)]), call("forget_idle", seconds=seconds))
+    scene.do(call("new"), call("begin", ranges=[(TOPIC, 1, 0, 7, None)]), call("forget_idle", seconds=seconds))
 
 
 @calm
 @given(asked=st.lists(valid, min_size=1, max_size=4))
-def test_partitions_that_were_forgotten_are_read_again_exactly(
-    scene: Scene, asked: list[list[tuple[str, int, int, int]]]
-) -> None:
+def test_partitions_that_were_forgotten_are_read_again_exactly(scene: Scene, asked: list[list[Asked]]) -> None:
     """What was fetched before is thrown away with the assignment: none of it may come later, or hide what comes."""
     steps = [(call("begin", ranges=each), call("read"), call("forget_idle", seconds=0.0)) for each in asked]
     outcomes = scene.do(call("new"), *(step for each in steps for step in each))
@@ -210,7 +218,7 @@ def test_partitions_that_were_forgotten_are_read_again_exactly(
 
 
 def test_rows_outlive_their_reader(scene: Scene) -> None:
-    _, begun, outlived = scene.do(call("new"), call("begin", ranges=[(TOPIC, 0, 0, 150)]), call("batch_outlives"))
+    _, begun, outlived = scene.do(call("new"), call("begin", ranges=[(TOPIC, 0, 0, 150, None)]), call("batch_outlives"))
 
     assert (begun.error, outlived.error) == (None, None), outlived
 
@@ -222,9 +230,9 @@ def test_a_closed_reader_says_so(scene: Scene) -> None:
     assert "closed" in read.text
 
 
-def assert_right(read: Outcome, asked: list[tuple[str, int, int, int]]) -> None:
+def assert_right(read: Outcome, asked: list[Asked]) -> None:
     """All rows of the ranges once, or, where reading failed, none twice and no others."""
-    wanted = Counter((partition, offset) for _, partition, start, end in asked for offset in range(start, end))
+    wanted = Counter((partition, offset) for _, partition, start, end, _ in asked for offset in range(start, end))
     found = Counter(read.rows)
     if read.ended:
         assert found == wanted

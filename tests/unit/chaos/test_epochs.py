@@ -54,3 +54,14 @@ def test_reading_goes_back_only_where_the_product_said_that_the_log_was_cut() ->
     assert [op["kind"] for op in operations(events)] == ["adopt", "deliver", "deliver"]
     assert [op["kind"] for op in operations(events, [said])] == ["adopt", "deliver", "reset", "deliver"]
     assert [op["kind"] for op in operations(events, [said.replace("offset 5", "offset 6")])][2] == "deliver"
+
+
+def test_a_micro_batch_may_only_go_back_to_a_cut_that_is_named() -> None:
+    """It is logged as a range that ends before its start."""
+    events = [logged(0, 1, 0, 8), logged(1, 2, 8, 5), logged(2, 3, 5, 9)]
+    said = "cluster main: the log of topic orders was truncated: partition 0 from offset 5 to 8."
+
+    kinds = [op["kind"] for op in operations(events, [said])]
+
+    assert kinds == ["adopt", "deliver", "reset", "deliver"]
+    assert [op["kind"] for op in operations(events)] == ["adopt", "deliver", "deliver", "deliver"]
