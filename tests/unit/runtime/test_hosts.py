@@ -1,11 +1,15 @@
 """Several applications of one source: they come, take over splits, go, fail to start, and are stopped together."""
 
+import pytest
+
+from balanced_source_operator.resources.identity import Identity
 from balanced_source_operator.resources.kinds import CONFIG_MAP, KUBEFLOW_APPLICATION, ROLE
 from support.cluster_story import NAMESPACE, Story
 from support.fake_kubernetes import Fault
 from support.host_drivers import Drivers, application, base
 from support.played_story import played
 from support.virtual_time import clock
+from support.world import UID
 
 
 def test_a_source_becomes_two_applications_without_a_restart_and_one_again() -> None:
@@ -162,6 +166,37 @@ def test_an_invalid_spec_after_a_restart_of_the_operator_removes_no_host() -> No
         assert len(drivers.of["1"].host.durable.owners) == 4
 
     played(play)
+
+
+@pytest.mark.parametrize("lost", ["state", "state and assignments"])
+def test_a_host_that_leaves_while_documents_are_lost_hands_over_first(lost: str) -> None:
+    async def play(story: Story) -> None:
+        drivers = Drivers(story)
+        await story.begin(parallelism=4, application=application(count=2))
+        await drivers.rest("0", "1")
+        drivers.absent.add("1")
+        story.patch(application=application(count=1))
+        documents = [Identity(namespace=NAMESPACE, name="orders", uid=UID).on_host(h).documents for h in ("0", "1")]
+        await story.until(lambda: [drivers.step(), is_leaving(story, documents[0].state)][1], "host 1 to leave")
+        await story.operators.pop().stop()
+
+        story.server.remove(CONFIG_MAP, NAMESPACE, documents[0].state)
+        for names in documents if lost != "state" else ():
+            story.server.remove(CONFIG_MAP, NAMESPACE, names.assignment)
+        story.broker.ends = {split: end + 3 for split, end in story.broker.ends.items()}
+        drivers.absent.clear()
+        story.start_operator()
+
+        await drivers.rest("0")
+        drivers.check_each_once()
+
+    played(play)
+
+
+def is_leaving(story: Story, name: str) -> bool:
+    """Whether a host is on its way out, by the stored state."""
+    found = story.server.find(CONFIG_MAP, NAMESPACE, name)
+    return found is not None and "Leaving" in str(found)
 
 
 def test_an_operator_that_dies_anywhere_leaves_each_record_delivered_once() -> None:

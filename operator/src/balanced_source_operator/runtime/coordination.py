@@ -169,7 +169,9 @@ class Coordination:
             self._problems.raise_(Reason.STATE_CORRUPT, Problem(reason=Reason.STATE_CORRUPT, message=message))
             return None
         self._problems.clear(Reason.STATE_CORRUPT)
-        hosts = host_names(desired.spec)
+        # One that is not wanted any more may still hold splits, and only its application tells if documents are lost.
+        there = (self._identity.host_of(found["metadata"]["name"]) for found in self._observed.applications)
+        hosts = tuple(dict.fromkeys((*host_names(desired.spec), *there)))
         known = restored.coordinator.hosts if restored is not None else ()
         former = await self._publisher.read(dict.fromkeys((*known, *hosts)))
         self._alignment = former.alignment if former is not None else None
