@@ -94,7 +94,11 @@ FULL: Final[dict[str, Any]] = {
         "sparkConf": {"spark.ui.enabled": "false"},
         "sparkConfFrom": [{"secretRef": {"name": "storage"}}],
         "serviceAccount": "spark",
-        "restart": {"policy": "Window", "window": {"days": ["Sat"], "start": "02:00", "duration": "2h"}},
+        "restart": {
+            "policy": "Window",
+            "window": {"days": ["Sat"], "start": "02:00", "duration": "2h"},
+            "rollbackAfter": "5m",
+        },
         "pipeline": {
             "transform": "module:function",
             "sink": {

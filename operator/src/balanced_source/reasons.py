@@ -14,8 +14,7 @@ class Reason(enum.StrEnum):
 
     Attributes:
         kind: what it is about.
-        cause: what happened, as a sentence.
-        remedy: what to do, as a sentence; empty where there is nothing to do.
+        cause, remedy: what happened and what to do, as sentences; the remedy is empty where there is nothing to do.
     """
 
     _value_: str
@@ -167,6 +166,12 @@ class Reason(enum.StrEnum):
         ReasonKind.OPERATION,
         "Nothing happened for 5 minutes. The application is created again.",
         "Check the Spark operator.",
+    )
+    ROLLED_BACK = (
+        "RolledBack",
+        ReasonKind.OPERATION,
+        "The application was not healthy in time with new settings. The last healthy ones are in effect again.",
+        "Correct the spec, or change `spec.application.restart.nonce` to try again.",
     )
     READERS_MISSING = (
         "ReadersMissing",

@@ -48,6 +48,27 @@ def test_new_settings_wait_for_the_nonce(world: World) -> None:
     world.wait(lambda: not world.source.condition("RestartPending"), "the condition to go")
 
 
+def test_settings_that_do_not_work_are_given_up(world: World) -> None:
+    world.kafka.admin.create_topic(world.topic, partitions=3)
+    world.apply(application=with_restart(world, rollbackAfter="1s"))
+    first = run(world)
+    before = world.driver()
+    before.adopt(parallelism=2)
+    world.wait(lambda: "healthy" in world.source.status.get("settings", ""), "the settings to be remembered")
+
+    world.source.patch({"application": {"image": "balanced-source/spark:broken"}})
+    world.wait(lambda: application(world).get("metadata", {}).get("uid", first) != first, "the new settings")
+    before.close()
+    run(world)
+
+    condition = world.wait_condition("Degraded", "True", "RolledBack")
+    assert "its driver has not registered" in condition["message"]
+    world.wait(
+        lambda: application(world).get("spec", {}).get("image") == "balanced-source/spark:4.2.0", "the old settings"
+    )
+    assert "RolledBack" in world.events()
+
+
 @pytest.mark.parametrize(
     ("restart", "words"),
     [

@@ -86,6 +86,7 @@ class Wanted:
         nonce: of `spec.application.restart`; an application that was made with another one is restarted. None asks for
             nothing.
         hold: what a change of the settings waits for, unless a nonce asks for the restart; None if it need not wait.
+        given_up: hash of settings that do not work: an application that was made from them waits for no policy.
         is_crowded: whether as many sources restart as may restart at once.
     """
 
@@ -100,6 +101,7 @@ class Wanted:
     nonce: int | None = None
     hold: Hold | None = None
     is_crowded: bool = False
+    given_up: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,7 +191,7 @@ def decide(
             delete=tuple(surplus),
             reason=Reason.REPLACING_APPLICATION,
             message=f"{_why(surplus[0], wanted)}: {_name(surplus[0])} is stopped, then started again",
-            is_restart=runs,
+            is_restart=runs and not _is_given_up(surplus[0], wanted),
         )
     if keep is not None:
         return _watch(keep, pods, wanted, in_state=seen.seconds(keep, now=now), deadlines=deadlines, now=now)
@@ -198,7 +200,7 @@ def decide(
 
 def _hold(application: Manifest, wanted: Wanted) -> Hold | None:
     """What the restart of a running application waits for."""
-    if wanted.hold is not None and not _is_asked(application, wanted):
+    if wanted.hold is not None and not (_is_asked(application, wanted) or _is_given_up(application, wanted)):
         return wanted.hold
     if not wanted.may_replace:
         return _TURN
@@ -398,6 +400,10 @@ def _version(text: str) -> str:
 def _is_asked(application: Manifest, wanted: Wanted) -> bool:
     """Whether the user asks for a restart by the nonce."""
     return wanted.nonce is not None and _annotation(application, NONCE_ANNOTATION) != str(wanted.nonce)
+
+
+def _is_given_up(application: Manifest, wanted: Wanted) -> bool:
+    return wanted.given_up != "" and is_made_from(_annotation(application, HASH_ANNOTATION), wanted.given_up)
 
 
 def _annotation(application: Manifest, name: str) -> str:

@@ -76,6 +76,7 @@ def _described(
         "application": ApplicationStatus(name=facts.application.name, state=facts.application.state.value),
         "message": ready[2],
         "last_valid_spec": facts.last_valid,
+        "settings": facts.settings,
     }
 
 

@@ -31,6 +31,7 @@ class Facts:
         is_silent: whether the driver has not reported for so long that its lag is unknown.
         is_overdue: whether readers have been waited for longer than the gate's deadline.
         last_valid: what is kept of the last valid spec; see `last_valid.kept_text`.
+        settings: what is kept of healthy and failed settings; see `rollback.text_of`.
         verdict: newest decision of the autoscaler; None without `spec.autoscaling`.
         previous: the status as it is stored. Its numbers stay while the state is not known.
     """
@@ -51,5 +52,6 @@ class Facts:
     is_silent: bool
     is_overdue: bool
     last_valid: str
+    settings: str = ""
     verdict: Verdict | None = None
     previous: Mapping[str, Any]

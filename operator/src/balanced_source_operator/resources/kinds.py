@@ -32,6 +32,9 @@ SETTINGS_ANNOTATION: Final = f"{GROUP}/settings"
 NONCE_ANNOTATION: Final = f"{GROUP}/restart-nonce"
 """On a SparkApplication: `spec.application.restart.nonce` when it was made."""
 
+INCARNATION_ANNOTATION: Final = f"{GROUP}/incarnation"
+"""On a SparkApplication: newest incarnation of its host when it was made. Its own drivers have higher ones."""
+
 FAILURES_ANNOTATION: Final = f"{GROUP}/failures"
 """On a SparkApplication: how many times in a row those before it have failed."""
 

@@ -71,8 +71,13 @@ def differences(made: Mapping[str, Any], wanted: Settings) -> str:
     before = _recorded(text)
     if before is None:
         return _listed(_seen_from_outside(made, wanted)) or "what changed is not recorded in this application"
-    places = sorted(p for p in before.keys() | wanted.keys() if before.get(p) != wanted.get(p))
-    return _listed(_change(place, before.get(place), wanted.get(place)) for place in places)
+    return changes(before, wanted)
+
+
+def changes(before: Settings, after: Settings) -> str:
+    """Return what differs between two settings, for people."""
+    places = sorted(p for p in before.keys() | after.keys() if before.get(p) != after.get(p))
+    return _listed(_change(place, before.get(place), after.get(place)) for place in places)
 
 
 def _recorded(text: str) -> Settings | None:

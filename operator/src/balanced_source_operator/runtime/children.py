@@ -1,7 +1,7 @@
 """Everything that a source owns besides its documents: the driver's access, and the SparkApplication."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -22,12 +22,14 @@ from balanced_source_operator.controller.application import (
 )
 from balanced_source_operator.controller.holding import Holding
 from balanced_source_operator.controller.restarts import hold_by_policy
+from balanced_source_operator.controller.rollback import has_registered
 from balanced_source_operator.kube.port import ConflictError, Manifest
 from balanced_source_operator.resources.access import grants_the_same, role, role_binding
 from balanced_source_operator.resources.documents import config_map
 from balanced_source_operator.resources.identity import Identity
 from balanced_source_operator.resources.kinds import (
     CONFIG_MAP,
+    INCARNATION_ANNOTATION,
     POD,
     ROLE,
     ROLE_BINDING,
@@ -122,7 +124,7 @@ class Children:
         self._failures = _failures_in_row(decision, self._failures)
         await self._carry_out_deletions(decision)
         if decision.create and await self._has_service_account(desired):
-            await self._create(desired, decision.create)
+            await self._create(desired, decision.create, self._incarnation(coordinator))
         return decision
 
     async def stop(self) -> Decision:
@@ -229,19 +231,30 @@ class Children:
     def _wanted(
         self, desired: Desired, coordinator: SourceCoordinator[Any, Any] | None, *, needs_driver: bool
     ) -> Wanted:
-        application, conf = desired.spec.application, self._env.settings.spark_conf
+        application, conf = desired.spec.application, self._conf(desired)
         effective = effective_conf(application, conf)
         return Wanted(
             base=self._identity.base,
             spec_hash=application_hash(self._identity, application, conf=conf),
             settings=settings_of(application, conf=effective, uid=self._identity.uid),
             nonce=application.restart.nonce,
+            given_up=desired.given_up,
             hold=hold_by_policy(application.restart, now=time.time()),
             secrets=desired.needed_secrets,
             may_end=_may_end(desired) or self._leaves(coordinator),
             max_failures=desired.spec.restart.max_failures,
             may_start=needs_driver or (coordinator is not None and _has_work(coordinator)),
         )
+
+    def _conf(self, desired: Desired) -> Mapping[str, str]:
+        return self._env.settings.spark_conf if desired.conf is None else desired.conf
+
+    def has_adopted(self, coordinator: SourceCoordinator[Any, Any]) -> bool:
+        """Whether a driver of the host's present application has completed a micro-batch."""
+        host = coordinator.state.hosts.get(self._identity.host)
+        if host is None or not host.acknowledged_epoch:
+            return False
+        return all(has_registered(application, host.incarnation) for application in self._applications)
 
     def _leaves(self, coordinator: SourceCoordinator[Any, Any] | None) -> bool:
         """Whether the host hands its splits over. The query of an image before this one then ends by itself."""
@@ -285,7 +298,12 @@ class Children:
         self._problems.raise_(reason, Problem(reason=reason, message=message))
         return False
 
-    async def _create(self, desired: Desired, name: str) -> None:
+    def _incarnation(self, coordinator: SourceCoordinator[Any, Any] | None) -> int:
+        """Newest incarnation of this host that has registered."""
+        host = coordinator.state.hosts.get(self._identity.host) if coordinator is not None else None
+        return host.incarnation if host is not None else 0
+
+    async def _create(self, desired: Desired, name: str, incarnation: int) -> None:
         operator = SPARK_OPERATORS[desired.spec.application.provider]
         manifest = operator.build(
             self._identity,
@@ -293,12 +311,13 @@ class Children:
             name=name,
             parallelism=readers_per_host(desired.spec),
             secrets=desired.secrets,
-            conf=self._env.settings.spark_conf,
+            conf=self._conf(desired),
             max_failures=desired.spec.restart.max_failures,
             failures=self._failures,
             connector=desired.source.kind,
             options=desired.reader_options,
         )
+        manifest["metadata"]["annotations"][INCARNATION_ANNOTATION] = str(incarnation)
         # One that exists was made by the operator before this one, and has not been seen yet.
         if await self._adopt_or_create(operator.kind, manifest):
             self._env.metrics.created(self._identity)

@@ -35,12 +35,16 @@ class Desired:
     Attributes:
         spec: what the user wrote.
         source: what is read.
+        conf: Spark configuration of the operator that is in effect; None for that of its settings.
+        given_up: hash of settings that were given up for those in effect; empty if none were.
         is_recalled: whether it is the last valid spec from before a restart: `spec.application` is a stand-in then.
     """
 
     spec: BalancedSourceSpec
     source: Source[Any, Any]
     is_recalled: bool = False
+    conf: Mapping[str, str] | None = None
+    given_up: str = ""
 
     @property
     def reader_options(self) -> Mapping[str, str]:

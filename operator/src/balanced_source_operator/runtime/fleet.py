@@ -66,7 +66,11 @@ class Fleet:
             if host not in wanted:
                 return await children.retire()
             is_first = host == FIRST_HOST
-            may_replace = all(self._runs(other) for other in coordinator.state.members if other != host)
+            others = [other for other in coordinator.state.members if other != host]
+            # A host that has not read anything yet has nothing to lose, and may be what the others wait for.
+            may_replace = not children.has_adopted(coordinator) or all(
+                self._runs(other) and self._of(other).has_adopted(coordinator) for other in others
+            )
             self._last[host] = await children.turn(
                 desired,
                 coordinator,

@@ -53,6 +53,7 @@ from balanced_source_operator.runtime.ownership import ForeignObjectError
 from balanced_source_operator.runtime.refusals import PATIENCE, ReportingApi
 from balanced_source_operator.runtime.status_writer import StatusWriter
 from balanced_source_operator.runtime.templates import TemplateCheck
+from balanced_source_operator.runtime.trials import Trials
 from balanced_source_operator.spec import parse_spec
 
 BACKOFF_FIRST: Final = 0.5
@@ -86,6 +87,7 @@ class SourceRuntime:
             environment, source, self._observed, self._events, self._problems, wake=self._wake.set
         )
         self._fleet = Fleet(environment, source, self._observed, self._events, self._problems, wake=self._wake.set)
+        self._trials = Trials(environment, source, self._observed, self._problems)
         self._autoscaler = Autoscaler(environment.api, source, self._events)
         self._status = StatusWriter(environment.api, source, self._events, instance=environment.settings.instance)
         self._announcer = Announcer(source, self._events)
@@ -207,9 +209,13 @@ class SourceRuntime:
     async def _run_applications(self) -> Decisions:
         if self._desired is None or self._desired.is_recalled:
             return self._fleet.look()
-        return await self._fleet.turn(
-            self._desired, self._coordination.coordinator, needs_driver=self._coordination.needs_driver
-        )
+        coordinator = self._coordination.coordinator
+        self._trials.recall(self._stored_status.get("settings"))
+        effective = self._trials.effective(self._desired)
+        decisions = await self._fleet.turn(effective, coordinator, needs_driver=self._coordination.needs_driver)
+        if self._trials.judge(self._desired, effective, decisions, coordinator):
+            self._wake.set()
+        return decisions
 
     async def _observe(self) -> None:
         if time.monotonic() - self._refreshed_at >= self._env.settings.resync:
@@ -285,6 +291,11 @@ class SourceRuntime:
             self._kept = (self._desired, kept_text(self._desired.spec, fixed_values(self._desired.source)))
         return self._kept[1]
 
+    def _settings(self) -> str:
+        """Return what the next operator needs of the settings; what is stored while that is not known."""
+        known = self._trials.text
+        return str(self._stored_status.get("settings", ""))[:LIMIT] if known is None else known
+
     def _reader_selector(self) -> str:
         """Return the selector of the scale subresource. A recalled spec has a stand-in for its application."""
         desired = self._desired
@@ -336,6 +347,7 @@ class SourceRuntime:
             is_silent=bool(self._pulses.silent(now=now)),
             is_overdue=self._waiting.is_over(),
             last_valid=self._last_valid(),
+            settings=self._settings(),
             verdict=self._autoscaler.verdict,
             previous=self._stored_status,
         )

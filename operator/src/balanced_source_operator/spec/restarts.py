@@ -80,6 +80,10 @@ class ApplicationRestart(Model):
     window: Window | None = None
     """When restarts may begin, for policy Window."""
 
+    rollback_after: Duration = "10m"
+    """Time after which a new application that has not completed a micro-batch, and does not run without failures, is
+    replaced by one with the last healthy settings. 0: never."""
+
     @model_validator(mode="after")
     def _has_its_window(self) -> "ApplicationRestart":
         if (self.policy is RestartPolicy.WINDOW) != (self.window is not None):

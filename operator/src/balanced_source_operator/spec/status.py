@@ -153,6 +153,10 @@ class Status(Model):
     served_by: Annotated[str, Field(max_length=512)] = ""
     """Namespace and name of the operator's installation that wrote this status."""
 
+    settings: Annotated[str, Field(max_length=65_536)] = ""
+    """The settings of the last healthy application, and those that failed since: what a restarted operator needs to
+    roll back. Empty if there are none. Settings that look like secrets are not kept."""
+
     last_valid_spec: Annotated[str, Field(max_length=65_536)] = ""
     """The parts of the last valid spec that a restarted operator needs while the newest spec is
     invalid. Empty if they are too large."""

@@ -1,0 +1,228 @@
+"""Decides when new settings are given up for the last healthy ones, and when they are tried again.
+
+An application is on trial while it runs with settings that no application of its source has been healthy with. Healthy
+means: its driver runs and has completed a micro-batch. What is remembered is text in the status, for the reasons that
+`last_valid` gives: only the operator may write it, and everybody who may read it may read the spec as well.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from pydantic import ValidationError
+
+from balanced_source_operator.bundle.redaction import redacted
+from balanced_source_operator.controller.application import ApplicationState, Decision, is_made_from
+from balanced_source_operator.controller.last_valid import LIMIT
+from balanced_source_operator.kube.port import Manifest
+from balanced_source_operator.resources.identity import Identity
+from balanced_source_operator.resources.kinds import HASH_ANNOTATION, INCARNATION_ANNOTATION
+from balanced_source_operator.resources.made_from import NOT_COMPARED
+from balanced_source_operator.resources.spark_application import application_hash
+from balanced_source_operator.spec import Application
+from balanced_source_operator.spec.restarts import RestartPolicy
+
+FIRST_PAUSE: Final = 1800.0
+MAX_PAUSE: Final = 86_400.0
+"""Seconds until settings that failed are tried again: after the first time, and at most."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """All that an application is made from.
+
+    Attributes:
+        application: without `hosts` and `restart`, which always are those of the newest spec.
+        conf: Spark configuration of the operator.
+    """
+
+    application: Application
+    conf: Mapping[str, str]
+
+    def hash(self, source: Identity) -> str:
+        """Return the hash, in all versions."""
+        return application_hash(source, self.application, conf=self.conf)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refused:
+    """Settings that an application was not healthy with.
+
+    Attributes:
+        hash: of the settings.
+        nonce: of `spec.application.restart` at that time; another one asks for another try.
+        times: how often they have failed.
+        at: when they failed last; seconds since the epoch.
+        why: what failed, as a sentence.
+    """
+
+    hash: str
+    nonce: int | None
+    times: int
+    at: float
+    why: str
+
+    @property
+    def again_at(self) -> float:
+        """When they are tried again; seconds since the epoch."""
+        return self.at + min(FIRST_PAUSE * float(1 << min(self.times - 1, 16)), MAX_PAUSE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """What is known of the settings of a source's applications.
+
+    Attributes:
+        healthy: settings of the last application that was healthy; None if there was none, or if they cannot be kept.
+        refused: those of the last one that was not.
+    """
+
+    healthy: Settings | None = None
+    refused: Refused | None = None
+
+    def effective(self, wanted: Settings, source: Identity, *, now: float) -> Settings:
+        """Return the settings to run with: those that are wanted, or the last healthy ones."""
+        return self.healthy if self.healthy is not None and self.is_refused(wanted, source, now=now) else wanted
+
+    def is_refused(self, wanted: Settings, source: Identity, *, now: float) -> bool:
+        """Whether settings have failed, and it is not time to try them again."""
+        refused, restart = self.refused, wanted.application.restart
+        if refused is None or restart.nonce not in (None, refused.nonce):
+            return False
+        waits = restart.policy is RestartPolicy.ON_NONCE or now < refused.again_at
+        return waits and is_made_from(refused.hash, wanted.hash(source))
+
+    def with_healthy(self, settings: Settings, source: Identity) -> "Memory":
+        """Return what is known when an application was healthy with these settings."""
+        found = settings.hash(source)
+        is_known = self.healthy is not None and self.healthy.hash(source) == found
+        was_refused = self.refused is not None and is_made_from(self.refused.hash, found)
+        kept = self.healthy if is_known else settings if _may_be_kept(settings) else None
+        return replace(self, healthy=kept, refused=None if was_refused else self.refused)
+
+    def with_refused(self, found: str, *, nonce: int | None, why: str, now: float) -> "Memory":
+        """Return what is known when an application was not healthy with the settings of that hash."""
+        before = self.refused
+        times = before.times if before is not None and is_made_from(before.hash, found) else 0
+        return replace(self, refused=Refused(hash=found, nonce=nonce, times=times + 1, at=now, why=why))
+
+
+NOTHING: Final = Memory()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """An application as it is judged.
+
+    Attributes:
+        manifest: the SparkApplication.
+        decision: about it.
+        incarnation: newest of the host's drivers that has registered.
+        has_adopted: whether that driver has completed a micro-batch.
+        since: when the first application with its settings was made; seconds since the epoch.
+    """
+
+    manifest: Manifest
+    decision: Decision
+    incarnation: int
+    has_adopted: bool
+    since: float
+
+    @property
+    def hash(self) -> str:
+        """Hash of the settings that it was made from."""
+        return str((self.manifest["metadata"].get("annotations") or {}).get(HASH_ANNOTATION, ""))
+
+    @property
+    def has_registered(self) -> bool:
+        """Whether one of its own drivers has registered; of an application of an earlier release, any."""
+        return has_registered(self.manifest, self.incarnation)
+
+    @property
+    def is_healthy(self) -> bool:
+        """Whether it has shown that its settings work."""
+        has_ended = self.decision.state is ApplicationState.FINISHED and self.decision.problem is None
+        runs = self.decision.state is ApplicationState.RUNNING and self.has_registered and self.has_adopted
+        return has_ended or runs
+
+    def failure(self, *, patience: float, now: float) -> str:
+        """Return why it counts as not healthy; empty if it does not (yet).
+
+        A driver that has registered and runs for the first time may work at a large first micro-batch. An application
+        that its Spark operator has not looked at yet says nothing about its settings.
+        """
+        status = self.manifest.get("status") or {}
+        word = str((status.get("applicationState") or {}).get("state") or "")
+        is_first_attempt = int(status.get("executionAttempts") or 1) <= 1
+        runs = self.decision.state is ApplicationState.RUNNING and self.decision.problem is None
+        if self.is_healthy or now - self.since < patience or not word:
+            return ""
+        if runs and self.has_registered and is_first_attempt:
+            return ""
+        if self.decision.problem is not None:
+            return self.decision.problem.message
+        return "its driver has not registered" if runs else f"it is {word}"
+
+
+def has_registered(application: Manifest, incarnation: int) -> bool:
+    """Return whether the newest incarnation of a host is a driver of this application, not of one before it."""
+    before = str((application["metadata"].get("annotations") or {}).get(INCARNATION_ANNOTATION, "0"))
+    return incarnation > (int(before) if before.isdigit() else 0)
+
+
+def on_trial(seen: Seen, memory: Memory, source: Identity) -> bool:
+    """Return whether an application has settings that none of its source was healthy with before."""
+    return memory.healthy is not None and not is_made_from(seen.hash, memory.healthy.hash(source))
+
+
+def text_of(memory: Memory) -> str:
+    """Return what the next operator needs, as text; empty if there is nothing, or if it is too large."""
+    healthy, refused = memory.healthy, memory.refused
+    document: dict[str, Any] = {}
+    if healthy is not None:
+        document["healthy"] = {"application": _dump(healthy.application), "conf": dict(healthy.conf)}
+    if refused is not None:
+        names = ("hash", "nonce", "times", "at", "why")
+        document["refused"] = {name: getattr(refused, name) for name in names}
+    text = json.dumps(document, separators=(",", ":"), sort_keys=True) if document else ""
+    return text if len(text) <= LIMIT else ""
+
+
+def memory_of(text: Any) -> Memory:
+    """Return what an operator before this one has left; nothing if it cannot be read."""
+    try:
+        document = json.loads(text)
+        healthy, refused = document.get("healthy"), document.get("refused")
+        return Memory(
+            healthy=None
+            if healthy is None
+            else Settings(application=Application.model_validate(healthy["application"]), conf=dict(healthy["conf"])),
+            refused=None if refused is None else _refused(refused),
+        )
+    except (ValidationError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return NOTHING
+
+
+def _refused(found: Mapping[str, Any]) -> Refused:
+    nonce = found["nonce"]
+    return Refused(
+        hash=str(found["hash"]),
+        nonce=None if nonce is None else int(nonce),
+        times=max(1, int(found["times"])),
+        at=float(found["at"]),
+        why=str(found["why"]),
+    )
+
+
+def _dump(application: Application) -> dict[str, Any]:
+    dump: dict[str, Any] = application.model_dump(
+        mode="json", by_alias=True, exclude_defaults=True, exclude=NOT_COMPARED
+    )
+    return dump
+
+
+def _may_be_kept(settings: Settings) -> bool:
+    """Whether nothing in them looks like a secret, and they are not too large."""
+    document = {"application": _dump(settings.application), "conf": dict(settings.conf)}
+    return redacted(document) == document and len(json.dumps(document)) <= LIMIT - 4096

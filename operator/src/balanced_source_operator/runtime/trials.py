@@ -1,0 +1,162 @@
+"""Gives up new settings that an application is not healthy with, for the last ones that one was healthy with."""
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import structlog
+
+from balanced_source import durations
+from balanced_source.api import Problem, ProblemBoard
+from balanced_source.coordinator import HostRole, SourceCoordinator
+from balanced_source.reasons import Reason
+from balanced_source_operator.controller.application import is_made_from
+from balanced_source_operator.controller.rollback import Memory, Seen, Settings, memory_of, on_trial, text_of
+from balanced_source_operator.kube.port import Manifest
+from balanced_source_operator.resources.identity import Identity
+from balanced_source_operator.resources.made_from import changes, settings_of
+from balanced_source_operator.resources.spark_application import effective_conf
+from balanced_source_operator.runtime.environment import Desired, Environment
+from balanced_source_operator.runtime.fleet import Decisions
+from balanced_source_operator.runtime.observed import Observed
+from balanced_source_operator.spec.restarts import RestartPolicy
+
+log = structlog.get_logger(__name__)
+
+
+class Trials:
+    """Of one source."""
+
+    def __init__(self, environment: Environment, source: Identity, observed: Observed, problems: ProblemBoard) -> None:
+        self._env = environment
+        self._source = source
+        self._observed = observed
+        self._problems = problems
+        self._memory: Memory | None = None
+        self._since: dict[str, tuple[str, float]] = {}
+
+    @property
+    def text(self) -> str | None:
+        """What the next operator needs; None before `recall`."""
+        return text_of(self._memory) if self._memory is not None else None
+
+    def recall(self, text: Any) -> None:
+        """Take over what an operator before this one has left, once."""
+        if self._memory is None:
+            self._memory = memory_of(text)
+
+    def effective(self, desired: Desired) -> Desired:
+        """Return what is desired with the settings that are in effect."""
+        memory, wanted, now = self._known, self._wanted(desired), time.time()
+        found = memory.effective(wanted, self._source, now=now)
+        if found is wanted:
+            return desired
+        newest = desired.spec.application
+        application = found.application.model_copy(update={"hosts": newest.hosts, "restart": newest.restart})
+        spec = desired.spec.model_copy(update={"application": application})
+        given_up = memory.refused.hash if memory.refused is not None else ""
+        return replace(desired, spec=spec, conf=found.conf, given_up=given_up)
+
+    def judge(
+        self,
+        desired: Desired,
+        effective: Desired,
+        decisions: Decisions,
+        coordinator: SourceCoordinator[Any, Any] | None,
+    ) -> bool:
+        """Look at the applications; return whether other settings are in effect from now on.
+
+        Args:
+            desired: by the spec.
+            effective: what the applications were made to be.
+            decisions: about the applications.
+            coordinator: of the source.
+        """
+        now, before = time.time(), self._known
+        patience = durations.seconds(desired.spec.application.restart.rollback_after)
+        settings = self._wanted(effective)
+        seen = dict(self._seen(decisions, coordinator, now=now))
+        if coordinator is not None and seen.keys() >= set(coordinator.state.members) and self._work(seen, settings):
+            self._memory = before.with_healthy(settings, self._source)
+        for each in seen.values():
+            if patience and not effective.given_up and on_trial(each, before, self._source):
+                self._give_up(each, settings, patience=patience, now=now)
+        self._tell(desired)
+        return self._known.refused != before.refused
+
+    @property
+    def _known(self) -> Memory:
+        return self._memory or Memory()
+
+    def _wanted(self, desired: Desired) -> Settings:
+        conf = self._env.settings.spark_conf if desired.conf is None else desired.conf
+        return Settings(application=desired.spec.application, conf=conf)
+
+    def _work(self, seen: Mapping[str, Seen], settings: Settings) -> bool:
+        wanted = settings.hash(self._source)
+        return all(each.is_healthy and is_made_from(each.hash, wanted) for each in seen.values())
+
+    def _seen(
+        self, decisions: Decisions, coordinator: SourceCoordinator[Any, Any] | None, *, now: float
+    ) -> Iterator[tuple[str, Seen]]:
+        """The newest application of each host that has one and is not about to leave."""
+        there = {a["metadata"]["name"]: a for a in self._observed.applications}
+        for name, decision in decisions.items():
+            manifest = there.get(decision.name)
+            host = coordinator.state.hosts.get(name) if coordinator is not None else None
+            if manifest is None or host is None or host.role is HostRole.LEAVING:
+                continue
+            seen = Seen(
+                manifest=manifest,
+                decision=decision,
+                incarnation=host.incarnation,
+                has_adopted=host.acknowledged_epoch > 0,
+                since=0.0,
+            )
+            yield name, replace(seen, since=self._first_seen(name, seen, now))
+
+    def _first_seen(self, host: str, seen: Seen, now: float) -> float:
+        """When the first application of a host with these settings was made: failures make it anew again and again."""
+        known = self._since.get(host)
+        if known is None or known[0] != seen.hash:
+            known = self._since[host] = (seen.hash, _created(seen.manifest, now))
+        return known[1]
+
+    def _give_up(self, seen: Seen, settings: Settings, *, patience: float, now: float) -> None:
+        why = seen.failure(patience=patience, now=now)
+        healthy = self._known.healthy
+        if not why or healthy is None or not is_made_from(seen.hash, settings.hash(self._source)):
+            return
+        changed = changes(self._plain(healthy), self._plain(settings))
+        what = f"{seen.decision.name} was not healthy after {patience:.0f} s with its new settings ({changed}): {why}"
+        nonce = settings.application.restart.nonce
+        self._memory = self._known.with_refused(seen.hash, nonce=nonce, why=what, now=now)
+        self._since.clear()
+        log.warning("settings given up", source=self._source.name, namespace=self._source.namespace, why=what)
+
+    def _plain(self, settings: Settings) -> Any:
+        conf = effective_conf(settings.application, settings.conf)
+        return settings_of(settings.application, conf=conf, uid=self._source.uid)
+
+    def _tell(self, desired: Desired) -> None:
+        refused, now = self._known.refused, time.time()
+        if refused is None or not self._known.is_refused(self._wanted(desired), self._source, now=now):
+            self._problems.clear(Reason.ROLLED_BACK)
+            return
+        again = f"{datetime.fromtimestamp(refused.again_at, UTC):%Y-%m-%dT%H:%MZ}"
+        is_on_nonce = desired.spec.application.restart.policy is RestartPolicy.ON_NONCE
+        when = "" if is_on_nonce else f"; the new ones are tried again from {again} on"
+        message = (
+            f"{refused.why.rstrip('.')}. The last healthy settings are in effect again{when}. Correct the spec, or "
+            "change spec.application.restart.nonce to try again now"
+        )
+        self._problems.set(Reason.ROLLED_BACK, Problem(reason=Reason.ROLLED_BACK, message=message))
+
+
+def _created(manifest: Manifest, now: float) -> float:
+    try:
+        return datetime.fromisoformat(str(manifest["metadata"].get("creationTimestamp"))).timestamp()
+    except ValueError:
+        return now
