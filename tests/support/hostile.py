@@ -146,6 +146,25 @@ FULL_FILES: Final[dict[str, Any]] = {
     },
 }
 
+FULL_KINESIS: Final[dict[str, Any]] = {
+    **FULL,
+    "application": {name: value for name, value in FULL["application"].items() if name != "pipeline"},
+    "source": {
+        "kinesis": {
+            "streams": ["orders", "arn:aws:kinesis:eu-west-1:123456789012:stream/orders"],
+            "region": "eu-west-1",
+            "endpoint": "https://kinesis.example.org:4567",
+            "secret": "streams",
+            "startingPosition": {
+                "type": "SequenceNumbers",
+                "sequenceNumbers": {"orders": {"shardId-000000000001": "49590338271490256608559692538361571095921"}},
+            },
+            "discoveryInterval": "10s",
+            "onDataLoss": "Continue",
+        }
+    },
+}
+
 
 def strings(value: Any, at: Path = ()) -> Iterator[Path]:
     """Yields the path of every string in a manifest, and of every key of a map whose keys users choose."""
@@ -161,12 +180,13 @@ def strings(value: Any, at: Path = ()) -> Iterator[Path]:
             yield from strings(inner, (*at, index))
 
 
-_FREE: Final = ("properties", "offsets", "timestamps", "options", "sparkConf")
+_FREE: Final = ("properties", "offsets", "timestamps", "options", "sparkConf", "sequenceNumbers")
+_FREE_TWICE: Final = ("offsets", "timestamps", "sequenceNumbers")
 
 
 def is_free(path: Path) -> bool:
     """Whether users choose the keys of the map there."""
-    return bool(path) and (path[-1] in _FREE or (len(path) > 1 and path[-2] in ("offsets", "timestamps")))
+    return bool(path) and (path[-1] in _FREE or (len(path) > 1 and path[-2] in _FREE_TWICE))
 
 
 def replaced(manifest: Mapping[str, Any], path: Path, value: str) -> dict[str, Any]:

@@ -266,8 +266,8 @@ class Reason(enum.StrEnum):
     SPLITS_LOST = (
         "SplitsLost",
         ReasonKind.LOSS,
-        "Files changed, vanished or came too late. By the policy of the source reading of files stops.",
-        "Restore the files that the message names, or set `onLoss` to `Skip`.",
+        "Files changed, vanished or came too late, or shards expired unread. Reading stops by the source's policy.",
+        "Restore the files that the message names, or change the policy as it says.",
     )
     SECRET_NOT_FOUND = (
         "SecretNotFound",
@@ -278,7 +278,7 @@ class Reason(enum.StrEnum):
     UNKNOWN_TOPIC = (
         "UnknownTopic",
         ReasonKind.SOURCE,
-        "A topic or partition of the subscription does not exist.",
+        "A topic, a partition or a stream of the subscription does not exist.",
         "Create it, or correct the subscription.",
     )
     NO_TOPIC_MATCHES = (

@@ -17,6 +17,7 @@ GROUP: Final = "balanced_source.connectors"
 BUILT_IN: Final[Mapping[str, str]] = {
     "files": "balanced_source_adapters.files.connector:FilesConnector",
     "kafka": "balanced_source_adapters.kafka.connector:KafkaConnector",
+    "kinesis": "balanced_source_adapters.kinesis.connector:KinesisConnector",
 }
 """The entry points of this project, for where it runs without being installed: from a folder on PYTHONPATH."""
 

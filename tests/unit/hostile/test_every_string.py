@@ -25,6 +25,7 @@ from support.hostile import (
     FROM_CONFIG_MAP,
     FULL,
     FULL_FILES,
+    FULL_KINESIS,
     HOSTILE,
     KEY,
     Path,
@@ -74,6 +75,8 @@ NAMES = {
     "source.kafka.stoppingOffsets.topics.timestamps": _TOPIC,
     "source.kafka.subscription.topics": _TOPIC,
     "source.kafka.subscription.partitions.topic": _TOPIC,
+    "source.kinesis.streams": "sent to the service as JSON",
+    "source.kinesis.startingPosition.sequenceNumbers": "compared with names of streams and shards",
     "source.kafka.clustersFrom.configMapRef.key": "looked up in a map; a file name in local mode",
 }
 """Strings of letters, digits, `.`, `_`, `-` and `,`, which are neither part of a URL nor an argument of a command."""
@@ -91,7 +94,11 @@ FULL_FROM_CONFIG_MAP = {
 
 def test_the_example_has_every_string_that_the_models_have() -> None:
     """A new field of the spec must be added to the example, and so to the tests below."""
-    covered = {dotted(path) for manifest in (FULL, FULL_FROM_CONFIG_MAP, FULL_FILES) for path in strings(manifest)}
+    covered = {
+        dotted(path)
+        for manifest in (FULL, FULL_FROM_CONFIG_MAP, FULL_FILES, FULL_KINESIS)
+        for path in strings(manifest)
+    }
     known = set(model_strings(BalancedSourceSpec))
 
     same_as = {"source.kafka.clusters.startingOffsets", "source.kafka.clusters.stoppingOffsets"}
@@ -137,6 +144,12 @@ def test_the_reference_to_metadata_is_refused_or_stays_data(path: Path) -> None:
 def test_a_hostile_string_of_files_is_refused_or_stays_data(path: Path) -> None:
     for value in HOSTILE:
         check(replaced(FULL_FILES, path, value), path, value)
+
+
+@pytest.mark.parametrize("path", cases(FULL_KINESIS, ("source", "kinesis")))
+def test_a_hostile_string_of_kinesis_is_refused_or_stays_data(path: Path) -> None:
+    for value in HOSTILE:
+        check(replaced(FULL_KINESIS, path, value), path, value)
 
 
 METADATA_STRINGS = {"clusters": FULL["source"]["kafka"]["clusters"], "streams": {"orders": {"main": ["orders"]}}}

@@ -254,6 +254,15 @@ class Source(ABC, Generic[SplitT, StateT]):
         return False
 
     @property
+    def has_ending_splits(self) -> bool:
+        """Whether splits may come to an end: `SplitEnumerator.handle_finished` is called for them.
+
+        The default is for sources that end, and for those whose readers ask for splits. A source that never ends may
+        have splits that do, such as closed shards.
+        """
+        return self.boundedness is Boundedness.BOUNDED or self.look_ahead > 0
+
+    @property
     def look_ahead(self) -> int:
         """Number of splits that a host asks for on behalf of each reader, so that it has unread ones; 0: none.
 

@@ -114,6 +114,14 @@ class SourceReader(ABC, Generic[T, SplitT]):
         What was fetched before may still be emitted. Without an override nothing is paused, and the group drifts.
         """
 
+    def is_catching_up(self) -> bool:
+        """Whether it is known that there is more to come soon, or not known yet whether there is.
+
+        A host that stops reading when nothing has come for a while goes on then, up to its other limits. Without an
+        override, silence means that nothing is there.
+        """
+        return False
+
     def notify_checkpoint_complete(self, checkpoint_id: int) -> None:
         """Called when `snapshot_state(checkpoint_id)` is durable: what lies before may be acknowledged outside.
 

@@ -133,6 +133,11 @@ class Reading:
         """Whether several polls in a row brought nothing; one does between two fetches."""
         return self._empty > BETWEEN_FETCHES
 
+    @property
+    def is_catching_up(self) -> bool:
+        """Whether silence does not mean that everything is read."""
+        return self._reader.is_catching_up()
+
     def poll(self) -> bool:
         """Poll once; returns whether that brought any record. Waits a little if nothing comes."""
         before = self.buffer.count
@@ -218,7 +223,9 @@ def fetch(reading: Reading, limits: FetchLimits) -> JournalRecord:
                 reading.settle()
             if _is_full(reading.buffer, limits) or _is_late(begun, last, limits):
                 return reading.record(has_more=True)
-        elif _is_late(begun, time.monotonic(), limits) or (reading.is_idle and time.monotonic() - last >= patience):
+        elif _is_late(begun, time.monotonic(), limits):
+            return reading.record(has_more=reading.is_catching_up)
+        elif reading.is_idle and time.monotonic() - last >= patience and not reading.is_catching_up:
             break
     return reading.record(has_more=False)
 

@@ -1,0 +1,41 @@
+"""Kinesis streams: shards are splits, and children of a shard are read after it.
+
+listed ──► parents read? ──► assigned ──► closed and read to its end ──► a child is held ──► leaves the state
+"""
+
+from balanced_source.connectors.kinesis.contract import DiscoveredShards
+from balanced_source.connectors.kinesis.enumerator import ShardEnumerator
+from balanced_source.connectors.kinesis.lineage import Lineage, Shard
+from balanced_source.connectors.kinesis.source import (
+    KIND,
+    FirstPositions,
+    KinesisSource,
+    ListShards,
+    OnLoss,
+    Server,
+    discovered,
+    first_splits,
+)
+from balanced_source.connectors.kinesis.split import END, ShardSplit, split_of
+from balanced_source.connectors.kinesis.start import TRIM_HORIZON, Start, StartAt
+
+__all__ = [
+    "END",
+    "KIND",
+    "TRIM_HORIZON",
+    "DiscoveredShards",
+    "FirstPositions",
+    "KinesisSource",
+    "Lineage",
+    "ListShards",
+    "OnLoss",
+    "Server",
+    "Shard",
+    "ShardEnumerator",
+    "ShardSplit",
+    "Start",
+    "StartAt",
+    "discovered",
+    "first_splits",
+    "split_of",
+]

@@ -1,0 +1,29 @@
+"""What the enumerator asks its source beyond `SplitDiscovery`, and what a discovery of shards returns."""
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from balanced_source.api import SplitId
+from balanced_source.connectors.discovery import Discovered, SplitDiscovery
+from balanced_source.connectors.kinesis.lineage import Shard
+from balanced_source.connectors.kinesis.split import ShardSplit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiscoveredShards(Discovered):
+    """Answer to a `ListShards`.
+
+    Attributes:
+        shards: the same shards as `split_ids`, with their parents.
+    """
+
+    shards: Mapping[SplitId, Shard] = field(default_factory=dict)
+
+
+class ShardDiscovery(SplitDiscovery[ShardSplit]):
+    """Which shards there are, and where reading of them starts."""
+
+    @abstractmethod
+    def skipped(self, shards: Mapping[SplitId, Shard]) -> frozenset[SplitId]:
+        """Return the shards of a stream, seen for the first time, that lie before the start."""

@@ -1,0 +1,87 @@
+"""The discovering enumerator, with an order: children of a shard are read when all its records are read.
+
+A shard that is read to its end stays assigned, without work, until a reader holds one of its children. Then it leaves
+the state: that a descendant was begun proves that it was read. So no list of read shards is kept, and the order holds
+across restarts, lost states and queries without an operator, whose only memory is the Spark checkpoint.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from typing import Final
+
+from balanced_source.api import SplitId
+from balanced_source.connectors.discovery import Discovered, DiscoveringSplitEnumerator
+from balanced_source.connectors.kinesis.contract import DiscoveredShards, ShardDiscovery
+from balanced_source.connectors.kinesis.lineage import Lineage
+from balanced_source.connectors.kinesis.split import ShardSplit
+from balanced_source.errors import ContractViolationError, RefusedDiscoveryError
+from balanced_source.reasons import Reason
+
+SHOWN: Final = 3
+"""Shards that a message names."""
+
+
+class ShardEnumerator(DiscoveringSplitEnumerator[ShardSplit]):
+    """See the module."""
+
+    source: ShardDiscovery
+
+    def handle_finished(self, split_ids: Sequence[SplitId]) -> None:
+        super().handle_finished(split_ids)
+        for scope in sorted({self.source.scope_of(s) for s in split_ids}.intersection(self.source.scopes())):
+            self._ask(scope, delay=0.0)
+
+    def _scope_listed(self, scope: str, result: Discovered) -> None:
+        if not isinstance(result, DiscoveredShards):
+            raise ContractViolationError(f"a listing of shards returned {type(result).__name__}")
+        lineage = self._lineage(scope, result)
+        expired = frozenset() if self.source.may_lose else self._unread(scope) - result.shards.keys()
+        super()._scope_listed(scope, self._readable(scope, result, lineage, expired))
+        self._release(lineage)
+
+    def _readable(
+        self, scope: str, result: DiscoveredShards, lineage: Lineage, expired: frozenset[SplitId]
+    ) -> Discovered:
+        """What may be read. Shards that expired unread stay: their children would hide what is lost."""
+        return replace(
+            result,
+            split_ids=lineage.readable() | expired,
+            problem=_expired(scope, expired) if expired else result.problem,
+        )
+
+    def _lineage(self, scope: str, result: DiscoveredShards) -> Lineage:
+        held = self._held(scope)
+        retained = {s for s in self.state.retained if self.source.scope_of(s) == scope}
+        skipped = frozenset() if scope in self.state.discovered else self.source.skipped(result.shards)
+        return Lineage(shards=result.shards, held=held | retained, finished=self.state.finished & held, skipped=skipped)
+
+    def _held(self, scope: str) -> frozenset[SplitId]:
+        known = (*self.context.current_assignments(), *self.state.unassigned, *self.life.in_flight)
+        return frozenset(s for s in known if self.source.scope_of(s) == scope)
+
+    def _unread(self, scope: str) -> frozenset[SplitId]:
+        """Shards that readers have to read on."""
+        return self._held(scope) - self.life.in_flight - self.state.finished
+
+    def _release(self, lineage: Lineage) -> None:
+        """Let go of shards that are read, as soon as the checkpoint of a reader host holds one of their children."""
+        positions = self.context.split_positions()
+        reported = replace(lineage, held=[s for s in lineage.held if s in positions])
+        gone = [s for s in reported.replaced() if self._is_owned(s)]
+        if gone:
+            self.context.revoke_splits(gone)
+            self.context.forget_splits(gone)
+            self.state = replace(self.state, finished=self.state.finished.difference(gone))
+
+    def _is_owned(self, split_id: SplitId) -> bool:
+        return split_id in self.context.current_assignments()
+
+
+def _expired(scope: str, shards: Collection[SplitId]) -> RefusedDiscoveryError:
+    names = ", ".join([str(s[1]) for s in sorted(shards)][:SHOWN] + ["…"] * (len(shards) > SHOWN))
+    return RefusedDiscoveryError(
+        f"stream {scope} does not retain {len(shards)} shards any more that were not read to their end: {names}. Their "
+        "unread records are lost, and their children are not read. Set onDataLoss to Continue to read the children",
+        scope=scope,
+        reason=Reason.SPLITS_LOST,
+    )

@@ -1,0 +1,200 @@
+"""Kinesis streams as a source: what is read, as values. Scopes of discovery are the streams."""
+
+import enum
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Self
+
+from balanced_source.api import (
+    Boundedness,
+    Position,
+    RebalancePolicy,
+    SplitEnumeratorContext,
+    SplitId,
+    SupportsSplitReassignmentOnRecovery,
+)
+from balanced_source.assigners import RoundRobinAssigner, SplitAssigner
+from balanced_source.connectors.discovery import Discover, Discovered, DiscoveringSource, DiscoveryState, Initialize
+from balanced_source.connectors.kinesis.contract import DiscoveredShards, ShardDiscovery
+from balanced_source.connectors.kinesis.enumerator import ShardEnumerator
+from balanced_source.connectors.kinesis.lineage import Shard
+from balanced_source.connectors.kinesis.split import ShardSplit, split_of
+from balanced_source.connectors.kinesis.start import TRIM_HORIZON, Start, StartAt
+
+KIND: Final = "kinesis"
+
+SHOWN: Final = 3
+"""Shards that a message names."""
+
+
+class OnLoss(enum.StrEnum):
+    """What happens when records are gone before they were read."""
+
+    FAIL = "Fail"
+    CONTINUE = "Continue"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Server:
+    """How Kinesis is reached.
+
+    Attributes:
+        endpoint: URL; empty for AWS.
+        region: empty for that of the ARN, or else the client's default.
+        secret: name of the Secret with `accessKeyId` and `secretAccessKey`; None: the standard chain of the process.
+    """
+
+    endpoint: str = ""
+    region: str = ""
+    secret: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON value for readers; nothing secret."""
+        return {"endpoint": self.endpoint, "region": self.region, "secret": self.secret}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """Inverse of `to_json`."""
+        secret = data["secret"]
+        return cls(
+            endpoint=str(data["endpoint"]), region=str(data["region"]), secret=None if secret is None else str(secret)
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListShards(Discover):
+    """List the shards of a stream; the result is a `DiscoveredShards`."""
+
+    scope: str
+    round: int
+    server: Server
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FirstPositions(Initialize):
+    """Say where reading of shards starts; the result is a sequence of `ShardSplit`."""
+
+    scope: str
+    split_ids: tuple[SplitId, ...]
+    server: Server
+    start: Start
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KinesisSource(DiscoveringSource[ShardSplit], ShardDiscovery, SupportsSplitReassignmentOnRecovery):
+    """A value: equal settings make equal sources.
+
+    Attributes:
+        streams: names or ARNs.
+        server: how they are reached.
+        start: where reading of a stream starts that is read for the first time.
+        assigner: owner policy.
+        rebalance_policy: when splits may move.
+        discovery_interval: seconds between two looks for new shards. When a shard is read to its end, its children are
+            looked for at once.
+        failure_threshold: failures of a stream in a row until that is a problem to tell people of.
+        retention: seconds for which positions are kept of streams that are taken out of the source.
+        on_loss: what happens when records are gone before they were read.
+    """
+
+    streams: tuple[str, ...]
+    server: Server = field(default_factory=Server)
+    start: Start = TRIM_HORIZON
+    assigner: SplitAssigner = field(default_factory=RoundRobinAssigner)
+    rebalance_policy: RebalancePolicy = field(default_factory=RebalancePolicy)
+    discovery_interval: float | None = 30.0
+    failure_threshold: int = 3
+    retention: float = 0.0
+    on_loss: OnLoss = OnLoss.FAIL
+
+    @property
+    def may_lose(self) -> bool:  # type: ignore[override] # an attribute of the contract, derived here
+        return self.on_loss is OnLoss.CONTINUE
+
+    @property
+    def kind(self) -> str:
+        return KIND
+
+    @property
+    def boundedness(self) -> Boundedness:
+        return Boundedness.CONTINUOUS_UNBOUNDED
+
+    @property
+    def has_ending_splits(self) -> bool:
+        return True
+
+    def scopes(self) -> tuple[str, ...]:
+        return self.streams
+
+    def scope_of(self, split_id: SplitId) -> str:
+        return str(split_id[0])
+
+    def subscribes(self, split_id: SplitId) -> bool:
+        return split_id[0] in self.streams
+
+    def discover(self, scope: str, round_number: int) -> ListShards:
+        return ListShards(scope=scope, round=round_number, server=self.server)
+
+    def initialize(self, scope: str, split_ids: Collection[SplitId], *, is_first: bool) -> FirstPositions:
+        start = self.start if is_first else self.start.for_later()
+        return FirstPositions(scope=scope, split_ids=tuple(split_ids), server=self.server, start=start)
+
+    def skipped(self, shards: Mapping[SplitId, Shard]) -> frozenset[SplitId]:
+        return self.start.skipped(shards)
+
+    def unread(self, splits: Collection[ShardSplit], *, exists: bool) -> list[str]:
+        names: dict[str, list[str]] = {}
+        for split in sorted(splits, key=lambda split: split.split_id):
+            names.setdefault(split.stream, []).append(split.shard)
+        what = "was deleted and created again" if exists else "does not retain them any more, or was deleted"
+        return [
+            f"stream {stream}: {len(shards)} shards were not read to their end, and the stream {what}: "
+            f"{', '.join(shards[:SHOWN])}{' …' if len(shards) > SHOWN else ''}. Their unread records are lost"
+            for stream, shards in names.items()
+        ]
+
+    def recreation_advice(self) -> str:
+        return "set onDataLoss to Continue"
+
+    def create_split(self, split_id: SplitId, position: Position, attributes: Mapping[str, Any]) -> ShardSplit:
+        return split_of(split_id, position, attributes)
+
+    def reader_settings(self) -> Mapping[str, Any]:
+        return {KIND: {**self.server.to_json(), "onLoss": self.on_loss.value}}
+
+    def create_enumerator(self, context: SplitEnumeratorContext[ShardSplit]) -> ShardEnumerator:
+        return ShardEnumerator(context, self, DiscoveryState())
+
+    def restore_enumerator(
+        self, context: SplitEnumeratorContext[ShardSplit], state: DiscoveryState[ShardSplit]
+    ) -> ShardEnumerator:
+        return ShardEnumerator(context, self, state)
+
+
+def first_splits(call: FirstPositions, *, created: str | None, now: int) -> list[ShardSplit]:
+    """Return the answer to a call.
+
+    LATEST becomes a time: reading from "the end" a second time would skip what came in between.
+
+    Args:
+        call: the question.
+        created: identity of the stream.
+        now: time of the server in milliseconds since the epoch.
+    """
+    time = now if call.start.at is StartAt.LATEST else call.start.time
+    return [
+        ShardSplit(
+            stream=call.scope,
+            shard=str(split_id[1]),
+            time=time,
+            sequence=call.start.sequence_of(split_id),
+            created=created,
+        )
+        for split_id in call.split_ids
+    ]
+
+
+def discovered(shards: Mapping[SplitId, Shard], *, created: str | None) -> Discovered:
+    """Return the answer to a `ListShards`."""
+    identities = {} if created is None else dict.fromkeys(shards, created)
+    return DiscoveredShards(split_ids=frozenset(shards), identities=identities, shards=shards)

@@ -1,0 +1,74 @@
+"""A shard of a stream: the unit of assigned work."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final, Self
+
+from balanced_source.api import IDENTITY, STOP, BoundedSplit, Position, SplitId
+
+END: Final = 10**129
+"""Position behind the last record of a closed shard: larger than any sequence number, which has 129 digits at most."""
+
+_TIME: Final = "time"
+_SEQUENCE: Final = "sequence"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShardSplit(BoundedSplit):
+    """Records of a shard, from a position on.
+
+    Attributes:
+        stream: name or ARN, as the user has given it.
+        shard: id of the shard.
+        offset: 0 before the first record; else the sequence number of the last record that was read, plus 1; or `END`.
+        time: with offset 0, read records that arrived at or after this time, in milliseconds since the epoch. None:
+            from the oldest record.
+        sequence: with offset 0, read from this sequence number on.
+        created: what tells the stream from a former one with its name; None: unknown.
+        stop: first position that is not read; `END` if the shard is read as long as it gets records.
+    """
+
+    stream: str
+    shard: str
+    offset: int = 0
+    time: int | None = None
+    sequence: int | None = None
+    created: str | None = None
+    stop: int = END
+
+    @property
+    def split_id(self) -> SplitId:
+        return (self.stream, self.shard)
+
+    @property
+    def position(self) -> Position:
+        return self.offset
+
+    @property
+    def stopping_position(self) -> Position:
+        return self.stop
+
+    def at(self, position: Position) -> Self:
+        return replace(self, offset=int(position or 0))
+
+    def from_its_oldest(self) -> Self:
+        """Return the split from the oldest record that is retained."""
+        return replace(self, offset=0, time=None, sequence=None)
+
+    def attributes(self) -> Mapping[str, Any]:
+        known = {IDENTITY: self.created, _TIME: self.time, _SEQUENCE: self.sequence}
+        return {STOP: self.stop, **{name: value for name, value in known.items() if value is not None}}
+
+
+def split_of(split_id: SplitId, position: Position, attributes: Mapping[str, Any]) -> ShardSplit:
+    """Return the split with this id, position and attributes: inverse of what `ShardSplit` says of itself."""
+    stream, shard = split_id
+    return ShardSplit(
+        stream=str(stream),
+        shard=str(shard),
+        offset=int(position or 0),
+        time=attributes.get(_TIME),
+        sequence=attributes.get(_SEQUENCE),
+        created=attributes.get(IDENTITY),
+        stop=int(attributes.get(STOP, END)),
+    )

@@ -1,0 +1,1 @@
+"""Kinesis: its client, the reader of shards, and the connector."""

@@ -1,0 +1,304 @@
+"""Reads shards: a split reader for any number of them, and the source reader of a task around it."""
+
+import threading
+import time
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from balanced_source.api import (
+    RecordEmitter,
+    SourceOutput,
+    SourceReaderContext,
+    SplitId,
+    SplitReader,
+    SplitsAddition,
+    SplitsChange,
+)
+from balanced_source.connectors.kinesis import OnLoss, ShardSplit
+from balanced_source.errors import RefusedDiscoveryError, TransientDiscoveryError
+from balanced_source.reader import Fetchers, RecordsBySplits, SourceReaderBase, Threading
+from balanced_source_adapters.fetchers import ThreadedFetchers
+from balanced_source_adapters.kinesis.client import (
+    BadPositionError,
+    Batch,
+    IteratorExpiredError,
+    NotFoundError,
+    Record,
+    Summary,
+)
+from balanced_source_adapters.kinesis.shared import OF_PROCESS, ShardKey, SharedShards
+from balanced_source_adapters.lazy_log import get_logger
+
+log = get_logger(__name__)
+
+LIMIT: Final = 2000
+"""Records of one request at most: a task that stops at its own limit should not have fetched much more."""
+
+PAUSE: Final = 0.5
+"""Seconds until a fetch without any shard that is due returns."""
+
+IDENTITY_LIFE: Final = 5.0
+"""Seconds for which it is known that a stream was not deleted and created again, unless a request fails."""
+
+
+class ShardClient(Protocol):
+    """What reading needs of `balanced_source_adapters.kinesis.client.KinesisClient`; see there."""
+
+    def summary(self, stream: str) -> Summary:
+        """Return the identity of a stream."""
+        ...
+
+    def iterator(self, split: ShardSplit) -> str:
+        """Return an iterator at the position of a split."""
+        ...
+
+    def records(self, stream: str, shard: str, iterator: str, limit: int) -> Batch:
+        """Return the next records."""
+        ...
+
+
+@dataclass(slots=True)
+class _Reading:
+    """A shard that is being read.
+
+    Attributes:
+        split: at the position behind what was fetched.
+        key: names the shard for all tasks of the process.
+        iterator: to go on with; None: one is needed.
+        former: sequence number of the record that was read last, which the iterator begins with once more; None: it
+            begins behind.
+    """
+
+    split: ShardSplit
+    key: ShardKey
+    iterator: str | None = None
+    former: int | None = None
+
+
+class ShardReader(SplitReader[Record, ShardSplit]):
+    """Reads one of its shards at a time: the one that is due first.
+
+    A shard that is throttled, or a server that does not answer, only delays the shard. The enumerator asks the same
+    server and tells people of lasting failures.
+
+    Args:
+        client: asks the service.
+        server: names the server, for what tasks of a process share.
+        on_loss: what happens when records are gone.
+        shared: what tasks share.
+        tips: gets the splits of which all that is there was fetched.
+        clock: seconds of a monotonic clock.
+    """
+
+    def __init__(
+        self,
+        client: ShardClient,
+        *,
+        server: str = "",
+        on_loss: OnLoss = OnLoss.FAIL,
+        shared: SharedShards = OF_PROCESS,
+        tips: set[SplitId] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._client, self._server, self._on_loss = client, server, on_loss
+        self._shared, self._clock = shared, clock
+        self._tips = set() if tips is None else tips
+        self._next_tips: set[SplitId] = set()
+        self._shards: dict[SplitId, _Reading] = {}
+        self._paused: set[SplitId] = set()
+        self._identities: dict[str, tuple[str, float]] = {}
+        self._woken = threading.Event()
+
+    def fetch(self) -> RecordsBySplits[Record]:
+        # Only now: what the fetch before has brought can be polled, so silence means something.
+        self._tips |= self._next_tips
+        self._next_tips.clear()
+        if ended := [s for s, reading in self._shards.items() if reading.split.is_finished and s not in self._paused]:
+            return self._ended(ended)
+        due = {s: self._shared.due(r.key) for s, r in self._shards.items() if s not in self._paused}
+        first = min(due, key=lambda s: (due[s], s), default=None)
+        now = self._clock()
+        if first is None or due[first] > now or not self._shared.take(self._shards[first].key, now):
+            self._woken.wait(PAUSE if first is None else min(PAUSE, max(0.0, due[first] - now)))
+            self._woken.clear()
+            return RecordsBySplits()
+        records, is_over = self._read(self._shards[first])
+        if is_over:
+            del self._shards[first]
+        return RecordsBySplits({first: records} if records else {}, (first,) if is_over else ())
+
+    def handle_splits_changes(self, change: SplitsChange[ShardSplit]) -> None:
+        for split in change.splits:
+            self._shards.pop(split.split_id, None)
+            self._tips.discard(split.split_id)
+            self._next_tips.discard(split.split_id)
+            self._paused.discard(split.split_id)
+            if isinstance(change, SplitsAddition):
+                self._shards[split.split_id] = self._begun(split)
+
+    def pause_or_resume_splits(self, to_pause: Collection[ShardSplit], to_resume: Collection[ShardSplit]) -> None:
+        self._paused |= {split.split_id for split in to_pause}
+        self._paused -= {split.split_id for split in to_resume}
+
+    def wake_up(self) -> None:
+        self._woken.set()
+
+    def close(self) -> None:
+        self._shards.clear()
+
+    def _ended(self, split_ids: Collection[SplitId]) -> RecordsBySplits[Record]:
+        for split_id in split_ids:
+            del self._shards[split_id]
+        return RecordsBySplits({}, split_ids)
+
+    def _begun(self, split: ShardSplit) -> _Reading:
+        key = (self._server, *split.split_id, str(split.created), str(split.time), str(split.sequence))
+        return _Reading(split=split, key=tuple(map(str, key)))
+
+    # --- one shard ----------------------------------------------------------------------------------------------
+
+    def _read(self, reading: _Reading) -> tuple[list[Record], bool]:
+        """Records of one request, and whether they are the last ones."""
+        try:
+            batch = self._asked(reading)
+        except IteratorExpiredError:
+            self._shared.forget(reading.key)
+            self._doubt(reading)
+            return [], False
+        except (TransientDiscoveryError, NotFoundError) as error:
+            self._doubt(reading)
+            delay = self._shared.has_failed(reading.key, now=self._clock())
+            log.warning("a shard cannot be read now", why=str(error), again_in=delay)
+            return [], False
+        return self._taken(reading, batch)
+
+    def _doubt(self, reading: _Reading) -> None:
+        """After a failure, the stream may be another one."""
+        reading.iterator = None
+        self._identities.pop(reading.split.stream, None)
+
+    def _asked(self, reading: _Reading) -> Batch:
+        if reading.iterator is None:
+            self._get_iterator(reading)
+        assert reading.iterator is not None  # noqa: S101 - the line before made it
+        split = reading.split
+        return self._client.records(split.stream, split.shard, reading.iterator, LIMIT)
+
+    def _get_iterator(self, reading: _Reading) -> None:
+        split = reading.split
+        reading.iterator = self._shared.iterator(reading.key, split.offset, self._clock())
+        reading.former = None
+        if reading.iterator is not None:
+            return
+        self._check_identity(split)
+        reading.former = split.offset - 1 if split.offset else None
+        try:
+            reading.iterator = self._client.iterator(split)
+        except BadPositionError as error:
+            if not split.offset:  # the user's own start, which is wrong
+                raise
+            self._note_loss(split, error)
+            reading.iterator, reading.former = self._client.iterator(split.from_its_oldest()), None
+
+    def _check_identity(self, split: ShardSplit) -> None:
+        """Check that the stream is the one that the split belongs to.
+
+        Raises:
+            NotFoundError: it was deleted and created again. The enumerator decides what that means.
+        """
+        identity, until = self._identities.get(split.stream, ("", float("-inf")))
+        if until < self._clock():
+            identity = self._client.summary(split.stream).created
+            self._identities[split.stream] = identity, self._clock() + IDENTITY_LIFE
+        if split.created not in (None, identity):
+            raise NotFoundError(f"stream {split.stream} was deleted and created again", scope=split.stream)
+
+    def _taken(self, reading: _Reading, batch: Batch) -> tuple[list[Record], bool]:
+        split, now = reading.split, self._clock()
+        found = self._new(reading, batch)
+        is_over = batch.iterator is None
+        if found:
+            reading.split = split.at(found[-1].sequence + 1)
+        is_idle = not batch.records and not batch.behind
+        (self._tips.discard if batch.behind else self._next_tips.add)(split.split_id)
+        size = sum(len(record.data) for record in batch.records)
+        self._shared.has_read(reading.key, now=now, size=size, is_idle=is_idle)
+        reading.iterator = batch.iterator
+        if batch.iterator is not None and reading.former is None:
+            self._shared.keep(reading.key, reading.split.offset, batch.iterator, now)
+        records = [record for record in found if record.sequence < split.stop]
+        if len(records) < len(found) or (found and reading.split.is_finished):
+            is_over = True
+        return records, is_over
+
+    def _new(self, reading: _Reading, batch: Batch) -> tuple[Record, ...]:
+        """The records that were not read before. The first one shows whether any is missing."""
+        if reading.former is None or not batch.records:
+            return batch.records
+        former, reading.former = reading.former, None
+        if batch.records[0].sequence == former:
+            return batch.records[1:]
+        self._note_loss(reading.split, None)
+        return tuple(record for record in batch.records if record.sequence > former)
+
+    def _note_loss(self, split: ShardSplit, error: Exception | None) -> None:
+        """Records that come after the last one that was read may have expired.
+
+        Raises:
+            RefusedDiscoveryError: the user does not accept that.
+        """
+        text = (
+            f"stream {split.stream}, shard {split.shard}: the record {split.offset - 1}, which was read last, is not "
+            f"retained any more{f' ({error})' if error else ''}. Records after it may have expired unread"
+        )
+        if self._on_loss is OnLoss.FAIL:
+            raise RefusedDiscoveryError(
+                f"{text}. Set onDataLoss to Continue to read on from the oldest record", scope=split.stream
+            ) from error
+        log.warning(text)
+
+
+class RecordCollector(RecordEmitter[Record, Record, list[ShardSplit]]):
+    """A record of a shard is a record."""
+
+    def emit_record(self, element: Record, output: SourceOutput[Record], split_state: list[ShardSplit]) -> None:
+        output.collect(element, element.arrived // 1000)
+        split_state[0] = split_state[0].at(element.sequence + 1)
+
+
+class KinesisReader(SourceReaderBase[Record, Record, ShardSplit, list[ShardSplit]]):
+    """Reads the shards of one reader.
+
+    Args:
+        context: of the reader.
+        fetchers: drive the readers of shards.
+        tips: splits of which all that is there was fetched; the readers of shards fill it.
+    """
+
+    def __init__(
+        self, context: SourceReaderContext, fetchers: Fetchers[Record, ShardSplit], tips: Collection[SplitId] = ()
+    ) -> None:
+        super().__init__(context, fetchers, RecordCollector())
+        self._tips = tips
+
+    def is_catching_up(self) -> bool:
+        """Whether a shard was not read yet, or is behind: the service may answer without records in between."""
+        return any(split_id not in self._tips for split_id in self._states) or self.is_available()
+
+    def initialized_state(self, split: ShardSplit) -> list[ShardSplit]:
+        return [split]
+
+    def to_split(self, split_id: SplitId, state: list[ShardSplit]) -> ShardSplit:
+        return state[0]
+
+
+def threaded(context: SourceReaderContext, client: ShardClient, *, server: str, on_loss: OnLoss) -> KinesisReader:
+    """Return a reader with a thread for each shard; see `ShardReader` for the arguments."""
+    tips: set[SplitId] = set()
+
+    def make_reader() -> ShardReader:
+        return ShardReader(client, server=server, on_loss=on_loss, tips=tips)
+
+    fetchers = ThreadedFetchers(make_reader, Threading.ONE_PER_SPLIT, notify=context.notify_available)
+    return KinesisReader(context, fetchers, tips)

@@ -1,0 +1,59 @@
+"""The operator half of Kinesis; see `OperatorHalf`."""
+
+from balanced_source.connectors.kinesis import KinesisSource, OnLoss, Server, Start, StartAt
+from balanced_source.durations import seconds
+from balanced_source.errors import InvalidSpecError
+from balanced_source_operator.contract.half import Common, OperatorHalf, Texts
+from balanced_source_operator.kinesis.spec import WORDS, KinesisSpec, StartingPosition, StartType
+
+_AT = {
+    StartType.TRIM_HORIZON: StartAt.TRIM_HORIZON,
+    StartType.LATEST: StartAt.LATEST,
+    StartType.TIMESTAMP: StartAt.AT_TIMESTAMP,
+    StartType.SEQUENCE_NUMBERS: StartAt.SEQUENCE_NUMBERS,
+}
+
+
+class KinesisOperatorHalf(OperatorHalf[KinesisSpec]):
+    """Streams of Amazon Kinesis."""
+
+    spec = KinesisSpec
+    description = "Streams of Amazon Kinesis."
+    words = WORDS
+
+    def to_source(self, spec: KinesisSpec, common: Common, texts: Texts, *, field: str) -> KinesisSource:
+        if len(set(spec.streams)) < len(spec.streams):
+            raise InvalidSpecError("names a stream twice: remove one", field=f"{field}.streams")
+        interval = seconds(spec.discovery_interval)
+        if interval < 1:
+            raise InvalidSpecError("must be at least 1s", field=f"{field}.discoveryInterval")
+        return KinesisSource(
+            streams=tuple(spec.streams),
+            server=Server(endpoint=spec.endpoint or "", region=spec.region or "", secret=spec.secret),
+            start=_start(spec.starting_position, spec.streams, field=f"{field}.startingPosition"),
+            assigner=common.assigner,
+            rebalance_policy=common.rebalance_policy,
+            discovery_interval=interval,
+            on_loss=OnLoss(spec.on_data_loss.value),
+        )
+
+
+def _start(spec: StartingPosition, streams: list[str], *, field: str) -> Start:
+    sequences = spec.sequence_numbers or {}
+    if unknown := sorted(sequences.keys() - set(streams)):
+        raise InvalidSpecError(f"{unknown[0]} is not one of the streams", field=f"{field}.sequenceNumbers")
+    if (spec.type is StartType.TIMESTAMP) != (spec.timestamp is not None):
+        raise InvalidSpecError("goes together with type Timestamp: set both or none", field=f"{field}.timestamp")
+    if (spec.type is StartType.SEQUENCE_NUMBERS) != bool(sequences):
+        raise InvalidSpecError(
+            "goes together with type SequenceNumbers: set both or none", field=f"{field}.sequenceNumbers"
+        )
+    return Start(
+        at=_AT[spec.type],
+        time=spec.timestamp,
+        sequences=tuple(
+            (stream, shard, int(number))
+            for stream, shards in sorted(sequences.items())
+            for shard, number in sorted(shards.items())
+        ),
+    )

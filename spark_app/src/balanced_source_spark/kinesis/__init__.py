@@ -1,0 +1,1 @@
+"""Kinesis on Spark: options, columns and readers."""

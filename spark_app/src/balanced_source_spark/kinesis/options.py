@@ -1,0 +1,103 @@
+"""Reads the options of Kinesis. Keys of the mappings are lower case."""
+
+import datetime as dt
+import json
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from balanced_source.assigners import SplitAssigner
+from balanced_source.connectors.kinesis import KinesisSource, OnLoss, Server, Start, StartAt
+from balanced_source.names import checked_object, shown
+from balanced_source_spark.contract.option_table import rejected
+from balanced_source_spark.contract.values import choice, seconds
+
+STREAM: Final = re.compile(r"(arn:[a-z0-9-]+:kinesis:[a-z0-9-]+:[0-9]{12}:stream/)?[A-Za-z0-9_.-]{1,128}\Z")
+_NUMBER: Final = re.compile(r"(0|[1-9][0-9]{0,128})\Z")
+_POSITIONS: Final = tuple(at.value.lower() for at in StartAt)
+_LOSSES: Final = tuple(loss.value.lower() for loss in OnLoss)
+
+
+def kinesis_source(options: Mapping[str, str], assigner: SplitAssigner) -> KinesisSource:
+    """Return the source of a query that runs without an operator and without local mode.
+
+    Raises:
+        InvalidSpecError: names the option.
+    """
+    streams = _streams(options)
+    return KinesisSource(
+        streams=streams,
+        server=_server(options),
+        start=_start(options, streams),
+        assigner=assigner,
+        discovery_interval=max(0.1, seconds(options.get("discoveryinterval", "30s"), "discoveryInterval")),
+        on_loss=OnLoss(choice(options, "onDataLoss", _LOSSES).capitalize()),
+    )
+
+
+def _streams(options: Mapping[str, str]) -> tuple[str, ...]:
+    names = tuple(name.strip() for name in options.get("streams", "").split(",") if name.strip())
+    if not names:
+        raise rejected("streams", "is missing: name the streams to read, separated by commas")
+    for name in names:
+        if not STREAM.match(name):
+            raise rejected("streams", f"{shown(name)} is neither the name nor the ARN of a stream")
+    if len(set(names)) < len(names):
+        raise rejected("streams", "names a stream twice")
+    return names
+
+
+def _server(options: Mapping[str, str]) -> Server:
+    endpoint, secret = options.get("kinesisendpoint", ""), options.get("kinesissecret")
+    if endpoint and not (urlsplit(endpoint).scheme in ("http", "https") and urlsplit(endpoint).netloc):
+        raise rejected("kinesisEndpoint", f"expected an http or https URL, not {shown(endpoint)}")
+    if secret is not None:
+        checked_object(secret, field="option kinesisSecret")
+    return Server(endpoint=endpoint, region=options.get("kinesisregion", ""), secret=secret)
+
+
+def _start(options: Mapping[str, str], streams: tuple[str, ...]) -> Start:
+    at = StartAt(choice(options, "startingPosition", _POSITIONS).upper())
+    for name, owner in (
+        ("startingTimestamp", StartAt.AT_TIMESTAMP),
+        ("startingSequenceNumbers", StartAt.SEQUENCE_NUMBERS),
+    ):
+        if (name.lower() in options) != (at is owner):
+            raise rejected(name, f"goes together with startingPosition {owner.value}: set both or none")
+    match at:
+        case StartAt.AT_TIMESTAMP:
+            return Start(at=at, time=_millis(options["startingtimestamp"]))
+        case StartAt.SEQUENCE_NUMBERS:
+            return Start(at=at, sequences=_sequences(options["startingsequencenumbers"], streams))
+        case StartAt.TRIM_HORIZON | StartAt.LATEST:
+            return Start(at=at)
+
+
+def _millis(text: str) -> int:
+    try:
+        time = text.strip()
+        if time.isdecimal():
+            return int(time)
+        parsed = dt.datetime.fromisoformat(time)
+    except ValueError as error:
+        raise rejected(
+            "startingTimestamp", f"expected a time such as 2026-01-31T12:00:00Z, not {shown(text)}"
+        ) from error
+    if parsed.tzinfo is None:
+        raise rejected("startingTimestamp", f"{shown(text)} has no time zone: add Z for UTC")
+    return round(parsed.timestamp() * 1000)
+
+
+def _sequences(text: str, streams: tuple[str, ...]) -> tuple[tuple[str, str, int], ...]:
+    wrong = rejected("startingSequenceNumbers", f"expected streams with their shards and numbers, not {shown(text)}")
+    try:
+        found: Any = json.loads(text)
+        entries = [(stream, shard, str(number)) for stream, shards in found.items() for shard, number in shards.items()]
+    except (ValueError, AttributeError) as error:
+        raise wrong from error
+    if not entries or not all(_NUMBER.match(number) for _, _, number in entries):
+        raise wrong
+    if unknown := sorted({stream for stream, _, _ in entries} - set(streams)):
+        raise rejected("startingSequenceNumbers", f"{shown(unknown[0])} is not one of the streams")
+    return tuple((stream, shard, int(number)) for stream, shard, number in sorted(entries))

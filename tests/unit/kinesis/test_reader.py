@@ -1,0 +1,242 @@
+"""What a reader does when the service refuses, throttles, forgets, or is another one than before."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import pytest
+
+from balanced_source.api import SplitId, SplitsAddition
+from balanced_source.connectors.kinesis import OnLoss, ShardSplit
+from balanced_source.errors import RefusedDiscoveryError, TransientDiscoveryError
+from balanced_source_adapters.kinesis.client import IteratorExpiredError, ThrottledError
+from balanced_source_adapters.kinesis.reader import ShardReader
+from balanced_source_adapters.kinesis.shared import IDLE, INTERVAL, LIFE, MAX_BACKOFF, SharedShards
+from support.shards import STREAM, NoPace, StreamInMemory
+
+SHARD = "shardId-000000000000"
+
+
+@dataclass
+class Scene:
+    """A reader of one shard. Its clock goes on to the time at which the shard is due."""
+
+    on_loss: OnLoss = OnLoss.FAIL
+    shared: SharedShards = field(default_factory=SharedShards)
+    stream: StreamInMemory = field(default_factory=StreamInMemory)
+    now: float = 1000.0
+    asked: list[float] = field(default_factory=list)
+    found: list[int] = field(default_factory=list)
+    position: int = 0
+
+    def __post_init__(self) -> None:
+        self.reader = self.open()
+
+    def open(self, created: str = "1") -> ShardReader:
+        reader = ShardReader(self.stream, on_loss=self.on_loss, shared=self.shared, clock=lambda: self.now)
+        split = ShardSplit(stream=STREAM, shard=SHARD, offset=self.position, created=created)
+        reader.handle_splits_changes(SplitsAddition((split,)))
+        (known,) = reader._shards.values()
+        self.key = known.key
+        return reader
+
+    def put(self, count: int) -> None:
+        for _ in range(count):
+            self.stream.put("key")
+
+    def fetch(self, times: int = 1) -> None:
+        for _ in range(times):
+            self.now = max(self.now, self.shared.due(self.key))
+            self.asked.append(self.now)
+            records = self.reader.fetch()
+            while records.next_split() is not None:
+                while (record := records.next_record_from_split()) is not None:
+                    self.found.append(int(record.data))
+                    self.position = record.sequence + 1
+
+    def task(self) -> None:
+        """Another task goes on where the former one has stopped."""
+        self.reader.close()
+        self.reader = self.open()
+
+
+def fail_once(error: Exception, at: str = "records") -> Callable[[str], None]:
+    errors = [error]
+
+    def before(call: str) -> None:
+        if call == at and errors:
+            raise errors.pop()
+
+    return before
+
+
+def test_a_shard_is_read_five_times_a_second_and_less_often_without_new_records() -> None:
+    scene = Scene()
+    scene.put(7)
+
+    scene.fetch(5)
+
+    gaps = [round(b - a, 3) for a, b in zip(scene.asked, scene.asked[1:], strict=False)]
+    assert gaps == [INTERVAL, INTERVAL, INTERVAL, IDLE]
+    assert scene.found == list(range(7))
+
+
+def test_a_throttled_shard_is_read_more_and_more_slowly_and_then_again_as_before() -> None:
+    scene = Scene()
+    scene.put(2)
+
+    def throttle(_: str) -> None:
+        raise ThrottledError("too often", scope=STREAM)
+
+    scene.stream.before = throttle
+    scene.fetch(9)
+    gaps = [b - a for a, b in zip(scene.asked, scene.asked[1:], strict=False)]
+    assert [round(gap, 1) for gap in gaps[:6]] == [0.4, 0.8, 1.6, 3.2, 6.4, 10.0]
+    assert gaps[-1] == pytest.approx(MAX_BACKOFF)
+
+    scene.stream.before = lambda _: None
+    scene.fetch(3)
+    assert scene.found == [0, 1]
+    assert scene.asked[-1] - scene.asked[-2] < 1
+
+
+def test_two_tasks_of_a_process_share_the_limit_of_a_shard() -> None:
+    scene = Scene()
+    scene.put(20)
+    scene.fetch()
+    other = scene.open()
+    now = scene.now
+
+    records = other.fetch()  # not due yet
+
+    assert records.next_split() is None
+    assert scene.shared.due(scene.key) == pytest.approx(now + INTERVAL)
+
+
+def test_the_next_task_goes_on_with_the_iterator_of_the_former() -> None:
+    scene, iterators = Scene(), list[str]()
+    scene.stream.before = lambda call: iterators.append(call) if call == "iterator" else None
+    scene.put(5)
+    scene.fetch(2)
+    scene.task()
+    scene.put(2)
+
+    scene.fetch(2)
+
+    assert scene.found == list(range(7))
+    assert len(iterators) == 1
+
+
+def test_an_old_iterator_is_not_used_again() -> None:
+    scene, iterators = Scene(), list[str]()
+    scene.stream.before = lambda call: iterators.append(call) if call == "iterator" else None
+    scene.put(2)
+    scene.fetch()
+    scene.task()
+    scene.now += LIFE
+    scene.put(2)
+
+    scene.fetch(2)
+
+    assert scene.found == [0, 1, 2, 3]
+    assert len(iterators) == 2
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        IteratorExpiredError("expired", scope=STREAM),
+        TransientDiscoveryError("away", scope=STREAM),
+        ThrottledError("too often", scope=STREAM),
+    ],
+)
+@pytest.mark.parametrize("at", ["records", "iterator"])
+def test_a_failure_repeats_and_loses_nothing(error: Exception, at: str) -> None:
+    scene = Scene()
+    scene.put(4)
+    scene.fetch()
+    scene.shared.forget(scene.key)
+    scene.task()
+    scene.put(4)
+    scene.stream.before = fail_once(error, at)
+
+    scene.fetch(6)
+
+    assert scene.found == list(range(8))
+
+
+def test_a_refusal_ends_the_task_in_words() -> None:
+    scene = Scene()
+    scene.stream.before = fail_once(RefusedDiscoveryError("not allowed: correct the rights", scope=STREAM))
+
+    with pytest.raises(RefusedDiscoveryError, match="correct the rights"):
+        scene.fetch()
+
+
+def lost_scene(on_loss: OnLoss) -> Scene:
+    """The record that was read last has expired, and the one after it."""
+    scene = Scene(on_loss)
+    scene.put(3)
+    scene.fetch()
+    scene.put(3)
+    scene.stream.trim(SHARD, 4)
+    scene.shared.forget(scene.key)
+    scene.task()
+    return scene
+
+
+def test_records_that_expired_unread_end_the_query() -> None:
+    scene = lost_scene(OnLoss.FAIL)
+
+    with pytest.raises(RefusedDiscoveryError, match=r"shard shardId-0+: the record \d+, .* Set onDataLoss to Continue"):
+        scene.fetch()
+
+
+def test_records_that_expired_unread_are_skipped_if_the_user_accepts_that() -> None:
+    scene = lost_scene(OnLoss.CONTINUE)
+
+    scene.fetch(2)
+
+    assert scene.found == [0, 1, 2, 4, 5]
+
+
+def test_nothing_is_lost_while_the_record_that_was_read_last_is_there() -> None:
+    scene = Scene()
+    scene.put(3)
+    scene.fetch()
+    scene.put(3)
+    scene.stream.trim(SHARD, 2)
+    scene.shared.forget(scene.key)
+    scene.task()
+
+    scene.fetch(2)
+
+    assert scene.found == list(range(6))
+
+
+def test_a_stream_that_was_created_again_is_not_read() -> None:
+    scene = Scene()
+    scene.put(2)
+    scene.fetch()
+    scene.stream = StreamInMemory()
+    scene.stream.created = "2"
+    scene.put(2)
+    scene.shared.forget(scene.key)
+    scene.task()
+
+    scene.fetch(3)
+
+    assert scene.found == [0, 1]
+
+
+def test_silence_means_nothing_before_the_answer_of_a_slow_server_can_be_polled() -> None:
+    """A task that stops reading at the moment in which an answer arrives would never get it."""
+    tips: set[SplitId] = set()
+    scene = Scene()
+    scene.put(2)
+    reader = ShardReader(scene.stream, shared=NoPace(), tips=tips)
+    reader.handle_splits_changes(SplitsAddition((ShardSplit(stream=STREAM, shard=SHARD),)))
+
+    reader.fetch()
+    assert not tips, "the answer is on its way to the poll"
+    reader.fetch()
+    assert tips == {(STREAM, SHARD)}

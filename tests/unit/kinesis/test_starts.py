@@ -1,0 +1,168 @@
+"""Where reading starts, what is read of shards that were split before, and what is said when shards are gone."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from balanced_source.connectors.kinesis import Lineage, OnLoss, Shard, Start, StartAt
+from balanced_source_adapters.kinesis.client import Record
+from balanced_source_adapters.local_run import LocalRun
+from support.shards import STREAM, ReadableSource, StreamInMemory
+
+KEYS = [f"key-{number}" for number in range(6)]
+
+
+@dataclass
+class Scene:
+    """A stream that was split when it had some records, and a source that may start to read it."""
+
+    stream: StreamInMemory = field(default_factory=StreamInMemory)
+    found: list[Record] = field(default_factory=list)
+    now: float = 0.0
+
+    def start(self, start: Start, *, on_loss: OnLoss = OnLoss.FAIL) -> None:
+        source = ReadableSource(
+            streams=(STREAM,), stream=self.stream, start=start, discovery_interval=1.0, on_loss=on_loss
+        )
+        collect = lambda _subtask, record, _time: self.found.append(record)  # noqa: E731
+        self.run: LocalRun[Record] = LocalRun(source, self.stream.execute, collect, clock=lambda: self.now)
+        self.run.start()
+
+    def put(self) -> None:
+        for key in KEYS:
+            self.stream.put(key)
+
+    def split(self) -> None:
+        self.stream.split(self.stream.open()[0])
+
+    def read(self, steps: int = 30) -> list[int]:
+        for _ in range(steps):
+            self.now += 1.0
+            self.run.step(limit=8)
+        return sorted(int(record.data) for record in self.found)
+
+    @property
+    def problems(self) -> dict[str, Any]:
+        return {scope: str(error) for scope, error in self.run.coordinator.enumerator.problems().items()}
+
+
+@pytest.fixture
+def scene() -> Scene:
+    """Records 0 to 5 are in the first shard, 6 to 11 in its children."""
+    made = Scene()
+    made.put()
+    made.split()
+    made.put()
+    return made
+
+
+def test_from_the_oldest_record_everything_is_read(scene: Scene) -> None:
+    scene.start(Start())
+
+    assert scene.read() == list(range(12))
+
+
+def test_from_now_on_closed_shards_are_not_read(scene: Scene) -> None:
+    scene.start(Start(at=StartAt.LATEST))
+    assert scene.read(5) == [11], "the clock of the server counts in seconds: the record of this moment comes along"
+    scene.put()
+    scene.split()
+    scene.put()
+
+    assert scene.read() == list(range(11, 24))
+    assert all(record.shard != "shardId-000000000000" for record in scene.found)
+
+
+def test_from_a_time_on_no_child_is_read_from_before_it(scene: Scene) -> None:
+    time = int(next(r.arrived for s in scene.stream.shards.values() for r in s.records if r.data == b"8")) // 1000
+    scene.start(Start(at=StartAt.AT_TIMESTAMP, time=time))
+
+    assert scene.read() == [8, 9, 10, 11]
+
+
+def test_from_a_sequence_number_on_ancestors_are_not_read(scene: Scene) -> None:
+    (low, high) = scene.stream.open()
+    record = scene.stream.shards[high].records[1]
+    scene.start(Start(at=StartAt.SEQUENCE_NUMBERS, sequences=((STREAM, high, record.sequence),)))
+
+    found = scene.read()
+
+    before = {int(r.data) for r in scene.stream.shards[high].records[:1]}
+    assert found == sorted(set(range(6, 12)) - before)
+    assert {r.shard for r in scene.found} == {low, high}
+
+
+def test_parents_that_are_not_retained_any_more_hold_nothing_up(scene: Scene) -> None:
+    scene.stream.expire("shardId-000000000000")
+    scene.start(Start())
+
+    assert scene.read() == list(range(6, 12))
+    assert scene.problems == {}
+
+
+def unread_and_expired(on_loss: OnLoss) -> Scene:
+    scene = Scene()
+    scene.start(Start(), on_loss=on_loss)
+    scene.read(4)
+
+    def silent(_: str) -> None:
+        raise TimeoutError
+
+    scene.put()
+    scene.split()
+    scene.put()
+    scene.stream.expire("shardId-000000000000")
+    return scene
+
+
+def test_a_shard_that_expired_unread_holds_its_children_back_and_is_told_of() -> None:
+    scene = unread_and_expired(OnLoss.FAIL)
+
+    assert scene.read() == []
+    assert "does not retain 1 shards any more that were not read to their end: shardId-0" in scene.problems[STREAM]
+    assert "Set onDataLoss to Continue" in scene.problems[STREAM]
+
+
+def test_a_shard_that_expired_unread_is_skipped_if_the_user_accepts_that() -> None:
+    scene = unread_and_expired(OnLoss.CONTINUE)
+
+    assert scene.read() == list(range(6, 12))
+    assert scene.problems == {}
+
+
+@pytest.mark.parametrize(("on_loss", "expected"), [(OnLoss.FAIL, 6), (OnLoss.CONTINUE, 12)])
+def test_a_stream_that_was_created_again(on_loss: OnLoss, expected: int) -> None:
+    scene = Scene()
+    scene.put()
+    scene.start(Start(), on_loss=on_loss)
+    assert scene.read(6) == list(range(6))
+    former = dict(scene.stream.shards)
+    scene.stream.shards = {name: type(shard)(shard.low, shard.high) for name, shard in former.items()}
+    scene.stream.created = "2"
+    scene.put()
+
+    assert len(scene.read()) == expected
+    assert ("deleted and recreated" in scene.problems.get(STREAM, "")) == (on_loss is OnLoss.FAIL)
+
+
+def test_a_child_of_a_merge_waits_for_both_parents() -> None:
+    shards = {
+        ("s", "a"): Shard(is_open=False),
+        ("s", "b"): Shard(is_open=False),
+        ("s", "c"): Shard((("s", "a"), ("s", "b"))),
+    }
+    held = frozenset({("s", "a"), ("s", "b")})
+
+    assert Lineage(shards=shards).readable() == held
+    assert Lineage(shards=shards, held=held, finished={("s", "a")}).readable() == held
+    assert Lineage(shards=shards, held=held, finished=held).readable() == shards.keys()
+
+
+def test_a_finished_shard_is_remembered_until_a_child_was_begun() -> None:
+    shards = {("s", "a"): Shard(is_open=False), ("s", "b"): Shard((("s", "a"),)), ("s", "c"): Shard((("s", "a"),))}
+    a, b = ("s", "a"), ("s", "b")
+
+    assert Lineage(shards=shards, held={a}, finished={a}).replaced() == frozenset()
+    assert Lineage(shards=shards, held={a, b}, finished={a}).replaced() == {a}
+    assert Lineage(shards=shards, held={b}).readable() == {b, ("s", "c")}, "a child that was begun proves it"
