@@ -14,7 +14,9 @@ REAL: Final = os.environ.get("BALANCED_SOURCE_APACHE_CRD", "")
 """Path of the real definition; empty if it is not here."""
 
 
-def build(*, parallelism: int = 3, max_failures: int | None = None, **changes: Any) -> dict[str, Any]:
+def build(
+    *, parallelism: int = 3, max_failures: int | None = None, is_bounded: bool = False, **changes: Any
+) -> dict[str, Any]:
     """Return the manifest for a source whose application has these changes."""
     base = make_spec().application.model_dump(mode="json", by_alias=True, exclude_unset=True)
     spec = make_spec(application={**base, "provider": "Apache", **changes})
@@ -26,6 +28,7 @@ def build(*, parallelism: int = 3, max_failures: int | None = None, **changes: A
         secrets=("login",),
         conf={"spark.ui.enabled": "false"},
         max_failures=max_failures,
+        is_bounded=is_bounded,
     )
 
 

@@ -126,6 +126,11 @@ def test_a_stream_is_restarted_although_the_operators_default_is_never(
     assert (restarts["restartBackoffMillis"], restarts["restartCounterResetMillis"]) == (10_000, 600_000)
 
 
+def test_an_application_whose_source_ends_is_not_started_again_when_it_is_done() -> None:
+    restarts = build(is_bounded=True)["spec"]["applicationTolerations"]["restartConfig"]
+    assert (restarts["restartPolicy"], restarts["maxRestartAttempts"]) == ("OnFailure", 5)
+
+
 def test_both_operators_get_the_same_templates_and_annotations() -> None:
     spec = make_spec(application=make_spec().application.model_dump(mode="json", by_alias=True, exclude_unset=True))
     arguments: dict[str, Any] = {"name": "orders-1", "parallelism": 2, "secrets": ("login",), "conf": {}}

@@ -15,10 +15,18 @@ from support.builders import identity, make_spec, spec_json
 from support.golden_files import FOLDER
 
 
-def manifest(*, parallelism: int = 4, secrets: tuple[str, ...] = (), **application: Any) -> dict[str, Any]:
+def manifest(
+    *, parallelism: int = 4, secrets: tuple[str, ...] = (), is_bounded: bool = False, **application: Any
+) -> dict[str, Any]:
     spec = make_spec(application={**spec_json()["application"], **application})
     return spark_application(
-        identity(), spec.application, name="orders-1", parallelism=parallelism, secrets=secrets, conf={"spark.x": "1"}
+        identity(),
+        spec.application,
+        name="orders-1",
+        parallelism=parallelism,
+        secrets=secrets,
+        conf={"spark.x": "1"},
+        is_bounded=is_bounded,
     )
 
 
@@ -175,6 +183,7 @@ def test_a_query_that_ends_is_not_started_again() -> None:
     pipeline = {"checkpointLocation": "/c", "trigger": {"availableNow": True}}
 
     assert manifest(pipeline=pipeline)["spec"]["restartPolicy"]["type"] == "OnFailure"
+    assert manifest(is_bounded=True)["spec"]["restartPolicy"]["type"] == "OnFailure"
     assert manifest()["spec"]["restartPolicy"]["type"] == "Always"
 
 

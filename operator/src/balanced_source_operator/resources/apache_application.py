@@ -47,8 +47,10 @@ def apache_application(
     failures: int = 0,
     connector: str = DEFAULT_CONNECTOR,
     options: Mapping[str, str] = NO_OPTIONS,
+    is_bounded: bool = False,
 ) -> dict[str, Any]:
     """The manifest; arguments as those of `spark_application`."""
+    ends = is_bounded or ends_by_itself(application)
     spec: dict[str, Any] = {
         "mainClass": PYTHON_RUNNER,
         "pyFiles": application.main_application_file,
@@ -58,7 +60,7 @@ def apache_application(
         "sparkConf": {**DEFAULT_CONF, **conf, **application.spark_conf, **_settings(source, application, parallelism)},
         "driverSpec": {"podTemplateSpec": driver_template(source, application, secrets, connector, options)},
         "executorSpec": {"podTemplateSpec": executor_template(application, secrets)},
-        "applicationTolerations": _tolerations(application, max_failures),
+        "applicationTolerations": _tolerations(max_failures, ends=ends),
     }
     annotations = application_annotations(source, application, secrets=secrets, conf=conf, failures=failures)
     return {
@@ -89,11 +91,11 @@ def _settings(source: Identity, application: Application, parallelism: int) -> d
     }
 
 
-def _tolerations(application: Application, max_failures: int | None) -> dict[str, Any]:
+def _tolerations(max_failures: int | None, *, ends: bool) -> dict[str, Any]:
     """Its part of restarts. Its defaults are `Never` and three attempts."""
-    is_limited = ends_by_itself(application) or max_failures is not None
+    is_limited = ends or max_failures is not None
     attempts = _UNLIMITED if max_failures is None else max(0, max_failures - 1)
-    if ends_by_itself(application) and max_failures is None:
+    if ends and max_failures is None:
         attempts = _RETRIES
     return {
         "restartConfig": {

@@ -96,6 +96,7 @@ def spark_application(
     failures: int = 0,
     connector: str = DEFAULT_CONNECTOR,
     options: Mapping[str, str] = NO_OPTIONS,
+    is_bounded: bool = False,
 ) -> dict[str, Any]:
     """The manifest.
 
@@ -110,7 +111,9 @@ def spark_application(
         failures: how many times in a row the applications before it have failed.
         connector: kind of the source.
         options: what the packaged application must know of the source before it starts.
+        is_bounded: whether the source ends, and the application with it.
     """
+    ends = is_bounded or ends_by_itself(application)
     spec: dict[str, Any] = {
         "type": "Python",
         "mode": "cluster",
@@ -120,7 +123,7 @@ def spark_application(
         "imagePullPolicy": application.image_pull_policy.value,
         "mainApplicationFile": application.main_application_file,
         "arguments": list(application.arguments),
-        "restartPolicy": _restart_policy(application, max_failures),
+        "restartPolicy": _restart_policy(max_failures, ends=ends),
         "sparkConf": {**DEFAULT_CONF, **conf, **application.spark_conf},
         "driver": _driver(source, application, secrets, connector, options),
         "executor": _executor(source, application, secrets, parallelism),
@@ -187,10 +190,10 @@ def ends_by_itself(application: Application) -> bool:
     return application.pipeline is not None and bool(application.pipeline.trigger.available_now)
 
 
-def _restart_policy(application: Application, max_failures: int | None) -> dict[str, Any]:
+def _restart_policy(max_failures: int | None, *, ends: bool) -> dict[str, Any]:
     """The Spark operator's part of restarts. With a limit it gives up, and the operator sees a failed application."""
     return {
-        "type": "OnFailure" if ends_by_itself(application) or max_failures is not None else "Always",
+        "type": "OnFailure" if ends or max_failures is not None else "Always",
         "onSubmissionFailureRetries": _SUBMISSION_RETRIES,
         "onSubmissionFailureRetryInterval": RETRY_SECONDS,
         "onFailureRetries": _SUBMISSION_RETRIES if max_failures is None else max(0, max_failures - 1),

@@ -316,6 +316,7 @@ class Children:
             failures=self._failures,
             connector=desired.source.kind,
             options=desired.reader_options,
+            is_bounded=desired.source.boundedness is Boundedness.BOUNDED,
         )
         manifest["metadata"]["annotations"][INCARNATION_ANNOTATION] = str(incarnation)
         # One that exists was made by the operator before this one, and has not been seen yet.
