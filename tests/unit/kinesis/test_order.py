@@ -25,6 +25,7 @@ class Life:
     now: float = 0.0
     delivered: list[Record] = field(default_factory=list)
     older: str | None = None
+    ended: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.stream = StreamInMemory(self.shards)
@@ -48,6 +49,7 @@ class Life:
         for _ in range(steps):
             self.now += 1.0
             self.run.step(limit=4)
+            self.ended |= {str(s[1]) for s, position in self.run.offset.positions.items() if position == END}
 
     def restart(self, state: str | None) -> None:
         self.run.close()
@@ -85,12 +87,8 @@ class Life:
 
         One whose end no reader has seen is another case: the policy for lost records decides.
         """
-        held = {str(split_id[1]) for split_id, position in self.run.offset.positions.items() if position != END}
-        seen = {record.sequence for record in self.delivered}
         for name, shard in list(self.stream.shards.items()):
-            is_oldest = all(parent not in self.stream.shards for parent in shard.parents)
-            is_read = name not in held and bool(self.run.offset.positions)
-            if is_oldest and is_read and not shard.is_open and seen.issuperset(r.sequence for r in shard.records):
+            if name in self.ended and all(parent not in self.stream.shards for parent in shard.parents):
                 self.stream.expire(name)
 
     def settle(self, expected: int) -> None:
