@@ -17,11 +17,12 @@ import typer
 import yaml
 from rich.console import Console
 
+from demo.acts import Acts
 from demo.scene import EXAMPLE, new_cluster
 from support.log_api import Entry, LogApi
 from support.story.operator_process import OperatorProcess
 from support.story.sink import committed_files, rows
-from support.story.watch import SourceView, owner_table
+from support.story.watch import owner_table
 from support.wheels import SAMPLE, image, install
 from testbed.cluster import ProcessCluster
 from testbed.errors import DeadlineError
@@ -37,7 +38,7 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 console = Console(highlight=False, soft_wrap=True)
 
 
-class Scene:
+class Scene(Acts):
     """A cluster, the operator, and a source of the sample connector.
 
     Args:
@@ -47,10 +48,12 @@ class Scene:
     """
 
     def __init__(self, cluster: ProcessCluster, operator: OperatorProcess, api: LogApi) -> None:
-        self.cluster, self.operator, self.api = cluster, operator, api
-        self.source = SourceView(cluster.control_plane.kubectl, "orders")
-        self.data = cluster.run_dir / "data"
-        self.sink = self.data / "orders"
+        self.api, self.data = api, cluster.run_dir / "data"
+        super().__init__(cluster, operator, "orders", self.data / "orders")
+
+    @property
+    def produced(self) -> int:
+        return self.api.entries.total()
 
     def apply(self) -> None:
         """Create the Secret and the source."""
@@ -60,47 +63,10 @@ class Scene:
         file.write_text(yaml.safe_dump(self._manifest()))
         kubectl("apply", "-f", str(file))
 
-    def rescale(self, readers: int) -> int:
-        """Change the parallelism; returns 1 if anything was restarted by that."""
-        before = self._identity()
-        self.source.patch({"parallelism": readers})
-        self.source.wait_adopted(parallelism=readers, timeout=180)
-        self.wait_more()
-        console.print(owner_table(self.source.assignment), markup=False)
-        return 0 if self._identity() == before else 1
-
-    def kill_driver(self) -> None:
-        """Wait for a successor that reads."""
-        incarnation = self.source.report.incarnation
-        self.cluster.kill_pod_process(self._driver()["metadata"]["name"])
-        wait_until(lambda: self.source.report.incarnation > incarnation, 300, "a new driver to register", interval=0.5)
-        self.source.wait_adopted(parallelism=self.source.assignment.parallelism, timeout=180)
-        self.wait_more()
-
-    def kill_executor(self) -> None:
-        """Tasks of the executor are run again elsewhere."""
-        running = [pod for pod in self.cluster.pods("spark-role=executor") if pod["status"].get("phase") == "Running"]
-        self.cluster.kill_pod_process(running[0]["metadata"]["name"])
-        self.wait_more()
-
-    def wait_more(self) -> None:
-        """Wait until entries that were produced from now on have arrived."""
-        wanted = self.api.entries.total()
-        wait_until(lambda: rows(self.sink) > wanted, 240, "further entries to arrive", interval=0.5)
-
     def delivered(self) -> Counter[Entry]:
         """What is in the sink."""
         tables = (pq.read_table(file).to_pylist() for file in committed_files(self.sink))
         return Counter((row["log"], row["number"], row["text"]) for table in tables for row in table)
-
-    def _driver(self) -> dict[str, Any]:
-        name = f"{self.source.status['application']['name']}-driver"
-        return next(pod for pod in self.cluster.pods("spark-role=driver") if pod["metadata"]["name"] == name)
-
-    def _identity(self) -> tuple[Any, ...]:
-        pod = self._driver()
-        restarts = [status["restartCount"] for status in pod["status"].get("containerStatuses", [])]
-        return pod["metadata"]["uid"], restarts, self.source.report.incarnation
 
     def _manifest(self) -> dict[str, Any]:
         manifest: dict[str, Any] = yaml.safe_load(EXAMPLE.read_text())
@@ -147,6 +113,7 @@ def play(scene: Scene, progress: Progress) -> int:
         for readers in (5, 3):
             with progress.step(f"kubectl patch: {readers} readers"):
                 restarts += scene.rescale(readers)
+                console.print(owner_table(scene.source.assignment), markup=False)
         with progress.step("kill -9 the driver"):
             scene.kill_driver()
         with progress.step("kill -9 an executor"):
