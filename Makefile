@@ -94,6 +94,9 @@ demo-connector: install ## The sample connector from its wheel under the operato
 demo-files: install ## Files under the operator, on disk and on an S3 server: 2, 5 and 3 readers, kills, and a proof at the end
 	@PYTHONPATH=tests $(RUN) demo.files
 
+demo-kinesis: install ## A Kinesis stream under the operator: splits, merges, 2, 4 and 1 readers, kills, and a proof of order at the end
+	@PYTHONPATH=tests $(RUN) demo.kinesis
+
 generate: install ## Write what is generated from the code: the CRD, the chart's copy of it, the index of scenarios, references
 	@.venv/bin/balanced-source crd > crds/balancedsource.io_balancedsources.yaml
 	@cp crds/balancedsource.io_balancedsources.yaml charts/balanced-source/files/
@@ -107,7 +110,7 @@ generate: install ## Write what is generated from the code: the CRD, the chart's
 bench-rescale: testbed ## Seconds from a patch to the first micro-batch with it, beside stopping and starting the native source
 	@PYTHONPATH=tests:. $(PY) benchmarks/bench_rescale.py $(BENCH)
 
-.PHONY: fuzz proof demo demo-multicluster demo-connector demo-files generate bench-rescale test test-real test-spark43
+.PHONY: fuzz proof demo demo-multicluster demo-connector demo-files demo-kinesis generate bench-rescale test test-real test-spark43
 .PHONY: help install lock format lint prose test-unit testbed test-testbed
 
 e2e: install ## The story on real pods (CLUSTER=node: root on Linux; kind: an engine; process: neither)

@@ -1,6 +1,7 @@
 """Acts that demos share: rescale a running source, kill its driver or an executor, wait for records to arrive."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -38,10 +39,15 @@ class Acts(ABC):
         self.wait_more()
         return 0 if self._identity() == before else 1
 
-    def kill_driver(self) -> None:
-        """Kill the driver, and wait for a successor that delivers."""
+    def kill_driver(self, *, meanwhile: Callable[[], object] = lambda: None) -> None:
+        """Kill the driver, and wait for a successor that delivers.
+
+        Args:
+            meanwhile: what happens while no driver runs.
+        """
         incarnation = self.source.report.incarnation
         self.cluster.kill_pod_process(self._driver()["metadata"]["name"])
+        meanwhile()
         wait_until(lambda: self.source.report.incarnation > incarnation, 600, "a new driver to register", interval=0.5)
         self.wait_more()
 

@@ -364,6 +364,9 @@ _ENUMERATOR = replace(ENUMERATOR, discovered=frozenset({"c", "gone"}), removed={
 REMOVED = {"enumerator-state": replace(CHANGING_HOSTS, enumerator=_ENUMERATOR)}
 """Examples of a source that a cluster was taken out of, which may return."""
 
+BEHIND = {"journal-record": replace(RECORD, behind={T[1]: 1500})}
+"""Examples of a source that says how far it is behind in time."""
+
 
 if __name__ == "__main__":
     for kind, made in FORMATS.items():
@@ -374,6 +377,8 @@ if __name__ == "__main__":
             write_once(f"{kind}-v{made.version}-undiscovered.json", made.encode(UNDISCOVERED[kind]))
         if kind in REMOVED:
             write_once(f"{kind}-v{made.version}-removed.json", made.encode(REMOVED[kind]))
+        if kind in BEHIND:
+            write_once(f"{kind}-v{made.version}-behind.json", made.encode(BEHIND[kind]))
         if kind in PULLED:
             write_once(f"{kind}-v{made.version}-pulled.json", made.encode(PULLED[kind]))
         if kind in CALLED:

@@ -89,6 +89,11 @@ class JournalQuery:
         """The newest logged offset."""
         return stream_offset.from_json(self.offsets[-1])
 
+    @property
+    def told(self) -> dict[str, Any]:
+        """What the query's progress says of the newest micro-batch."""
+        return self.planner._told
+
     def start(self) -> None:
         """A new driver with the checkpoint: replays what is logged but not committed."""
         self.channel = EmbeddedChannel(self.source, self.half.shelf.execute, parallelism=self.parallelism, confirm=0.0)

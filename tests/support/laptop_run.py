@@ -1,5 +1,6 @@
 """``balanced-source run`` as a process, and what it prints."""
 
+import contextlib
 import signal
 import subprocess
 import sys
@@ -7,6 +8,8 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+import psutil
 
 from testbed.waiting import wait_until
 
@@ -43,6 +46,14 @@ class Run:
             return any(all(part in line for part in parts) for line in list(self.lines))
 
         wait_until(is_there, 240, f"a line with {parts}", interval=0.1)
+
+    def kill_driver(self) -> None:
+        """Kill Spark with all of its processes, as a machine that runs out of memory does; the command fails then."""
+        driver = psutil.Process(self.process.pid).children()[0]
+        for process in (driver, *driver.children(recursive=True)):
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.kill()
+        assert self.process.wait(120) != 0
 
     def end(self) -> int:
         """Stop it as a supervisor does; returns the exit code."""

@@ -168,9 +168,9 @@ class StreamInMemory:
             raise IteratorExpiredError("another stream", scope=STREAM)
         known, begin = self.shards[name], max(int(index), self.shards[name].trimmed)
         found = known.records[begin : begin + min(self._page, limit)]
-        behind = len(known.records) - begin - len(found)
-        following = f"{name} {begin + len(found)} {created}" if known.is_open or behind or found else None
-        return Batch(tuple(found), following, behind)
+        left = known.records[begin + len(found) :]
+        following = f"{name} {begin + len(found)} {created}" if known.is_open or left or found else None
+        return Batch(tuple(found), following, (left[-1].arrived - found[-1].arrived) // 1000 if left else 0)
 
 
 class NoPace(SharedShards):

@@ -130,11 +130,13 @@ class Shelf:
         lengths: tape → records.
         stops: tape → where it ends for good.
         reads: how often a reader has begun.
+        timed: tapes whose readers know how far they are behind in time.
     """
 
     lengths: dict[str, int] = field(default_factory=dict)
     stops: dict[str, int] = field(default_factory=dict)
     reads: int = 0
+    timed: set[str] = field(default_factory=set)
 
     def records(self) -> set[Record]:
         """Every record."""
@@ -195,7 +197,13 @@ class TapeEmitter(RecordEmitter[int, Record, list[TapeSplit]]):
 
 
 class TapeSourceReader(SourceReaderBase[int, Record, TapeSplit, list[TapeSplit]]):
-    """Reads tapes of one shelf."""
+    """Reads tapes of one shelf. Those that are timed are a second behind for each record that is left."""
+
+    shelf: Shelf
+
+    def millis_behind(self) -> Mapping[SplitId, int]:
+        at = {s: state[0] for s, state in self._states.items() if state[0].name in self.shelf.timed}
+        return {s: 1000 * (self.shelf.lengths[split.name] - split.next) for s, split in at.items()}
 
     def initialized_state(self, split: TapeSplit) -> list[TapeSplit]:
         return [split]
@@ -211,6 +219,7 @@ class TapeHalf(ReadersHalf[None, Record, TapeSplit]):
     shelf: Shelf
     knows_ends: bool = False
     honours_stops: bool = True
+    is_continued: bool = False
 
     def read_options(self, options: Mapping[str, str]) -> None:
         return None
@@ -231,14 +240,24 @@ class TapeHalf(ReadersHalf[None, Record, TapeSplit]):
         assert settings == {"tapes": {}}
         self.shelf.reads += 1
         fetchers = InlineFetchers(lambda: TapeReader(self.shelf))
-        return TapeSourceReader(context, fetchers, TapeEmitter())
+        reader = TapeSourceReader(context, fetchers, TapeEmitter())
+        reader.shelf = self.shelf
+        return reader
 
     def rows(self, records: Sequence[Record]) -> pa.RecordBatch:
         columns = {"tape": [r[0] for r in records], "number": [r[1] for r in records]}
         return pa.RecordBatch.from_pydict(columns)
 
     def hooks(self, context: PlannerContext[None]) -> ReaderHooks:
-        return TapeEnds(self.shelf) if self.knows_ends else ReaderHooks()
+        return TapeEnds(self.shelf) if self.knows_ends else ContinuedTapes() if self.is_continued else ReaderHooks()
+
+
+class ContinuedTapes(ReaderHooks):
+    """Another tape continues each one that ends."""
+
+    @property
+    def is_continued(self) -> bool:
+        return True
 
 
 class TapeEnds(ReaderHooks):

@@ -17,6 +17,7 @@ from testbed.class_data import spark_driver_options
 from testbed.cluster import ProcessCluster, clean, read_manifest, stop_recorded
 from testbed.errors import TestbedError
 from testbed.jars import SETS, ensure_jars
+from testbed.kinesis import ensure_kinesis
 from testbed.processes import Supervisor
 from testbed.progress import Progress
 from testbed.venvs import ensure_venv
@@ -59,6 +60,7 @@ def build(
             ensure_jars(jars, cache, progress)
         for version in SPARK:
             ensure_venv(version, cache, progress)
+        ensure_kinesis(cache, progress)
     if drop_build_cache:
         golang.drop_build_cache(cache)
 

@@ -22,6 +22,10 @@ _OF_STATUS: Final = {
     "splits": ("splits", "Known splits."),
     "pending_splits": ("pending_splits", "Splits without a reader."),
     "lag": ("lag_records", "Records that are not read yet. No series while unknown."),
+    "seconds_behind": (
+        "behind_seconds",
+        "Seconds by which the slowest split is behind, for sources that do not count records. No series while unknown.",
+    ),
 }
 """Field of the status → name and text."""
 

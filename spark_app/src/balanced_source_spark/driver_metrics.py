@@ -32,20 +32,25 @@ class DriverMetrics:
         self._epoch = self._gauge("epoch", "Epoch of the assignment in effect.")
         self._skew = self._gauge("skew", "Records of the busiest reader over the mean; 1 is even.")
         self._aligned = self._gauge("aligned_to_seconds", "Event time up to which splits are admitted.")
+        text = "Seconds by which a split is behind its newest record, for sources that tell; no series while unknown."
+        self._behind = self._gauge("split_behind_seconds", text, "split")
         self._figures: dict[str, Gauge] = {}
         if port is not None:
             self._serve(port)
 
     def note(self, seen: Observation, *, aligned_to: int | None) -> None:
         """A micro-batch is planned; `aligned_to` in milliseconds."""
-        for gauge in (self._lag, self._planned, self._splits):
-            gauge.clear()  # readers that are gone
+        for gauge in (self._lag, self._planned, self._splits, self._behind):
+            gauge.clear()  # readers and splits that are gone
         for reader, load in seen.readers.items():
             labels = (self._source, str(reader))
             if load.lag is not None:
                 self._lag.labels(*labels).set(load.lag)
             self._planned.labels(*labels).set(load.records)
             self._splits.labels(*labels).set(load.splits)
+        for split_id, millis in seen.behind.items():
+            if millis is not None:
+                self._behind.labels(self._source, "/".join(map(str, split_id))).set(millis / 1000)
         self._unknown.labels(self._source).set(seen.unknown)
         self._epoch.labels(self._source).set(seen.epoch)
         self._skew.labels(self._source).set(seen.skew)

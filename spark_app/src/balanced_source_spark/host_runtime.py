@@ -15,7 +15,7 @@ from typing import Any, Final, TypeAlias
 from balanced_source.api import Problem, ProblemBoard, ProblemKey, SourceEvent, fatal_problem
 from balanced_source.documents.alignment import SourceWatermark
 from balanced_source.documents.assignment import Assignment, NumberedEvent
-from balanced_source.documents.report import HostReport
+from balanced_source.documents.report import MILLIS_BEHIND, HostReport
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.errors import (
     BalancedSourceError,
@@ -60,6 +60,11 @@ class Progress:
     lag: int | None = None
     metrics: Mapping[str, Any] | None = None
     alignment: SourceWatermark | None = None
+
+    def at_the_end(self) -> "Progress":
+        """Return what is left to say when the query ends: nobody follows how far it is behind then."""
+        metrics = {name: value for name, value in (self.metrics or {}).items() if name != MILLIS_BEHIND}
+        return replace(self, lag=None, metrics=metrics)
 
 
 _Said: TypeAlias = tuple[StreamOffset, SourceWatermark | None]
@@ -344,7 +349,7 @@ class HostRuntime:
     def _give_up_claim(self, sequence: int) -> None:
         """Write a report without an instance. Done by this thread, so that no other report of ours comes after it."""
         with self._lock:
-            host, progress, problems = self._host, replace(self._progress, lag=None), tuple(self._problems)
+            host, progress, problems = self._host, self._progress.at_the_end(), tuple(self._problems)
         if host is None or self._failure is not None:
             return  # nothing was claimed, or the source is another query's
         try:

@@ -19,7 +19,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit
 from balanced_source.api import MAX_WATERMARK, Boundedness, Problem, ProblemKey, SourceEvent, SplitId
 from balanced_source.documents import stream_offset
 from balanced_source.documents.alignment import SourceWatermark
-from balanced_source.documents.report import UNREAD
+from balanced_source.documents.report import MILLIS_BEHIND, UNREAD
 from balanced_source.documents.storage import FIRST_HOST
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.errors import DiscoveryError, ForeignCheckpointError, InvalidSpecError
@@ -353,21 +353,29 @@ class StreamPlanner:
             max_records_per_reader=self._options.max_records_per_reader,
         )
 
-    def _note(self, begin: StreamOffset, end: StreamOffset, ends: Mapping[SplitId, int]) -> None:
+    def _note(
+        self,
+        begin: StreamOffset,
+        end: StreamOffset,
+        ends: Mapping[SplitId, int],
+        behind: Mapping[SplitId, int | None] | None = None,
+    ) -> None:
         """Tell people; nothing here may end the query."""
         now = time.monotonic()
         if end.positions == begin.positions and now - self._told_at < _TELL_IDLE:
             return  # an idle query asks a hundred times a second
         self._told_at = now
         silent = self._ends.silent
-        seen = observe(begin, end, {s: known for s, known in ends.items() if s not in silent} if silent else ends)
+        heard = {s: known for s, known in ends.items() if s not in silent} if silent else ends
+        seen = observe(begin, end, heard, behind)
         aligned = self._aligner.report() if self._aligner is not None else {}
         self._told = {**seen.to_json(), **({"alignment": aligned} if aligned else {})}
         if self._metrics is not None:
             self._metrics.note(seen, aligned_to=aligned.get("alignedTo"))
             self._metrics.note_figures(self._hooks.figures())
         unread = {} if seen.lag is None else {UNREAD: seen.lag + seen.records}
-        metrics = {"skew": seen.skew, **unread, **aligned, **self._hooks.numbers()}
+        late = {} if seen.millis_behind is None else {MILLIS_BEHIND: seen.millis_behind}
+        metrics = {"skew": seen.skew, **unread, **late, **aligned, **self._hooks.numbers()}
         self._runtime.note_progress(Progress(lag=seen.lag, metrics=metrics, alignment=self._said()))
 
     def _said(self) -> SourceWatermark | None:

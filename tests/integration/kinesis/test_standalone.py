@@ -55,6 +55,7 @@ class Query:
         return {str(split_id[1]) for split_id in offset.positions}
 
 
+@pytest.mark.scenario("P1")
 def test_splits_and_merges_keep_the_order_of_each_key(
     spark: SparkSession, kinesis: str, client: Any, tmp_path: Path
 ) -> None:

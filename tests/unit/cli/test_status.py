@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from balanced_source.documents import assignment as assignment_document
 from balanced_source.documents import report as report_document
 from balanced_source.documents.assignment import Assignment
-from balanced_source.documents.report import HostReport
+from balanced_source.documents.report import MILLIS_BEHIND, HostReport
 from balanced_source_adapters.folder import assignment_path, report_path
 from balanced_source_operator.cli import app
 from balanced_source_operator.resources.documents import config_map
@@ -65,6 +65,15 @@ def test_status_has_a_row_per_source(folder: Path) -> None:
     assert ["orders", "–", "1", "→", "2", "3", "1–2", "3", "→", "4", "1,234", "–"] in [
         line.split() for line in run("status", "orders", "--dir", str(folder)).splitlines()
     ]
+
+
+def test_a_source_that_counts_no_records_shows_seconds(folder: Path) -> None:
+    late = replace(REPORT, lag=None, metrics={MILLIS_BEHIND: 1500})
+    report_path(folder, "0").write_text(report_document.encode(late, source="local"))
+
+    assert "splits 3, lag 2 s" in run("top", "orders", "--dir", str(folder))
+    (found,) = json.loads(run("status", "orders", "--dir", str(folder), "-o", "json"))
+    assert (found["lag"], found["secondsBehind"]) == (None, 2)
 
 
 def test_json_has_it_all(folder: Path) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from balanced_source.api import Problem
 from balanced_source.coordinator import CoordinatorState, HostPhase, HostState
+from balanced_source.documents.report import MILLIS_BEHIND
 from balanced_source.errors import RefusedDiscoveryError
 from balanced_source_operator.controller.application import ApplicationState, Decision
 from balanced_source_operator.controller.conditions import status_of
@@ -244,3 +245,13 @@ def test_skipped_offsets_that_nobody_could_count_are_not_shown_as_none() -> None
         "12 offsets were deleted before they were read, and skipped (onDataLoss: Continue). Whether 30 more were "
         "skipped is unknown until their brokers answer"
     )
+
+
+def test_a_source_that_counts_no_records_says_how_many_seconds_it_is_behind() -> None:
+    report = make_report(epoch=3, parallelism=2, positions={("s", "a"): 1}, metrics={MILLIS_BEHIND: 1500})
+    host = HostState(incarnation=1, phase=HostPhase.ACTIVE, report=report, addressed_epoch=2)
+
+    status = status_of(facts(state=state(hosts={"0": host})))
+
+    assert (status.lag, status.seconds_behind) == (None, 2)
+    assert status_of(facts(state=state(hosts={"0": host}), is_silent=True)).seconds_behind is None

@@ -2,7 +2,9 @@
 
 from dataclasses import replace
 
-from balanced_source_operator.controller.liveness import ALIVE, Liveness
+from balanced_source.coordinator import CoordinatorState, HostState
+from balanced_source.documents.report import MILLIS_BEHIND, HostReport, millis_behind, seconds_behind
+from balanced_source_operator.controller.liveness import ALIVE, Liveness, newest_report
 from support.builders import make_report
 
 REPORT = make_report(incarnation=2, sequence=5)
@@ -27,3 +29,25 @@ def test_a_heartbeat_or_another_driver_is_a_sign_of_life() -> None:
 def test_nobody_is_silent_where_nobody_has_reported() -> None:
     assert not Liveness().looked(None, now=0.0).is_silent(now=1e9)
     assert Liveness().pause(now=0.0) is None
+
+
+def late(millis: int | None, name: str = "a") -> HostReport:
+    metrics = {} if millis is None else {MILLIS_BEHIND: millis}
+    return make_report(sequence=1, positions={("orders", name): 1}, metrics={"skew": 1.0, **metrics})
+
+
+def test_the_slowest_host_tells_how_far_the_source_is_behind() -> None:
+    assert seconds_behind([late(0)]) == 0
+    assert seconds_behind([late(1)]) == 1, "0 says that everything is read"
+    assert millis_behind([late(1500), late(300)]) == 1500
+    assert millis_behind([late(1500), late(None)]) is None, "unknown is not 0"
+    assert millis_behind([late(7), make_report(sequence=1)]) == 7, "a host without splits is not behind"
+    assert millis_behind([make_report(sequence=1)]) is None
+
+    hosts = {"0": HostState(report=late(1500)), "1": HostState(report=late(300, "b"))}
+    told = newest_report(CoordinatorState(hosts=hosts))
+    assert told is not None
+    assert told.metrics == {"skew": 2.0, MILLIS_BEHIND: 1500}
+    silent = newest_report(CoordinatorState(hosts={**hosts, "1": HostState()}))
+    assert silent is not None
+    assert MILLIS_BEHIND not in silent.metrics

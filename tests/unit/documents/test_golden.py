@@ -17,6 +17,7 @@ from support.golden import (
     ANSWERS,
     ASSIGNMENT,
     BASE,
+    BEHIND,
     CALLED,
     CALLS,
     CHANGING_HOSTS,
@@ -162,6 +163,7 @@ EXPECTED: dict[tuple[str, int, str], Any] = {
     ("enumerator-state", 4, ""): CHANGING_HOSTS,
     ("enumerator-state", 4, "-full"): FULL["enumerator-state"],
     ("enumerator-state", 4, "-removed"): REMOVED["enumerator-state"],
+    ("journal-record", 1, "-behind"): BEHIND["journal-record"],
 }
 """What each file says, whole: kind, version and file → value."""
 

@@ -44,6 +44,23 @@ def test_a_lag_that_is_unknown_is_not_0() -> None:
     assert told["worstSplits"] == [{"split": ["k", "t", 0], "lag": 4}, {"split": ["k", "u", 0], "lag": 2}]
 
 
+def test_time_behind_is_that_of_the_slowest_split_and_unknown_while_any_is() -> None:
+    same = offset(a=1, b=1, c=1)
+
+    late = observe(same, same, {}, {A: 1500, B: 0, C: 200})
+    assert late.millis_behind == 1500
+    told = late.to_json()
+    assert (told["millisBehind"], told["lag"]) == (1500, None)
+    assert told["splitsBehind"][:2] == [
+        {"split": ["k", "t", 0], "millisBehind": 1500},
+        {"split": ["k", "u", 0], "millisBehind": 200},
+    ]
+
+    unknown = observe(same, same, {}, {A: 1500, B: None, C: 0})
+    assert (unknown.millis_behind, unknown.to_json()["millisBehind"]) == (None, None)
+    assert "millisBehind" not in observe(same, same, {}).to_json(), "a source that counts records says nothing of it"
+
+
 def test_nothing_to_read_is_even() -> None:
     same = offset(a=1, b=1, c=1)
 

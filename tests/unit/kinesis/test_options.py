@@ -107,7 +107,7 @@ def test_the_fields_of_the_custom_resource_mean_the_same() -> None:
         ({"startingPosition": {"type": "SequenceNumbers"}}, "sequenceNumbers: goes together"),
         (
             {"startingPosition": {"type": "SequenceNumbers", "sequenceNumbers": {"other": {"s": "1"}}}},
-            "other is not one of the streams",
+            "'other' is not one of the streams",
         ),
         ({"endpoint": "file:///etc/passwd"}, "an http or https URL of a host"),
     ],

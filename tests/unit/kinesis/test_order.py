@@ -103,10 +103,12 @@ class Life:
         )
 
 
+@pytest.mark.scenario("P1")
 @pytest.mark.parametrize("shards", [1, 3])
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(steps=STEPS)
 def test_whatever_happens_each_key_is_read_once_and_in_order(shards: int, steps: list[tuple[str, int]]) -> None:
+    """Random splits, merges, expiry, rescales, crashes and lost states."""
     life = Life(shards=shards)
     for action, number in steps:
         life.act(action, number)

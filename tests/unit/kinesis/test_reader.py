@@ -5,11 +5,13 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from balanced_source.api import SplitId, SplitsAddition
+from balanced_source.api import SplitsAddition
 from balanced_source.connectors.kinesis import OnLoss, ShardSplit
 from balanced_source.errors import RefusedDiscoveryError, TransientDiscoveryError
-from balanced_source_adapters.kinesis.client import IteratorExpiredError, ThrottledError
-from balanced_source_adapters.kinesis.reader import ShardReader
+from balanced_source.reader import InlineFetchers, SplitOutputs
+from balanced_source.testing.source_reader import Context
+from balanced_source_adapters.kinesis.client import IteratorExpiredError, Record, ThrottledError
+from balanced_source_adapters.kinesis.reader import Fetched, Fetches, KinesisReader, ShardReader, ShardState
 from balanced_source_adapters.kinesis.shared import IDLE, INTERVAL, LIFE, MAX_BACKOFF, SharedShards
 from support.shards import STREAM, NoPace, StreamInMemory
 
@@ -80,7 +82,9 @@ def test_a_shard_is_read_five_times_a_second_and_less_often_without_new_records(
     assert scene.found == list(range(7))
 
 
+@pytest.mark.scenario("P8")
 def test_a_throttled_shard_is_read_more_and_more_slowly_and_then_again_as_before() -> None:
+    """Pauses double from 0.4 s to 10 s; after the first answer they are short again."""
     scene = Scene()
     scene.put(2)
 
@@ -99,7 +103,9 @@ def test_a_throttled_shard_is_read_more_and_more_slowly_and_then_again_as_before
     assert scene.asked[-1] - scene.asked[-2] < 1
 
 
+@pytest.mark.scenario("P8")
 def test_two_tasks_of_a_process_share_the_limit_of_a_shard() -> None:
+    """The second task waits until the shard is due."""
     scene = Scene()
     scene.put(20)
     scene.fetch()
@@ -126,7 +132,9 @@ def test_the_next_task_goes_on_with_the_iterator_of_the_former() -> None:
     assert len(iterators) == 1
 
 
+@pytest.mark.scenario("P9")
 def test_an_old_iterator_is_not_used_again() -> None:
+    """A kept iterator that may have expired is replaced, and nothing is lost."""
     scene, iterators = Scene(), list[str]()
     scene.stream.before = lambda call: iterators.append(call) if call == "iterator" else None
     scene.put(2)
@@ -184,14 +192,18 @@ def lost_scene(on_loss: OnLoss) -> Scene:
     return scene
 
 
+@pytest.mark.scenario("P6")
 def test_records_that_expired_unread_end_the_query() -> None:
+    """With `onDataLoss: Fail` the error names stream, shard and record."""
     scene = lost_scene(OnLoss.FAIL)
 
     with pytest.raises(RefusedDiscoveryError, match=r"shard shardId-0+: the record \d+, .* Set onDataLoss to Continue"):
         scene.fetch()
 
 
+@pytest.mark.scenario("P6")
 def test_records_that_expired_unread_are_skipped_if_the_user_accepts_that() -> None:
+    """With `Continue` reading goes on at the oldest record."""
     scene = lost_scene(OnLoss.CONTINUE)
 
     scene.fetch(2)
@@ -213,7 +225,9 @@ def test_nothing_is_lost_while_the_record_that_was_read_last_is_there() -> None:
     assert scene.found == list(range(6))
 
 
+@pytest.mark.scenario("P7")
 def test_a_stream_that_was_created_again_is_not_read() -> None:
+    """A reader of the former stream reads nothing of the new one."""
     scene = Scene()
     scene.put(2)
     scene.fetch()
@@ -230,13 +244,52 @@ def test_a_stream_that_was_created_again_is_not_read() -> None:
 
 def test_silence_means_nothing_before_the_answer_of_a_slow_server_can_be_polled() -> None:
     """A task that stops reading at the moment in which an answer arrives would never get it."""
-    tips: set[SplitId] = set()
+    fetches = Fetches()
     scene = Scene()
     scene.put(2)
-    reader = ShardReader(scene.stream, shared=NoPace(), tips=tips)
+    reader = ShardReader(scene.stream, shared=NoPace(), fetches=fetches)
     reader.handle_splits_changes(SplitsAddition((ShardSplit(stream=STREAM, shard=SHARD),)))
 
     reader.fetch()
-    assert not tips, "the answer is on its way to the poll"
+    assert not fetches.tips, "the answer is on its way to the poll"
     reader.fetch()
-    assert tips == {(STREAM, SHARD)}
+    assert fetches.tips == {(STREAM, SHARD)}
+
+
+@pytest.mark.scenario("P13")
+def test_how_far_a_shard_is_behind_counts_what_was_fetched_and_not_emitted() -> None:
+    """Records arrive every 10 ms, and an answer has three of them."""
+    stream, fetches = StreamInMemory(), Fetches()
+    for _ in range(8):
+        stream.put("key")
+    fetchers = InlineFetchers(lambda: ShardReader(stream, shared=NoPace(), fetches=fetches))
+    reader, output = KinesisReader(Context(), fetchers, fetches), SplitOutputs[Record](lambda *_: None)
+    reader.add_splits([ShardSplit(stream=STREAM, shard=SHARD)])
+    assert reader.millis_behind() == {}, "nothing was asked yet"
+
+    seen: list[int | None] = []
+    while not seen or seen[-1] != 0:
+        reader.poll_next(output)
+        found = reader.millis_behind().get((STREAM, SHARD))
+        if not seen or found != seen[-1]:
+            seen.append(found)
+
+    assert seen == [70, 60, 50, 40, 30, 20, 10, 0]
+
+
+@pytest.mark.scenario("P13")
+def test_how_far_a_shard_is_behind_is_unknown_until_a_record_is_emitted_and_while_it_cannot_be_read() -> None:
+    """Neither 0 nor a former number."""
+    split = ShardSplit(stream=STREAM, shard=SHARD)
+    assert ShardState(split).millis_behind(Fetched(split.offset + 5, 1000, 0)) is None
+    assert ShardState(split).millis_behind(Fetched(split.offset, None, 0)) == 0
+
+    scene, fetches = Scene(), Fetches()
+    scene.put(1)
+    reader = ShardReader(scene.stream, shared=NoPace(), fetches=fetches)
+    reader.handle_splits_changes(SplitsAddition((split,)))
+    reader.fetch()
+    assert fetches.newest[STREAM, SHARD].behind == 0
+    scene.stream.before = fail_once(ThrottledError("too often", scope=STREAM))
+    reader.fetch()
+    assert not fetches.newest, "others may have put records since"

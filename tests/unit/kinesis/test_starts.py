@@ -57,13 +57,17 @@ def scene() -> Scene:
     return made
 
 
+@pytest.mark.scenario("P10")
 def test_from_the_oldest_record_everything_is_read(scene: Scene) -> None:
+    """Closed shards first, then their children."""
     scene.start(Start())
 
     assert scene.read() == list(range(12))
 
 
+@pytest.mark.scenario("P10")
 def test_from_now_on_closed_shards_are_not_read(scene: Scene) -> None:
+    """LATEST reads open shards from the time of the first discovery, and later children whole."""
     scene.start(Start(at=StartAt.LATEST))
     assert scene.read(5) == [11], "the clock of the server counts in seconds: the record of this moment comes along"
     scene.put()
@@ -74,14 +78,18 @@ def test_from_now_on_closed_shards_are_not_read(scene: Scene) -> None:
     assert all(record.shard != "shardId-000000000000" for record in scene.found)
 
 
+@pytest.mark.scenario("P10")
 def test_from_a_time_on_no_child_is_read_from_before_it(scene: Scene) -> None:
+    """AT_TIMESTAMP holds for children, too."""
     time = int(next(r.arrived for s in scene.stream.shards.values() for r in s.records if r.data == b"8")) // 1000
     scene.start(Start(at=StartAt.AT_TIMESTAMP, time=time))
 
     assert scene.read() == [8, 9, 10, 11]
 
 
+@pytest.mark.scenario("P10")
 def test_from_a_sequence_number_on_ancestors_are_not_read(scene: Scene) -> None:
+    """Ancestors of the named shards are left out; other shards are read whole."""
     (low, high) = scene.stream.open()
     record = scene.stream.shards[high].records[1]
     scene.start(Start(at=StartAt.SEQUENCE_NUMBERS, sequences=((STREAM, high, record.sequence),)))
@@ -116,7 +124,9 @@ def unread_and_expired(on_loss: OnLoss) -> Scene:
     return scene
 
 
+@pytest.mark.scenario("P5")
 def test_a_shard_that_expired_unread_holds_its_children_back_and_is_told_of() -> None:
+    """With `onDataLoss: Fail` the problem names the stream and the shards."""
     scene = unread_and_expired(OnLoss.FAIL)
 
     assert scene.read() == []
@@ -124,15 +134,19 @@ def test_a_shard_that_expired_unread_holds_its_children_back_and_is_told_of() ->
     assert "Set onDataLoss to Continue" in scene.problems[STREAM]
 
 
+@pytest.mark.scenario("P5")
 def test_a_shard_that_expired_unread_is_skipped_if_the_user_accepts_that() -> None:
+    """With `Continue` its children are read."""
     scene = unread_and_expired(OnLoss.CONTINUE)
 
     assert scene.read() == list(range(6, 12))
     assert scene.problems == {}
 
 
+@pytest.mark.scenario("P7")
 @pytest.mark.parametrize(("on_loss", "expected"), [(OnLoss.FAIL, 6), (OnLoss.CONTINUE, 12)])
 def test_a_stream_that_was_created_again(on_loss: OnLoss, expected: int) -> None:
+    """With `Fail` nothing of the new stream is read, with `Continue` all of it."""
     scene = Scene()
     scene.put()
     scene.start(Start(), on_loss=on_loss)
@@ -146,7 +160,9 @@ def test_a_stream_that_was_created_again(on_loss: OnLoss, expected: int) -> None
     assert ("deleted and recreated" in scene.problems.get(STREAM, "")) == (on_loss is OnLoss.FAIL)
 
 
+@pytest.mark.scenario("P2")
 def test_a_child_of_a_merge_waits_for_both_parents() -> None:
+    """It may be read when both are finished."""
     shards = {
         ("s", "a"): Shard(is_open=False),
         ("s", "b"): Shard(is_open=False),
@@ -159,7 +175,9 @@ def test_a_child_of_a_merge_waits_for_both_parents() -> None:
     assert Lineage(shards=shards, held=held, finished=held).readable() == shards.keys()
 
 
+@pytest.mark.scenario("P4")
 def test_a_finished_shard_is_remembered_until_a_child_was_begun() -> None:
+    """Then it is let go of."""
     shards = {("s", "a"): Shard(is_open=False), ("s", "b"): Shard((("s", "a"),)), ("s", "c"): Shard((("s", "a"),))}
     a, b = ("s", "a"), ("s", "b")
 

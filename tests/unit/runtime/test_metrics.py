@@ -39,6 +39,10 @@ def test_a_lag_that_becomes_unknown_does_not_keep_its_last_value() -> None:
     assert value(metrics, "lag_records") is None
     metrics.observe(SOURCE, Status(lag=0))
     assert value(metrics, "lag_records") == 0
+    metrics.observe(SOURCE, Status(seconds_behind=7))
+    assert (value(metrics, "lag_records"), value(metrics, "behind_seconds")) == (None, 7)
+    metrics.observe(SOURCE, Status())
+    assert value(metrics, "behind_seconds") is None
 
 
 def test_a_condition_has_its_status_and_only_its_present_reason() -> None:

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from balanced_source.documents.assignment import Assignment
-from balanced_source.documents.report import HostReport
+from balanced_source.documents.report import MILLIS_BEHIND, HostReport
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.errors import FencedError, SourceInUseError
 from balanced_source_spark import claims
@@ -240,7 +240,7 @@ def test_a_query_that_ends_gives_up_its_claim(channel: MemoryChannel) -> None:
     runtime = HostRuntime(channel)
     runtime.committed(StreamOffset(epoch=3, positions={("c", "t", 0): 7}, owners={("c", "t", 0): 0}))
     wait_until(lambda: channel.reports, 20, "registration", interval=0.005)
-    runtime.note_progress(Progress(lag=5, metrics={"skippedOffsets": 2}))
+    runtime.note_progress(Progress(lag=5, metrics={"skippedOffsets": 2, MILLIS_BEHIND: 0}))
     runtime.close()
 
     first, *_, last = channel.reports

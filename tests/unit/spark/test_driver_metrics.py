@@ -65,3 +65,19 @@ def test_an_unknown_lag_has_no_series() -> None:
     ]
     assert lags == [4, None]
     assert metrics.registry.get_sample_value("balanced_source_host_lag_unknown_splits", labels) == 1
+
+
+def test_each_split_has_its_time_behind_and_splits_that_are_gone_or_unknown_have_none() -> None:
+    metrics = DriverMetrics("orders", port=None)
+    two = StreamOffset(epoch=1, parallelism=1, readers=(0,), owners={A: 0, B: 0}, positions={A: 5, B: 5})
+
+    def behind() -> list[float | None]:
+        labels = [{"source": "orders", "split": split} for split in ("k/t/0", "k/t/1")]
+        return [
+            metrics.registry.get_sample_value("balanced_source_host_split_behind_seconds", known) for known in labels
+        ]
+
+    metrics.note(observe(two, two, {}, {A: 1500, B: 0}), aligned_to=None)
+    assert behind() == [1.5, 0]
+    metrics.note(observe(two, two, {}, {A: None}), aligned_to=None)
+    assert behind() == [None, None]

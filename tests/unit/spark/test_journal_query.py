@@ -6,12 +6,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from balanced_source.documents import stream_offset
+from balanced_source.documents.report import MILLIS_BEHIND
 from balanced_source.errors import (
     ContractViolationError,
     ForeignCheckpointError,
@@ -376,3 +378,52 @@ def test_two_queries_with_one_checkpoint_are_told(make: Make) -> None:
     part = query.planner.partitions(query.offsets[number - 1], forged)[0]
     with pytest.raises(ContractViolationError, match="two queries use one Spark checkpoint"):
         query.read(part)  # type: ignore[arg-type]
+
+
+@pytest.mark.scenario("P13")
+def test_time_behind_is_told_per_split_and_unknown_while_a_split_is(make: Make) -> None:
+    """Three tapes with 12 records each, of which a micro-batch of one reader takes 10: (4, 4, 2)."""
+    half = TapeHalf(shelf())
+    query = make(half, parallelism=1, max_records=10)
+
+    def told() -> Any:
+        return query.told.get("millisBehind", "nothing")
+
+    query.trigger_until(lambda: bool(query.records), "the first micro-batch")
+    query.trigger()
+    assert told() == "nothing", "this source does not know any time"
+
+    half.shelf.timed = {"tape-0", "tape-1"}
+    query.trigger()
+    query.trigger()
+    assert told() is None, "tape-2 does not tell"
+
+    half.shelf.timed |= {"tape-2"}
+    half.shelf.lengths |= {"tape-1": 500}
+    query.trigger()
+    query.trigger()
+    found = query.told
+    worst = found["splitsBehind"][0]
+    assert worst["split"] == ["shelf", "tape-1"]
+    assert worst["millisBehind"] == found["millisBehind"] > 400_000
+    assert {entry["millisBehind"] for entry in found["splitsBehind"][1:]} == {0}
+    report = query.planner._runtime._progress.metrics or {}
+    assert report[MILLIS_BEHIND] == found["millisBehind"]
+
+
+@pytest.mark.parametrize("is_continued", [False, True])
+def test_a_split_that_is_read_to_its_end_is_not_behind_unless_others_continue_it(
+    make: Make, *, is_continued: bool
+) -> None:
+    """As long as a closed shard is held, its children are not read, and may have any number of records."""
+    half = TapeHalf(shelf(2), is_continued=is_continued)
+    half.shelf.timed, half.shelf.stops = {"tape-0", "tape-1"}, {"tape-0": 3}
+    half.shelf.lengths |= {"tape-0": 3}
+    query = make(half, parallelism=1)
+    query.read_all()
+    query.trigger()
+
+    found = query.told
+
+    assert found["millisBehind"] == (None if is_continued else 0)
+    assert [entry["split"] for entry in found["splitsBehind"]] == [["shelf", "tape-1"]]

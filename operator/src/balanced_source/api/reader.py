@@ -8,7 +8,7 @@ Extension of the FLIP, needed because parallelism changes here without a restart
 
 import enum
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Generic, TypeVar
 
 from balanced_source.api.events import SourceEvent
@@ -121,6 +121,13 @@ class SourceReader(ABC, Generic[T, SplitT]):
         override, silence means that nothing is there.
         """
         return False
+
+    def millis_behind(self) -> Mapping[SplitId, int]:
+        """Return how far each split is behind its newest record, in milliseconds; 0 if everything was emitted.
+
+        For sources that know this, and not the number of records. Splits that are left out are unknown.
+        """
+        return {}
 
     def notify_checkpoint_complete(self, checkpoint_id: int) -> None:
         """Called when `snapshot_state(checkpoint_id)` is durable: what lies before may be acknowledged outside.

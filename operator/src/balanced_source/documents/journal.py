@@ -40,6 +40,8 @@ class JournalRecord:
         finished: splits that are read to their end.
         has_more: whether the reader stopped at a limit, so that the next micro-batch has something to read.
         records: how many it has read; reading the range again must give as many.
+        behind: how far splits were behind their newest record after that, in milliseconds; see
+            `balanced_source.api.SourceReader.millis_behind`.
     """
 
     key: RecordKey
@@ -48,6 +50,7 @@ class JournalRecord:
     finished: frozenset[SplitId] = frozenset()
     has_more: bool = False
     records: int = 0
+    behind: Mapping[SplitId, int] = field(default_factory=dict)
 
 
 Targets: TypeAlias = Mapping[SplitId, Position]
@@ -124,6 +127,7 @@ def encode(record: JournalRecord, *, source: str) -> str:
         "finished": columns.encode_ids(record.finished),
         "hasMore": record.has_more,
         "records": record.records,
+        **({"behind": columns.encode_map(record.behind)} if record.behind else {}),
     }
     return envelope.encode(KIND, source, body)
 
@@ -150,4 +154,5 @@ def _from_body(body: Any) -> JournalRecord:
         finished=columns.decode_ids(body["finished"]),
         has_more=bool(body["hasMore"]),
         records=int(body["records"]),
+        behind=columns.checked_values(columns.decode_map(body["behind"]), int) if "behind" in body else {},
     )

@@ -1,6 +1,6 @@
 """The report: what a reader host holds and how far it is. One writer: the host's driver."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -13,6 +13,10 @@ from balanced_source.documents.calls import CallAnswer, decode_answers, encode_a
 UNREAD: Final = "unread"
 """Metric: records that were not read yet when the newest micro-batch began, with those that it reads. `lag` is without
 them, so it stays small while an overloaded source reads ever larger micro-batches."""
+
+MILLIS_BEHIND: Final = "millisBehind"
+"""Metric: milliseconds by which the slowest split is behind its newest record, for sources that do not count records.
+Absent while that of any split is unknown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,6 +128,19 @@ def decode(text: str, *, source: str | None = None) -> HostReport:
         CorruptDocumentError, IncompatibleVersionError: see `envelope.decode`.
     """
     return envelope.parse_body(KIND, envelope.decode(KIND, text, source=source), from_json)
+
+
+def millis_behind(reports: Iterable[HostReport]) -> int | None:
+    """Return by how many milliseconds the slowest split of some hosts is behind; None while that of any is unknown."""
+    found = [report.metrics.get(MILLIS_BEHIND) for report in reports if report.owners]
+    known = [millis for millis in found if type(millis) is int]
+    return max(known) if known and len(known) == len(found) else None
+
+
+def seconds_behind(reports: Iterable[HostReport]) -> int | None:
+    """Return `millis_behind` in seconds, rounded up: 0 says that everything is read."""
+    millis = millis_behind(reports)
+    return None if millis is None else -(-millis // 1000)
 
 
 def to_json(report: HostReport) -> dict[str, Json]:

@@ -96,6 +96,27 @@ def caught_up(end: StreamOffset, records: Iterable[JournalRecord]) -> frozenset[
     return frozenset(s for s in splits if s in end.positions and s not in looked[end.owners[s]].ends)
 
 
+def millis_behind(
+    end: StreamOffset, records: Iterable[JournalRecord], *, is_continued: bool = False
+) -> dict[SplitId, int | None]:
+    """Return how far the splits of a micro-batch that is over are behind their newest records, in milliseconds.
+
+    Args:
+        end: of the micro-batch.
+        records: that its readers have sealed.
+        is_continued: whether other splits continue one that ended. As long as it is held, they were not begun.
+
+    Returns:
+        Split → milliseconds; None: unknown. Empty if the source does not know this at all.
+    """
+    found = list(records)
+    behind = {s: millis for record in found for s, millis in record.behind.items()}
+    if not behind or end.journal is None:
+        return {}
+    done = end.journal.finished.union(*(record.finished for record in found))
+    return {s: None if s in done else behind.get(s) for s in end.positions if is_continued or s not in done}
+
+
 def has_progress(records: Iterable[JournalRecord]) -> bool:
     """Return whether a micro-batch delivered anything, so that the next one is likely to."""
     return any(record.has_more or record.ends for record in records)

@@ -1,7 +1,7 @@
 """What a reader host tells people of its next micro-batch: lag, records and skew, per reader and the worst splits."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from balanced_source.api import Json, Position, SplitId
@@ -36,17 +36,26 @@ class Observation:
         parallelism: readers of the source.
         readers: subtask → its load.
         lags: split → records not yet read after this micro-batch; None while its end is unknown.
+        behind: split → milliseconds by which it was behind its newest record when the former micro-batch ended; None
+            while that is unknown. Empty for sources that count records instead.
     """
 
     epoch: int = 0
     parallelism: int = 0
     readers: Mapping[int, ReaderLoad]
     lags: Mapping[SplitId, int | None]
+    behind: Mapping[SplitId, int | None] = field(default_factory=dict)
 
     @property
     def lag(self) -> int | None:
         """Of all splits; None while that of any is unknown."""
         return _total(self.lags.values())
+
+    @property
+    def millis_behind(self) -> int | None:
+        """Milliseconds by which the slowest split is behind; None while that of any is unknown."""
+        known = [millis for millis in self.behind.values() if millis is not None]
+        return max(known) if known and len(known) == len(self.behind) else None
 
     @property
     def unknown(self) -> int:
@@ -81,16 +90,31 @@ class Observation:
             },
             "worstSplits": [{"split": list(s), "lag": lags[s]} for s in worst],
             **({"splitsWithUnknownLag": self.unknown} if self.unknown else {}),
+            **self._behind_to_json(),
         }
 
+    def _behind_to_json(self) -> dict[str, Json]:
+        if not self.behind:
+            return {}
+        known = [(s, millis) for s, millis in self.behind.items() if millis is not None]
+        known.sort(key=lambda entry: (-entry[1], entry[0]))
+        splits: list[Json] = [{"split": list(s), "millisBehind": millis} for s, millis in known[:WORST]]
+        return {"millisBehind": self.millis_behind, "splitsBehind": splits}
 
-def observe(begin: StreamOffset, end: StreamOffset, ends: Mapping[SplitId, int]) -> Observation:
+
+def observe(
+    begin: StreamOffset,
+    end: StreamOffset,
+    ends: Mapping[SplitId, int],
+    behind: Mapping[SplitId, int | None] | None = None,
+) -> Observation:
     """What the micro-batch from `begin` to `end` means for each reader.
 
     Args:
         begin: where it starts.
         end: where it ends.
         ends: how far splits can be read; one that is missing has an unknown lag, which is not 0.
+        behind: see `Observation`.
     """
     lags = {s: max(0, ends[s] - _number(p)) if s in ends else None for s, p in end.positions.items()}
     records = {p.subtask_id: sum(_number(r.end) - _number(r.start) for r in p.ranges) for p in plan(begin, end)}
@@ -107,6 +131,7 @@ def observe(begin: StreamOffset, end: StreamOffset, ends: Mapping[SplitId, int])
             for reader, splits in owned.items()
         },
         lags=lags,
+        behind=behind or {},
     )
 
 

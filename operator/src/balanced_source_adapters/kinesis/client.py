@@ -98,12 +98,12 @@ class Batch(NamedTuple):
     Attributes:
         records: in their order; may be none although there are more.
         iterator: to go on with; None at the end of a closed shard.
-        behind: how far these records are behind the newest, in milliseconds; 0 if there are no more now.
+        behind: how far these records are behind the newest, in milliseconds; 0 if there are no more now; None: unknown.
     """
 
     records: tuple[Record, ...]
     iterator: str | None
-    behind: int
+    behind: int | None
 
 
 class Summary(NamedTuple):
@@ -172,7 +172,7 @@ class KinesisClient:
         """
         answer = self._call(stream, lambda client: client.get_records(ShardIterator=iterator, Limit=limit))
         found = tuple(_record(stream, shard, record) for record in answer["Records"])
-        return Batch(found, answer.get("NextShardIterator"), int(answer.get("MillisBehindLatest") or 0))
+        return Batch(found, answer.get("NextShardIterator"), answer.get("MillisBehindLatest"))
 
     def _listed(self, stream: str) -> Iterator[Mapping[str, Any]]:
         question: dict[str, Any] = _named(stream)
@@ -257,7 +257,10 @@ class KinesisClient:
         if isinstance(error, exceptions.NoRegionError):
             text = f"stream {stream}: the region is unknown. Set the region, or use an ARN"
             return RefusedDiscoveryError(text, scope=stream, reason=Reason.INVALID_PROPERTIES)
-        return TransientDiscoveryError(f"{where} does not answer: {error}", scope=stream)
+        advice = ""
+        if isinstance(error, exceptions.EndpointConnectionError):
+            advice = ". Check the region, the endpoint and the network"
+        return TransientDiscoveryError(f"{where} does not answer: {error}{advice}", scope=stream)
 
     def _where(self, stream: str) -> str:
         region, endpoint = self._region(stream), self._server.endpoint

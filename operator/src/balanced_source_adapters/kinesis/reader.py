@@ -2,9 +2,9 @@
 
 import threading
 import time
-from collections.abc import Callable, Collection
-from dataclasses import dataclass
-from typing import Final, Protocol
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple, Protocol
 
 from balanced_source.api import (
     RecordEmitter,
@@ -58,6 +58,45 @@ class ShardClient(Protocol):
         ...
 
 
+class Fetched(NamedTuple):
+    """How far a shard was behind when it was fetched last.
+
+    Attributes:
+        position: behind what was fetched.
+        arrived: when the last fetched record arrived, in microseconds since the epoch; None before the first one.
+        behind: how far that record is behind the newest, in milliseconds.
+    """
+
+    position: int
+    arrived: int | None
+    behind: int
+
+
+@dataclass(slots=True)
+class Fetches:
+    """What the readers of shards tell the reader of a task. They fill it in their threads.
+
+    Attributes:
+        tips: splits of which all that is there was fetched.
+        newest: split → its newest fetch.
+    """
+
+    tips: set[SplitId] = field(default_factory=set)
+    newest: dict[SplitId, Fetched] = field(default_factory=dict)
+
+    def note(self, split: ShardSplit, arrived: int | None, behind: int | None) -> None:
+        """Note the newest fetch of a split; see `Fetched`."""
+        if behind is None:
+            self.newest.pop(split.split_id, None)
+        else:
+            self.newest[split.split_id] = Fetched(split.offset, arrived, behind)
+
+    def forget(self, split_id: SplitId) -> None:
+        """Forget a split that this reader was given, or has lost."""
+        self.tips.discard(split_id)
+        self.newest.pop(split_id, None)
+
+
 @dataclass(slots=True)
 class _Reading:
     """A shard that is being read.
@@ -68,12 +107,14 @@ class _Reading:
         iterator: to go on with; None: one is needed.
         former: sequence number of the record that was read last, which the iterator begins with once more; None: it
             begins behind.
+        arrived: see `Fetched`.
     """
 
     split: ShardSplit
     key: ShardKey
     iterator: str | None = None
     former: int | None = None
+    arrived: int | None = None
 
 
 class ShardReader(SplitReader[Record, ShardSplit]):
@@ -87,7 +128,7 @@ class ShardReader(SplitReader[Record, ShardSplit]):
         server: names the server, for what tasks of a process share.
         on_loss: what happens when records are gone.
         shared: what tasks share.
-        tips: gets the splits of which all that is there was fetched.
+        fetches: gets how far splits are.
         clock: seconds of a monotonic clock.
     """
 
@@ -98,12 +139,12 @@ class ShardReader(SplitReader[Record, ShardSplit]):
         server: str = "",
         on_loss: OnLoss = OnLoss.FAIL,
         shared: SharedShards = OF_PROCESS,
-        tips: set[SplitId] | None = None,
+        fetches: Fetches | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._client, self._server, self._on_loss = client, server, on_loss
         self._shared, self._clock = shared, clock
-        self._tips = set() if tips is None else tips
+        self._fetches = fetches or Fetches()
         self._next_tips: set[SplitId] = set()
         self._shards: dict[SplitId, _Reading] = {}
         self._paused: set[SplitId] = set()
@@ -112,7 +153,7 @@ class ShardReader(SplitReader[Record, ShardSplit]):
 
     def fetch(self) -> RecordsBySplits[Record]:
         # Only now: what the fetch before has brought can be polled, so silence means something.
-        self._tips |= self._next_tips
+        self._fetches.tips |= self._next_tips
         self._next_tips.clear()
         if ended := [s for s, reading in self._shards.items() if reading.split.is_finished and s not in self._paused]:
             return self._ended(ended)
@@ -131,7 +172,7 @@ class ShardReader(SplitReader[Record, ShardSplit]):
     def handle_splits_changes(self, change: SplitsChange[ShardSplit]) -> None:
         for split in change.splits:
             self._shards.pop(split.split_id, None)
-            self._tips.discard(split.split_id)
+            self._fetches.forget(split.split_id)
             self._next_tips.discard(split.split_id)
             self._paused.discard(split.split_id)
             if isinstance(change, SplitsAddition):
@@ -174,8 +215,9 @@ class ShardReader(SplitReader[Record, ShardSplit]):
         return self._taken(reading, batch)
 
     def _doubt(self, reading: _Reading) -> None:
-        """After a failure, the stream may be another one."""
+        """After a failure, the stream may be another one, and how far the shard is behind is unknown."""
         reading.iterator = None
+        self._fetches.newest.pop(reading.split.split_id, None)
         self._identities.pop(reading.split.stream, None)
 
     def _asked(self, reading: _Reading) -> Batch:
@@ -219,9 +261,10 @@ class ShardReader(SplitReader[Record, ShardSplit]):
         found = self._new(reading, batch)
         is_over = batch.iterator is None
         if found:
-            reading.split = split.at(found[-1].sequence + 1)
+            reading.split, reading.arrived = split.at(found[-1].sequence + 1), found[-1].arrived
+        self._fetches.note(reading.split, reading.arrived, batch.behind)
         is_idle = not batch.records and not batch.behind
-        (self._tips.discard if batch.behind else self._next_tips.add)(split.split_id)
+        (self._fetches.tips.discard if batch.behind else self._next_tips.add)(split.split_id)
         size = sum(len(record.data) for record in batch.records)
         self._shared.has_read(reading.key, now=now, size=size, is_idle=is_idle)
         reading.iterator = batch.iterator
@@ -259,46 +302,77 @@ class ShardReader(SplitReader[Record, ShardSplit]):
         log.warning(text)
 
 
-class RecordCollector(RecordEmitter[Record, Record, list[ShardSplit]]):
+@dataclass(slots=True)
+class ShardState:
+    """A shard, and what was emitted of it.
+
+    Attributes:
+        split: at the position behind that.
+        arrived: when the last emitted record arrived, in microseconds since the epoch; None before the first one.
+    """
+
+    split: ShardSplit
+    arrived: int | None = None
+
+    def millis_behind(self, fetched: Fetched) -> int | None:
+        """Return how far the shard is behind its newest record; None: unknown.
+
+        Args:
+            fetched: its newest fetch. What of it was not emitted yet is behind, too.
+        """
+        if fetched.position == self.split.offset:
+            return fetched.behind
+        if fetched.arrived is None or self.arrived is None:
+            return None
+        return fetched.behind + max(0, fetched.arrived - self.arrived) // 1000
+
+
+class RecordCollector(RecordEmitter[Record, Record, ShardState]):
     """A record of a shard is a record."""
 
-    def emit_record(self, element: Record, output: SourceOutput[Record], split_state: list[ShardSplit]) -> None:
+    def emit_record(self, element: Record, output: SourceOutput[Record], split_state: ShardState) -> None:
         output.collect(element, element.arrived // 1000)
-        split_state[0] = split_state[0].at(element.sequence + 1)
+        split_state.split = split_state.split.at(element.sequence + 1)
+        split_state.arrived = element.arrived
 
 
-class KinesisReader(SourceReaderBase[Record, Record, ShardSplit, list[ShardSplit]]):
+class KinesisReader(SourceReaderBase[Record, Record, ShardSplit, ShardState]):
     """Reads the shards of one reader.
 
     Args:
         context: of the reader.
         fetchers: drive the readers of shards.
-        tips: splits of which all that is there was fetched; the readers of shards fill it.
+        fetches: see `Fetches`.
     """
 
     def __init__(
-        self, context: SourceReaderContext, fetchers: Fetchers[Record, ShardSplit], tips: Collection[SplitId] = ()
+        self, context: SourceReaderContext, fetchers: Fetchers[Record, ShardSplit], fetches: Fetches | None = None
     ) -> None:
         super().__init__(context, fetchers, RecordCollector())
-        self._tips = tips
+        self._fetches = fetches or Fetches()
 
     def is_catching_up(self) -> bool:
         """Whether a shard was not read yet, or is behind: the service may answer without records in between."""
-        return any(split_id not in self._tips for split_id in self._states) or self.is_available()
+        return any(split_id not in self._fetches.tips for split_id in self._states) or self.is_available()
 
-    def initialized_state(self, split: ShardSplit) -> list[ShardSplit]:
-        return [split]
+    def millis_behind(self) -> Mapping[SplitId, int]:
+        newest = {s: fetched for s in self._states if (fetched := self._fetches.newest.get(s)) is not None}
+        found = {s: self._states[s].millis_behind(fetched) for s, fetched in newest.items()}
+        return {s: millis for s, millis in found.items() if millis is not None}
 
-    def to_split(self, split_id: SplitId, state: list[ShardSplit]) -> ShardSplit:
-        return state[0]
+    def initialized_state(self, split: ShardSplit) -> ShardState:
+        return ShardState(split)
+
+    def to_split(self, split_id: SplitId, state: ShardState) -> ShardSplit:
+        return state.split
 
 
 def threaded(context: SourceReaderContext, client: ShardClient, *, server: str, on_loss: OnLoss) -> KinesisReader:
     """Return a reader with a thread for each shard; see `ShardReader` for the arguments."""
-    tips: set[SplitId] = set()
+    fetches = Fetches()
 
     def make_reader() -> ShardReader:
-        return ShardReader(client, server=server, on_loss=on_loss, tips=tips)
+        return ShardReader(client, server=server, on_loss=on_loss, fetches=fetches)
 
     fetchers = ThreadedFetchers(make_reader, Threading.ONE_PER_SPLIT, notify=context.notify_available)
-    return KinesisReader(context, fetchers, tips)
+    return KinesisReader(context, fetchers, fetches)

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from balanced_source.api import Problem
 from balanced_source.coordinator import CoordinatorState
 from balanced_source.coordinator.phase import acknowledged_epoch, source_phase
+from balanced_source.documents.report import seconds_behind
 from balanced_source.lifecycles import SOURCE, SourcePhase
 from balanced_source.reasons import Reason
 from balanced_source_operator.controller.application import ApplicationState
@@ -94,6 +95,7 @@ def _numbers(facts: Facts) -> Status:
         pending_splits=facts.pending_splits,
         balance=_balance(state),
         lag=report.lag if report and not facts.is_silent else None,
+        seconds_behind=seconds_behind([report]) if report and not facts.is_silent else None,
     )
 
 

@@ -6,7 +6,7 @@ from typing import Any, Final, TypeVar
 
 from balanced_source.api import Json, SplitId
 from balanced_source.coordinator import CoordinatorState
-from balanced_source.documents.report import HostReport
+from balanced_source.documents.report import MILLIS_BEHIND, HostReport, millis_behind
 from balanced_source.documents.storage import FIRST_HOST
 
 V = TypeVar("V")
@@ -98,7 +98,7 @@ def newest_report(state: CoordinatorState[Any]) -> HostReport | None:
         lag=_sum(lags),
         heartbeat=min(report.heartbeat for report in reports),
         problems=tuple(problem for report in reports for problem in report.problems),
-        metrics=_metrics(reports),
+        metrics={**_metrics(reports), **_behind(members)},
     )
 
 
@@ -115,4 +115,12 @@ def _metrics(reports: Sequence[HostReport]) -> dict[str, Json]:
     """Numbers are added up; one that a host does not know is left out."""
     names = set.intersection(*(set(report.metrics) for report in reports))
     values = {name: [report.metrics[name] for report in reports] for name in sorted(names)}
+    values.pop(MILLIS_BEHIND, None)
     return {name: sum(found) for name, found in values.items() if all(type(n) in (int, float) for n in found)}
+
+
+def _behind(members: Sequence[HostReport | None]) -> dict[str, Json]:
+    """The slowest host counts; unknown if that of any is."""
+    known = [report for report in members if report is not None]
+    millis = millis_behind(known) if len(known) == len(members) else None
+    return {} if millis is None else {MILLIS_BEHIND: millis}

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from balanced_source.api import SecretReader, Source
-from balanced_source.connectors.files import FilesSource, Format, OnLoss, Store
+from balanced_source.connectors.files import FilesSource, Format, Store
 from balanced_source.durations import seconds
 from balanced_source.errors import ContractViolationError, InvalidSpecError
 from balanced_source_operator.contract.half import Common, OperatorHalf, Texts
@@ -85,7 +85,7 @@ def _source(spec: FilesSpec) -> FilesSource:
         split_bytes=spec.split_bytes,
         discovery_interval=None if spec.discovery_interval is None else seconds(spec.discovery_interval),
         late=seconds(spec.late_window),
-        on_loss=OnLoss(spec.on_loss.value),
+        on_loss=spec.on_loss,
         ahead=spec.look_ahead,
         names_grow=spec.names_grow,
         may_repeat=spec.allow_repeat,

@@ -6,6 +6,7 @@ from typing import Annotated, Final
 
 from pydantic import ConfigDict, Field
 
+from balanced_source.connectors.files import OnLoss
 from balanced_source_operator.contract.base import LINE, Duration, Model, ObjectName, rule, with_rules
 
 PATH: Final = r"^(/|file:///|s3a?://[a-z0-9])[^\x00-\x1f\x7f]*$"
@@ -36,13 +37,6 @@ class FileFormat(enum.StrEnum):
     PARQUET = "Parquet"
     ORC = "Orc"
     BINARY = "Binary"
-
-
-class Loss(enum.StrEnum):
-    """What happens when a file changed, vanished or came too late."""
-
-    FAIL = "Fail"
-    SKIP = "Skip"
 
 
 class CorruptMode(enum.StrEnum):
@@ -156,7 +150,7 @@ class FilesSpec(Model):
     late_window: Duration = "1h"
     """How much later than newer files a file may appear, by its modification time."""
 
-    on_loss: Loss = Loss.FAIL
+    on_loss: OnLoss = OnLoss.FAIL
     """What happens if a file changed, vanished or came too late. Fail stops and says so. Skip continues without
     the file and counts it."""
 

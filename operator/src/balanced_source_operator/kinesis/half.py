@@ -1,6 +1,6 @@
 """The operator half of Kinesis; see `OperatorHalf`."""
 
-from balanced_source.connectors.kinesis import KinesisSource, OnLoss, Server, Start, StartAt
+from balanced_source.connectors.kinesis import KinesisSource, Server, Start, StartAt, StartWords, checked_start
 from balanced_source.durations import seconds
 from balanced_source.errors import InvalidSpecError
 from balanced_source_operator.contract.half import Common, OperatorHalf, Texts
@@ -34,26 +34,19 @@ class KinesisOperatorHalf(OperatorHalf[KinesisSpec]):
             assigner=common.assigner,
             rebalance_policy=common.rebalance_policy,
             discovery_interval=interval,
-            on_loss=OnLoss(spec.on_data_loss.value),
+            on_loss=spec.on_data_loss,
         )
 
 
 def _start(spec: StartingPosition, streams: list[str], *, field: str) -> Start:
-    sequences = spec.sequence_numbers or {}
-    if unknown := sorted(sequences.keys() - set(streams)):
-        raise InvalidSpecError(f"{unknown[0]} is not one of the streams", field=f"{field}.sequenceNumbers")
-    if (spec.type is StartType.TIMESTAMP) != (spec.timestamp is not None):
-        raise InvalidSpecError("goes together with type Timestamp: set both or none", field=f"{field}.timestamp")
-    if (spec.type is StartType.SEQUENCE_NUMBERS) != bool(sequences):
-        raise InvalidSpecError(
-            "goes together with type SequenceNumbers: set both or none", field=f"{field}.sequenceNumbers"
-        )
-    return Start(
-        at=_AT[spec.type],
-        time=spec.timestamp,
-        sequences=tuple(
-            (stream, shard, int(number))
-            for stream, shards in sorted(sequences.items())
-            for shard, number in sorted(shards.items())
-        ),
+    sequences = tuple(
+        (stream, shard, int(number))
+        for stream, shards in sorted((spec.sequence_numbers or {}).items())
+        for shard, number in sorted(shards.items())
     )
+    words = StartWords(
+        time=f"{field}.timestamp",
+        sequences=f"{field}.sequenceNumbers",
+        kinds={at: f"type {kind.value}" for kind, at in _AT.items()},
+    )
+    return checked_start(Start(at=_AT[spec.type], time=spec.timestamp, sequences=sequences), streams, words)

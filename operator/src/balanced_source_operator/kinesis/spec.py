@@ -6,6 +6,7 @@ from typing import Annotated, Final
 
 from pydantic import ConfigDict, Field
 
+from balanced_source.connectors.kinesis import OnLoss
 from balanced_source_operator.contract.base import Duration, Model, ObjectName, rule, with_rules
 
 _NAME: Final = r"([A-Za-z0-9_-]|\.[A-Za-z0-9_-]|\.\.[A-Za-z0-9._-])[A-Za-z0-9._-]*"
@@ -38,13 +39,6 @@ class StartType(enum.StrEnum):
     LATEST = "Latest"
     TIMESTAMP = "Timestamp"
     SEQUENCE_NUMBERS = "SequenceNumbers"
-
-
-class Loss(enum.StrEnum):
-    """What happens when records are gone before they were read."""
-
-    FAIL = "Fail"
-    CONTINUE = "Continue"
 
 
 class StartingPosition(Model):
@@ -103,6 +97,6 @@ class KinesisSpec(Model):
     """Time between two looks for new shards, at least 1s. Children of a shard that was read to its end are looked
     for at once."""
 
-    on_data_loss: Loss = Loss.FAIL
+    on_data_loss: OnLoss = OnLoss.FAIL
     """What happens if records expired before they were read, or a stream was deleted and created again. Fail stops
     and says so. Continue reads on with the records that are left."""

@@ -43,7 +43,7 @@ class _Lines:
             self._console.print(
                 f"batch {progress.batch}: {progress.last_rows} rows in {progress.seconds:.2f} s; {progress.rows} rows "
                 f"so far; epoch {view.epoch}, {readers} readers, {len(view.owners)} splits, "
-                f"lag {render.number(view.lag)}",
+                f"lag {render.lag_text(view)}",
                 soft_wrap=True,
                 markup=False,
                 highlight=False,

@@ -18,7 +18,7 @@ log = structlog.get_logger(__name__)
 LAG_INTERVAL: Final = 5.0
 """Seconds between updates in which nothing but the lag and other measured numbers changed."""
 
-_MEASURED: Final[Mapping[str, Any]] = {"lag": None, "autoscaling": None}
+_MEASURED: Final[Mapping[str, Any]] = {"lag": None, "secondsBehind": None, "autoscaling": None}
 
 
 RIVAL_HOLD: Final = 60.0

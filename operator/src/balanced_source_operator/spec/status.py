@@ -135,6 +135,10 @@ class Status(Model):
     lag: int | None = None
     """Number of available records that have not been read yet. Absent while unknown."""
 
+    seconds_behind: int | None = None
+    """Seconds by which the slowest split is behind its newest record, for sources that measure this instead of the
+    number of records, such as Kinesis. Absent while unknown."""
+
     autoscaling: AutoscalingStatus | None = None
     """What the autoscaler measures; absent without spec.autoscaling."""
 

@@ -7,7 +7,7 @@ from typing import Any
 from balanced_source.documents import assignment as assignment_document
 from balanced_source.documents import report as report_document
 from balanced_source.documents.assignment import Assignment
-from balanced_source.documents.report import HostReport
+from balanced_source.documents.report import HostReport, seconds_behind
 from balanced_source.documents.storage import FIRST_HOST, Names
 from balanced_source.errors import StateError
 from balanced_source_adapters.folder import assignment_path, read_text, report_path
@@ -118,6 +118,7 @@ def view_of(
         owners=assignment.owners if assignment else {},
         pending=status.get("pendingSplits"),
         lag=status.get("lag") if status else _lag(reports),
+        behind=status.get("secondsBehind") if status else seconds_behind(reports),
         application=application.get("state", ""),
         conditions=tuple(map(_condition, status.get("conditions", ()))),
         adopted=_adopted(reports) if reports else None,

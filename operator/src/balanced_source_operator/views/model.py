@@ -62,6 +62,7 @@ class SourceView:
         owners: split → reader, as published.
         pending: number of splits without a reader.
         lag: records not read yet.
+        behind: seconds by which the slowest split is behind, for sources that do not count records.
         application: state of the Spark application.
         conditions: in the order of the status.
         adopted: what the application has adopted.
@@ -77,6 +78,7 @@ class SourceView:
     owners: Mapping[SplitId, int] = field(default_factory=dict)
     pending: int | None = None
     lag: int | None = None
+    behind: int | None = None
     application: str = ""
     conditions: tuple[ConditionView, ...] = ()
     adopted: Adopted | None = None

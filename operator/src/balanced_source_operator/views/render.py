@@ -43,7 +43,7 @@ def _overview_row(view: SourceView) -> tuple[str, ...]:
         str(len(view.owners)) + (f" (+{view.pending} pending)" if view.pending else ""),
         shown,
         _epoch_text(view),
-        number(view.lag),
+        lag_text(view),
         view.application or UNKNOWN,
     )
 
@@ -65,6 +65,11 @@ def number(value: float | None) -> str:
     return UNKNOWN if value is None else f"{value:,.0f}"
 
 
+def lag_text(view: SourceView) -> str:
+    """Return the records that are not read yet, or else the seconds; a dash if neither is known."""
+    return f"{view.behind:,} s" if view.lag is None and view.behind is not None else number(view.lag)
+
+
 def _problems(view: SourceView) -> list[Text]:
     lines = []
     for condition in view.conditions:
@@ -81,7 +86,7 @@ def detail(view: SourceView, before: SourceView | None = None, recent: Sequence[
     """Return a source with a row per reader: its splits and, given an earlier view, its rate."""
     title = (
         f"{view.name}: epoch {_epoch_text(view)}, readers {_readers_text(view)}, splits {len(view.owners)}, "
-        f"lag {number(view.lag)}"
+        f"lag {lag_text(view)}"
     )
     table = Table("reader", "splits", "records/s", "which", box=None)
     for row in readers(view, before):
@@ -131,6 +136,7 @@ def as_json(view: SourceView, before: SourceView | None = None) -> dict[str, Any
         "adoptedReaders": adopted.parallelism if adopted else None,
         "pendingSplits": view.pending,
         "lag": view.lag,
+        "secondsBehind": view.behind,
         "application": view.application or None,
         "hosts": [asdict(host) for host in view.hosts],
         "conditions": [

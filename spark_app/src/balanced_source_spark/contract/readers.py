@@ -35,6 +35,14 @@ class ReaderHooks(PlannerHooks):
         """Whether `ends` was overridden."""
         return type(self).ends is not ReaderHooks.ends
 
+    @property
+    def is_continued(self) -> bool:
+        """Whether other splits continue one that was read to its end, as children do for a shard of a stream.
+
+        How far the source is behind in time is unknown then, until the split that ended has left.
+        """
+        return False
+
     def ends(
         self, scope: str, split_ids: Collection[SplitId], marks: Mapping[SplitId, Mark]
     ) -> Mapping[SplitId, SplitEnd]:

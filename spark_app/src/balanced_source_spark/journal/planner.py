@@ -16,7 +16,7 @@ from balanced_source.api import Problem, SplitId
 from balanced_source.documents.journal import FetchLimits, JournalPoint, JournalRecord
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.errors import DiscoveryError, ForeignCheckpointError, ForeignJournalError, JournalError
-from balanced_source.host.journaling import caught_up, delivered, has_progress, next_end, shares
+from balanced_source.host.journaling import caught_up, delivered, has_progress, millis_behind, next_end, shares
 from balanced_source.reasons import Reason
 from balanced_source_spark.contract.readers import ReaderHooks
 from balanced_source_spark.journal.folding import Folding
@@ -165,7 +165,8 @@ class JournalPlanner(StreamPlanner):
             self._done |= caught_up(logged, records)
             if not self._is_active:
                 self._set_problem(_OLDER, None)
-        self._note(logged, found, self._known_ends(found))
+        behind = millis_behind(logged, records, is_continued=self._hooks.is_continued)
+        self._note(logged, found, self._known_ends(found), behind)
 
     def _find(self, point: JournalPoint) -> bool:
         """Find the journal of the checkpoint, once per process.

@@ -178,6 +178,7 @@ class Reading:
             finished=frozenset(self._finished),
             has_more=has_more,
             records=self.buffer.count,
+            behind={s: millis for s, millis in sorted(self._reader.millis_behind().items()) if s in self._left},
         )
 
     def check_exact(self) -> None:

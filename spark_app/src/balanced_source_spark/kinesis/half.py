@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 from balanced_source.api import Json, Position, SourceReader, SourceReaderContext, SplitId
 from balanced_source.connectors.kinesis import KIND, KinesisSource, OnLoss, Server, ShardSplit, split_of
 from balanced_source_spark.contract.half import Choices, Query
+from balanced_source_spark.contract.hooks import PlannerContext
 from balanced_source_spark.contract.option_table import Option
-from balanced_source_spark.contract.readers import ReadersHalf
+from balanced_source_spark.contract.readers import ReaderHooks, ReadersHalf
 from balanced_source_spark.kinesis.option_names import OPTIONS
 from balanced_source_spark.kinesis.options import kinesis_source
 
@@ -18,6 +19,14 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from balanced_source_adapters.kinesis.client import Record
+
+
+class ShardHooks(ReaderHooks):
+    """Children continue a shard that was split or merged."""
+
+    @property
+    def is_continued(self) -> bool:
+        return True
 
 
 class KinesisSparkHalf(ReadersHalf[None, "Record", ShardSplit]):
@@ -37,6 +46,9 @@ class KinesisSparkHalf(ReadersHalf[None, "Record", ShardSplit]):
 
     def source(self, options: Mapping[str, str], choices: Choices) -> KinesisSource:
         return kinesis_source(options, choices.assigner)
+
+    def hooks(self, context: PlannerContext[None]) -> ShardHooks:
+        return ShardHooks()
 
     def split(self, split_id: SplitId, position: Position, attributes: Mapping[str, Json]) -> ShardSplit:
         return split_of(split_id, position, attributes)

@@ -8,7 +8,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from balanced_source.assigners import SplitAssigner
-from balanced_source.connectors.kinesis import KinesisSource, OnLoss, Server, Start, StartAt
+from balanced_source.connectors.kinesis import KinesisSource, OnLoss, Server, Start, StartAt, StartWords, checked_start
 from balanced_source.names import checked_object, shown
 from balanced_source_spark.contract.option_table import rejected
 from balanced_source_spark.contract.values import choice, seconds
@@ -16,6 +16,11 @@ from balanced_source_spark.contract.values import choice, seconds
 STREAM: Final = re.compile(r"(arn:[a-z0-9-]+:kinesis:[a-z0-9-]+:[0-9]{12}:stream/)?[A-Za-z0-9_.-]{1,128}\Z")
 _NUMBER: Final = re.compile(r"(0|[1-9][0-9]{0,128})\Z")
 _POSITIONS: Final = tuple(at.value.lower() for at in StartAt)
+_WORDS: Final = StartWords(
+    time="option startingTimestamp",
+    sequences="option startingSequenceNumbers",
+    kinds={at: f"startingPosition {at.value}" for at in StartAt},
+)
 _LOSSES: Final = tuple(loss.value.lower() for loss in OnLoss)
 
 
@@ -59,19 +64,13 @@ def _server(options: Mapping[str, str]) -> Server:
 
 def _start(options: Mapping[str, str], streams: tuple[str, ...]) -> Start:
     at = StartAt(choice(options, "startingPosition", _POSITIONS).upper())
-    for name, owner in (
-        ("startingTimestamp", StartAt.AT_TIMESTAMP),
-        ("startingSequenceNumbers", StartAt.SEQUENCE_NUMBERS),
-    ):
-        if (name.lower() in options) != (at is owner):
-            raise rejected(name, f"goes together with startingPosition {owner.value}: set both or none")
-    match at:
-        case StartAt.AT_TIMESTAMP:
-            return Start(at=at, time=_millis(options["startingtimestamp"]))
-        case StartAt.SEQUENCE_NUMBERS:
-            return Start(at=at, sequences=_sequences(options["startingsequencenumbers"], streams))
-        case StartAt.TRIM_HORIZON | StartAt.LATEST:
-            return Start(at=at)
+    time, numbers = options.get("startingtimestamp"), options.get("startingsequencenumbers")
+    start = Start(
+        at=at,
+        time=None if time is None else _millis(time),
+        sequences=() if numbers is None else _sequences(numbers),
+    )
+    return checked_start(start, streams, _WORDS)
 
 
 def _millis(text: str) -> int:
@@ -89,7 +88,7 @@ def _millis(text: str) -> int:
     return round(parsed.timestamp() * 1000)
 
 
-def _sequences(text: str, streams: tuple[str, ...]) -> tuple[tuple[str, str, int], ...]:
+def _sequences(text: str) -> tuple[tuple[str, str, int], ...]:
     wrong = rejected("startingSequenceNumbers", f"expected streams with their shards and numbers, not {shown(text)}")
     try:
         found: Any = json.loads(text)
@@ -98,6 +97,4 @@ def _sequences(text: str, streams: tuple[str, ...]) -> tuple[tuple[str, str, int
         raise wrong from error
     if not entries or not all(_NUMBER.match(number) for _, _, number in entries):
         raise wrong
-    if unknown := sorted({stream for stream, _, _ in entries} - set(streams)):
-        raise rejected("startingSequenceNumbers", f"{shown(unknown[0])} is not one of the streams")
     return tuple((stream, shard, int(number)) for stream, shard, number in sorted(entries))

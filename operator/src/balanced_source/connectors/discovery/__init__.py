@@ -32,6 +32,7 @@ from balanced_source.connectors.discovery.values import (
     DiscoveryState,
     Initialize,
     Retained,
+    some,
 )
 
 __all__ = [
@@ -47,4 +48,5 @@ __all__ = [
     "Initialize",
     "Retained",
     "SplitDiscovery",
+    "some",
 ]

@@ -17,7 +17,7 @@ from balanced_source.connectors.kinesis.source import (
     first_splits,
 )
 from balanced_source.connectors.kinesis.split import END, ShardSplit, split_of
-from balanced_source.connectors.kinesis.start import TRIM_HORIZON, Start, StartAt
+from balanced_source.connectors.kinesis.start import TRIM_HORIZON, Start, StartAt, StartWords, checked_start
 
 __all__ = [
     "END",
@@ -35,6 +35,8 @@ __all__ = [
     "ShardSplit",
     "Start",
     "StartAt",
+    "StartWords",
+    "checked_start",
     "discovered",
     "first_splits",
     "split_of",

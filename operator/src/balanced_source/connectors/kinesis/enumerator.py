@@ -7,18 +7,14 @@ across restarts, lost states and queries without an operator, whose only memory 
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from typing import Final
 
 from balanced_source.api import SplitId
-from balanced_source.connectors.discovery import Discovered, DiscoveringSplitEnumerator
+from balanced_source.connectors.discovery import Discovered, DiscoveringSplitEnumerator, some
 from balanced_source.connectors.kinesis.contract import DiscoveredShards, ShardDiscovery
 from balanced_source.connectors.kinesis.lineage import Lineage
 from balanced_source.connectors.kinesis.split import ShardSplit
 from balanced_source.errors import ContractViolationError, RefusedDiscoveryError
 from balanced_source.reasons import Reason
-
-SHOWN: Final = 3
-"""Shards that a message names."""
 
 
 class ShardEnumerator(DiscoveringSplitEnumerator[ShardSplit]):
@@ -78,7 +74,7 @@ class ShardEnumerator(DiscoveringSplitEnumerator[ShardSplit]):
 
 
 def _expired(scope: str, shards: Collection[SplitId]) -> RefusedDiscoveryError:
-    names = ", ".join([str(s[1]) for s in sorted(shards)][:SHOWN] + ["…"] * (len(shards) > SHOWN))
+    names = some([(s[1],) for s in sorted(shards)])
     return RefusedDiscoveryError(
         f"stream {scope} does not retain {len(shards)} shards any more that were not read to their end: {names}. Their "
         "unread records are lost, and their children are not read. Set onDataLoss to Continue to read the children",

@@ -14,7 +14,14 @@ from balanced_source.api import (
     SupportsSplitReassignmentOnRecovery,
 )
 from balanced_source.assigners import RoundRobinAssigner, SplitAssigner
-from balanced_source.connectors.discovery import Discover, Discovered, DiscoveringSource, DiscoveryState, Initialize
+from balanced_source.connectors.discovery import (
+    Discover,
+    Discovered,
+    DiscoveringSource,
+    DiscoveryState,
+    Initialize,
+    some,
+)
 from balanced_source.connectors.kinesis.contract import DiscoveredShards, ShardDiscovery
 from balanced_source.connectors.kinesis.enumerator import ShardEnumerator
 from balanced_source.connectors.kinesis.lineage import Shard
@@ -22,9 +29,6 @@ from balanced_source.connectors.kinesis.split import ShardSplit, split_of
 from balanced_source.connectors.kinesis.start import TRIM_HORIZON, Start, StartAt
 
 KIND: Final = "kinesis"
-
-SHOWN: Final = 3
-"""Shards that a message names."""
 
 
 class OnLoss(enum.StrEnum):
@@ -149,7 +153,7 @@ class KinesisSource(DiscoveringSource[ShardSplit], ShardDiscovery, SupportsSplit
         what = "was deleted and created again" if exists else "does not retain them any more, or was deleted"
         return [
             f"stream {stream}: {len(shards)} shards were not read to their end, and the stream {what}: "
-            f"{', '.join(shards[:SHOWN])}{' …' if len(shards) > SHOWN else ''}. Their unread records are lost"
+            f"{some([(shard,) for shard in shards])}. Their unread records are lost"
             for stream, shards in names.items()
         ]
 

@@ -1,12 +1,14 @@
 """Where reading of a stream starts."""
 
 import enum
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Self
 
 from balanced_source.api import SplitId
 from balanced_source.connectors.kinesis.lineage import Lineage, Shard
+from balanced_source.errors import InvalidSpecError
+from balanced_source.names import shown
 
 
 class StartAt(enum.StrEnum):
@@ -68,6 +70,38 @@ class Start:
             time=None if data["time"] is None else int(data["time"]),
             sequences=tuple((str(stream), str(shard), int(number)) for stream, shard, number in entries),
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartWords:
+    """How a user writes a start.
+
+    Attributes:
+        time: field of the time.
+        sequences: field of the sequence numbers.
+        kinds: kind of start → how it is asked for.
+    """
+
+    time: str
+    sequences: str
+    kinds: Mapping[StartAt, str]
+
+
+def checked_start(start: Start, streams: Collection[str], words: StartWords) -> Start:
+    """Return a start whose parts fit together.
+
+    Raises:
+        InvalidSpecError: they do not, or it names another stream.
+    """
+    if unknown := sorted({stream for stream, _, _ in start.sequences}.difference(streams)):
+        raise InvalidSpecError(f"{shown(unknown[0])} is not one of the streams", field=words.sequences)
+    for is_given, owner, field in (
+        (start.time is not None, StartAt.AT_TIMESTAMP, words.time),
+        (bool(start.sequences), StartAt.SEQUENCE_NUMBERS, words.sequences),
+    ):
+        if is_given != (start.at is owner):
+            raise InvalidSpecError(f"goes together with {words.kinds[owner]}: set both or none", field=field)
+    return start
 
 
 TRIM_HORIZON: Final = Start()
