@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import Final
 
-from balanced_source_operator.controller.autoscaling import Memory, Policy, Sample, decide, observe
+from balanced_source_operator.controller.autoscaling import AutoscalerMemory, Policy, Sample, decide, observe
 from benchmarks.autoscaling.shapes import TICK
 from benchmarks.autoscaling.world import CAPACITY, MAX_READERS, World
 
@@ -38,7 +38,7 @@ class Own:
     """`spec.autoscaling`: the code that ships, fed with reports."""
 
     policy: Policy = field(default_factory=lambda: Policy(min_readers=1, max_readers=MAX_READERS))
-    memory: Memory = field(default_factory=Memory)
+    memory: AutoscalerMemory = field(default_factory=AutoscalerMemory)
 
     def readers(self, world: World) -> int:
         """Decide after each report."""

@@ -9,7 +9,7 @@ from typing import Any, Final, Self
 
 import aiohttp
 
-from balanced_source_operator.resources.kinds import Kind
+from balanced_source_operator.resources.kinds import ResourceKind
 
 MERGE: Final = "application/merge-patch+json"
 
@@ -66,12 +66,12 @@ class Api:
 
         await asyncio.gather(*(one(*request) for request in requests))
 
-    async def items(self, kind: Kind, namespace: str) -> list[Mapping[str, Any]]:
+    async def items(self, kind: ResourceKind, namespace: str) -> list[Mapping[str, Any]]:
         """Return all objects of a kind."""
         answer: Mapping[str, Any] = await self.request("GET", kind.path(namespace))
         return list(answer["items"])
 
-    async def watch(self, kind: Kind, namespace: str, *, only: bytes) -> AsyncIterator[Mapping[str, Any]]:
+    async def watch(self, kind: ResourceKind, namespace: str, *, only: bytes) -> AsyncIterator[Mapping[str, Any]]:
         """Yield all objects of a kind, then those that change, if their line contains `only`."""
         listed = await self.request("GET", kind.path(namespace))
         for item in listed["items"]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from balanced_source.documents.journal import JournalRecord, RecordKey
-from balanced_source.host.journal import Attempt, Emit, Fetch, Look, Seal, SealResult, close, folded
+from balanced_source.host.journal import Attempt, Emit, Fetch, LookUp, Seal, SealResult, close, folded
 
 S = ("server", "log")
 JOURNAL = "j"
@@ -126,7 +126,7 @@ def stepped(world: World, one: Running) -> Iterator[tuple[World, Running | None]
     """Every outcome of an attempt's next step."""
     attempt = one.attempt
     match attempt.step:
-        case Look():
+        case LookUp():
             yield world, replace(one, attempt=attempt.looked(world.sealed(attempt.key.number)))
         case Fetch():
             for end in (one.start, one.start + 1):
@@ -207,7 +207,7 @@ class Trusting(Attempt):
 
     def sealed(self, result: SealResult) -> Any:
         assert self.own is not None
-        return replace(self, step=Look() if result is SealResult.TAKEN else Emit(self.own, is_buffered=True))
+        return replace(self, step=LookUp() if result is SealResult.TAKEN else Emit(self.own, is_buffered=True))
 
 
 class Stubborn(Attempt):

@@ -30,7 +30,7 @@ from balanced_source_operator.resources.kinds import (
     NAME_LABEL,
     POD,
     SERVICE_ACCOUNT,
-    Kind,
+    ResourceKind,
 )
 from balanced_source_operator.runtime import supervisor
 from balanced_source_operator.runtime.call_pool import Lane
@@ -99,7 +99,7 @@ class OperatorUnderTest:
         self.supervisor = supervisor.Supervisor(environment)
         self._unwatch = server.watch(self._on_event, lag)
 
-    def _on_event(self, kind: Kind, event: str, manifest: Mapping[str, Any]) -> None:
+    def _on_event(self, kind: ResourceKind, event: str, manifest: Mapping[str, Any]) -> None:
         if kind == BALANCED_SOURCE:
             self.supervisor.on_source(event, manifest)
         elif kind in CHILDREN:
@@ -271,7 +271,7 @@ class Story:
         if not isinstance(context.get("exception"), ProcessKilledError):
             self.broken.append(f"{context.get('message')}: {context.get('exception')!r}")
 
-    def _observe(self, kind: Kind, event: str, manifest: Mapping[str, Any]) -> None:
+    def _observe(self, kind: ResourceKind, event: str, manifest: Mapping[str, Any]) -> None:
         """Check at each write what must hold at each write."""
         name = manifest["metadata"]["name"]
         if kind == KUBEFLOW_APPLICATION and event == "ADDED":

@@ -34,7 +34,7 @@ from balanced_source_operator.resources.kinds import (
     ROLE_BINDING,
     SECRET,
     SERVICE_ACCOUNT,
-    Kind,
+    ResourceKind,
 )
 from support.manifests import applied, merged
 
@@ -49,8 +49,8 @@ _DATA_KEY: Final = re.compile(r"[-._a-zA-Z0-9]+")
 COLLECTION_DELAY: Final = 0.1
 """Seconds until the garbage collector looks at an object that was written."""
 
-Key: TypeAlias = tuple[Kind, str, str]
-Watcher: TypeAlias = Callable[[Kind, str, Manifest], None]
+Key: TypeAlias = tuple[ResourceKind, str, str]
+Watcher: TypeAlias = Callable[[ResourceKind, str, Manifest], None]
 
 
 class ProcessKilledError(BaseException):
@@ -73,12 +73,12 @@ class FakeKubernetes:
         objections: what dry runs answer, by kind; nothing if absent.
     """
 
-    kinds: Iterable[Kind] = INSTALLED
+    kinds: Iterable[ResourceKind] = INSTALLED
     clock: Callable[[], float] = lambda: 0.0
-    objections: dict[Kind, str] = field(default_factory=dict)
+    objections: dict[ResourceKind, str] = field(default_factory=dict)
     objects: dict[Key, dict[str, Any]] = field(default_factory=dict)
     _applied: dict[Key, Manifest] = field(default_factory=dict)
-    _denied: dict[tuple[str, Kind], RefusedError] = field(default_factory=dict)
+    _denied: dict[tuple[str, ResourceKind], RefusedError] = field(default_factory=dict)
     _watchers: list[Watcher] = field(default_factory=list)
     _revisions: "itertools.count[int]" = field(default_factory=lambda: itertools.count(1))
 
@@ -92,9 +92,9 @@ class FakeKubernetes:
         Each news comes `lag` seconds late. Those of one kind come in their order, those of different kinds need not.
         """
         loop = asyncio.get_running_loop()
-        last: dict[Kind, float] = {}
+        last: dict[ResourceKind, float] = {}
 
-        def tell(kind: Kind, event: str, manifest: Manifest) -> None:
+        def tell(kind: ResourceKind, event: str, manifest: Manifest) -> None:
             last[kind] = max(last.get(kind, 0.0), loop.time() + lag())
             loop.call_at(last[kind], lambda: tell in self._watchers and watcher(kind, event, manifest))
 
@@ -103,31 +103,31 @@ class FakeKubernetes:
             tell(kind, "ADDED", copied(manifest))
         return lambda: self._watchers.remove(tell)
 
-    def deny(self, error: RefusedError, *, kind: Kind, verbs: Iterable[str]) -> Callable[[], None]:
+    def deny(self, error: RefusedError, *, kind: ResourceKind, verbs: Iterable[str]) -> Callable[[], None]:
         """Refuse calls of clients, as rights, webhooks and policies do; returns how to allow them again."""
         keys = [(verb, kind) for verb in verbs]
         self._denied.update(dict.fromkeys(keys, error))
         return lambda: [self._denied.pop(key, None) for key in keys] and None
 
-    def check_allowed(self, verb: str, kind: Kind) -> None:
+    def check_allowed(self, verb: str, kind: ResourceKind) -> None:
         """Refuse what is denied."""
         if (error := self._denied.get((verb, kind))) is not None:
             raise RefusedError(f"{kind.plural}: {error}", status=error.status)
 
     # --- what the API server does -------------------------------------------------------------------------------
 
-    def find(self, kind: Kind, namespace: str, name: str) -> Any:
+    def find(self, kind: ResourceKind, namespace: str, name: str) -> Any:
         self._check(kind)
         return copied(self.objects.get((kind, namespace, name)))
 
-    def select(self, kind: Kind, namespace: str, selector: str = "") -> list[dict[str, Any]]:
+    def select(self, kind: ResourceKind, namespace: str, selector: str = "") -> list[dict[str, Any]]:
         """Objects whose labels match all of ``key=value,key=value``."""
         self._check(kind)
         wanted = dict(pair.split("=", 1) for pair in selector.split(",") if pair)
         found = (m for (k, ns, _), m in self.objects.items() if k == kind and ns == namespace)
         return [copied(m) for m in found if wanted.items() <= m["metadata"].get("labels", {}).items()]
 
-    def add(self, kind: Kind, manifest: Manifest) -> dict[str, Any]:
+    def add(self, kind: ResourceKind, manifest: Manifest) -> dict[str, Any]:
         """Create; a uid that is given stays (a real server makes one)."""
         self._check(kind)
         key = _key(kind, manifest)
@@ -146,7 +146,7 @@ class FakeKubernetes:
         self._store(key, "ADDED", made)
         return dict(copied(made))
 
-    def put(self, kind: Kind, manifest: Manifest, *, is_status: bool = False) -> dict[str, Any]:
+    def put(self, kind: ResourceKind, manifest: Manifest, *, is_status: bool = False) -> dict[str, Any]:
         """Replace. One that changes nothing leaves the resource version alone."""
         self._check(kind)
         key = _key(kind, manifest)
@@ -167,12 +167,12 @@ class FakeKubernetes:
             self._store(key, "MODIFIED", made)
         return dict(copied(made))
 
-    def edit(self, kind: Kind, namespace: str, name: str, change: Mapping[str, Any]) -> dict[str, Any]:
+    def edit(self, kind: ResourceKind, namespace: str, name: str, change: Mapping[str, Any]) -> dict[str, Any]:
         """A merge patch, as a user or another controller sends it; the status goes with it."""
         known = self.objects[kind, namespace, name]
         return self.put(kind, merged(known, change), is_status=True)
 
-    def apply(self, kind: Kind, manifest: Manifest) -> dict[str, Any]:
+    def apply(self, kind: ResourceKind, manifest: Manifest) -> dict[str, Any]:
         """Server-side apply by one manager that forces."""
         self._check(kind)
         key = _key(kind, manifest)
@@ -182,7 +182,7 @@ class FakeKubernetes:
             return self.add(kind, manifest)
         return self.put(kind, applied(known, before, manifest))
 
-    def remove(self, kind: Kind, namespace: str, name: str) -> None:
+    def remove(self, kind: ResourceKind, namespace: str, name: str) -> None:
         """Delete an object and, as the garbage collector, everything that it owns."""
         gone = self.objects.pop((kind, namespace, name), None)
         if gone is None:
@@ -194,7 +194,7 @@ class FakeKubernetes:
             if any(owner["uid"] == uid for owner in manifest["metadata"].get("ownerReferences", [])):
                 self.remove(*key)
 
-    def _check(self, kind: Kind) -> None:
+    def _check(self, kind: ResourceKind) -> None:
         if kind not in tuple(self.kinds):
             raise UnknownKindError(f"the kind {kind.plural}.{kind.group} is not installed")
 
@@ -211,7 +211,7 @@ class FakeKubernetes:
         if owners and owners.isdisjoint(m["metadata"]["uid"] for m in self.objects.values()):
             self.remove(*key)
 
-    def _tell(self, kind: Kind, event: str, manifest: Manifest) -> None:
+    def _tell(self, kind: ResourceKind, event: str, manifest: Manifest) -> None:
         for watcher in list(self._watchers):
             watcher(kind, event, copied(manifest))
 
@@ -231,31 +231,31 @@ class FakeClient:
         self.calls: list[str] = []
         self.is_dead = False
 
-    async def get(self, kind: Kind, namespace: str, name: str) -> Manifest | None:
+    async def get(self, kind: ResourceKind, namespace: str, name: str) -> Manifest | None:
         object_path(kind, namespace, name)
         return await self._call("get", kind, name, lambda: self._server.find(kind, namespace, name))
 
-    async def list(self, kind: Kind, namespace: str, *, selector: str) -> list[Manifest]:
+    async def list(self, kind: ResourceKind, namespace: str, *, selector: str) -> list[Manifest]:
         collection_path(kind, namespace)
         return await self._call("list", kind, "", lambda: list(self._server.select(kind, namespace, selector)))
 
-    async def create(self, kind: Kind, manifest: Manifest) -> Manifest:
+    async def create(self, kind: ResourceKind, manifest: Manifest) -> Manifest:
         object_path(*_key(kind, manifest))
         return await self._call("create", kind, _key(kind, manifest)[2], lambda: self._server.add(kind, manifest))
 
-    async def objection(self, kind: Kind, manifest: Manifest) -> str | None:
+    async def objection(self, kind: ResourceKind, manifest: Manifest) -> str | None:
         object_path(*_key(kind, manifest))
         return await self._call("check", kind, _key(kind, manifest)[2], lambda: self._server.objections.get(kind))
 
-    async def replace(self, kind: Kind, manifest: Manifest) -> Manifest:
+    async def replace(self, kind: ResourceKind, manifest: Manifest) -> Manifest:
         object_path(*_key(kind, manifest))
         return await self._call("replace", kind, _key(kind, manifest)[2], lambda: self._server.put(kind, manifest))
 
-    async def apply(self, kind: Kind, manifest: Manifest) -> Manifest:
+    async def apply(self, kind: ResourceKind, manifest: Manifest) -> Manifest:
         object_path(*_key(kind, manifest))
         return await self._call("apply", kind, _key(kind, manifest)[2], lambda: self._server.apply(kind, manifest))
 
-    async def patch_status(self, kind: Kind, namespace: str, name: str, status: Manifest) -> Manifest | None:
+    async def patch_status(self, kind: ResourceKind, namespace: str, name: str, status: Manifest) -> Manifest | None:
         object_path(kind, namespace, name)
 
         def patch() -> Manifest | None:
@@ -266,7 +266,7 @@ class FakeClient:
         patched: Manifest | None = await self._call("patch status", kind, name, patch)
         return patched
 
-    async def scale(self, kind: Kind, namespace: str, name: str, *, before: int, after: int) -> None:
+    async def scale(self, kind: ResourceKind, namespace: str, name: str, *, before: int, after: int) -> None:
         object_path(kind, namespace, name)
 
         def scale() -> None:
@@ -279,7 +279,7 @@ class FakeClient:
 
         await self._call("scale", kind, name, scale)
 
-    async def delete(self, kind: Kind, namespace: str, name: str, *, uid: str) -> None:
+    async def delete(self, kind: ResourceKind, namespace: str, name: str, *, uid: str) -> None:
         object_path(kind, namespace, name)
 
         def delete() -> None:
@@ -289,7 +289,7 @@ class FakeClient:
 
         await self._call("delete", kind, name, delete)
 
-    async def _call(self, verb: str, kind: Kind, name: str, do: Callable[[], Any]) -> Any:
+    async def _call(self, verb: str, kind: ResourceKind, name: str, do: Callable[[], Any]) -> Any:
         await asyncio.sleep(0)  # others run while a request is on its way
         self.calls.append(f"{verb} {kind.plural} {name}".strip())
         fault = self._fault if len(self.calls) == self._at else None
@@ -315,5 +315,5 @@ def copied(manifest: Any) -> Any:
     return json.loads(json.dumps(manifest))
 
 
-def _key(kind: Kind, manifest: Manifest) -> Key:
+def _key(kind: ResourceKind, manifest: Manifest) -> Key:
     return kind, str(manifest["metadata"]["namespace"]), str(manifest["metadata"]["name"])

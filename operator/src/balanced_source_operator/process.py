@@ -24,7 +24,7 @@ from balanced_source_operator.kube.rights import missing_rights
 from balanced_source_operator.kube.stream import KubernetesStream
 from balanced_source_operator.leadership import serve_while_leading
 from balanced_source_operator.metrics import Metrics
-from balanced_source_operator.resources.kinds import Kind
+from balanced_source_operator.resources.kinds import ResourceKind
 from balanced_source_operator.runtime.call_pool import LanePool
 from balanced_source_operator.runtime.environment import Environment
 from balanced_source_operator.runtime.metered import MeteredApi
@@ -114,7 +114,7 @@ async def _observing(settings: Settings, tell: Tell) -> AsyncIterator[Sequence[I
 async def _serve(settings: Settings, client: ApiClient, metrics: Metrics, stop: asyncio.Event) -> None:
     supervisors: list[Supervisor] = []
 
-    def tell(kind: Kind, event: str, manifest: Manifest) -> None:
+    def tell(kind: ResourceKind, event: str, manifest: Manifest) -> None:
         for supervisor in supervisors:
             supervisor.on_child(kind, event, manifest)
 

@@ -74,7 +74,7 @@ class AdoptionGate:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ExecutorStep:
     """What to do about executors now: a total to ask for, how many to give back, and for how many readers all is ready.
 
     Attributes:
@@ -88,7 +88,7 @@ class Step:
     ready: int = 0
 
 
-def next_step(*, wanted: int, adopted: int, executors: int, slots: int, is_elastic: bool) -> Step:
+def next_step(*, wanted: int, adopted: int, executors: int, slots: int, is_elastic: bool) -> ExecutorStep:
     """Decide; pure.
 
     Args:
@@ -99,11 +99,11 @@ def next_step(*, wanted: int, adopted: int, executors: int, slots: int, is_elast
         is_elastic: Spark's dynamic allocation was chosen by the user: it decides alone.
     """
     if is_elastic:
-        return Step(ready=wanted)
+        return ExecutorStep(ready=wanted)
     needed = -(-max(wanted, adopted, 1) // slots)
     if executors < needed:
-        return Step(total=needed, ready=executors * slots)
-    return Step(surplus=executors - needed, ready=executors * slots)
+        return ExecutorStep(total=needed, ready=executors * slots)
+    return ExecutorStep(surplus=executors - needed, ready=executors * slots)
 
 
 class ExecutorScaler:

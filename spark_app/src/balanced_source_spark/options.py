@@ -35,7 +35,7 @@ OPERATOR_PATIENCE: Final = 300
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Alignment:
+class AlignmentOptions:
     """Event-time alignment by admission, see `balanced_source.host.alignment`.
 
     Attributes:
@@ -93,7 +93,7 @@ class Options:
     read: Any = None
     secrets: QuerySecrets = NO_SECRETS
     max_records_per_reader: int | None = None
-    alignment: Alignment | None = None
+    alignment: AlignmentOptions | None = None
     executors_dir: Path | None = None
     executor_patience: float = PATIENCE
     metrics_port: int | None = None
@@ -211,7 +211,7 @@ def _assigner(options: Mapping[str, str]) -> SplitAssigner:
     return STRATEGIES[name]()
 
 
-def _alignment(options: Mapping[str, str]) -> Alignment | None:
+def _alignment(options: Mapping[str, str]) -> AlignmentOptions | None:
     drift, idle = options.get("alignmentmaxdrift"), options.get("alignmentidletimeout", "30s")
     if drift is None:
         return None
@@ -224,4 +224,4 @@ def _alignment(options: Mapping[str, str]) -> Alignment | None:
     idle_timeout = seconds(idle, "alignmentIdleTimeout")
     if group is not None and idle_timeout < MIN_GROUP_IDLE:
         raise rejected("alignmentIdleTimeout", f"must be at least {MIN_GROUP_IDLE:.0f}s in a group")
-    return Alignment(max_drift=max_drift, idle_timeout=idle_timeout, group=group)
+    return AlignmentOptions(max_drift=max_drift, idle_timeout=idle_timeout, group=group)

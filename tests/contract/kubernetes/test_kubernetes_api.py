@@ -13,13 +13,20 @@ from balanced_source_operator.kube.port import (
     RefusedError,
     UnknownKindError,
 )
-from balanced_source_operator.resources.kinds import BALANCED_SOURCE, CONFIG_MAP, POD_TEMPLATE, ROLE, SECRET, Kind
+from balanced_source_operator.resources.kinds import (
+    BALANCED_SOURCE,
+    CONFIG_MAP,
+    POD_TEMPLATE,
+    ROLE,
+    SECRET,
+    ResourceKind,
+)
 from balanced_source_operator.spec.pod_template import SCHEMA_FILE
 from support.builders import spec_json
 from support.pod_schema import published, to_text
 from testbed.control_plane import ControlPlane
 
-NOWHERE = Kind("nowhere.example.org", "v1", "things", "Thing")
+NOWHERE = ResourceKind("nowhere.example.org", "v1", "things", "Thing")
 
 
 def config_map(namespace: str, name: str = "a", *, labels: dict[str, str] | None = None, **data: str) -> dict[str, Any]:

@@ -11,8 +11,8 @@ from kubernetes_asyncio.client import ApiClient, Configuration
 
 from balanced_source_operator.kube.client import KubernetesClient
 from balanced_source_operator.kube.port import UnknownKindError
-from balanced_source_operator.kube.stream import Change, KubernetesStream
-from balanced_source_operator.resources.kinds import APACHE_APPLICATION, CONFIG_MAP, NAME_LABEL, Kind
+from balanced_source_operator.kube.stream import KubernetesStream, WatchEvent
+from balanced_source_operator.resources.kinds import APACHE_APPLICATION, CONFIG_MAP, NAME_LABEL, ResourceKind
 from support.apache_samples import MINIMAL, REAL, RICH, build
 from testbed.control_plane import ControlPlane
 
@@ -44,7 +44,7 @@ async def test_a_watch_goes_on_where_a_list_ended_and_lines_may_be_long(client: 
     await api.create(CONFIG_MAP, config_map(namespace, "a"))
     listed = await stream.list_all(CONFIG_MAP, namespace, selector=NAME_LABEL)
     assert [item["metadata"]["name"] for item in listed.items] == ["a"]
-    found: list[Change] = []
+    found: list[WatchEvent] = []
 
     async def follow() -> None:
         async for change in stream.watch(CONFIG_MAP, namespace, selector=NAME_LABEL, revision=listed.revision):
@@ -77,7 +77,7 @@ async def test_all_namespaces_and_more_than_one_page(
 
 async def test_a_kind_that_is_not_installed_says_so(client: ApiClient) -> None:
     with pytest.raises(UnknownKindError, match=r"things\.example\.com"):
-        await KubernetesStream(client).list_all(Kind("example.com", "v1", "things", "Thing"), "", selector="")
+        await KubernetesStream(client).list_all(ResourceKind("example.com", "v1", "things", "Thing"), "", selector="")
 
 
 @pytest.mark.parametrize("crd", [MINIMAL, *([Path(REAL)] if REAL else [])])

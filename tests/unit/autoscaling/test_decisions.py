@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from balanced_source.reasons import Reason
-from balanced_source_operator.controller.autoscaling import Memory, Policy, Sample, Verdict, decide, observe
+from balanced_source_operator.controller.autoscaling import AutoscalerMemory, Policy, Sample, Verdict, decide, observe
 from balanced_source_operator.controller.autoscaling.memory import WINDOW
 from support.builders import make_report
 
@@ -25,7 +25,7 @@ class Source:
     splits: int = 12
     limit: float = float("inf")
     now: float = 1000.0
-    memory: Memory = field(default_factory=Memory)
+    memory: AutoscalerMemory = field(default_factory=AutoscalerMemory)
     verdicts: list[Verdict] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -210,7 +210,7 @@ def test_more_than_the_maximum_is_said() -> None:
 
 @pytest.mark.parametrize(("readers", "bounded"), [(1, 2), (9, 6)])
 def test_a_number_outside_the_bounds_is_corrected_at_once(readers: int, bounded: int) -> None:
-    memory = decide(replace(POLICY, min_readers=2, max_readers=6), Memory(), wanted=readers, now=0.0)
+    memory = decide(replace(POLICY, min_readers=2, max_readers=6), AutoscalerMemory(), wanted=readers, now=0.0)
 
     assert memory.verdict is not None
     assert (memory.verdict.readers, memory.verdict.reason) == (bounded, Reason.WITHIN_BOUNDS)

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from balanced_source.documents.environment import from_variables, to_variables
 from balanced_source.errors import InvalidSpecError
 from balanced_source_operator.cli import app
-from balanced_source_operator.laptop.driver import Progress, advanced, check_prerequisites
+from balanced_source_operator.laptop.driver import QueryProgress, advanced, check_prerequisites
 from balanced_source_operator.laptop.picture import picture
 from balanced_source_operator.laptop.run import local_environment
 from balanced_source_operator.views.model import Adopted, SourceView
@@ -48,16 +48,16 @@ def batch(number: int, rows: int) -> dict[str, Any]:
 
 
 def test_progress_follows_the_lines_of_the_query() -> None:
-    progress = Progress()
+    progress = QueryProgress()
     for line in ({"event": "query started"}, batch(0, 10), {"event": "other"}, batch(1, 5)):
         progress = advanced(progress, line)
 
-    assert progress == Progress(is_started=True, batch=1, rows=15, last_rows=5, seconds=1.5)
+    assert progress == QueryProgress(is_started=True, batch=1, rows=15, last_rows=5, seconds=1.5)
 
 
 @pytest.mark.parametrize("line", [[], "text", {"event": "batch"}, {"event": "batch", "batch": "x"}])
 def test_what_a_transform_prints_is_not_progress(line: Any) -> None:
-    assert advanced(Progress(), line) == Progress()
+    assert advanced(QueryProgress(), line) == QueryProgress()
 
 
 def test_the_driver_is_told_what_a_pod_would_be_told_with_secrets_beside_the_manifest() -> None:
@@ -100,9 +100,9 @@ def shown(*, is_terminal: bool) -> str:
     console = Console(file=text, width=100, force_terminal=is_terminal, color_system=None, _environ={})
     with picture(console) as show:
         for progress in (
-            Progress(),
-            Progress(is_started=True),
-            Progress(is_started=True, batch=3, rows=70, last_rows=5),
+            QueryProgress(),
+            QueryProgress(is_started=True),
+            QueryProgress(is_started=True, batch=3, rows=70, last_rows=5),
         ):
             show(VIEW, progress)
             show(VIEW, progress)

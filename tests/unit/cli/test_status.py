@@ -18,7 +18,14 @@ from balanced_source_operator.cli import app
 from balanced_source_operator.resources.documents import config_map
 from balanced_source_operator.resources.kinds import BALANCED_SOURCE, CONFIG_MAP
 from balanced_source_operator.views import gather
-from balanced_source_operator.views.model import Adopted, Move, SourceView, moves_between, moves_under_way, readers
+from balanced_source_operator.views.model import (
+    Adopted,
+    OwnerChange,
+    SourceView,
+    moves_between,
+    moves_under_way,
+    readers,
+)
 from balanced_source_operator.views.render import as_json, detail
 from support.builders import UID, identity, source_body
 from support.fake_kubernetes import FakeKubernetes
@@ -116,9 +123,9 @@ def test_moves_are_differences_of_owners() -> None:
     after = view(2, {A: 1, C: 0})
 
     assert moves_between(view(1, {A: 0, B: 1}), after) == (
-        Move(split=A, before=0, after=1),
-        Move(split=B, before=1, after=None),
-        Move(split=C, before=None, after=0),
+        OwnerChange(split=A, before=0, after=1),
+        OwnerChange(split=B, before=1, after=None),
+        OwnerChange(split=C, before=None, after=0),
     )
     assert moves_under_way(after) == ()
 

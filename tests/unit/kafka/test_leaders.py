@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from balanced_source.api import SplitId
-from balanced_source_adapters.kafka.offsets import MANY, RENEW_TIMEOUT, Listed, OffsetRequests
+from balanced_source_adapters.kafka.offsets import MANY, RENEW_TIMEOUT, ListedOffsets, OffsetRequests
 
 A: SplitId = ("c", "t", 0)
 B: SplitId = ("c", "t", 1)
@@ -70,7 +70,7 @@ class Scene:
         isolation = IsolationLevel.READ_COMMITTED
         self.requests = OffsetRequests(self.brokers, isolation, timeout=timeout, patience=0.01, clock=lambda: self.now)
 
-    def ask(self, *splits: SplitId) -> Listed:
+    def ask(self, *splits: SplitId) -> ListedOffsets:
         return self.requests.ask(dict.fromkeys(splits, OffsetSpec.latest()))
 
     def ends(self, *splits: SplitId) -> dict[SplitId, int]:
@@ -241,14 +241,14 @@ class Life:
         if leader in self.brokers.hung:
             self.brokers.wake(leader)
 
-    def ask(self) -> Listed:
+    def ask(self) -> ListedOffsets:
         listed = self.scene.ask(*SPLITS)
         assert not listed.answers.keys() & listed.errors.keys()
         assert listed.answers.keys() | listed.errors.keys() == set(SPLITS), "a partition that exists was left out"
         assert all(answer.offset == 10 + int(s[2]) for s, answer in listed.answers.items())
         return listed
 
-    def recover(self) -> Listed:
+    def recover(self) -> ListedOffsets:
         for leader in (1, 2, 3):
             self.heal(leader)
         self.brokers.leaders = {number: max(1, leader) for number, leader in self.brokers.leaders.items()}

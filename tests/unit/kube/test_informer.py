@@ -11,14 +11,14 @@ from balanced_source_operator.kube import informer as module
 from balanced_source_operator.kube.cached import CachedApi
 from balanced_source_operator.kube.informer import RELIST, Informer
 from balanced_source_operator.kube.port import KubernetesError, Manifest, RefusedError, UnknownKindError
-from balanced_source_operator.kube.stream import Change, ExpiredError, Listing
+from balanced_source_operator.kube.stream import ExpiredError, Listing, WatchEvent
 from balanced_source_operator.resources.kinds import (
     BALANCED_SOURCE,
     CONFIG_MAP,
     KUBEFLOW_APPLICATION,
     NAME_LABEL,
     POD,
-    Kind,
+    ResourceKind,
 )
 from support import virtual_time
 from support.fake_kubernetes import FakeKubernetes
@@ -34,19 +34,21 @@ class Server:
 
     def __init__(self, *items: dict[str, Any]) -> None:
         self.items = list(items)
-        self.news: asyncio.Queue[Change | Exception | None] = asyncio.Queue()
+        self.news: asyncio.Queue[WatchEvent | Exception | None] = asyncio.Queue()
         self.refusal: Exception | None = None
         self.lists = 0
         self.watched_from: list[str] = []
 
-    async def list_all(self, kind: Kind, namespace: str, *, selector: str) -> Listing:
+    async def list_all(self, kind: ResourceKind, namespace: str, *, selector: str) -> Listing:
         self.lists += 1
         if self.refusal is not None:
             raise self.refusal
         revisions = [int(item["metadata"]["resourceVersion"]) for item in self.items]
         return Listing(list(self.items), str(max(revisions, default=1)))
 
-    async def watch(self, kind: Kind, namespace: str, *, selector: str, revision: str) -> AsyncGenerator[Change, None]:
+    async def watch(
+        self, kind: ResourceKind, namespace: str, *, selector: str, revision: str
+    ) -> AsyncGenerator[WatchEvent, None]:
         self.watched_from.append(revision)
         while (news := await self.news.get()) is not None:
             if isinstance(news, Exception):
@@ -57,19 +59,19 @@ class Server:
 class Scene:
     """An informer that runs, and what it has told."""
 
-    def __init__(self, server: Server, *, kind: Kind = CONFIG_MAP, namespace: str = "") -> None:
+    def __init__(self, server: Server, *, kind: ResourceKind = CONFIG_MAP, namespace: str = "") -> None:
         self.told: list[tuple[str, str]] = []
         self.informer = Informer(server, kind, namespace, selector=NAME_LABEL, tell=self._tell)
         self.task = asyncio.create_task(self.informer.run())
         self._server = server
 
-    def _tell(self, kind: Kind, event: str, manifest: Manifest) -> None:
+    def _tell(self, kind: ResourceKind, event: str, manifest: Manifest) -> None:
         self.told.append((event, manifest["metadata"]["name"]))
 
     def names(self, source: str = "orders") -> list[str]:
         return sorted(item["metadata"]["name"] for item in self.informer.of_source("default", source))
 
-    async def hears(self, *news: Change | Exception | None) -> None:
+    async def hears(self, *news: WatchEvent | Exception | None) -> None:
         for one in news:
             self._server.news.put_nowait(one)
         await asyncio.sleep(RELIST / 100)
@@ -96,10 +98,12 @@ def test_what_is_listed_and_what_changes_is_kept_and_told() -> None:
     async def story() -> None:
         with running(Scene(Server(config_map("a", 5), config_map("other", 6, source="clicks")))) as scene:
             await scene.hears(
-                Change("ADDED", config_map("b", 7)), Change("MODIFIED", config_map("a", 8)), Change("BOOKMARK", _at(20))
+                WatchEvent("ADDED", config_map("b", 7)),
+                WatchEvent("MODIFIED", config_map("a", 8)),
+                WatchEvent("BOOKMARK", _at(20)),
             )
             assert (scene.names(), scene.names("clicks"), scene.informer.is_live) == (["a", "b"], ["other"], True)
-            await scene.hears(Change("DELETED", config_map("a", 9)))
+            await scene.hears(WatchEvent("DELETED", config_map("a", 9)))
             assert scene.names() == ["b"]
             told = [("ADDED", "a"), ("ADDED", "other"), ("ADDED", "b"), ("MODIFIED", "a"), ("DELETED", "a")]
             assert scene.told == told
@@ -111,7 +115,7 @@ def test_a_watch_that_ends_goes_on_where_it_was_without_a_list() -> None:
     async def story() -> None:
         server = Server(config_map("a", 5))
         with running(Scene(server)) as scene:
-            await scene.hears(Change("BOOKMARK", _at(20)), None, Change("ADDED", config_map("b", 21)))
+            await scene.hears(WatchEvent("BOOKMARK", _at(20)), None, WatchEvent("ADDED", config_map("b", 21)))
             assert (server.lists, server.watched_from, scene.names()) == (1, ["5", "20"], ["a", "b"])
 
     play(story)
@@ -123,7 +127,7 @@ def test_no_failure_ends_an_informer(error: Exception) -> None:
         server = Server(config_map("a", 5))
         with running(Scene(server)) as scene:
             server.items.append(config_map("b", 6))
-            await scene.hears(error, Change("ADDED", config_map("b", 6)))
+            await scene.hears(error, WatchEvent("ADDED", config_map("b", 6)))
             assert (scene.names(), scene.informer.is_live) == (["a", "b"], True)
 
     play(story)
@@ -150,7 +154,7 @@ def test_everything_is_listed_again_now_and_then() -> None:
             await scene.hears()
             server.items.append(config_map("lost", 6))
             await asyncio.sleep(RELIST)
-            await scene.hears(Change("BOOKMARK", _at(20)))
+            await scene.hears(WatchEvent("BOOKMARK", _at(20)))
             assert scene.names() == ["a", "lost"]
 
     play(story)

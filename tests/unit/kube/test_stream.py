@@ -7,7 +7,7 @@ from aiohttp import web
 from kubernetes_asyncio.client import ApiClient, Configuration
 
 from balanced_source_operator.kube.port import KubernetesError, RefusedError
-from balanced_source_operator.kube.stream import Change, ExpiredError, KubernetesStream
+from balanced_source_operator.kube.stream import ExpiredError, KubernetesStream, WatchEvent
 from balanced_source_operator.resources.kinds import CONFIG_MAP
 
 pytestmark = pytest.mark.asyncio
@@ -47,7 +47,7 @@ async def scene() -> AsyncIterator[tuple[Server, KubernetesStream]]:
     await runner.cleanup()
 
 
-async def watched(stream: KubernetesStream) -> list[Change]:
+async def watched(stream: KubernetesStream) -> list[WatchEvent]:
     return [change async for change in stream.watch(CONFIG_MAP, "", selector="", revision="1")]
 
 

@@ -32,8 +32,8 @@ from balanced_source.documents.report import HostReport
 from balanced_source.documents.storage import BLOB_LIMIT, pack
 from balanced_source.errors import RefusedDiscoveryError, TransientDiscoveryError
 from balanced_source_operator.runtime.calls import CallRunner
-from balanced_source_operator.runtime.driver_calls import DriverCalls as OperatorCalls
-from balanced_source_spark.driver_calls import DriverCalls
+from balanced_source_operator.runtime.driver_calls import CallsThroughDriver as OperatorCalls
+from balanced_source_spark.driver_calls import CallsThroughDriver
 from support.fake_kubernetes import FakeKubernetes
 from testbed.waiting import wait_until
 
@@ -107,9 +107,9 @@ class Exchange:
         self.largest = 0
         self.driver = self._new_driver()
 
-    def _new_driver(self) -> DriverCalls:
+    def _new_driver(self) -> CallsThroughDriver:
         self.incarnation += 1
-        return DriverCalls(lambda: self.connector, NoSecrets(), client_id="test")
+        return CallsThroughDriver(lambda: self.connector, NoSecrets(), client_id="test")
 
     def restart_driver(self) -> None:
         self.driver.close()

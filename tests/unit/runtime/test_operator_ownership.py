@@ -14,7 +14,7 @@ from balanced_source_operator.resources.kinds import (
     ROLE,
     ROLE_BINDING,
     UID_LABEL,
-    Kind,
+    ResourceKind,
 )
 from support import cluster_story, world
 from support.cluster_story import NAMESPACE, Story
@@ -43,7 +43,7 @@ def condition(story: Story, kind: str = "Degraded") -> dict[str, str]:
     return next((c for c in found if c["type"] == kind), {"status": "", "reason": "", "message": ""})
 
 
-def theirs(kind: Kind, name: str, **metadata: Any) -> dict[str, Any]:
+def theirs(kind: ResourceKind, name: str, **metadata: Any) -> dict[str, Any]:
     content = {"data": {"theirs": "1"}} if kind == CONFIG_MAP else {"spec": {"theirs": "1"}}
     where = {"namespace": NAMESPACE, "name": name, **metadata}
     return {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": where, **content}
@@ -51,7 +51,9 @@ def theirs(kind: Kind, name: str, **metadata: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("labels", [{}, {NAME_LABEL: "orders"}], ids=["unlabelled", "with our name"])
 @pytest.mark.parametrize(("kind", "name"), NAMES, ids=lambda value: value if isinstance(value, str) else value.kind)
-def test_an_object_of_somebody_else_is_left_alone_and_named(kind: Kind, name: str, labels: dict[str, str]) -> None:
+def test_an_object_of_somebody_else_is_left_alone_and_named(
+    kind: ResourceKind, name: str, labels: dict[str, str]
+) -> None:
     async def play(story: Story) -> None:
         there = story.server.add(kind, theirs(kind, name, labels=labels))
         story.applications.clear()

@@ -13,7 +13,7 @@ from balanced_source_operator.resources.kinds import (
     ROLE,
     ROLE_BINDING,
     SERVICE_ACCOUNT,
-    Kind,
+    ResourceKind,
 )
 from support.cluster_story import NAMESPACE, Story
 from support.played_story import played
@@ -51,9 +51,9 @@ def warnings(story: Story, reason: str) -> list[str]:
         (POD, "list"),
         (BALANCED_SOURCE, "get"),
     ],
-    ids=lambda value: value.plural if isinstance(value, Kind) else str(value),
+    ids=lambda value: value.plural if isinstance(value, ResourceKind) else str(value),
 )
-def test_a_refused_call_is_a_condition_and_a_warning_until_it_is_allowed(kind: Kind, verb: str) -> None:
+def test_a_refused_call_is_a_condition_and_a_warning_until_it_is_allowed(kind: ResourceKind, verb: str) -> None:
     async def play(story: Story) -> None:
         allow = story.server.deny(RefusedError(QUOTA, status=403), kind=kind, verbs=(verb,))
         await story.begin()

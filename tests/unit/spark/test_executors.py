@@ -4,21 +4,21 @@ from pathlib import Path
 
 import pytest
 
-from balanced_source_spark.executors import AdoptionGate, Board, Step, next_step
+from balanced_source_spark.executors import AdoptionGate, Board, ExecutorStep, next_step
 
 
 @pytest.mark.parametrize(
     ("wanted", "adopted", "executors", "expected"),
     [
-        (4, 2, 1, Step(total=2, ready=2)),
-        (4, 2, 2, Step(ready=4)),
-        (2, 4, 2, Step(ready=4)),  # the smaller number is not adopted yet
-        (2, 2, 2, Step(surplus=1, ready=4)),
-        (5, 4, 2, Step(total=3, ready=4)),
+        (4, 2, 1, ExecutorStep(total=2, ready=2)),
+        (4, 2, 2, ExecutorStep(ready=4)),
+        (2, 4, 2, ExecutorStep(ready=4)),  # the smaller number is not adopted yet
+        (2, 2, 2, ExecutorStep(surplus=1, ready=4)),
+        (5, 4, 2, ExecutorStep(total=3, ready=4)),
     ],
 )
 def test_executors_are_asked_for_before_and_given_back_after(
-    wanted: int, adopted: int, executors: int, expected: Step
+    wanted: int, adopted: int, executors: int, expected: ExecutorStep
 ) -> None:
     step = next_step(wanted=wanted, adopted=adopted, executors=executors, slots=2, is_elastic=False)
 
@@ -26,7 +26,7 @@ def test_executors_are_asked_for_before_and_given_back_after(
 
 
 def test_dynamic_allocation_is_left_alone() -> None:
-    assert next_step(wanted=9, adopted=1, executors=1, slots=1, is_elastic=True) == Step(ready=9)
+    assert next_step(wanted=9, adopted=1, executors=1, slots=1, is_elastic=True) == ExecutorStep(ready=9)
 
 
 def test_a_larger_parallelism_waits_until_executors_are_ready(tmp_path: Path) -> None:

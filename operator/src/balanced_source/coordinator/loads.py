@@ -23,7 +23,7 @@ _PER_DOUBLING: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Observation:
+class SplitObservation:
     """Of one split.
 
     Attributes:
@@ -38,11 +38,11 @@ class Observation:
     records: float = 0.0
     seconds: float = 0.0
 
-    def then(self, position: Position, at: float, decay: float) -> "Observation":
+    def then(self, position: Position, at: float, decay: float) -> "SplitObservation":
         """With a further look. Positions that went back tell nothing."""
         if position is None or self.position is None or position < self.position:
-            return Observation(position, at, self.records, self.seconds)
-        return Observation(
+            return SplitObservation(position, at, self.records, self.seconds)
+        return SplitObservation(
             position, at, self.records * decay + position - self.position, self.seconds * decay + at - self.at
         )
 
@@ -55,7 +55,7 @@ class LoadTracker:
         observations: by split.
     """
 
-    observations: Mapping[SplitId, Observation] = field(default_factory=dict)
+    observations: Mapping[SplitId, SplitObservation] = field(default_factory=dict)
 
     def observe(self, report: HostReport, owned: Collection[SplitId]) -> Self:
         """With a host's report. Splits that neither it nor `owned` knows are forgotten."""
@@ -64,7 +64,7 @@ class LoadTracker:
         for split_id, position in report.positions.items():
             before = self.observations.get(split_id)
             if before is None or at <= before.at:
-                seen[split_id] = before or Observation(position, at)
+                seen[split_id] = before or SplitObservation(position, at)
                 continue
             span = at - before.at
             if (decay := decays.get(span)) is None:
@@ -89,6 +89,6 @@ def from_json(data: Json) -> LoadTracker:
     """Inverse of `to_json`, but for the rounding."""
     rates = {s: 2.0 ** (int(steps) / _PER_DOUBLING) for s, steps in columns.decode_map(data).items()}
     known = {
-        s: Observation(None, 0.0, records=rate * AVERAGED_OVER, seconds=AVERAGED_OVER) for s, rate in rates.items()
+        s: SplitObservation(None, 0.0, records=rate * AVERAGED_OVER, seconds=AVERAGED_OVER) for s, rate in rates.items()
     }
     return LoadTracker(observations=known)

@@ -45,7 +45,9 @@ def _upgrade_3(body: Json) -> Json:
     return body
 
 
-KIND: Final = envelope.Kind(name="EnumeratorState", version=4, upgrades={1: _upgrade_1, 2: _upgrade_2, 3: _upgrade_3})
+KIND: Final = envelope.DocumentKind(
+    name="EnumeratorState", version=4, upgrades={1: _upgrade_1, 2: _upgrade_2, 3: _upgrade_3}
+)
 
 
 def encode(checkpoint: Checkpoint[SplitT, StateT], source: Source[SplitT, StateT], *, uid: str) -> str:

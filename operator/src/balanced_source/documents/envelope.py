@@ -32,7 +32,7 @@ _DIGEST: Final = "digest"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kind:
+class DocumentKind:
     """A kind of document.
 
     Attributes:
@@ -46,7 +46,7 @@ class Kind:
     upgrades: Mapping[int, Callable[[Json], Json]]
 
 
-def encode(kind: Kind, source: str, body: Json, *, version: int | None = None) -> str:
+def encode(kind: DocumentKind, source: str, body: Json, *, version: int | None = None) -> str:
     """The document as one line of JSON.
 
     Args:
@@ -60,7 +60,7 @@ def encode(kind: Kind, source: str, body: Json, *, version: int | None = None) -
     return _joined({**members, _DIGEST: canonical(_hash(_joined(members)))})
 
 
-def decode(kind: Kind, text: str, *, source: str | None = None) -> Json:
+def decode(kind: DocumentKind, text: str, *, source: str | None = None) -> Json:
     """The body of a document, upgraded to the current version.
 
     Raises:
@@ -81,7 +81,7 @@ def decode(kind: Kind, text: str, *, source: str | None = None) -> Json:
     return upgraded(kind, content["body"], version)
 
 
-def upgraded(kind: Kind, body: Json, version: int) -> Json:
+def upgraded(kind: DocumentKind, body: Json, version: int) -> Json:
     """A body of `version` as one of the current version."""
     try:
         for older in range(version, kind.version):
@@ -91,7 +91,7 @@ def upgraded(kind: Kind, body: Json, version: int) -> Json:
     return body
 
 
-def parse_body(kind: Kind, body: Json, build: Callable[[Any], T]) -> T:
+def parse_body(kind: DocumentKind, body: Json, build: Callable[[Any], T]) -> T:
     """Build a value from a body; whatever does not fit is a corrupt document, never a stray KeyError."""
     try:
         return build(body)
@@ -142,7 +142,7 @@ def _without_digest(text: str, written: Json) -> str:
     return before + after
 
 
-def _parse(kind: Kind, text: str) -> dict[str, Any]:
+def _parse(kind: DocumentKind, text: str) -> dict[str, Any]:
     try:
         content = json.loads(text)
     except (ValueError, RecursionError) as error:

@@ -19,7 +19,7 @@ from balanced_source.maps import different
 
 V = TypeVar("V")
 
-KIND: Final = envelope.Kind(name="AssignmentIncrement", version=1, upgrades={})
+KIND: Final = envelope.DocumentKind(name="AssignmentIncrement", version=1, upgrades={})
 
 TOO_MUCH: Final = 4
 """An increment that has more than 1/4 of its base's size, or of its splits, becomes a new base."""

@@ -12,7 +12,7 @@ from balanced_source.api import Json, Position, SplitId
 from balanced_source.documents import columns, envelope
 from balanced_source.errors import CorruptDocumentError
 
-KIND: Final = envelope.Kind(name="journal-record", version=1, upgrades={})
+KIND: Final = envelope.DocumentKind(name="journal-record", version=1, upgrades={})
 
 
 class RecordKey(NamedTuple):

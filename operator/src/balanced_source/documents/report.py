@@ -100,7 +100,7 @@ def _upgrade_5(body: Json) -> Json:
     return body
 
 
-KIND: Final = envelope.Kind(
+KIND: Final = envelope.DocumentKind(
     name="HostReport", version=6, upgrades={1: upgrade_1, 2: _upgrade_2, 3: _upgrade_3, 4: _upgrade_4, 5: _upgrade_5}
 )
 

@@ -95,7 +95,7 @@ class JournalStore(Journal, Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class LookUp:
     """Read the record of the task."""
 
 
@@ -124,7 +124,7 @@ class Emit:
     is_buffered: bool
 
 
-Step: TypeAlias = Look | Fetch | Seal | Emit
+Step: TypeAlias = LookUp | Fetch | Seal | Emit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,7 +138,7 @@ class Attempt:
     """
 
     key: RecordKey
-    step: Step = Look()
+    step: Step = LookUp()
     own: JournalRecord | None = None
 
     def looked(self, found: JournalRecord | None) -> Self:
@@ -159,7 +159,7 @@ class Attempt:
             case SealResult.SEALED if self.own is not None:
                 return replace(self, step=Emit(self.own, is_buffered=True))
             case SealResult.SEALED | SealResult.TAKEN | SealResult.UNKNOWN:
-                return replace(self, step=Look())
+                return replace(self, step=LookUp())
             case _:
                 assert_never(result)
 
@@ -172,7 +172,7 @@ def run(attempt: Attempt, journal: Journal, fetch: "Fetcher") -> Emit:
     """
     for _ in range(MAX_STEPS):
         match attempt.step:
-            case Look():
+            case LookUp():
                 attempt = attempt.looked(journal.read(attempt.key))
             case Fetch():
                 attempt = attempt.fetched(fetch(attempt.key))

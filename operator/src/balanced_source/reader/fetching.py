@@ -77,7 +77,7 @@ class Fetchers(Protocol[E, SplitT_contra]):
 
 
 @dataclass(frozen=True, slots=True)
-class Turn(Generic[SplitT]):
+class FetchInstructions(Generic[SplitT]):
     """What a split reader is told before its next fetch."""
 
     changes: tuple[SplitsAddition[SplitT] | SplitsRemoval[SplitT], ...]
@@ -137,7 +137,7 @@ class SplitFetcher(Generic[E, SplitT]):
         """Whether there is something to tell."""
         return bool(self._removed or self._next_additions() or any(self._pause_changes()))
 
-    def begin(self) -> Turn[SplitT]:
+    def begin(self) -> FetchInstructions[SplitT]:
         """What to do next; noted as told."""
         removals = SplitsRemoval(tuple(self._removed.values()))
         additions = self._next_additions()
@@ -147,7 +147,7 @@ class SplitFetcher(Generic[E, SplitT]):
         added = SplitsAddition(tuple(self._active[split_id][0] for split_id in additions))
         to_pause, to_resume = self._pause_changes()
         self._told_paused = self._paused & self._active.keys()
-        return Turn(
+        return FetchInstructions(
             changes=tuple(change for change in (removals, added) if change.splits),
             to_pause=to_pause,
             to_resume=to_resume,
@@ -155,7 +155,7 @@ class SplitFetcher(Generic[E, SplitT]):
             is_fetching=self._is_reading(),
         )
 
-    def execute(self, turn: Turn[SplitT]) -> Fetched[E] | None:
+    def execute(self, turn: FetchInstructions[SplitT]) -> Fetched[E] | None:
         """Do it; this is what may block."""
         for change in turn.changes:
             self.reader.handle_splits_changes(change)

@@ -25,7 +25,7 @@ from balanced_source.names import shown
 from balanced_source.reasons import Reason
 from balanced_source_adapters.kafka.client_statistics import INTERVAL_MS, BrokerStatistics, parse
 from balanced_source_adapters.kafka.config import without_secrets
-from balanced_source_adapters.kafka.offsets import NOT_THERE, Listed, OffsetRequests, Wanted, partition_of
+from balanced_source_adapters.kafka.offsets import NOT_THERE, ListedOffsets, OffsetRequests, Wanted, partition_of
 from balanced_source_adapters.kafka.topic_ids import take_topic_id
 
 REQUEST_TIMEOUT: Final = 10.0
@@ -295,7 +295,7 @@ class ClusterClient:
             raise self._unanswered(listed)
         return {s: answer.offset for s, answer in listed.answers.items()}
 
-    def _listed(self, wanted: Wanted) -> Listed:
+    def _listed(self, wanted: Wanted) -> ListedOffsets:
         listed = self._offsets.ask(wanted)
         if listed.answers and not listed.errors:
             self._told.complaint = None
@@ -309,7 +309,7 @@ class ClusterClient:
 
     # --- errors -------------------------------------------------------------------------------------------------
 
-    def _unanswered(self, listed: Listed) -> DiscoveryError:
+    def _unanswered(self, listed: ListedOffsets) -> DiscoveryError:
         """The error for partitions without an answer; it has the answers of the others."""
         error = next((e for e in listed.errors.values() if e.code() in _REFUSALS), next(iter(listed.errors.values())))
         answers = {s: answer.offset for s, answer in listed.answers.items()}

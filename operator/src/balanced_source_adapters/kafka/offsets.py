@@ -44,7 +44,7 @@ Wanted: TypeAlias = Mapping[SplitId, OffsetSpec]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Listed:
+class ListedOffsets:
     """What was found out about partitions. One that does not exist is in neither.
 
     Attributes:
@@ -155,7 +155,7 @@ class OffsetRequests:
         self._leaders: dict[str, Mapping[int, int]] = {}
         self._due_at: dict[SplitId, tuple[float, float]] = {}
 
-    def ask(self, wanted: Wanted) -> Listed:
+    def ask(self, wanted: Wanted) -> ListedOffsets:
         """Return offsets of partitions, after a second try with newer metadata for those without an answer."""
         failed = self._renew((s for s in wanted if self._leader(s) is None), self._timeout)
         listed = self._asked(wanted)
@@ -164,12 +164,14 @@ class OffsetRequests:
             failed |= self._renew(due, min(RENEW_TIMEOUT, self._timeout))
             again = self._asked(missing)
             answers = {**listed.answers, **again.answers}
-            listed = Listed(answers={s: answers[s] for s in wanted if s in answers}, errors=again.errors)
+            listed = ListedOffsets(answers={s: answers[s] for s in wanted if s in answers}, errors=again.errors)
         with self._lock:
             self._due_at = {s: due for s, due in self._due_at.items() if s not in listed.answers}
         # Why there is no metadata explains the silence of a whole cluster, but not that of one broker.
         errors = {**failed, **listed.errors} if listed.answers else {**listed.errors, **failed}
-        return Listed(answers=listed.answers, errors={s: e for s, e in errors.items() if s not in listed.answers})
+        return ListedOffsets(
+            answers=listed.answers, errors={s: e for s, e in errors.items() if s not in listed.answers}
+        )
 
     def _leader(self, split_id: SplitId) -> int | None:
         """None if the partition does not exist, as far as is known; negative while it has no leader."""
@@ -216,7 +218,7 @@ class OffsetRequests:
 
     # --- offsets ------------------------------------------------------------------------------------------------
 
-    def _asked(self, wanted: Wanted) -> Listed:
+    def _asked(self, wanted: Wanted) -> ListedOffsets:
         groups: dict[int, dict[SplitId, OffsetSpec]] = {}
         for split_id, spec in wanted.items():
             if (leader := self._leader(split_id)) is not None:
@@ -233,7 +235,7 @@ class OffsetRequests:
                     answers[split_id] = future.result()
                 elif error.code() not in NOT_THERE:
                     errors[split_id] = error
-        return Listed(answers={s: answers[s] for s in wanted if s in answers}, errors=errors)
+        return ListedOffsets(answers={s: answers[s] for s in wanted if s in answers}, errors=errors)
 
     def _sent(self, leader: int, group: Wanted) -> _Request:
         partitions = {partition_of(s): s for s in group}

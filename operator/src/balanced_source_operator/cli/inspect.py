@@ -16,7 +16,7 @@ from balanced_source_operator.cli.options import ContextOption, NamespaceOption,
 from balanced_source_operator.kube.connect import connect
 from balanced_source_operator.resources.kinds import BALANCED_SOURCE
 from balanced_source_operator.views import gather, render
-from balanced_source_operator.views.model import Move, SourceView, moves_between
+from balanced_source_operator.views.model import OwnerChange, SourceView, moves_between
 
 Look = Callable[[], list[SourceView]]
 
@@ -68,7 +68,7 @@ class Details:
     """Draws sources in detail, and remembers what has moved lately."""
 
     def __init__(self) -> None:
-        self._moved: dict[str, tuple[float, Sequence[Move]]] = {}
+        self._moved: dict[str, tuple[float, Sequence[OwnerChange]]] = {}
 
     def __call__(self, views: Sequence[SourceView], before: dict[str, SourceView]) -> RenderableType:
         """Return the picture of all views."""

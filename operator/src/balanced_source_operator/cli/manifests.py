@@ -30,7 +30,7 @@ class DocumentName:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Problem:
+class LocatedFinding:
     """What is wrong, and where; line and column count from 1."""
 
     file: str
@@ -60,7 +60,7 @@ class Report:
     """
 
     checked: tuple[Checked, ...] = ()
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[LocatedFinding, ...] = ()
     notes: tuple[str, ...] = ()
 
     def __add__(self, other: "Report") -> "Report":
@@ -112,7 +112,7 @@ def check_text(text: str, file: str) -> Report:
     try:
         documents = yaml_text.load_all(text)
     except YamlError as error:
-        return Report(problems=(Problem(file=name, document=1, line=1, column=1, field="", message=str(error)),))
+        return Report(problems=(LocatedFinding(file=name, document=1, line=1, column=1, field="", message=str(error)),))
     report = Report()
     for number, document in enumerate(documents, 1):
         if _is_ours(document.value):
@@ -177,17 +177,17 @@ def _config_map(value: Any) -> tuple[str, dict[str, Any]] | None:
             return None
 
 
-def _duplicates(document: Located, number: int, file: str) -> Iterator[Problem]:
+def _duplicates(document: Located, number: int, file: str) -> Iterator[LocatedFinding]:
     for key, place in document.duplicates():
         message = "this key occurs twice in its map: remove one of them"
-        yield Problem(
+        yield LocatedFinding(
             file=file, document=number, line=place.line, column=place.column, field=shown(key), message=message
         )
 
 
-def _problem(finding: Finding, document: Located, number: int, file: str) -> Problem:
+def _problem(finding: Finding, document: Located, number: int, file: str) -> LocatedFinding:
     place = document.place(finding.path)
-    return Problem(
+    return LocatedFinding(
         file=file,
         document=number,
         line=place.line,
@@ -205,7 +205,7 @@ def _name(value: Any) -> str:
 
 def with_problem(report: Report, checked: Checked, message: str) -> Report:
     """Return a report with something else that is wrong with a checked manifest."""
-    problem = Problem(
+    problem = LocatedFinding(
         file=checked.name.file, document=checked.name.document, line=1, column=1, field="", message=message
     )
     return replace(report, problems=(*report.problems, problem))

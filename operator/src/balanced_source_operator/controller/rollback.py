@@ -29,7 +29,7 @@ MAX_PAUSE: Final = 86_400.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class ApplicationSettings:
     """All that an application is made from.
 
     Attributes:
@@ -70,7 +70,7 @@ class Refused:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Memory:
+class TrialMemory:
     """What is known of the settings of a source's applications.
 
     Attributes:
@@ -78,14 +78,14 @@ class Memory:
         refused: those of the last one that was not.
     """
 
-    healthy: Settings | None = None
+    healthy: ApplicationSettings | None = None
     refused: Refused | None = None
 
-    def effective(self, wanted: Settings, source: Identity, *, now: float) -> Settings:
+    def effective(self, wanted: ApplicationSettings, source: Identity, *, now: float) -> ApplicationSettings:
         """Return the settings to run with: those that are wanted, or the last healthy ones."""
         return self.healthy if self.healthy is not None and self.is_refused(wanted, source, now=now) else wanted
 
-    def is_refused(self, wanted: Settings, source: Identity, *, now: float) -> bool:
+    def is_refused(self, wanted: ApplicationSettings, source: Identity, *, now: float) -> bool:
         """Whether settings have failed, and it is not time to try them again."""
         refused, restart = self.refused, wanted.application.restart
         if refused is None or restart.nonce not in (None, refused.nonce):
@@ -93,7 +93,7 @@ class Memory:
         waits = restart.policy is RestartPolicy.ON_NONCE or now < refused.again_at
         return waits and is_made_from(refused.hash, wanted.hash(source))
 
-    def with_healthy(self, settings: Settings, source: Identity) -> "Memory":
+    def with_healthy(self, settings: ApplicationSettings, source: Identity) -> "TrialMemory":
         """Return what is known when an application was healthy with these settings."""
         found = settings.hash(source)
         is_known = self.healthy is not None and self.healthy.hash(source) == found
@@ -101,18 +101,18 @@ class Memory:
         kept = self.healthy if is_known else settings if _may_be_kept(settings) else None
         return replace(self, healthy=kept, refused=None if was_refused else self.refused)
 
-    def with_refused(self, found: str, *, nonce: int | None, why: str, now: float) -> "Memory":
+    def with_refused(self, found: str, *, nonce: int | None, why: str, now: float) -> "TrialMemory":
         """Return what is known when an application was not healthy with the settings of that hash."""
         before = self.refused
         times = before.times if before is not None and is_made_from(before.hash, found) else 0
         return replace(self, refused=Refused(hash=found, nonce=nonce, times=times + 1, at=now, why=why))
 
 
-NOTHING: Final = Memory()
+NOTHING: Final = TrialMemory()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class TriedApplication:
     """An application as it is judged.
 
     Attributes:
@@ -171,12 +171,12 @@ def has_registered(application: Manifest, incarnation: int) -> bool:
     return incarnation > (int(before) if before.isdigit() else 0)
 
 
-def on_trial(seen: Seen, memory: Memory, source: Identity) -> bool:
+def on_trial(seen: TriedApplication, memory: TrialMemory, source: Identity) -> bool:
     """Return whether an application has settings that none of its source was healthy with before."""
     return memory.healthy is not None and not is_made_from(seen.hash, memory.healthy.hash(source))
 
 
-def text_of(memory: Memory) -> str:
+def text_of(memory: TrialMemory) -> str:
     """Return what the next operator needs, as text; empty if there is nothing, or if it is too large."""
     healthy, refused = memory.healthy, memory.refused
     document: dict[str, Any] = {}
@@ -189,15 +189,17 @@ def text_of(memory: Memory) -> str:
     return text if len(text) <= LIMIT else ""
 
 
-def memory_of(text: Any) -> Memory:
+def memory_of(text: Any) -> TrialMemory:
     """Return what an operator before this one has left; nothing if it cannot be read."""
     try:
         document = json.loads(text)
         healthy, refused = document.get("healthy"), document.get("refused")
-        return Memory(
+        return TrialMemory(
             healthy=None
             if healthy is None
-            else Settings(application=Application.model_validate(healthy["application"]), conf=dict(healthy["conf"])),
+            else ApplicationSettings(
+                application=Application.model_validate(healthy["application"]), conf=dict(healthy["conf"])
+            ),
             refused=None if refused is None else _refused(refused),
         )
     except (ValidationError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
@@ -222,7 +224,7 @@ def _dump(application: Application) -> dict[str, Any]:
     return dump
 
 
-def _may_be_kept(settings: Settings) -> bool:
+def _may_be_kept(settings: ApplicationSettings) -> bool:
     """Whether nothing in them looks like a secret, and they are not too large."""
     document = {"application": _dump(settings.application), "conf": dict(settings.conf)}
     return redacted(document) == document and len(json.dumps(document)) <= LIMIT - 4096

@@ -11,7 +11,7 @@ from balanced_source_operator.resources.kinds import (
     KUBEFLOW_APPLICATION,
     ROLE,
     ROLE_BINDING,
-    Kind,
+    ResourceKind,
 )
 from balanced_source_operator.spec.crd import custom_resource_definition
 
@@ -24,15 +24,15 @@ OPERATOR_SELECTOR: Final = "app.kubernetes.io%2Fname%3Dbalanced-source"
 _OPERATOR_RIGHTS: Final = (
     (BALANCED_SOURCE, "", ("get", "list", "watch")),
     (BALANCED_SOURCE, "status", ("patch",)),
-    (Kind("", "v1", "configmaps", "ConfigMap"), "", ("get", "list", "watch", "create", "update", "patch")),
+    (ResourceKind("", "v1", "configmaps", "ConfigMap"), "", ("get", "list", "watch", "create", "update", "patch")),
     (KUBEFLOW_APPLICATION, "", ("get", "list", "watch", "create", "delete")),
     (APACHE_APPLICATION, "", ("get", "list", "watch", "create", "delete")),
-    (Kind("", "v1", "pods", "Pod"), "", ("list", "watch")),
-    (Kind("", "v1", "secrets", "Secret"), "", ("get",)),
-    (Kind("", "v1", "serviceaccounts", "ServiceAccount"), "", ("get",)),
+    (ResourceKind("", "v1", "pods", "Pod"), "", ("list", "watch")),
+    (ResourceKind("", "v1", "secrets", "Secret"), "", ("get",)),
+    (ResourceKind("", "v1", "serviceaccounts", "ServiceAccount"), "", ("get",)),
     (ROLE, "", ("get", "list", "watch", "create", "patch")),
     (ROLE_BINDING, "", ("get", "list", "watch", "create", "patch")),
-    (Kind("", "v1", "events", "Event"), "", ("create",)),
+    (ResourceKind("", "v1", "events", "Event"), "", ("create",)),
 )
 """What the operator's service account must be allowed to do in the namespace of a source."""
 

@@ -15,12 +15,12 @@ from balanced_source_operator.resources.kinds import (
     NAME_LABEL,
     SECRET,
     SERVICE_ACCOUNT,
-    Kind,
+    ResourceKind,
 )
 from balanced_source_operator.runtime.metadata import read_texts
 from balanced_source_operator.spec import Application, BalancedSourceSpec, parse_spec
 
-CLAIM: Final = Kind("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim")
+CLAIM: Final = ResourceKind("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

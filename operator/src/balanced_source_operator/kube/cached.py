@@ -6,7 +6,7 @@ from typing import Final
 from balanced_source_operator.kube.informer import Informer, Tell
 from balanced_source_operator.kube.port import KubernetesApi, Manifest, UnknownKindError
 from balanced_source_operator.kube.stream import Stream
-from balanced_source_operator.resources.kinds import BALANCED_SOURCE, CHILDREN, NAME_LABEL, Kind
+from balanced_source_operator.resources.kinds import BALANCED_SOURCE, CHILDREN, NAME_LABEL, ResourceKind
 
 WATCHED: Final = (BALANCED_SOURCE, *CHILDREN)
 """Sources, and the kinds of their objects."""
@@ -32,7 +32,7 @@ class CachedApi:
         self._api = api
         self._informers = {(informer.kind, informer.namespace): informer for informer in informers}
 
-    async def get(self, kind: Kind, namespace: str, name: str) -> Manifest | None:
+    async def get(self, kind: ResourceKind, namespace: str, name: str) -> Manifest | None:
         """A BalancedSource that is known comes from memory. Documents never do: they are compared and swapped."""
         if kind == BALANCED_SOURCE and (informer := self._live(kind, namespace)) is not None:
             known = informer.get(namespace, name)
@@ -40,34 +40,34 @@ class CachedApi:
                 return known
         return await self._api.get(kind, namespace, name)
 
-    async def list(self, kind: Kind, namespace: str, *, selector: str) -> list[Manifest]:
+    async def list(self, kind: ResourceKind, namespace: str, *, selector: str) -> list[Manifest]:
         source = selector.removeprefix(f"{NAME_LABEL}=")
         if selector != source and (informer := self._live(kind, namespace)) is not None:
             return informer.of_source(namespace, source)
         return await self._api.list(kind, namespace, selector=selector)
 
-    async def create(self, kind: Kind, manifest: Manifest) -> Manifest:
+    async def create(self, kind: ResourceKind, manifest: Manifest) -> Manifest:
         return await self._api.create(kind, manifest)
 
-    async def objection(self, kind: Kind, manifest: Manifest) -> str | None:
+    async def objection(self, kind: ResourceKind, manifest: Manifest) -> str | None:
         return await self._api.objection(kind, manifest)
 
-    async def replace(self, kind: Kind, manifest: Manifest) -> Manifest:
+    async def replace(self, kind: ResourceKind, manifest: Manifest) -> Manifest:
         return await self._api.replace(kind, manifest)
 
-    async def apply(self, kind: Kind, manifest: Manifest) -> Manifest:
+    async def apply(self, kind: ResourceKind, manifest: Manifest) -> Manifest:
         return await self._api.apply(kind, manifest)
 
-    async def patch_status(self, kind: Kind, namespace: str, name: str, status: Manifest) -> Manifest | None:
+    async def patch_status(self, kind: ResourceKind, namespace: str, name: str, status: Manifest) -> Manifest | None:
         return await self._api.patch_status(kind, namespace, name, status)
 
-    async def scale(self, kind: Kind, namespace: str, name: str, *, before: int, after: int) -> None:
+    async def scale(self, kind: ResourceKind, namespace: str, name: str, *, before: int, after: int) -> None:
         await self._api.scale(kind, namespace, name, before=before, after=after)
 
-    async def delete(self, kind: Kind, namespace: str, name: str, *, uid: str) -> None:
+    async def delete(self, kind: ResourceKind, namespace: str, name: str, *, uid: str) -> None:
         await self._api.delete(kind, namespace, name, uid=uid)
 
-    def _live(self, kind: Kind, namespace: str) -> Informer | None:
+    def _live(self, kind: ResourceKind, namespace: str) -> Informer | None:
         """Return the informer that knows all objects of a kind; None if they must be asked for.
 
         Raises:

@@ -17,7 +17,7 @@ from balanced_source_operator.kube.port import (
     collection_path,
     object_path,
 )
-from balanced_source_operator.resources.kinds import MANAGER, POD, Kind
+from balanced_source_operator.resources.kinds import MANAGER, POD, ResourceKind
 
 REQUEST_TIMEOUT: Final = 15.0
 """Seconds for one request."""
@@ -36,7 +36,7 @@ class KubernetesClient:
     def __init__(self, client: ApiClient) -> None:
         self._client = client
 
-    async def get(self, kind: Kind, namespace: str, name: str) -> Manifest | None:
+    async def get(self, kind: ResourceKind, namespace: str, name: str) -> Manifest | None:
         try:
             return await self._call("GET", object_path(kind, namespace, name))
         except ApiException as error:
@@ -44,7 +44,7 @@ class KubernetesClient:
                 return None
             raise translated(error, kind, name) from error
 
-    async def list(self, kind: Kind, namespace: str, *, selector: str) -> list[Manifest]:
+    async def list(self, kind: ResourceKind, namespace: str, *, selector: str) -> list[Manifest]:
         try:
             found = await self._call("GET", collection_path(kind, namespace), query={"labelSelector": selector})
         except ApiException as error:
@@ -52,13 +52,13 @@ class KubernetesClient:
         # Items of a list come without their kind.
         return [{"apiVersion": kind.api_version, "kind": kind.kind, **item} for item in found["items"]]
 
-    async def create(self, kind: Kind, manifest: Manifest) -> Manifest:
+    async def create(self, kind: ResourceKind, manifest: Manifest) -> Manifest:
         try:
             return await self._call("POST", collection_path(kind, _namespace(manifest)), body=manifest)
         except ApiException as error:
             raise translated(error, kind, _name(manifest)) from error
 
-    async def objection(self, kind: Kind, manifest: Manifest) -> str | None:
+    async def objection(self, kind: ResourceKind, manifest: Manifest) -> str | None:
         query = {"dryRun": "All", "fieldValidation": "Strict"}
         try:
             await self._call("POST", collection_path(kind, _namespace(manifest)), body=manifest, query=query)
@@ -68,7 +68,7 @@ class KubernetesClient:
             raise translated(error, kind, _name(manifest)) from error
         return None
 
-    async def dry_run(self, kind: Kind, manifest: Manifest) -> str | None:
+    async def dry_run(self, kind: ResourceKind, manifest: Manifest) -> str | None:
         """Return what the API server says against applying an object, which is not stored; None if it accepts it.
 
         Raises:
@@ -88,7 +88,9 @@ class KubernetesClient:
             raise translated(error, kind, _name(manifest)) from error
         return None
 
-    async def count_up(self, kind: Kind, namespace: str, name: str, field: str, *, most: int) -> tuple[int, int]:
+    async def count_up(
+        self, kind: ResourceKind, namespace: str, name: str, field: str, *, most: int
+    ) -> tuple[int, int]:
         """Increase a number in ``spec`` by one, back to 0 after `most`; returns the number before and after.
 
         Raises:
@@ -136,7 +138,7 @@ class KubernetesClient:
         except ApiException as error:
             raise translated(error, POD, pod) from error
 
-    async def replace(self, kind: Kind, manifest: Manifest) -> Manifest:
+    async def replace(self, kind: ResourceKind, manifest: Manifest) -> Manifest:
         try:
             return await self._call("PUT", object_path(kind, _namespace(manifest), _name(manifest)), body=manifest)
         except ApiException as error:
@@ -144,7 +146,7 @@ class KubernetesClient:
                 raise ConflictError(f"{kind.kind} {_name(manifest)} is gone") from error
             raise translated(error, kind, _name(manifest)) from error
 
-    async def apply(self, kind: Kind, manifest: Manifest) -> Manifest:
+    async def apply(self, kind: ResourceKind, manifest: Manifest) -> Manifest:
         try:
             return await self._call(
                 "PATCH",
@@ -156,7 +158,7 @@ class KubernetesClient:
         except ApiException as error:
             raise translated(error, kind, _name(manifest)) from error
 
-    async def patch_status(self, kind: Kind, namespace: str, name: str, status: Manifest) -> Manifest | None:
+    async def patch_status(self, kind: ResourceKind, namespace: str, name: str, status: Manifest) -> Manifest | None:
         try:
             return await self._call(
                 "PATCH",
@@ -169,7 +171,7 @@ class KubernetesClient:
                 return None
             raise translated(error, kind, name) from error
 
-    async def scale(self, kind: Kind, namespace: str, name: str, *, before: int, after: int) -> None:
+    async def scale(self, kind: ResourceKind, namespace: str, name: str, *, before: int, after: int) -> None:
         where = "/spec/replicas"
         steps = [{"op": "test", "path": where, "value": before}, {"op": "replace", "path": where, "value": after}]
         try:
@@ -184,7 +186,7 @@ class KubernetesClient:
                 raise ConflictError(f"{kind.plural} {name}: the number of replicas is not {before} any more") from error
             raise translated(error, kind, name) from error
 
-    async def delete(self, kind: Kind, namespace: str, name: str, *, uid: str) -> None:
+    async def delete(self, kind: ResourceKind, namespace: str, name: str, *, uid: str) -> None:
         body = {"preconditions": {"uid": uid}, "propagationPolicy": "Background"}
         try:
             await self._call("DELETE", object_path(kind, namespace, name), body=body)
@@ -263,7 +265,7 @@ def _is_unknown_kind(error: ApiException) -> bool:
         return True
 
 
-def translated(error: ApiException, kind: Kind, name: str = "") -> KubernetesError:
+def translated(error: ApiException, kind: ResourceKind, name: str = "") -> KubernetesError:
     """Return a refusal as an error of the port; its message names the object."""
     what = f"{kind.plural}.{kind.group}" if kind.group else kind.plural
     where = f"{what} {name}".strip()

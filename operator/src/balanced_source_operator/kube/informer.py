@@ -14,8 +14,8 @@ from typing import Any, Final, TypeAlias
 import structlog
 
 from balanced_source_operator.kube.port import KubernetesError, Manifest, RefusedError, UnknownKindError
-from balanced_source_operator.kube.stream import Change, ExpiredError, Stream
-from balanced_source_operator.resources.kinds import NAME_LABEL, POD, Kind
+from balanced_source_operator.kube.stream import ExpiredError, Stream, WatchEvent
+from balanced_source_operator.resources.kinds import NAME_LABEL, POD, ResourceKind
 
 RELIST: Final = 600.0
 """Seconds after which everything is listed anew, should a watch ever have lost something."""
@@ -27,7 +27,7 @@ RETRY_MAX: Final = 15.0
 UNKNOWN: Final = 20.0
 """Seconds until a kind that was not installed is looked for again."""
 
-Tell: TypeAlias = Callable[[Kind, str, Manifest], None]
+Tell: TypeAlias = Callable[[ResourceKind, str, Manifest], None]
 _Key: TypeAlias = tuple[str, str]
 
 log = structlog.get_logger(__name__)
@@ -48,7 +48,7 @@ class Informer:
         is_unknown: whether the API server does not know this kind.
     """
 
-    def __init__(self, stream: Stream, kind: Kind, namespace: str, *, selector: str, tell: Tell) -> None:
+    def __init__(self, stream: Stream, kind: ResourceKind, namespace: str, *, selector: str, tell: Tell) -> None:
         self._stream = stream
         self._tell = tell
         self._selector = selector
@@ -130,13 +130,13 @@ class Informer:
         """Take over a whole list, and tell what differs from what is known."""
         found = {_key(item): item for item in items}
         for key in self._objects.keys() - found.keys():
-            self._note(Change("DELETED", self._objects[key]))
+            self._note(WatchEvent("DELETED", self._objects[key]))
         for key, item in found.items():
             known = self._objects.get(key)
             if known is None or known["metadata"]["resourceVersion"] != item["metadata"]["resourceVersion"]:
-                self._note(Change("ADDED" if known is None else "MODIFIED", item))
+                self._note(WatchEvent("ADDED" if known is None else "MODIFIED", item))
 
-    def _note(self, change: Change) -> None:
+    def _note(self, change: WatchEvent) -> None:
         manifest = slim(self.kind, change.manifest)
         key = _key(manifest)
         if (known := self._objects.pop(key, None)) is not None:
@@ -153,7 +153,7 @@ class Informer:
             del self._of[where]
 
 
-def slim(kind: Kind, manifest: Manifest) -> Manifest:
+def slim(kind: ResourceKind, manifest: Manifest) -> Manifest:
     """Return an object without what nobody here reads: thousands of them are kept."""
     metadata = {name: value for name, value in manifest["metadata"].items() if name != "managedFields"}
     kept: dict[str, Any] = {**manifest, "metadata": metadata}

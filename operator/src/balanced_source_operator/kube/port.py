@@ -5,7 +5,7 @@ from typing import Any, Protocol, TypeAlias
 
 from balanced_source.errors import BalancedSourceError, InvalidSpecError, StateError
 from balanced_source.names import checked_object
-from balanced_source_operator.resources.kinds import Kind
+from balanced_source_operator.resources.kinds import ResourceKind
 
 Manifest: TypeAlias = Mapping[str, Any]
 
@@ -38,7 +38,7 @@ class InvalidNameError(KubernetesError):
     """No object can have that name. It was not asked for: the name may be meant to reach another object."""
 
 
-def object_path(kind: Kind, namespace: str, name: str, subresource: str = "") -> str:
+def object_path(kind: ResourceKind, namespace: str, name: str, subresource: str = "") -> str:
     """Returns the path of an object in the API.
 
     Raises:
@@ -50,7 +50,7 @@ def object_path(kind: Kind, namespace: str, name: str, subresource: str = "") ->
         raise InvalidNameError(str(error)) from error
 
 
-def collection_path(kind: Kind, namespace: str) -> str:
+def collection_path(kind: ResourceKind, namespace: str) -> str:
     """Returns the path of all objects of a kind in a namespace.
 
     Raises:
@@ -68,7 +68,7 @@ class KubernetesApi(Protocol):
     A name that is not valid raises `InvalidNameError` before anything is sent.
     """
 
-    async def get(self, kind: Kind, namespace: str, name: str) -> Manifest | None:
+    async def get(self, kind: ResourceKind, namespace: str, name: str) -> Manifest | None:
         """The object; None if there is none.
 
         Raises:
@@ -76,7 +76,7 @@ class KubernetesApi(Protocol):
         """
         ...
 
-    async def list(self, kind: Kind, namespace: str, *, selector: str) -> list[Manifest]:
+    async def list(self, kind: ResourceKind, namespace: str, *, selector: str) -> list[Manifest]:
         """Objects with matching labels.
 
         Raises:
@@ -84,7 +84,7 @@ class KubernetesApi(Protocol):
         """
         ...
 
-    async def create(self, kind: Kind, manifest: Manifest) -> Manifest:
+    async def create(self, kind: ResourceKind, manifest: Manifest) -> Manifest:
         """Make an object.
 
         Raises:
@@ -92,7 +92,7 @@ class KubernetesApi(Protocol):
         """
         ...
 
-    async def objection(self, kind: Kind, manifest: Manifest) -> str | None:
+    async def objection(self, kind: ResourceKind, manifest: Manifest) -> str | None:
         """Returns what the API server says against an object, which is not created; None if it would be accepted.
 
         Raises:
@@ -100,7 +100,7 @@ class KubernetesApi(Protocol):
         """
         ...
 
-    async def replace(self, kind: Kind, manifest: Manifest) -> Manifest:
+    async def replace(self, kind: ResourceKind, manifest: Manifest) -> Manifest:
         """Replace an object whose ``metadata.resourceVersion`` is that of the manifest.
 
         Raises:
@@ -108,15 +108,15 @@ class KubernetesApi(Protocol):
         """
         ...
 
-    async def apply(self, kind: Kind, manifest: Manifest) -> Manifest:
+    async def apply(self, kind: ResourceKind, manifest: Manifest) -> Manifest:
         """Make the object's fields what the manifest says (server-side apply); other fields stay."""
         ...
 
-    async def patch_status(self, kind: Kind, namespace: str, name: str, status: Manifest) -> Manifest | None:
+    async def patch_status(self, kind: ResourceKind, namespace: str, name: str, status: Manifest) -> Manifest | None:
         """Merge into the status and return the object; None if it is gone."""
         ...
 
-    async def scale(self, kind: Kind, namespace: str, name: str, *, before: int, after: int) -> None:
+    async def scale(self, kind: ResourceKind, namespace: str, name: str, *, before: int, after: int) -> None:
         """Change the number of replicas by the scale subresource.
 
         Raises:
@@ -124,12 +124,12 @@ class KubernetesApi(Protocol):
         """
         ...
 
-    async def delete(self, kind: Kind, namespace: str, name: str, *, uid: str) -> None:
+    async def delete(self, kind: ResourceKind, namespace: str, name: str, *, uid: str) -> None:
         """Delete this very object with what it owns. One that is gone is no error."""
         ...
 
 
-async def named(api: KubernetesApi, kind: Kind, namespace: str, name: str) -> Manifest:
+async def named(api: KubernetesApi, kind: ResourceKind, namespace: str, name: str) -> Manifest:
     """Return the object that a user has named.
 
     Raises:

@@ -22,10 +22,10 @@ from balanced_source_operator.resources.kinds import (
     ROLE_BINDING,
     SECRET,
     SERVICE_ACCOUNT,
-    Kind,
+    ResourceKind,
 )
 
-NEEDED: Final[tuple[tuple[Kind, str, tuple[str, ...]], ...]] = (
+NEEDED: Final[tuple[tuple[ResourceKind, str, tuple[str, ...]], ...]] = (
     (BALANCED_SOURCE, "", ("get", "list", "watch")),
     (BALANCED_SOURCE, "scale", ("patch",)),
     (BALANCED_SOURCE, "status", ("patch",)),
@@ -52,7 +52,7 @@ class Right:
     """One verb on one resource; an empty namespace means all of them."""
 
     verb: str
-    kind: Kind
+    kind: ResourceKind
     subresource: str
     namespace: str
 

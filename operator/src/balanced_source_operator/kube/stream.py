@@ -9,7 +9,7 @@ from kubernetes_asyncio.client import ApiClient
 
 from balanced_source_operator.kube.client import api_exception, translated
 from balanced_source_operator.kube.port import KubernetesError, Manifest
-from balanced_source_operator.resources.kinds import Kind
+from balanced_source_operator.resources.kinds import ResourceKind
 
 PAGE: Final = 500
 """Objects of one answer to a list."""
@@ -35,7 +35,7 @@ class Listing(NamedTuple):
     revision: str
 
 
-class Change(NamedTuple):
+class WatchEvent(NamedTuple):
     """What a watch delivers: ADDED, MODIFIED, DELETED, or BOOKMARK, whose object has only a revision."""
 
     event: str
@@ -45,7 +45,7 @@ class Change(NamedTuple):
 class Stream(Protocol):
     """What an informer needs of an API server. Both methods raise `KubernetesError`."""
 
-    async def list_all(self, kind: Kind, namespace: str, *, selector: str) -> Listing:
+    async def list_all(self, kind: ResourceKind, namespace: str, *, selector: str) -> Listing:
         """Return all objects with matching labels, of one namespace or, if it is empty, of all.
 
         Raises:
@@ -53,7 +53,9 @@ class Stream(Protocol):
         """
         ...
 
-    def watch(self, kind: Kind, namespace: str, *, selector: str, revision: str) -> AsyncGenerator[Change, None]:
+    def watch(
+        self, kind: ResourceKind, namespace: str, *, selector: str, revision: str
+    ) -> AsyncGenerator[WatchEvent, None]:
         """Yield what changes after a revision, until the API server ends the watch.
 
         Raises:
@@ -72,7 +74,7 @@ class KubernetesStream:
     def __init__(self, client: ApiClient) -> None:
         self._client = client
 
-    async def list_all(self, kind: Kind, namespace: str, *, selector: str) -> Listing:
+    async def list_all(self, kind: ResourceKind, namespace: str, *, selector: str) -> Listing:
         items: list[Manifest] = []
         query = {"labelSelector": selector, "limit": str(PAGE)}
         while True:
@@ -82,7 +84,9 @@ class KubernetesStream:
                 return Listing(items, str(page["metadata"]["resourceVersion"]))
             query = {**query, "continue": token}
 
-    async def watch(self, kind: Kind, namespace: str, *, selector: str, revision: str) -> AsyncGenerator[Change, None]:
+    async def watch(
+        self, kind: ResourceKind, namespace: str, *, selector: str, revision: str
+    ) -> AsyncGenerator[WatchEvent, None]:
         query = {
             "watch": "true",
             "labelSelector": selector,
@@ -99,7 +103,7 @@ class KubernetesStream:
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise KubernetesError(f"the watch of {kind.plural} has broken: {error!r}") from error
 
-    async def _text(self, kind: Kind, namespace: str, query: Mapping[str, str]) -> str:
+    async def _text(self, kind: ResourceKind, namespace: str, query: Mapping[str, str]) -> str:
         try:
             async with await self._ask(kind, namespace, query, total=4 * _CONNECT) as response:
                 text: str = await response.text()
@@ -109,7 +113,7 @@ class KubernetesStream:
             raise _refusal(kind, response.status, text)
         return text
 
-    async def _ask(self, kind: Kind, namespace: str, query: Mapping[str, str], *, total: float) -> Any:
+    async def _ask(self, kind: ResourceKind, namespace: str, query: Mapping[str, str], *, total: float) -> Any:
         return await self._client.call_api(
             kind.collection(namespace),
             "GET",
@@ -133,7 +137,7 @@ async def _lines(content: aiohttp.StreamReader) -> AsyncIterator[bytes]:
             rest = [line]
 
 
-def _change(kind: Kind, line: bytes) -> Change:
+def _change(kind: ResourceKind, line: bytes) -> WatchEvent:
     try:
         found = json.loads(line)
         event, manifest = str(found["type"]), found["object"]
@@ -141,10 +145,10 @@ def _change(kind: Kind, line: bytes) -> Change:
         raise KubernetesError(f"the watch of {kind.plural} delivers no JSON: {line[:200]!r}") from error
     if event == "ERROR":
         raise _refusal(kind, int(manifest.get("code") or 0), json.dumps(manifest))
-    return Change(event, manifest)
+    return WatchEvent(event, manifest)
 
 
-def _refusal(kind: Kind, status: int, text: str) -> KubernetesError:
+def _refusal(kind: ResourceKind, status: int, text: str) -> KubernetesError:
     if status == _GONE:
         return ExpiredError(f"{kind.plural}: the revision is too old")
     return translated(api_exception(status, text), kind)

@@ -25,7 +25,7 @@ _TAIL: Final = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Progress:
+class QueryProgress:
     """What the query has done so far.
 
     Attributes:
@@ -65,7 +65,7 @@ def check_prerequisites() -> None:
         raise InvalidSpecError("Spark needs Java 17 or 21: install it, or set JAVA_HOME", field="run")
 
 
-class Driver:
+class LaptopDriver:
     """A running query.
 
     Args:
@@ -96,7 +96,7 @@ class Driver:
             stderr=self.log.open("wb"),
             text=True,
         )
-        self.progress = Progress()
+        self.progress = QueryProgress()
         self._reader = threading.Thread(target=self._read, args=(self._process.stdout,), daemon=True)
         self._reader.start()
 
@@ -135,13 +135,13 @@ def _joined(folders: Sequence[Path]) -> str:
     return os.pathsep.join([*map(str, folders), *([known] if known else [])])
 
 
-def advanced(progress: Progress, line: Any) -> Progress:
+def advanced(progress: QueryProgress, line: Any) -> QueryProgress:
     """Return the progress after a line that the query wrote."""
     match line:
         case {"event": "query started"}:
-            return Progress(is_started=True, batch=progress.batch, rows=progress.rows)
+            return QueryProgress(is_started=True, batch=progress.batch, rows=progress.rows)
         case {"event": "batch", "batch": int(batch), "rows": int(rows), "durations": dict(durations)}:
-            return Progress(
+            return QueryProgress(
                 is_started=True,
                 batch=batch,
                 rows=progress.rows + rows,

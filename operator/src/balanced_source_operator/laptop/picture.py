@@ -8,7 +8,7 @@ from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.text import Text
 
-from balanced_source_operator.laptop.driver import Progress
+from balanced_source_operator.laptop.driver import QueryProgress
 from balanced_source_operator.laptop.run import Show
 from balanced_source_operator.views import render
 from balanced_source_operator.views.model import SourceView
@@ -31,7 +31,7 @@ class _Lines:
         self._last: tuple[int | None, int] = (None, 0)
         self._notes: tuple[str, ...] = ()
 
-    def __call__(self, view: SourceView, progress: Progress) -> None:
+    def __call__(self, view: SourceView, progress: QueryProgress) -> None:
         """Print a line if there is news."""
         readers = view.adopted.parallelism if view.adopted else 0
         now = (progress.batch, readers)
@@ -57,14 +57,14 @@ class _Pictures:
         self._now: SourceView | None = None
         self._before: SourceView | None = None
 
-    def of(self, view: SourceView, progress: Progress) -> RenderableType:
+    def of(self, view: SourceView, progress: QueryProgress) -> RenderableType:
         """Return the picture: a bar, and a row per reader."""
         if self._now is None or view.adopted != self._now.adopted:
             self._before, self._now = self._now, view
         return Group(_head(progress), _bar(view, progress), render.detail(view, self._before))
 
 
-def _head(progress: Progress) -> Text:
+def _head(progress: QueryProgress) -> Text:
     if not progress.is_started:
         return Text("Spark is starting …")
     if progress.batch is None:
@@ -73,7 +73,7 @@ def _head(progress: Progress) -> Text:
     return Text(f"{newest}; {progress.rows:,} rows so far")
 
 
-def _bar(view: SourceView, progress: Progress) -> RenderableType:
+def _bar(view: SourceView, progress: QueryProgress) -> RenderableType:
     """How much of what is there has been read by this run."""
     if view.lag is None or progress.rows + view.lag == 0:
         return ProgressBar(total=None, pulse=True, width=60)

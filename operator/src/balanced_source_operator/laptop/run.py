@@ -11,7 +11,7 @@ from typing import Any, Final
 from balanced_source.documents.environment import DriverEnvironment
 from balanced_source.errors import InvalidSpecError
 from balanced_source_operator.contract.half import half_of
-from balanced_source_operator.laptop.driver import Driver, Progress, check_prerequisites
+from balanced_source_operator.laptop.driver import LaptopDriver, QueryProgress, check_prerequisites
 from balanced_source_operator.local import UID, LocalOperator, read_manifest, read_spec
 from balanced_source_operator.resources.identity import Identity
 from balanced_source_operator.resources.spark_application import driver_environment
@@ -26,7 +26,7 @@ POLL: Final = 0.2
 MIN_SLOTS: Final = 8
 """Task slots are threads here: enough of them that a larger parallelism finds free ones."""
 
-Show = Callable[[SourceView, Progress], None]
+Show = Callable[[SourceView, QueryProgress], None]
 
 
 def run(file: Path, folder: Path | None, show: Show) -> int:
@@ -46,7 +46,7 @@ def run(file: Path, folder: Path | None, show: Show) -> int:
     where = (folder or Path(".balanced-source") / name).absolute()
     where.mkdir(parents=True, exist_ok=True)
     with _serving(file, where) as operator:
-        driver = Driver(
+        driver = LaptopDriver(
             environment,
             folder=where,
             slots=max(MIN_SLOTS, os.cpu_count() or 1, spec.parallelism),
@@ -97,7 +97,7 @@ def _serving(file: Path, folder: Path) -> Iterator[LocalOperator]:
         operator.close()
 
 
-def _followed(operator: LocalOperator, driver: Driver, show: Callable[[], Any]) -> int:
+def _followed(operator: LocalOperator, driver: LaptopDriver, show: Callable[[], Any]) -> int:
     """Follow the query to its end. An interruption stops it in order."""
     try:
         while driver.exit_code is None:

@@ -43,7 +43,7 @@ SECRETS_ANNOTATION: Final = f"{GROUP}/secrets"
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class ResourceKind:
     """A kind by its full name, because both Spark operators call theirs SparkApplication."""
 
     group: str
@@ -81,17 +81,17 @@ class Kind:
         return f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
 
 
-BALANCED_SOURCE: Final = Kind(GROUP, VERSION, PLURAL, KIND)
-CONFIG_MAP: Final = Kind("", "v1", "configmaps", "ConfigMap")
-POD: Final = Kind("", "v1", "pods", "Pod")
-POD_TEMPLATE: Final = Kind("", "v1", "podtemplates", "PodTemplate")
-SECRET: Final = Kind("", "v1", "secrets", "Secret")
-SERVICE_ACCOUNT: Final = Kind("", "v1", "serviceaccounts", "ServiceAccount")
-EVENT: Final = Kind("", "v1", "events", "Event")
-ROLE: Final = Kind("rbac.authorization.k8s.io", "v1", "roles", "Role")
-ROLE_BINDING: Final = Kind("rbac.authorization.k8s.io", "v1", "rolebindings", "RoleBinding")
-KUBEFLOW_APPLICATION: Final = Kind("sparkoperator.k8s.io", "v1beta2", "sparkapplications", "SparkApplication")
-APACHE_APPLICATION: Final = Kind("spark.apache.org", "v1", "sparkapplications", "SparkApplication")
+BALANCED_SOURCE: Final = ResourceKind(GROUP, VERSION, PLURAL, KIND)
+CONFIG_MAP: Final = ResourceKind("", "v1", "configmaps", "ConfigMap")
+POD: Final = ResourceKind("", "v1", "pods", "Pod")
+POD_TEMPLATE: Final = ResourceKind("", "v1", "podtemplates", "PodTemplate")
+SECRET: Final = ResourceKind("", "v1", "secrets", "Secret")
+SERVICE_ACCOUNT: Final = ResourceKind("", "v1", "serviceaccounts", "ServiceAccount")
+EVENT: Final = ResourceKind("", "v1", "events", "Event")
+ROLE: Final = ResourceKind("rbac.authorization.k8s.io", "v1", "roles", "Role")
+ROLE_BINDING: Final = ResourceKind("rbac.authorization.k8s.io", "v1", "rolebindings", "RoleBinding")
+KUBEFLOW_APPLICATION: Final = ResourceKind("sparkoperator.k8s.io", "v1beta2", "sparkapplications", "SparkApplication")
+APACHE_APPLICATION: Final = ResourceKind("spark.apache.org", "v1", "sparkapplications", "SparkApplication")
 
 CHILDREN: Final = (CONFIG_MAP, POD, KUBEFLOW_APPLICATION, APACHE_APPLICATION, ROLE, ROLE_BINDING)
 """Kinds of a source's objects that are watched; they carry the label with the source's name."""

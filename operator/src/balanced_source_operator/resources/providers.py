@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from balanced_source_operator.resources.apache_application import apache_application
 from balanced_source_operator.resources.apache_states import as_kubeflow
-from balanced_source_operator.resources.kinds import APACHE_APPLICATION, KUBEFLOW_APPLICATION, Kind
+from balanced_source_operator.resources.kinds import APACHE_APPLICATION, KUBEFLOW_APPLICATION, ResourceKind
 from balanced_source_operator.resources.spark_application import spark_application
 from balanced_source_operator.spec import application as spec
 
@@ -23,7 +23,7 @@ class SparkOperator:
     """
 
     name: str
-    kind: Kind
+    kind: ResourceKind
     build: Callable[..., dict[str, Any]]
     view: Callable[[Mapping[str, Any]], Mapping[str, Any]]
 
@@ -42,7 +42,7 @@ SPARK_OPERATORS: Final[Mapping[spec.Provider, SparkOperator]] = {
 """By the value of `spec.application.provider`."""
 
 
-def kind_of(application: Mapping[str, Any]) -> Kind:
+def kind_of(application: Mapping[str, Any]) -> ResourceKind:
     """Return the kind of a SparkApplication, by its group."""
     is_apache = str(application.get("apiVersion", "")).startswith(f"{APACHE_APPLICATION.group}/")
     return APACHE_APPLICATION if is_apache else KUBEFLOW_APPLICATION

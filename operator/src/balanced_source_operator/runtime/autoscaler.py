@@ -6,7 +6,15 @@ from typing import Final
 
 from balanced_source.documents.report import HostReport
 from balanced_source.reasons import Reason
-from balanced_source_operator.controller.autoscaling import Memory, Policy, Sample, Verdict, decide, observe, words
+from balanced_source_operator.controller.autoscaling import (
+    AutoscalerMemory,
+    Policy,
+    Sample,
+    Verdict,
+    decide,
+    observe,
+    words,
+)
 from balanced_source_operator.controller.autoscaling.settings import policy_of
 from balanced_source_operator.controller.liveness import ALIVE
 from balanced_source_operator.kube.port import ConflictError, KubernetesApi, RefusedError
@@ -33,7 +41,7 @@ class Autoscaler:
         self._api = api
         self._source = source
         self._events = events
-        self._memory = Memory()
+        self._memory = AutoscalerMemory()
         self._decided_from: tuple[Policy, int, Sample | None] | None = None
         self._seen: tuple[int, float] | None = None
         self._since = time.monotonic()
@@ -53,7 +61,7 @@ class Autoscaler:
         """
         policy = policy_of(desired.spec) if desired is not None else None
         if policy is None or desired is None or is_paused:
-            self._memory, self._decided_from, self._refused, self._seen = Memory(), None, None, None
+            self._memory, self._decided_from, self._refused, self._seen = AutoscalerMemory(), None, None, None
             return
         wanted, now = desired.spec.parallelism, time.monotonic()
         memory = self._observed(policy, report, now)
@@ -74,7 +82,7 @@ class Autoscaler:
         known = self._decided_from
         return known is not None and known[:2] == decided_from[:2] and known[2] is decided_from[2]
 
-    def _observed(self, policy: Policy, report: HostReport | None, now: float) -> Memory:
+    def _observed(self, policy: Policy, report: HostReport | None, now: float) -> AutoscalerMemory:
         """Return the memory with the newest report; without what was measured before if the driver is silent."""
         key = (report.incarnation, report.heartbeat) if report is not None else None
         if report is None or key == self._seen:
@@ -87,7 +95,7 @@ class Autoscaler:
         sample = Sample.of(report)
         return observe(policy, self._memory, sample, now=now) if sample is not None else _without_samples(self._memory)
 
-    async def _carry_out(self, memory: Memory, wanted: int) -> None:
+    async def _carry_out(self, memory: AutoscalerMemory, wanted: int) -> None:
         """Change the number of readers. A conflict means that somebody else has: the next turn decides again."""
         verdict = memory.verdict
         assert verdict is not None  # noqa: S101 - `decide` always sets one
@@ -118,7 +126,7 @@ class Autoscaler:
 _CHANGES = (Reason.SCALED_UP, Reason.SCALED_DOWN, Reason.PROBING, Reason.SPLITS_UNEVEN, Reason.WITHIN_BOUNDS)
 
 
-def _without_samples(memory: Memory) -> Memory:
+def _without_samples(memory: AutoscalerMemory) -> AutoscalerMemory:
     """Return the memory without what can no longer be compared with a later report."""
     return replace(memory, samples=(), needs=(), calm_since=None)
 

@@ -11,7 +11,7 @@ from balanced_source.errors import RefusedDiscoveryError
 from balanced_source.reasons import Reason
 from balanced_source_operator.kube.port import KubernetesApi, KubernetesError
 from balanced_source_operator.runtime.call_pool import CallPool
-from balanced_source_operator.runtime.driver_calls import DriverCalls
+from balanced_source_operator.runtime.driver_calls import CallsThroughDriver
 from balanced_source_operator.runtime.secrets import SecretCache
 
 
@@ -41,7 +41,7 @@ class CallRunner:
         self._connector = connector
         self._call = connector.executor(self._secrets, caller=Caller.OPERATOR, client_id=client_id)
         codec = connector.codec
-        self.driver = DriverCalls(codec, changed) if codec is not None else None
+        self.driver = CallsThroughDriver(codec, changed) if codec is not None else None
         self._pool = pool
         self._owner = (namespace, source)
         self._deliver = deliver

@@ -34,7 +34,7 @@ from balanced_source_operator.resources.kinds import (
     ROLE,
     ROLE_BINDING,
     SERVICE_ACCOUNT,
-    Kind,
+    ResourceKind,
     application_name,
 )
 from balanced_source_operator.resources.made_from import settings_of
@@ -171,7 +171,7 @@ class Children:
         await self._grant(ROLE, role(self._identity))
         await self._grant(ROLE_BINDING, role_binding(self._identity, desired.spec.application.service_account))
 
-    async def _grant(self, kind: Kind, manifest: Manifest) -> None:
+    async def _grant(self, kind: ResourceKind, manifest: Manifest) -> None:
         """Create or repair an object, unless one of that name belongs to somebody else. Writes only what differs."""
         name = manifest["metadata"]["name"]
         seen = self._observed.get(kind, name)
@@ -181,7 +181,7 @@ class Children:
             checked(self._identity, kind, found)
         self._observed.note(kind, "MODIFIED", await self._env.api.apply(kind, manifest))
 
-    async def _adopt_or_create(self, kind: Kind, manifest: Manifest) -> bool:
+    async def _adopt_or_create(self, kind: ResourceKind, manifest: Manifest) -> bool:
         """Create an object; one that exists is adopted if it is ours. Returns whether it was created."""
         name, is_new = manifest["metadata"]["name"], True
         try:

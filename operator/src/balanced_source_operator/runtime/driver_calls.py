@@ -39,7 +39,7 @@ class _Asked:
     pages: list[str] = field(default_factory=list)
 
 
-class DriverCalls:
+class CallsThroughDriver:
     """Calls of one coordinator. Another coordinator has others, and never sees the answers to these.
 
     Args:

@@ -5,7 +5,7 @@ from typing import Any
 
 from balanced_source_operator.kube.port import KubernetesApi, Manifest, UnknownKindError
 from balanced_source_operator.resources.identity import Identity
-from balanced_source_operator.resources.kinds import BALANCED_SOURCE, CHILDREN, POD, Kind
+from balanced_source_operator.resources.kinds import BALANCED_SOURCE, CHILDREN, POD, ResourceKind
 from balanced_source_operator.resources.providers import SPARK_OPERATORS
 
 
@@ -21,8 +21,8 @@ class Observed:
     def __init__(self, body: Manifest) -> None:
         self.body = body
         self.is_deleted = False
-        self.unknown: set[Kind] = set()
-        self._objects: dict[Kind, dict[str, Manifest]] = {kind: {} for kind in CHILDREN}
+        self.unknown: set[ResourceKind] = set()
+        self._objects: dict[ResourceKind, dict[str, Manifest]] = {kind: {} for kind in CHILDREN}
 
     @property
     def identity(self) -> Identity:
@@ -34,7 +34,7 @@ class Observed:
         """Generation of the spec that was seen last."""
         return int(self.body["metadata"].get("generation", 0))
 
-    def note(self, kind: Kind, event: str | None, manifest: Manifest) -> None:
+    def note(self, kind: ResourceKind, event: str | None, manifest: Manifest) -> None:
         """A watch delivered something. Older versions than what is known are ignored."""
         if kind == BALANCED_SOURCE:
             self._note_body(event, manifest)
@@ -47,11 +47,11 @@ class Observed:
         elif _is_newer(manifest, self._objects[kind].get(manifest["metadata"]["name"])):
             self._objects[kind][manifest["metadata"]["name"]] = manifest
 
-    def get(self, kind: Kind, name: str) -> Manifest | None:
+    def get(self, kind: ResourceKind, name: str) -> Manifest | None:
         """One child."""
         return self._objects[kind].get(name)
 
-    def all(self, kind: Kind) -> list[Manifest]:
+    def all(self, kind: ResourceKind) -> list[Manifest]:
         """All children of a kind."""
         return list(self._objects[kind].values())
 
@@ -82,7 +82,7 @@ class Observed:
                 self.unknown.discard(kind)
             self._objects[kind] = {item["metadata"]["name"]: item for item in _owned(found, source, kind)}
 
-    def _is_child(self, kind: Kind, manifest: Manifest) -> bool:
+    def _is_child(self, kind: ResourceKind, manifest: Manifest) -> bool:
         """Whether this is an object of ours, even if somebody has just removed its labels or owner reference.
 
         Pods are owned by their application, and nothing is done to them.
@@ -98,7 +98,7 @@ class Observed:
             self.body = body
 
 
-def _owned(found: Iterable[Manifest], source: Identity, kind: Kind) -> Iterable[Manifest]:
+def _owned(found: Iterable[Manifest], source: Identity, kind: ResourceKind) -> Iterable[Manifest]:
     """Children of this very source, not of a namesake that was deleted; pods are owned by their application."""
     for manifest in found:
         if kind == POD or source.owns(manifest):

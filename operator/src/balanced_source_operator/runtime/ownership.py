@@ -6,7 +6,7 @@ from balanced_source.api import Problem
 from balanced_source.reasons import Reason
 from balanced_source_operator.kube.port import KubernetesError, Manifest
 from balanced_source_operator.resources.identity import Identity
-from balanced_source_operator.resources.kinds import FORMER_UID_ANNOTATION, UID_LABEL, Kind
+from balanced_source_operator.resources.kinds import FORMER_UID_ANNOTATION, UID_LABEL, ResourceKind
 
 ManifestT = TypeVar("ManifestT", bound=Manifest)
 
@@ -25,7 +25,7 @@ class ForeignObjectError(KubernetesError):
         self.is_passing = is_passing
 
 
-def checked(source: Identity, kind: Kind, manifest: ManifestT) -> ManifestT:
+def checked(source: Identity, kind: ResourceKind, manifest: ManifestT) -> ManifestT:
     """Return an object that belongs to the source.
 
     Raises:
@@ -51,7 +51,7 @@ def checked(source: Identity, kind: Kind, manifest: ManifestT) -> ManifestT:
     raise ForeignObjectError(message, scope=f"{kind.kind}/{name}", is_passing=is_passing)
 
 
-def binding(source: Identity, kind: Kind, name: str) -> Manifest:
+def binding(source: Identity, kind: ResourceKind, name: str) -> Manifest:
     """Return what restores labels and owner reference of an object by server-side apply, and changes nothing else."""
     return {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": source.metadata(name)}
 

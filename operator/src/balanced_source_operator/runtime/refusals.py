@@ -7,7 +7,13 @@ from typing import Final, TypeAlias, TypeVar
 from balanced_source.api import Problem, ProblemBoard
 from balanced_source_operator.controller.refusals import refusal_problem
 from balanced_source_operator.kube.port import KubernetesApi, Manifest, RefusedError
-from balanced_source_operator.resources.kinds import APACHE_APPLICATION, EVENT, KUBEFLOW_APPLICATION, SECRET, Kind
+from balanced_source_operator.resources.kinds import (
+    APACHE_APPLICATION,
+    EVENT,
+    KUBEFLOW_APPLICATION,
+    SECRET,
+    ResourceKind,
+)
 
 T = TypeVar("T")
 
@@ -39,34 +45,34 @@ class ReportingApi:
         self._since: dict[_Key, float] = {}
         self._keep_until: dict[_Key, float] = {}
 
-    async def get(self, kind: Kind, namespace: str, name: str) -> Manifest | None:
+    async def get(self, kind: ResourceKind, namespace: str, name: str) -> Manifest | None:
         call = self._api.get(kind, namespace, name)
         return await (call if kind == SECRET else self._reported("get", kind, name, call))
 
-    async def list(self, kind: Kind, namespace: str, *, selector: str) -> list[Manifest]:
+    async def list(self, kind: ResourceKind, namespace: str, *, selector: str) -> list[Manifest]:
         return await self._reported("list", kind, "", self._api.list(kind, namespace, selector=selector))
 
-    async def create(self, kind: Kind, manifest: Manifest) -> Manifest:
+    async def create(self, kind: ResourceKind, manifest: Manifest) -> Manifest:
         return await self._reported("create", kind, manifest["metadata"]["name"], self._api.create(kind, manifest))
 
-    async def objection(self, kind: Kind, manifest: Manifest) -> str | None:
+    async def objection(self, kind: ResourceKind, manifest: Manifest) -> str | None:
         return await self._api.objection(kind, manifest)
 
-    async def replace(self, kind: Kind, manifest: Manifest) -> Manifest:
+    async def replace(self, kind: ResourceKind, manifest: Manifest) -> Manifest:
         return await self._reported("update", kind, manifest["metadata"]["name"], self._api.replace(kind, manifest))
 
-    async def apply(self, kind: Kind, manifest: Manifest) -> Manifest:
+    async def apply(self, kind: ResourceKind, manifest: Manifest) -> Manifest:
         return await self._reported("apply", kind, manifest["metadata"]["name"], self._api.apply(kind, manifest))
 
-    async def patch_status(self, kind: Kind, namespace: str, name: str, status: Manifest) -> Manifest | None:
+    async def patch_status(self, kind: ResourceKind, namespace: str, name: str, status: Manifest) -> Manifest | None:
         call = self._api.patch_status(kind, namespace, name, status)
         return await self._reported(_STATUS, kind, name, call)
 
-    async def scale(self, kind: Kind, namespace: str, name: str, *, before: int, after: int) -> None:
+    async def scale(self, kind: ResourceKind, namespace: str, name: str, *, before: int, after: int) -> None:
         """Change the number of replicas. The autoscaler has a condition of its own for refusals."""
         await self._api.scale(kind, namespace, name, before=before, after=after)
 
-    async def delete(self, kind: Kind, namespace: str, name: str, *, uid: str) -> None:
+    async def delete(self, kind: ResourceKind, namespace: str, name: str, *, uid: str) -> None:
         await self._reported("delete", kind, name, self._api.delete(kind, namespace, name, uid=uid))
 
     def turn_succeeded(self) -> None:
@@ -74,7 +80,7 @@ class ReportingApi:
         for key in [key for key in self._since if key[1] != _STATUS and key[2] != EVENT.plural]:
             self._clear(key)
 
-    async def _reported(self, verb: str, kind: Kind, name: str, call: Awaitable[T]) -> T:
+    async def _reported(self, verb: str, kind: ResourceKind, name: str, call: Awaitable[T]) -> T:
         key = ("Refused", verb, kind.plural, "" if kind in _GENERATED_NAMES else name)
         try:
             result = await call
@@ -100,7 +106,7 @@ class ReportingApi:
             self._keep_until.pop(key, None)
 
 
-def _problem(verb: str, kind: Kind, name: str, error: RefusedError) -> Problem:
+def _problem(verb: str, kind: ResourceKind, name: str, error: RefusedError) -> Problem:
     scope = kind.kind if kind in _GENERATED_NAMES else f"{kind.kind}/{name}"
     return refusal_problem(f"{verb} {kind.kind} {name}".strip(), error, scope=scope)
 

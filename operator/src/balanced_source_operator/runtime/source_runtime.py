@@ -38,7 +38,7 @@ from balanced_source_operator.controller.translate import (
 )
 from balanced_source_operator.controller.urgent import is_suspended, with_urgent_fields
 from balanced_source_operator.kube.port import KubernetesError, RefusedError
-from balanced_source_operator.resources.kinds import CONFIG_MAP, Kind
+from balanced_source_operator.resources.kinds import CONFIG_MAP, ResourceKind
 from balanced_source_operator.resources.reader_pods import reader_selector
 from balanced_source_operator.runtime.announcer import Announcer
 from balanced_source_operator.runtime.autoscaler import Autoscaler
@@ -109,7 +109,7 @@ class SourceRuntime:
         """Revision of the BalancedSource as it was seen last."""
         return revision(self._observed.body)
 
-    def note(self, kind: Kind, event: str | None, manifest: Mapping[str, Any]) -> None:
+    def note(self, kind: ResourceKind, event: str | None, manifest: Mapping[str, Any]) -> None:
         """Something of this source was seen. What says nothing new wakes nobody: it is most of what is seen."""
         before = self._observed.generation
         self._observed.note(kind, event, manifest)

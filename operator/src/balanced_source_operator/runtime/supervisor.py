@@ -7,7 +7,7 @@ from typing import Any
 import structlog
 
 from balanced_source_operator.resources.identity import Identity
-from balanced_source_operator.resources.kinds import BALANCED_SOURCE, NAME_LABEL, Kind
+from balanced_source_operator.resources.kinds import BALANCED_SOURCE, NAME_LABEL, ResourceKind
 from balanced_source_operator.runtime.environment import Environment
 from balanced_source_operator.runtime.observed import revision
 from balanced_source_operator.runtime.source_runtime import SourceRuntime
@@ -41,7 +41,7 @@ class Supervisor:
             task = asyncio.create_task(runtime.run(), name=f"source {source.namespace}/{source.name}")
             self._running[key] = (source, runtime, task)
 
-    def on_child(self, kind: Kind, event: str | None, manifest: Mapping[str, Any]) -> None:
+    def on_child(self, kind: ResourceKind, event: str | None, manifest: Mapping[str, Any]) -> None:
         """A child or a pod was seen."""
         metadata = manifest["metadata"]
         key = (metadata["namespace"], metadata.get("labels", {}).get(NAME_LABEL, ""))

@@ -13,7 +13,14 @@ from balanced_source.api import Problem, ProblemBoard
 from balanced_source.coordinator import HostRole, SourceCoordinator
 from balanced_source.reasons import Reason
 from balanced_source_operator.controller.application import is_made_from
-from balanced_source_operator.controller.rollback import Memory, Seen, Settings, memory_of, on_trial, text_of
+from balanced_source_operator.controller.rollback import (
+    ApplicationSettings,
+    TrialMemory,
+    TriedApplication,
+    memory_of,
+    on_trial,
+    text_of,
+)
 from balanced_source_operator.kube.port import Manifest
 from balanced_source_operator.resources.identity import Identity
 from balanced_source_operator.resources.made_from import changes, settings_of
@@ -34,7 +41,7 @@ class Trials:
         self._source = source
         self._observed = observed
         self._problems = problems
-        self._memory: Memory | None = None
+        self._memory: TrialMemory | None = None
         self._since: dict[str, tuple[str, float]] = {}
 
     @property
@@ -87,20 +94,20 @@ class Trials:
         return self._known.refused != before.refused
 
     @property
-    def _known(self) -> Memory:
-        return self._memory or Memory()
+    def _known(self) -> TrialMemory:
+        return self._memory or TrialMemory()
 
-    def _wanted(self, desired: Desired) -> Settings:
+    def _wanted(self, desired: Desired) -> ApplicationSettings:
         conf = self._env.settings.spark_conf if desired.conf is None else desired.conf
-        return Settings(application=desired.spec.application, conf=conf)
+        return ApplicationSettings(application=desired.spec.application, conf=conf)
 
-    def _work(self, seen: Mapping[str, Seen], settings: Settings) -> bool:
+    def _work(self, seen: Mapping[str, TriedApplication], settings: ApplicationSettings) -> bool:
         wanted = settings.hash(self._source)
         return all(each.is_healthy and is_made_from(each.hash, wanted) for each in seen.values())
 
     def _seen(
         self, decisions: Decisions, coordinator: SourceCoordinator[Any, Any] | None, *, now: float
-    ) -> Iterator[tuple[str, Seen]]:
+    ) -> Iterator[tuple[str, TriedApplication]]:
         """The newest application of each host that has one and is not about to leave."""
         there = {a["metadata"]["name"]: a for a in self._observed.applications}
         for name, decision in decisions.items():
@@ -108,7 +115,7 @@ class Trials:
             host = coordinator.state.hosts.get(name) if coordinator is not None else None
             if manifest is None or host is None or host.role is HostRole.LEAVING:
                 continue
-            seen = Seen(
+            seen = TriedApplication(
                 manifest=manifest,
                 decision=decision,
                 incarnation=host.incarnation,
@@ -117,14 +124,14 @@ class Trials:
             )
             yield name, replace(seen, since=self._first_seen(name, seen, now))
 
-    def _first_seen(self, host: str, seen: Seen, now: float) -> float:
+    def _first_seen(self, host: str, seen: TriedApplication, now: float) -> float:
         """When the first application of a host with these settings was made: failures make it anew again and again."""
         known = self._since.get(host)
         if known is None or known[0] != seen.hash:
             known = self._since[host] = (seen.hash, _created(seen.manifest, now))
         return known[1]
 
-    def _give_up(self, seen: Seen, settings: Settings, *, patience: float, now: float) -> None:
+    def _give_up(self, seen: TriedApplication, settings: ApplicationSettings, *, patience: float, now: float) -> None:
         why = seen.failure(patience=patience, now=now)
         healthy = self._known.healthy
         if not why or healthy is None or not is_made_from(seen.hash, settings.hash(self._source)):
@@ -136,7 +143,7 @@ class Trials:
         self._since.clear()
         log.warning("settings given up", source=self._source.name, namespace=self._source.namespace, why=what)
 
-    def _plain(self, settings: Settings) -> Any:
+    def _plain(self, settings: ApplicationSettings) -> Any:
         conf = effective_conf(settings.application, settings.conf)
         return settings_of(settings.application, conf=conf, uid=self._source.uid)
 

@@ -91,7 +91,7 @@ class SourceView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Move:
+class OwnerChange:
     """A split that changes its reader; None before: it is new, None after: it is no longer read."""
 
     split: SplitId
@@ -114,22 +114,22 @@ class ReaderRow:
     rate: float | None = None
 
 
-def moves_under_way(view: SourceView) -> tuple[Move, ...]:
+def moves_under_way(view: SourceView) -> tuple[OwnerChange, ...]:
     """Return the splits whose published owner the application has not adopted yet."""
     if view.adopted is None or view.adopted.epoch >= view.epoch:
         return ()
     return _moves(view.adopted.owners, view.owners)
 
 
-def moves_between(before: SourceView, after: SourceView) -> tuple[Move, ...]:
+def moves_between(before: SourceView, after: SourceView) -> tuple[OwnerChange, ...]:
     """Return the splits whose published owner differs between two views."""
     return _moves(before.owners, after.owners)
 
 
-def _moves(before: Mapping[SplitId, int], after: Mapping[SplitId, int]) -> tuple[Move, ...]:
+def _moves(before: Mapping[SplitId, int], after: Mapping[SplitId, int]) -> tuple[OwnerChange, ...]:
     splits = sorted(before.keys() | after.keys(), key=_order)
     return tuple(
-        Move(split=split, before=before.get(split), after=after.get(split))
+        OwnerChange(split=split, before=before.get(split), after=after.get(split))
         for split in splits
         if before.get(split) != after.get(split)
     )

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from balanced_source.api import SplitId
 from balanced_source_operator.views.model import (
-    Move,
+    OwnerChange,
     SourceView,
     moves_under_way,
     readers,
@@ -82,7 +82,7 @@ def _problems(view: SourceView) -> list[Text]:
     return [*lines, *(Text(f"{view.name}: {note}") for note in view.notes)]
 
 
-def detail(view: SourceView, before: SourceView | None = None, recent: Sequence[Move] = ()) -> RenderableType:
+def detail(view: SourceView, before: SourceView | None = None, recent: Sequence[OwnerChange] = ()) -> RenderableType:
     """Return a source with a row per reader: its splits and, given an earlier view, its rate."""
     title = (
         f"{view.name}: epoch {_epoch_text(view)}, readers {_readers_text(view)}, splits {len(view.owners)}, "
@@ -114,7 +114,7 @@ def _names(splits: Sequence[SplitId]) -> str:
     return " ".join(map(split_name, splits[:SHOWN])) + more
 
 
-def _moves_text(moves: Sequence[Move]) -> str:
+def _moves_text(moves: Sequence[OwnerChange]) -> str:
     def side(reader: int | None) -> str:
         return "none" if reader is None else str(reader)
 

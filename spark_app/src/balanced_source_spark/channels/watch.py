@@ -44,7 +44,7 @@ class ExpiredRevisionError(ChannelError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class ConfigMapChange:
     """One event of a watch.
 
     Attributes:
@@ -70,7 +70,7 @@ class ConfigMapWatch:
         self._path = f"api/v1/namespaces/{quote(namespace, safe='')}/configmaps"
         self._fields = {"fieldSelector": f"metadata.name={name}"}
 
-    def list(self) -> Change:
+    def list(self) -> ConfigMapChange:
         """Return the object and the revision of the list that holds it.
 
         Raises:
@@ -81,9 +81,9 @@ class ConfigMapWatch:
         _check(response)
         body = response.json()
         found = _config_map(body["items"][0]) if body["items"] else None
-        return Change(revision=body["metadata"]["resourceVersion"], found=found)
+        return ConfigMapChange(revision=body["metadata"]["resourceVersion"], found=found)
 
-    def changes(self, revision: str) -> Iterator[Change]:
+    def changes(self, revision: str) -> Iterator[ConfigMapChange]:
         """Yield what happens after `revision`, until the API server ends the watch.
 
         Raises:
@@ -108,12 +108,12 @@ class ConfigMapWatch:
                 yield _change(json.loads(line))
 
 
-def _change(event: dict[str, Any]) -> Change:
+def _change(event: dict[str, Any]) -> ConfigMapChange:
     kind, body = event["type"], event["object"]
     if kind == "ERROR":
         raise _refused(int(body.get("code", 0)), str(body.get("message", body)))
     found = _config_map(body) if kind in ("ADDED", "MODIFIED") else None
-    return Change(revision=body["metadata"]["resourceVersion"], found=found)
+    return ConfigMapChange(revision=body["metadata"]["resourceVersion"], found=found)
 
 
 def _config_map(body: dict[str, Any]) -> ConfigMap:
@@ -203,7 +203,7 @@ class Follower:
             return error
         return None
 
-    def _take(self, change: Change) -> None:
+    def _take(self, change: ConfigMapChange) -> None:
         if change.found is not None:
             self._tell(change.found)
         self._revision = change.revision

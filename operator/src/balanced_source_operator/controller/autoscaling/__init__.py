@@ -8,9 +8,9 @@ restart time is part of the target, and the decision is taken in seconds.
 
 from balanced_source_operator.controller.autoscaling.decision import decide
 from balanced_source_operator.controller.autoscaling.learning import observe
-from balanced_source_operator.controller.autoscaling.memory import Memory
+from balanced_source_operator.controller.autoscaling.memory import AutoscalerMemory
 from balanced_source_operator.controller.autoscaling.policy import Policy
 from balanced_source_operator.controller.autoscaling.samples import Sample
 from balanced_source_operator.controller.autoscaling.verdict import Verdict
 
-__all__ = ["Memory", "Policy", "Sample", "Verdict", "decide", "observe"]
+__all__ = ["AutoscalerMemory", "Policy", "Sample", "Verdict", "decide", "observe"]

@@ -5,7 +5,7 @@ from typing import Final
 
 from balanced_source.reasons import Reason
 from balanced_source_operator.controller.autoscaling import words
-from balanced_source_operator.controller.autoscaling.memory import RECENT, Attempt, Memory
+from balanced_source_operator.controller.autoscaling.memory import RECENT, AutoscalerMemory, Increase
 from balanced_source_operator.controller.autoscaling.needs import Load, beside_hot_split, load_of, needed
 from balanced_source_operator.controller.autoscaling.policy import Policy
 from balanced_source_operator.controller.autoscaling.verdict import Verdict
@@ -25,7 +25,7 @@ class _Situation:
     """Everything that a decision is taken from."""
 
     policy: Policy
-    memory: Memory
+    memory: AutoscalerMemory
     load: Load
     capacity: float
     is_measured: bool
@@ -47,7 +47,7 @@ class _Situation:
         return self.is_measured and self.load.of_busiest(self.wanted) > limit
 
 
-def decide(policy: Policy, memory: Memory, *, wanted: int, now: float) -> Memory:
+def decide(policy: Policy, memory: AutoscalerMemory, *, wanted: int, now: float) -> AutoscalerMemory:
     """Return the memory with the newest verdict; `verdict.readers` is the number of readers that there should be.
 
     Args:
@@ -77,7 +77,7 @@ def decide(policy: Policy, memory: Memory, *, wanted: int, now: float) -> Memory
     return _weighed(situation)
 
 
-def _weighed(it: _Situation) -> Memory:
+def _weighed(it: _Situation) -> AutoscalerMemory:
     need = needed(it.policy, it.load, it.capacity)
     if it.is_short() and (need is None or need > it.wanted):
         return _more(it, need)
@@ -91,7 +91,7 @@ def _weighed(it: _Situation) -> Memory:
     return _fewer(it, memory)
 
 
-def _more(it: _Situation, need: int | None) -> Memory:
+def _more(it: _Situation, need: int | None) -> AutoscalerMemory:
     """There are too few readers: add some, unless that is known not to help."""
     memory = it.memory.noting(it.now, it.wanted, delay=it.policy.scale_down_delay)
     if it.now < it.memory.blocked_until:
@@ -100,7 +100,7 @@ def _more(it: _Situation, need: int | None) -> Memory:
     if need is None:
         return _limited(it, memory)
     recent = it.memory.recent(RECENT)
-    attempt = Attempt(readers=it.wanted, rate=recent.rate) if recent is not None and it.load.has_backlog else None
+    attempt = Increase(readers=it.wanted, rate=recent.rate) if recent is not None and it.load.has_backlog else None
     balanced = it.load.demand / (it.capacity * it.policy.target_utilization)
     if it.load.is_uneven and balanced <= it.wanted:
         return _said(it, memory, need, Reason.SPLITS_UNEVEN, words.uneven(it.load, it.wanted, need))
@@ -108,7 +108,7 @@ def _more(it: _Situation, need: int | None) -> Memory:
     return _said(it, replace(memory, attempt=attempt), need, Reason.SCALED_UP, message)
 
 
-def _limited(it: _Situation, memory: Memory) -> Memory:
+def _limited(it: _Situation, memory: AutoscalerMemory) -> AutoscalerMemory:
     """Not even the most readers would do. A split that only one reader can read needs no further readers."""
     if it.load.is_uneven:
         readers = max(it.wanted, beside_hot_split(it.policy, it.load, it.capacity))
@@ -119,7 +119,7 @@ def _limited(it: _Situation, memory: Memory) -> Memory:
     return _said(it, memory, most, Reason.AT_MAXIMUM, words.at_maximum(it.load, it.capacity, most), is_able=False)
 
 
-def _fewer(it: _Situation, memory: Memory) -> Memory:
+def _fewer(it: _Situation, memory: AutoscalerMemory) -> AutoscalerMemory:
     """The readers suffice. Do fewer, for long enough?"""
     fewest = memory.needs[0][1]
     is_probe = fewest >= it.wanted and not it.is_measured
@@ -137,8 +137,8 @@ def _fewer(it: _Situation, memory: Memory) -> Memory:
 
 
 def _said(
-    it: _Situation, memory: Memory, readers: int, reason: Reason, message: str, *, is_able: bool = True
-) -> Memory:
+    it: _Situation, memory: AutoscalerMemory, readers: int, reason: Reason, message: str, *, is_able: bool = True
+) -> AutoscalerMemory:
     verdict = Verdict(
         readers=readers,
         reason=reason,
@@ -151,7 +151,7 @@ def _said(
     return _decided(memory, verdict, it.wanted, it.now)
 
 
-def _decided(memory: Memory, verdict: Verdict, wanted: int, now: float) -> Memory:
+def _decided(memory: AutoscalerMemory, verdict: Verdict, wanted: int, now: float) -> AutoscalerMemory:
     """Keep the sentence of a decision that is the same as before for a while, and remember a change."""
     before = memory.verdict
     is_same = before is not None and (before.reason, before.readers) == (verdict.reason, verdict.readers)

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Final
 
-from balanced_source_operator.controller.autoscaling.memory import RECENT, Attempt, Capacity, Memory
+from balanced_source_operator.controller.autoscaling.memory import RECENT, AutoscalerMemory, Capacity, Increase
 from balanced_source_operator.controller.autoscaling.policy import Policy
 from balanced_source_operator.controller.autoscaling.samples import Interval, Sample
 
@@ -17,7 +17,7 @@ BLOCKED: Final = 600.0
 """Seconds for which no readers are added after an increase that did not help."""
 
 
-def observe(policy: Policy, memory: Memory, sample: Sample, *, now: float) -> Memory:
+def observe(policy: Policy, memory: AutoscalerMemory, sample: Sample, *, now: float) -> AutoscalerMemory:
     """Return the memory with a further sample and what it teaches."""
     after = memory.observed(sample)
     if after is memory:
@@ -32,13 +32,13 @@ def observe(policy: Policy, memory: Memory, sample: Sample, *, now: float) -> Me
     return replace(after, capacity=known.at_least(_per_reader(policy, steady), now))
 
 
-def _saturated(policy: Policy, memory: Memory) -> Interval | None:
+def _saturated(policy: Policy, memory: AutoscalerMemory) -> Interval | None:
     """Return the longest time up to now in which readers never waited for records."""
     found = (memory.steady, memory.recent(RECENT))
     return next((i for i in found if i is not None and i.is_saturated(policy.normal_wait)), None)
 
 
-def _confirmed(policy: Policy, memory: Memory, interval: Interval, now: float) -> Memory:
+def _confirmed(policy: Policy, memory: AutoscalerMemory, interval: Interval, now: float) -> AutoscalerMemory:
     rate = _per_reader(policy, interval)
     known = memory.capacity or Capacity(rate=rate, at=now, is_measured=False)
     return replace(memory, capacity=known.confirmed(rate, now))
@@ -49,7 +49,7 @@ def _per_reader(policy: Policy, interval: Interval) -> float:
     return interval.rate / interval.readers if policy.shares_splits else interval.busiest
 
 
-def _judged(policy: Policy, memory: Memory, interval: Interval, now: float) -> Memory:
+def _judged(policy: Policy, memory: AutoscalerMemory, interval: Interval, now: float) -> AutoscalerMemory:
     """Say whether the newest increase has helped, once there is enough to say it."""
     attempt = memory.attempt
     if attempt is None or interval.readers <= attempt.readers or interval.seconds < 2 * RECENT:
@@ -59,5 +59,5 @@ def _judged(policy: Policy, memory: Memory, interval: Interval, now: float) -> M
     return replace(memory, attempt=None, blocked_until=now + BLOCKED if is_useless else memory.blocked_until)
 
 
-def _least_gain(attempt: Attempt, readers: int) -> float:
+def _least_gain(attempt: Increase, readers: int) -> float:
     return 1 + EXPECTED_GAIN * (readers / attempt.readers - 1)

@@ -52,7 +52,7 @@ class Capacity:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Attempt:
+class Increase:
     """The newest increase under a backlog: did it help?
 
     Attributes:
@@ -65,7 +65,7 @@ class Attempt:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Memory:
+class AutoscalerMemory:
     """See the module.
 
     Attributes:
@@ -85,11 +85,11 @@ class Memory:
     needs: tuple[tuple[float, int], ...] = ()
     calm_since: float | None = None
     moves: tuple[tuple[float, int], ...] = ()
-    attempt: Attempt | None = None
+    attempt: Increase | None = None
     blocked_until: float = -float("inf")
     verdict: Verdict | None = None
 
-    def observed(self, sample: Sample) -> "Memory":
+    def observed(self, sample: Sample) -> "AutoscalerMemory":
         """Return the memory with a further sample. One that says nothing new changes nothing."""
         if not self.samples:
             return replace(self, samples=(sample,))
@@ -120,17 +120,17 @@ class Memory:
         newest = self.samples[-1]
         return between(sample, newest) if newest.at - sample.at >= least else None
 
-    def noting(self, now: float, needed: int, *, delay: float) -> "Memory":
+    def noting(self, now: float, needed: int, *, delay: float) -> "AutoscalerMemory":
         """Return the memory with the number of readers that is needed now."""
         kept = tuple((at, n) for at, n in self.needs if at > now - delay and n > needed)
         since = now if self.calm_since is None else self.calm_since
         return replace(self, needs=(*kept, (now, needed)), calm_since=since)
 
-    def disturbed(self, now: float) -> "Memory":
+    def disturbed(self, now: float) -> "AutoscalerMemory":
         """Return the memory after something that makes what was needed before meaningless."""
         return replace(self, needs=(), calm_since=now)
 
-    def moved(self, now: float, sign: int) -> "Memory":
+    def moved(self, now: float, sign: int) -> "AutoscalerMemory":
         """Return the memory after a change of the number of readers."""
         old = [m for m in self.moves if m[0] <= now - HOUR]
         kept = (*old[-1:], *(m for m in self.moves if m[0] > now - HOUR))

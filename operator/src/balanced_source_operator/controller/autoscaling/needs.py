@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 
 from balanced_source_operator.controller.autoscaling.learning import EVEN
-from balanced_source_operator.controller.autoscaling.memory import ARRIVAL, Memory
+from balanced_source_operator.controller.autoscaling.memory import ARRIVAL, AutoscalerMemory
 from balanced_source_operator.controller.autoscaling.policy import Policy
 from balanced_source_operator.controller.autoscaling.samples import Interval
 
@@ -52,7 +52,7 @@ class Load:
         return not self.is_shared and self.hottest * self.splits > EVEN
 
 
-def load_of(policy: Policy, memory: Memory) -> Load | None:
+def load_of(policy: Policy, memory: AutoscalerMemory) -> Load | None:
     """Return the present load; None while it has not been observed for long enough."""
     recent, window = memory.recent(ARRIVAL), memory.window
     if recent is None or window is None:
