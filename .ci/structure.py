@@ -1,4 +1,4 @@
-"""Hold the code to its budget of lengths: `make lint` fails when a function or a file is over it.
+"""Hold the code to its budget of lengths, and one class name to one meaning: `make lint` fails otherwise.
 
 Lengths of functions do not count their docstring. The budget is in `LIMITS`; docs/development.md says why.
 """
@@ -6,6 +6,7 @@ Lengths of functions do not count their docstring. The budget is in `LIMITS`; do
 import ast
 import statistics
 import sys
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -22,6 +23,12 @@ class Limits(NamedTuple):
     each: int
 
 
+OWN_NAMES = {"spec", "spec.py", "files", "kafka", "kinesis", "examples"}
+"""Folders and files whose classes may be called as one elsewhere.
+
+A model of the manifest is called like the value that it becomes, and connectors do not see each other.
+"""
+
 LIMITS = {"function": Limits(8, 30, 60), "file": Limits(150, None, 500)}
 
 
@@ -30,7 +37,8 @@ def main() -> int:
     functions = [(length, where) for file in _files(PRODUCT) for length, where in _functions(file)]
     files = [(_lines(file), str(file.relative_to(ROOT))) for file in _files(PRODUCT)]
     others = [(_lines(file), str(file.relative_to(ROOT))) for file in _files(OTHERS)]
-    complaints = [*_over("function", functions), *_over("file", files), *_too_long("file", others)]
+    lengths = [*_over("function", functions), *_over("file", files), *_too_long("file", others)]
+    complaints = [*lengths, *_named_twice()]
     print("\n".join(complaints) or f"structure: {len(functions)} functions in {len(files)} files keep the budget")
     return 1 if complaints else 0
 
@@ -65,6 +73,19 @@ def _too_long(kind: str, found: list[tuple[int, str]]) -> Iterator[str]:
     for length, where in found:
         if length > LIMITS[kind].each:
             yield f"{where}: {length} lines; a {kind} has {LIMITS[kind].each} at most"
+
+
+def _named_twice() -> Iterator[str]:
+    where = defaultdict[str, list[str]](list)
+    for file in _files(PRODUCT):
+        path = file.relative_to(ROOT)
+        if OWN_NAMES.isdisjoint(path.parts):
+            for node in ast.parse(file.read_text()).body:
+                if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                    where[node.name].append(f"{path}:{node.lineno}")
+    for name, places in where.items():
+        if len(places) > 1:
+            yield f"class {name} has more than one meaning: {', '.join(places)}"
 
 
 if __name__ == "__main__":
