@@ -129,12 +129,14 @@ class Shelf:
     Attributes:
         lengths: tape → records.
         stops: tape → where it ends for good.
+        begins: tape → first record that is still there; 0 for all others.
         reads: how often a reader has begun.
         timed: tapes whose readers know how far they are behind in time.
     """
 
     lengths: dict[str, int] = field(default_factory=dict)
     stops: dict[str, int] = field(default_factory=dict)
+    begins: dict[str, int] = field(default_factory=dict)
     reads: int = 0
     timed: set[str] = field(default_factory=set)
 
@@ -167,7 +169,7 @@ class TapeReader(SplitReader[int, TapeSplit]):
             end = min(split.next + 2, self._shelf.lengths[split.name])
             end = end if split.stop is None else min(end, split.stop)
             if end > split.next:
-                found[split_id] = range(split.next, end)
+                found[split_id] = range(max(split.next, self._shelf.begins.get(split.name, 0)), end)
                 self._splits[split_id] = split.at(end)
         done = [s for s, split in self._splits.items() if split.next == split.stop]
         for split_id in done:
@@ -188,11 +190,15 @@ class TapeReader(SplitReader[int, TapeSplit]):
 
 
 class TapeEmitter(RecordEmitter[int, Record, list[TapeSplit]]):
-    """A record is the name of its tape and its number."""
+    """A record is the name of its tape and its number; it comes as often as it `repeats`."""
+
+    def __init__(self, repeats: int) -> None:
+        self._repeats = repeats
 
     def emit_record(self, element: int, output: SourceOutput[Record], split_state: list[TapeSplit]) -> None:
-        assert element == split_state[0].next
-        output.collect((split_state[0].name, element))
+        assert element >= split_state[0].next
+        for _ in range(self._repeats):
+            output.collect((split_state[0].name, element))
         split_state[0] = split_state[0].at(element + 1)
 
 
@@ -220,6 +226,12 @@ class TapeHalf(ReadersHalf[None, Record, TapeSplit]):
     knows_ends: bool = False
     honours_stops: bool = True
     is_continued: bool = False
+    skips: bool = False
+    repeats: int = 1
+
+    def may_skip(self, query: Query[None], settings: Mapping[str, Any]) -> bool:
+        assert settings == {"tapes": {}}
+        return self.skips
 
     def read_options(self, options: Mapping[str, str]) -> None:
         return None
@@ -240,7 +252,7 @@ class TapeHalf(ReadersHalf[None, Record, TapeSplit]):
         assert settings == {"tapes": {}}
         self.shelf.reads += 1
         fetchers = InlineFetchers(lambda: TapeReader(self.shelf))
-        reader = TapeSourceReader(context, fetchers, TapeEmitter())
+        reader = TapeSourceReader(context, fetchers, TapeEmitter(self.repeats))
         reader.shelf = self.shelf
         return reader
 

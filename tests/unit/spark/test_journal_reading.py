@@ -1,10 +1,13 @@
 """What a task holds back until its range is sealed: in memory, and on disk beyond that."""
 
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
+from structlog.testing import capture_logs
 
 from balanced_source.api import SourceEvent
 from balanced_source.documents.journal import FetchLimits, RecordKey
@@ -91,6 +94,58 @@ def test_a_task_without_splits_reads_and_seals_nothing(tmp_path: Path) -> None:
     for part in (None, share()):
         assert list(reader.read(ReaderPartition(subtask_id=3, ranges=(), share=part))) == []
     assert not (tmp_path / "j").exists()
+
+
+def sealed(tmp_path: Path, half: TapeHalf) -> Callable[[], list[Any]]:
+    """A task whose range is sealed: call it for another attempt."""
+    journal = FolderJournal(tmp_path / "j")
+    journal.create("j")
+    part = ReaderPartition(subtask_id=3, ranges=(), settings={"tapes": {}}, share=share(a=2, b=0))
+
+    def attempt() -> list[Any]:
+        reader = JournalTaskReader(half, Query(client_id="c", read=None, journal=journal))
+        return [tuple(row.values()) for batch in reader.read(part) for row in batch.to_pylist()]
+
+    assert len(attempt()) == 5 + 4
+    return attempt
+
+
+def test_a_sealed_range_that_is_gone_fails_the_task(tmp_path: Path) -> None:
+    shelf = Shelf(lengths={"a": 7, "b": 4})
+    attempt = sealed(tmp_path, TapeHalf(shelf))
+    shelf.begins["a"] = 4
+
+    with pytest.raises(JournalError, match="has 9 records, and 7 when it is read again: the source does not have them"):
+        attempt()
+
+
+@pytest.mark.parametrize(("begin", "left"), [(4, 7), (7, 4), (50, 4)])
+def test_a_sealed_range_that_is_gone_is_skipped_in_words_if_the_user_says_so(
+    tmp_path: Path, begin: int, left: int
+) -> None:
+    """Also if all of the split is gone, and more than the range."""
+    shelf = Shelf(lengths={"a": 7, "b": 4})
+    attempt = sealed(tmp_path, TapeHalf(shelf, skips=True))
+    shelf.begins["a"] = begin
+
+    with capture_logs() as logs:
+        assert len(attempt()) == left
+        assert len(attempt()) == left, "and again"
+    (first, _) = [line["event"] for line in logs]
+    assert f"{9 - left} of 9 records" in first
+    assert "shelf/a: 2 to 7" in first
+    assert "shelf/b: 0 to 4" in first
+
+
+@pytest.mark.parametrize("skips", [False, True])
+def test_a_sealed_range_that_has_more_records_is_never_delivered(tmp_path: Path, *, skips: bool) -> None:
+    """The connector is wrong then: what was sealed cannot be told from what was not."""
+    half = TapeHalf(Shelf(lengths={"a": 7, "b": 4}), skips=skips)
+    attempt = sealed(tmp_path, half)
+    half.repeats = 2
+
+    with pytest.raises(ContractViolationError, match="has 9 records, and 18 when it is read again"):
+        attempt()
 
 
 def test_planning_does_not_wait_for_a_store_that_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

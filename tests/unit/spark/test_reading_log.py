@@ -6,7 +6,7 @@ from typing import Any
 import pyarrow as pa
 
 from balanced_source_spark.kafka.reading_log import ReadingLog
-from balanced_source_spark.kafka.task_log import TELL_EVERY
+from balanced_source_spark.task_log import TELL_EVERY
 
 
 class Scene:

@@ -76,6 +76,17 @@ class ReadersHalf(AnyHalf[ReadT], Generic[ReadT, T, SplitT]):
             context: of the reader. A task cannot request splits, nor send events.
         """
 
+    def may_skip(self, query: Query[ReadT], settings: Mapping[str, Any]) -> bool:
+        """Return whether the user accepts that records which are gone are skipped.
+
+        A task asks when a range that was sealed by a former attempt has fewer records than it had. If not, it fails.
+
+        Args:
+            query: see `Query`.
+            settings: what `Source.reader_settings` returned, from the assignment.
+        """
+        return False
+
     @abstractmethod
     def rows(self, records: Sequence[T]) -> "pa.RecordBatch":
         """Return the rows of these records, in the columns of `schema`."""

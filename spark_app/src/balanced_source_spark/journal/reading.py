@@ -3,7 +3,7 @@
 import socket
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, Self
 
 import pyarrow as pa
@@ -24,6 +24,7 @@ from balanced_source.reader import SplitOutputs
 from balanced_source_spark.contract.half import Query
 from balanced_source_spark.contract.readers import ReadersHalf
 from balanced_source_spark.journal.buffer import Buffer
+from balanced_source_spark.task_log import tell
 
 SETTLE: Final = 100
 """Records after which it is looked whether a split is where it shall stop."""
@@ -33,6 +34,9 @@ PAUSE: Final = 0.01
 
 BETWEEN_FETCHES: Final = 2
 """Polls in a row without a record that say nothing: the end of one fetch, and an empty one."""
+
+NAMED: Final = 20
+"""Ranges that a line about lost records names."""
 
 STALL: Final = 120.0
 """Seconds without any record after which a sealed range, or a target, cannot be reached."""
@@ -231,8 +235,13 @@ def fetch(reading: Reading, limits: FetchLimits) -> JournalRecord:
     return reading.record(has_more=False)
 
 
-def read_again(reading: Reading, record: JournalRecord) -> Iterator[pa.RecordBatch]:
-    """Return the rows of a sealed range.
+def read_again(reading: Reading, record: JournalRecord, *, may_skip: Callable[[], bool]) -> Iterator[pa.RecordBatch]:
+    """Return the rows of a sealed range. Those that are gone are skipped if the user accepts that, and said.
+
+    Args:
+        reading: of the range.
+        record: what was sealed.
+        may_skip: whether the user accepts that; asked when rows are gone.
 
     Raises:
         JournalError: they are not there any more, at least for now. The task fails, and the micro-batch with it.
@@ -246,13 +255,38 @@ def read_again(reading: Reading, record: JournalRecord) -> Iterator[pa.RecordBat
             reading.check_exact()
         elif time.monotonic() - last >= STALL:
             break
-    if not reading.is_done or reading.buffer.count != record.records:
-        raise JournalError(
-            f"micro-batch {record.key.number} of reader {record.key.reader} has {record.records} "
-            f"records, and {reading.buffer.count} when it is read again: the source does not have "
-            "them any more. Restore them at the source"
-        )
+    _check_count(reading, record)
+    if not reading.is_done or reading.buffer.count < record.records:
+        if not may_skip():
+            raise JournalError(
+                f"{_difference(reading, record)}: the source does not have them any more. Restore them there, or "
+                "allow that they are skipped, if the connector has an option for that"
+            )
+        tell("warning", _loss(reading, record))
     yield from reading.buffer.batches()
+
+
+def _check_count(reading: Reading, record: JournalRecord) -> None:
+    """More records than before: which of them were sealed is unknown."""
+    if reading.buffer.count > record.records:
+        raise ContractViolationError(f"{_difference(reading, record)}: the connector's positions are not exact")
+
+
+def _difference(reading: Reading, record: JournalRecord) -> str:
+    return (
+        f"micro-batch {record.key.number} of reader {record.key.reader} has {record.records} "
+        f"records, and {reading.buffer.count} when it is read again"
+    )
+
+
+def _loss(reading: Reading, record: JournalRecord) -> str:
+    """A reader does not say which of its records are missing, so all ranges of the task are named."""
+    ranges = [f"{'/'.join(map(str, s))}: {record.starts[s]} to {end}" for s, end in sorted(record.ends.items())]
+    shown = ", ".join(ranges[:NAMED]) + (f", and {len(ranges) - NAMED} more" if len(ranges) > NAMED else "")
+    return (
+        f"{record.records - reading.buffer.count} of {record.records} records of micro-batch {record.key.number} are "
+        f"gone at the source since reader {record.key.reader} sealed them, and are skipped. They are among {shown}"
+    )
 
 
 def stops_of(record: JournalRecord) -> dict[SplitId, Position]:

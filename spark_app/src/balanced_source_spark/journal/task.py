@@ -5,6 +5,7 @@ It imports what reading needs and no more; see `balanced_source_spark.kafka.task
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Self
 
 import pyarrow as pa
@@ -51,8 +52,9 @@ class JournalTaskReader:
             return
         sealed = replace(share, starts=record.starts)
         stops = stops_of(record)
+        may_skip = partial(self.half.may_skip, self.query, partition.settings)
         with Reading(self.half, self.query, partition.settings, sealed, stops) as reading:
-            yield from read_again(reading, record)
+            yield from read_again(reading, record, may_skip=may_skip)
 
 
 class _Once:

@@ -20,7 +20,7 @@ from balanced_source_spark.kafka.settings import (
     ReadRefusedError,
     ReadStalledError,
 )
-from balanced_source_spark.kafka.task_log import TELL_EVERY, tell
+from balanced_source_spark.task_log import TELL_EVERY, tell
 
 MODULE: Final = "balanced_source_native"
 

@@ -16,7 +16,7 @@ from balanced_source_spark.kafka import native
 from balanced_source_spark.kafka.heap import share_one_heap
 from balanced_source_spark.kafka.reading_log import ReadingLog
 from balanced_source_spark.kafka.settings import RangeReaderSettings
-from balanced_source_spark.kafka.task_log import tell
+from balanced_source_spark.task_log import tell
 
 _log: Final = ReadingLog()
 

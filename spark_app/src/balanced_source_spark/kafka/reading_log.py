@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from balanced_source_spark.kafka.task_log import TELL_EVERY, tell
+from balanced_source_spark.task_log import TELL_EVERY, tell
 
 
 @dataclass(slots=True)

@@ -13,7 +13,7 @@ import pyarrow as pa
 from balanced_source.errors import RefusedDiscoveryError, TransientDiscoveryError
 from balanced_source.host import SplitRange
 from balanced_source_spark.kafka.settings import STALL, RangeReaderSettings, ReadRefusedError
-from balanced_source_spark.kafka.task_log import tell
+from balanced_source_spark.task_log import tell
 
 INTERVAL: Final = 1.0
 """Seconds between two attempts."""

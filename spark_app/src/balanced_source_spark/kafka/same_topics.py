@@ -17,8 +17,8 @@ from balanced_source.connectors.kafka import Gap, KafkaSplitId, OnDataLoss, topi
 from balanced_source.errors import TransientDiscoveryError
 from balanced_source.host import SplitRange
 from balanced_source_spark.kafka.settings import STALL, OffsetsLostError, ReadStalledError
-from balanced_source_spark.kafka.task_log import tell
 from balanced_source_spark.kafka.topic_watch import WATCH, Interrupt, TopicWatch
+from balanced_source_spark.task_log import tell
 
 RETRY: Final = 0.5
 """Seconds between two questions to a cluster that does not answer."""

@@ -16,7 +16,7 @@ from balanced_source.api import SecretReader, SplitId
 from balanced_source.connectors.kafka import Gap, KafkaSplitId, listed
 from balanced_source.host import SplitRange
 from balanced_source_spark.kafka.settings import LogRewrittenError, OffsetsLostError, RangeReaderSettings
-from balanced_source_spark.kafka.task_log import tell
+from balanced_source_spark.task_log import tell
 
 if TYPE_CHECKING:
     from balanced_source_adapters.kafka.admin import KafkaAdmin

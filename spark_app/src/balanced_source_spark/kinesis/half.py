@@ -65,6 +65,9 @@ class KinesisSparkHalf(ReadersHalf[None, "Record", ShardSplit]):
         place = f"{server.endpoint} {server.region}"
         return threaded(context, client, server=place, on_loss=on_loss)
 
+    def may_skip(self, query: Query[None], settings: Mapping[str, Any]) -> bool:
+        return OnLoss(settings[KIND]["onLoss"]) is OnLoss.CONTINUE
+
     def rows(self, records: "Sequence[Record]") -> "pa.RecordBatch":
         import pyarrow as pa
 
