@@ -13,6 +13,7 @@ from integration.connector.test_from_its_wheel import PATIENCE, Program
 from support import journal_program
 from support.log_api import Entry, LogApi
 from support.wheels import SAMPLE, Installed, install, with_faults
+from testbed.spark_cluster import SparkCluster
 from testbed.versions import CHECKOUT
 from testbed.waiting import wait_until
 
@@ -41,6 +42,10 @@ class Scene:
         journal = f"journalLocation={self.out / 'checkpoint' / 'journal'}"
         program = (str(self._program), str(self.out), master, "200 milliseconds")
         self._programs.append(Program(self._installed, self._log, *program, *options, journal))
+
+    def cluster(self, folder: Path) -> SparkCluster:
+        """Two machines with a slot each: Spark starts speculative copies on another machine only."""
+        return SparkCluster(folder, self._installed.python, workers=2, environment=self._installed.environment)
 
     def fault(self, name: str) -> None:
         (self.faults / name).touch()
@@ -111,3 +116,15 @@ def test_every_kill_leaves_each_entry_once(scene: Scene) -> None:
     scene.start()
     scene.wait_read()
     assert scene.batches().items() >= before.items(), "the replay is what the sink had"
+
+
+@pytest.mark.timeout(900)
+def test_a_speculative_copy_emits_what_the_slow_attempt_has_sealed(scene: Scene, tmp_path: Path) -> None:
+    """An attempt hangs after its seal, and nothing ever wakes it: without a copy, nothing would be read any more."""
+    scene.fault("hold-task-after-seal")
+    with scene.cluster(tmp_path / "cluster") as cluster:
+        scene.start(master=cluster.url)
+        scene.wait("task-holds")
+        scene.grow(40)
+        scene.wait_read()
+        scene.kill()
