@@ -1,7 +1,8 @@
 """A connector that the tree does not know, under the operator: ``python -m demo.connector``.
 
 The wheels of the product and of the sample connector are built, and installed beside the dependencies; operator, driver
-and executors load both from there. The source is read with 2, 5 and 3 readers; a driver and an executor are killed.
+and executors load both from there. The source is read with 2, 5 and 3 readers; a driver and an executor are killed, and
+a task between its seal and its first row.
 """
 
 import contextlib
@@ -23,7 +24,7 @@ from support.log_api import Entry, LogApi
 from support.story.operator_process import OperatorProcess
 from support.story.sink import committed_files, rows
 from support.story.watch import owner_table
-from support.wheels import SAMPLE, image, install
+from support.wheels import SAMPLE, image, install, with_faults
 from testbed.cluster import ProcessCluster
 from testbed.errors import DeadlineError
 from testbed.progress import Progress
@@ -32,6 +33,10 @@ from testbed.waiting import wait_until
 
 IMAGE: Final = "balanced-source/spark-httplog:1"
 LOGS: Final = tuple(f"log-{number}" for number in range(7))
+FAULTS: Final = "faults"
+"""Folder of the volume `/data` in which `support.journal_faults` finds what is to go wrong in a task."""
+
+KILL_TASK: Final = "kill-task-after-seal"
 TOKEN: Final = "let-me-in"  # noqa: S105 - of a server that lives as long as the demo
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
@@ -63,6 +68,13 @@ class Scene(Acts):
         file.write_text(yaml.safe_dump(self._manifest()))
         kubectl("apply", "-f", str(file))
 
+    def kill_task(self) -> None:
+        """Kill a task between its seal and its first row; its next attempt reads the sealed range."""
+        fault = self.data / FAULTS / KILL_TASK
+        fault.touch()
+        wait_until(lambda: not fault.exists(), 300, "a task to seal its range and die", interval=0.5)
+        self.wait_more()
+
     def delivered(self) -> Counter[Entry]:
         """What is in the sink."""
         tables = (pq.read_table(file).to_pylist() for file in committed_files(self.sink))
@@ -73,7 +85,7 @@ class Scene(Acts):
         spec, config = manifest["spec"], {"url": self.api.url, "secret": "api", "discoveryInterval": "1s"}
         spec["source"] = {"custom": {"connector": "httplog", "config": config}}
         spec["application"]["image"] = IMAGE
-        self.data.mkdir(exist_ok=True)
+        (self.data / FAULTS).mkdir(parents=True, exist_ok=True)
         for role in ("driver", "executor"):
             settings = spec["application"][role]
             settings["memory"] = "768m"
@@ -118,6 +130,8 @@ def play(scene: Scene, progress: Progress) -> int:
             scene.kill_driver()
         with progress.step("kill -9 an executor"):
             scene.kill_executor()
+        with progress.step("kill -9 a task after its seal"):
+            scene.kill_task()
     with progress.step("read the rest"), contextlib.suppress(DeadlineError):
         wanted = scene.api.entries.total()
         wait_until(lambda: rows(scene.sink) >= wanted, 120, "all entries to arrive", interval=0.5)
@@ -125,12 +139,12 @@ def play(scene: Scene, progress: Progress) -> int:
 
 
 @app.command()
-def main(folder: Path = typer.Option(None, help="Where everything goes; a temporary folder by default.")) -> None:
+def main(folder: Path | None = typer.Option(None, help="Where everything goes; a temporary folder by default.")) -> None:
     """Play the story; exit code 1 when an entry was lost or duplicated."""
     progress = Progress(console)
     run_dir = folder or Path(tempfile.mkdtemp(prefix="balanced-source-demo-"))
     with progress.step("build wheels, and install them"):
-        installed = install(run_dir / "wheels", CHECKOUT, SAMPLE)
+        installed = with_faults(install(run_dir / "wheels", CHECKOUT, SAMPLE), Path("/data") / FAULTS)
     with LogApi() as api, new_cluster(run_dir / "cluster", kafka=(), images={IMAGE: image(installed)}) as cluster:
         for name in LOGS:
             api.append(name, 100)
