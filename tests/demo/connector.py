@@ -139,7 +139,9 @@ def play(scene: Scene, progress: Progress) -> int:
 
 
 @app.command()
-def main(folder: Path | None = typer.Option(None, help="Where everything goes; a temporary folder by default.")) -> None:
+def main(
+    folder: Path | None = typer.Option(None, help="Where everything goes; a temporary folder by default."),
+) -> None:
     """Play the story; exit code 1 when an entry was lost or duplicated."""
     progress = Progress(console)
     run_dir = folder or Path(tempfile.mkdtemp(prefix="balanced-source-demo-"))

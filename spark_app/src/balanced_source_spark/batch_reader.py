@@ -35,7 +35,8 @@ class BalancedBatchReader(DataSourceReader):
                 "a batch query enumerates by itself: leave out source and assignmentDir, and name what to read",
                 field="options",
             )
-        self._options = replace(options, alignment=None)
+        journal = options.journal and replace(options.journal, is_batch=True)
+        self._options = replace(options, alignment=None, journal=journal)
 
     def __reduce__(self) -> Any:
         return task_reader(self._options), ()

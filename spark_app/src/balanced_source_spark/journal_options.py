@@ -1,5 +1,6 @@
 """Options for sources whose ends are not known when a micro-batch is planned."""
 
+import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -14,6 +15,12 @@ LOCATION: Final = "journalLocation"
 
 MIN_BATCHES: Final = 100
 """Micro-batches whose records are kept: Spark's default of ``spark.sql.streaming.minBatchesToRetain``."""
+
+BATCH: Final = "batch-"
+"""Names of journals of batch queries begin so. They are deleted when they are old."""
+
+BATCH_LIFE: Final = 7 * 24 * 3600.0
+"""Seconds that the journal of a batch query is kept: no task of it runs longer."""
 
 MAX_RECORDS: Final = 100_000
 MAX_BYTES: Final = 64 * 1024 * 1024
@@ -93,12 +100,18 @@ class JournalOptions:
         limits: of each reader in a micro-batch.
         poll_interval: seconds after which a micro-batch begins that may find nothing.
         min_batches: micro-batches whose records are kept.
+        is_batch: whether the journal is of a batch query, which cannot say when it has ended.
     """
 
     store: JournalStore
     limits: FetchLimits
     poll_interval: float = 1.0
     min_batches: int = MIN_BATCHES
+    is_batch: bool = False
+
+    def new_name(self) -> str:
+        """Return a name for a journal."""
+        return f"{BATCH if self.is_batch else ''}{uuid.uuid4().hex}"
 
 
 def journal_options(options: Mapping[str, str]) -> JournalOptions:

@@ -1,6 +1,7 @@
 """What every place for journals must do: a record is created once, whoever tries, and never half."""
 
 import pickle
+import time
 from abc import ABC, abstractmethod
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -92,6 +93,23 @@ class JournalStoreContract(ABC):
         made.delete_below("j", 10)
 
         assert self.names(made) == ["10-0.json", "11-0.json", "JOURNAL"]
+
+    def test_old_journals_of_batch_queries_are_deleted(self, made: JournalStore) -> None:
+        old = RecordKey("batch-1", 1, 0)
+        made.create(old.journal)
+        made.seal(JournalRecord(key=old))
+        made.seal(RECORD)
+
+        made.delete_made_before("batch-", time.time() - 60)
+        made.check(old.journal)
+        assert made.read(old) is not None
+
+        made.delete_made_before("batch-", time.time() + 60)
+        with pytest.raises(ForeignJournalError):
+            made.check(old.journal)
+        with pytest.raises(JournalError, match="journal batch-1 is not in"):
+            made.read(old)
+        assert made.read(KEY) == RECORD, "the journals of streams stay"
 
     def test_a_store_that_loses_every_answer_fails_the_task(
         self, made: JournalStore, monkeypatch: pytest.MonkeyPatch

@@ -1,5 +1,6 @@
 """What a task holds back until its range is sealed: in memory, and on disk beyond that."""
 
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -11,13 +12,14 @@ from structlog.testing import capture_logs
 
 from balanced_source.api import SourceEvent
 from balanced_source.documents.journal import FetchLimits, RecordKey
-from balanced_source.errors import ContractViolationError, JournalError
+from balanced_source.errors import ContractViolationError, ForeignJournalError, JournalError
 from balanced_source.host.journaling import Share
 from balanced_source_spark.contract.half import Query
 from balanced_source_spark.journal.buffer import CHUNK, Buffer
 from balanced_source_spark.journal.folding import Folding
 from balanced_source_spark.journal.reading import Reading, TaskContext, fetch
 from balanced_source_spark.journal.task import JournalTaskReader
+from balanced_source_spark.journal_options import BATCH_LIFE, JournalOptions
 from balanced_source_spark.journal_stores.folder import FolderJournal
 from balanced_source_spark.partition import ReaderPartition
 from support.tapes import SHELF, Shelf, TapeHalf
@@ -171,6 +173,27 @@ def test_planning_does_not_wait_for_a_store_that_hangs(tmp_path: Path, monkeypat
 
     assert (found, asked, problems[-1]) == (7, ["j"], None)
     folding.stop()
+
+
+def test_a_batch_query_deletes_journals_of_batch_queries_that_are_a_week_old(tmp_path: Path) -> None:
+    """It cannot say when it has ended; journals of streams belong to their checkpoints, and stay."""
+    journal = FolderJournal(tmp_path)
+    stream, batch = (JournalOptions(store=journal, limits=NO_LIMIT, is_batch=b).new_name for b in (False, True))
+    old_stream, old_batch, young_batch, new_batch = stream(), batch(), batch(), batch()
+    for name, age in ((old_stream, 2 * BATCH_LIFE), (old_batch, BATCH_LIFE + 60), (young_batch, BATCH_LIFE - 60)):
+        journal.create(name)
+        os.utime(tmp_path / name / "JOURNAL", (time.time() - age,) * 2)
+
+    folding = Folding(journal, min_batches=1, tell=lambda _: None)
+    assert folding.create(stream())
+    journal.check(old_batch)
+    assert folding.create(new_batch)
+    folding.stop()
+
+    for name in (old_stream, young_batch, new_batch):
+        journal.check(name)
+    with pytest.raises(ForeignJournalError):
+        journal.check(old_batch)
 
 
 def test_a_store_that_cannot_be_written_to_fails_the_task(tmp_path: Path) -> None:

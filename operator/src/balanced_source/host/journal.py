@@ -89,6 +89,17 @@ class JournalStore(Journal, Protocol):
         """
         ...
 
+    def delete_made_before(self, prefix: str, time: float) -> None:
+        """Delete journals whose names begin with a prefix, and which were made before a time.
+
+        What cannot be deleted is left. A task that still runs with a deleted journal fails: it does not find it.
+
+        Args:
+            prefix: of the names.
+            time: in seconds since the epoch.
+        """
+        ...
+
     def newest_offsets(self) -> str | None:
         """Return the newest entry of the offset log, if the journals lie in the Spark checkpoint; else None."""
         ...

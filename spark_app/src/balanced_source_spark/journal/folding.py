@@ -1,5 +1,6 @@
 """Asks the journal in a thread of its own: planning must not wait for a store that hangs."""
 
+import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any, Final, TypeVar
@@ -11,6 +12,7 @@ from balanced_source.errors import JournalError
 from balanced_source.host.journal import JournalStore, close
 from balanced_source.host.journaling import readers_of
 from balanced_source.reasons import Reason
+from balanced_source_spark.journal_options import BATCH, BATCH_LIFE
 
 T = TypeVar("T")
 
@@ -76,6 +78,8 @@ class Folding:
 
     def _created(self, name: str) -> bool:
         self._journal.create(name)
+        if name.startswith(BATCH):
+            self._journal.delete_made_before(BATCH, time.time() - BATCH_LIFE)
         return True
 
     def _found(self, name: str) -> int:

@@ -5,7 +5,6 @@ never reads the journal.
 """
 
 import time
-import uuid
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
@@ -190,7 +189,7 @@ class JournalPlanner(StreamPlanner):
         """
         if newest - point.number >= self._journal.min_batches:
             raise ForeignJournalError(_too_old(point, newest))
-        self._name = uuid.uuid4().hex
+        self._name = self._journal.new_name()
         problem = Problem(reason=Reason.CHECKPOINT_OLDER, message=_older(point, newest))
         self._set_problem(_OLDER, problem)
 
@@ -209,7 +208,7 @@ class JournalPlanner(StreamPlanner):
         """The point of the next micro-batch; None while its journal cannot be made."""
         is_going_on = former is not None and self._name in ("", former.journal)
         if former is None or not is_going_on:
-            self._name = self._name or uuid.uuid4().hex
+            self._name = self._name or self._journal.new_name()
             if self._made != self._name and not self._patiently(lambda: self._folding.create(self._name) or None):
                 return None
             self._made, self._is_found = self._name, True

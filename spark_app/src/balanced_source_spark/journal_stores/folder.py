@@ -9,6 +9,7 @@ that does not see the driver's folder fails, where it would seal records that no
 
 import contextlib
 import os
+import shutil
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -101,6 +102,13 @@ class FolderJournal:
                 if found < number:
                     path.unlink()
 
+    def delete_made_before(self, prefix: str, time: float) -> None:
+        """See `JournalStore`. The marker goes first: without it, no task begins a range that others have emitted."""
+        with contextlib.suppress(OSError):
+            for home in [path for path in self.folder.glob(f"{prefix}*") if _made(path) < time]:
+                (home / MARKER).unlink(missing_ok=True)
+                shutil.rmtree(home, ignore_errors=True)
+
     def _records(self, journal: str) -> Iterator[tuple[int, Path]]:
         for path in self._home(journal).glob(f"[0-9]*{SUFFIX}"):
             yield number_of(path.name), path
@@ -112,7 +120,8 @@ class FolderJournal:
         except ForeignJournalError as error:
             raise JournalError(
                 f"journal {journal} is not in {self.folder}: journalLocation must be a folder that "
-                "the driver and all executors share. Mount it in all pods"
+                "the driver and all executors share. Mount it in all pods. The journal of a batch query is deleted "
+                "after a week: read its source again"
             ) from error
 
     def _prove(self, home: Path) -> None:
@@ -169,3 +178,9 @@ class FolderJournal:
 
     def _unusable(self, error: OSError) -> JournalError:
         return JournalError(f"journal {self.folder} cannot be used: {error}. Check the folder and its rights")
+
+
+def _made(home: Path) -> float:
+    """Return when a journal was made; one without a marker was deleted in part."""
+    marker = home / MARKER
+    return (marker if marker.exists() else home).stat().st_mtime

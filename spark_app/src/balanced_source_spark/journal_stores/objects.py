@@ -9,11 +9,12 @@ Endpoint and credentials are those of the process: the variables of its environm
 
 import contextlib
 import uuid
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import lru_cache
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from obstore.exceptions import (
     AlreadyExistsError,
@@ -37,6 +38,9 @@ from balanced_source_spark.journal_stores.naming import (
     newest_entry,
     number_of,
 )
+
+if TYPE_CHECKING:
+    from obstore import ObjectMeta
 
 _RETRIES: Final = 3
 _RETRY: Final = timedelta(seconds=30)
@@ -112,6 +116,24 @@ class ObjectJournal:
             old = [path for path in self._records(journal) if number_of(_last(path)) < number]
             if old:
                 _client(self.url).delete(old)
+
+    def delete_made_before(self, prefix: str, time: float) -> None:
+        """See `JournalStore`. The marker goes first: without it, no task begins a range that others have emitted."""
+        with contextlib.suppress(*_ERRORS):
+            homes = defaultdict[str, dict[str, float]](dict)
+            for found in self._listed():
+                home, _, name = found["path"].rpartition("/")
+                if _last(home).startswith(prefix):
+                    homes[home][name] = found["last_modified"].timestamp()
+            for home, times in homes.items():
+                if times.get(MARKER, max(times.values())) < time:
+                    names = sorted(times, key=lambda name: name != MARKER)
+                    _client(self.url).delete([f"{home}/{names[0]}"])
+                    _client(self.url).delete([f"{home}/{name}" for name in names[1:]])
+
+    def _listed(self) -> Iterator["ObjectMeta"]:
+        for page in _client(self.url).list():
+            yield from page
 
     def _records(self, journal: str) -> Iterator[str]:
         for page in _client(self.url).list(home_of(journal)):
