@@ -28,6 +28,7 @@ from balanced_source.coordinator import (
     ReportReceived,
     SourceChanged,
     SourceCoordinator,
+    perform,
 )
 from balanced_source.documents.assignment import Assignment
 from balanced_source.errors import RefusedDiscoveryError, StateConflictError
@@ -271,19 +272,29 @@ class CoordinatorLoop:
 
     def _do(self, effects: list[Effect]) -> None:
         for effect in effects:
-            match effect:
-                case PersistState():
-                    self._persist(effect.checkpoint)
-                    self._stored = effect.checkpoint
-                case PublishAssignment():
-                    self._publish(effect.assignment)
-                    self._has_assigned |= bool(effect.assignment.owners)
-                    self._problem = None
-                case ExecuteCall():
-                    with self._wake:
-                        self._push(effect, delay=effect.delay)
-                case ReportFact():
-                    log.info(effect.message, reason=effect.reason)
+            perform(effect, self)
+
+    # --- ports of effects, see EffectPorts ----------------------------------------------------------------------
+
+    def persist_state(self, effect: PersistState) -> None:
+        """Store the state."""
+        self._persist(effect.checkpoint)
+        self._stored = effect.checkpoint
+
+    def publish_assignment(self, effect: PublishAssignment) -> None:
+        """Hand the assignment to the drivers."""
+        self._publish(effect.assignment)
+        self._has_assigned |= bool(effect.assignment.owners)
+        self._problem = None
+
+    def execute_call(self, effect: ExecuteCall) -> None:
+        """Execute a call in this thread, when it is due."""
+        with self._wake:
+            self._push(effect, delay=effect.delay)
+
+    def report_fact(self, effect: ReportFact) -> None:
+        """Log it."""
+        log.info(effect.message, reason=effect.reason)
 
 
 def _internal_error(error: Exception) -> Problem:

@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar, assert_never
+from typing import Any, Generic, TypeVar
 
 from balanced_source.api import CallExecutor, CallFailure, Source
 from balanced_source.coordinator import (
@@ -24,6 +24,7 @@ from balanced_source.coordinator import (
     ReportFact,
     ReportReceived,
     SourceCoordinator,
+    perform,
     state_codec,
 )
 from balanced_source.documents import assignment as assignment_document
@@ -167,14 +168,19 @@ class LocalRun(Generic[T]):
 
     def _do(self, effects: list[Effect]) -> None:
         for effect in effects:
-            match effect:
-                case PersistState():
-                    self.state = state_codec.encode(effect.checkpoint, self.source, uid=_UID)
-                case PublishAssignment():
-                    self._assignment = assignment_document.encode(effect.assignment, source=_UID)
-                case ExecuteCall():
-                    heapq.heappush(self._calls, (self.clock() + effect.delay, next(self._order), effect))
-                case ReportFact():
-                    pass  # facts are for people who watch
-                case _:
-                    assert_never(effect)
+            perform(effect, self)
+
+    def persist_state(self, effect: PersistState) -> None:
+        """See `balanced_source.coordinator.EffectPorts`."""
+        self.state = state_codec.encode(effect.checkpoint, self.source, uid=_UID)
+
+    def publish_assignment(self, effect: PublishAssignment) -> None:
+        """See `balanced_source.coordinator.EffectPorts`."""
+        self._assignment = assignment_document.encode(effect.assignment, source=_UID)
+
+    def execute_call(self, effect: ExecuteCall) -> None:
+        """See `balanced_source.coordinator.EffectPorts`."""
+        heapq.heappush(self._calls, (self.clock() + effect.delay, next(self._order), effect))
+
+    def report_fact(self, effect: ReportFact) -> None:
+        """Facts are for people who watch."""

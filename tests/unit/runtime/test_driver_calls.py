@@ -32,8 +32,8 @@ from balanced_source.documents.report import HostReport
 from balanced_source.documents.storage import BLOB_LIMIT, pack
 from balanced_source.errors import RefusedDiscoveryError, TransientDiscoveryError
 from balanced_source_operator.runtime.calls import CallRunner
-from balanced_source_operator.runtime.driver_calls import CallsThroughDriver as OperatorCalls
-from balanced_source_spark.driver_calls import CallsThroughDriver
+from balanced_source_operator.runtime.driver_calls import CallsThroughDriver
+from balanced_source_spark.driver_calls import DriverCalls
 from support.fake_kubernetes import FakeKubernetes
 from testbed.waiting import wait_until
 
@@ -102,14 +102,14 @@ class Exchange:
 
     def __init__(self, connector: Connector | None = None) -> None:
         self.connector = connector or FolderConnector()
-        self.operator = OperatorCalls(FolderCodec(), lambda: None)
+        self.operator = CallsThroughDriver(FolderCodec(), lambda: None)
         self.incarnation = 0
         self.largest = 0
         self.driver = self._new_driver()
 
-    def _new_driver(self) -> CallsThroughDriver:
+    def _new_driver(self) -> DriverCalls:
         self.incarnation += 1
-        return CallsThroughDriver(lambda: self.connector, NoSecrets(), client_id="test")
+        return DriverCalls(lambda: self.connector, NoSecrets(), client_id="test")
 
     def restart_driver(self) -> None:
         self.driver.close()
@@ -252,7 +252,7 @@ async def test_an_answer_to_a_former_operator_counts_for_nothing(folder: Path) -
     await world.asked(folder)
     report = await world.exchange()
 
-    world.operator = OperatorCalls(FolderCodec(), lambda: None)
+    world.operator = CallsThroughDriver(FolderCodec(), lambda: None)
     task = await world.asked(folder)
     world.operator.take(report)
     await asyncio.sleep(0)

@@ -3,10 +3,12 @@
 from balanced_source.coordinator.coordinator import SourceCoordinator
 from balanced_source.coordinator.effects import (
     Effect,
+    EffectPorts,
     ExecuteCall,
     PersistState,
     PublishAssignment,
     ReportFact,
+    perform,
 )
 from balanced_source.coordinator.events import (
     CallCompleted,
@@ -28,6 +30,7 @@ __all__ = [
     "Checkpoint",
     "CoordinatorState",
     "Effect",
+    "EffectPorts",
     "Event",
     "ExecuteCall",
     "HostLost",
@@ -45,4 +48,5 @@ __all__ = [
     "SourceChanged",
     "SourceCoordinator",
     "SplitAssignmentTracker",
+    "perform",
 ]

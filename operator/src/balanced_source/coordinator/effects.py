@@ -2,10 +2,12 @@
 
 Every effect can be repeated. When one fails, those behind it must not be executed: above all, an assignment is
 published only after the state that implies it has been stored (write ahead).
+
+Whoever runs a coordinator offers one method per effect (`EffectPorts`), and `perform` chooses it.
 """
 
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias, TypeVar, assert_never
 
 from balanced_source.api import AsyncCall
 from balanced_source.coordinator.state import Checkpoint
@@ -45,3 +47,40 @@ class ReportFact:
 
 
 Effect: TypeAlias = PersistState | PublishAssignment | ExecuteCall | ReportFact
+
+DoneT_co = TypeVar("DoneT_co", covariant=True)
+
+
+class EffectPorts(Protocol[DoneT_co]):
+    """How effects are done: at once (`DoneT_co` is None), or by something to wait for (`DoneT_co` is an awaitable)."""
+
+    def persist_state(self, effect: PersistState) -> DoneT_co:
+        """See `PersistState`."""
+        ...
+
+    def publish_assignment(self, effect: PublishAssignment) -> DoneT_co:
+        """See `PublishAssignment`."""
+        ...
+
+    def execute_call(self, effect: ExecuteCall) -> DoneT_co:
+        """See `ExecuteCall`."""
+        ...
+
+    def report_fact(self, effect: ReportFact) -> DoneT_co:
+        """See `ReportFact`."""
+        ...
+
+
+def perform(effect: Effect, ports: EffectPorts[DoneT_co]) -> DoneT_co:
+    """Do one effect; returns what its port returns."""
+    match effect:
+        case PersistState():
+            return ports.persist_state(effect)
+        case PublishAssignment():
+            return ports.publish_assignment(effect)
+        case ExecuteCall():
+            return ports.execute_call(effect)
+        case ReportFact():
+            return ports.report_fact(effect)
+        case _:
+            assert_never(effect)

@@ -13,8 +13,10 @@ from balanced_source.coordinator import (
     ParallelismChanged,
     PersistState,
     PublishAssignment,
+    ReportFact,
     ReportReceived,
     SourceCoordinator,
+    perform,
     state_codec,
 )
 from balanced_source.documents import assignment as assignment_document
@@ -226,12 +228,16 @@ class _World:
 
     def _do(self, effects: list[Effect]) -> None:
         for effect in effects:
-            match effect:
-                case PersistState():
-                    self.state = state_codec.encode(effect.checkpoint, self.suite.source(), uid=UID)
-                case PublishAssignment():
-                    self.assignment = assignment_document.encode(effect.assignment, source=UID)
-                case ExecuteCall():
-                    self.calls.append(effect)
-                case _:
-                    pass
+            perform(effect, self)
+
+    def persist_state(self, effect: PersistState) -> None:
+        self.state = state_codec.encode(effect.checkpoint, self.suite.source(), uid=UID)
+
+    def publish_assignment(self, effect: PublishAssignment) -> None:
+        self.assignment = assignment_document.encode(effect.assignment, source=UID)
+
+    def execute_call(self, effect: ExecuteCall) -> None:
+        self.calls.append(effect)
+
+    def report_fact(self, effect: ReportFact) -> None:
+        """Facts are for people who watch."""

@@ -26,6 +26,7 @@ from balanced_source.coordinator import (
     ReportReceived,
     SourceChanged,
     SourceCoordinator,
+    perform,
     state_codec,
 )
 from balanced_source.documents.alignment import GroupWatermark
@@ -287,26 +288,30 @@ class Coordination:
 
     async def _do_undone(self) -> None:
         while self._undone:
-            await self._execute(self._undone[0])
+            await perform(self._undone[0], self)
             self._undone.pop(0)
 
-    async def _execute(self, effect: Effect) -> None:
-        match effect:
-            case PersistState():
-                assert self.coordinator is not None  # noqa: S101 - effects come from it
-                text = state_codec.encode(effect.checkpoint, self.coordinator.source, uid=self._identity.uid)
-                await self._state.swap(text)
-                self._saved_at = time.monotonic()
-            case PublishAssignment():
-                await self._publish(effect.assignment)
-            case ExecuteCall():
-                if self._calls is not None:
-                    self._calls.submit(effect)
-            case ReportFact():
-                await self._events.post(effect.reason, effect.message, warning=effect.warning)
+    # --- ports of effects, see EffectPorts ----------------------------------------------------------------------
 
-    async def _publish(self, assignment: Assignment) -> None:
-        wanted = self._wanted
+    async def persist_state(self, effect: PersistState) -> None:
+        """Swap the state in its ConfigMap."""
+        assert self.coordinator is not None  # noqa: S101 - effects come from it
+        text = state_codec.encode(effect.checkpoint, self.coordinator.source, uid=self._identity.uid)
+        await self._state.swap(text)
+        self._saved_at = time.monotonic()
+
+    async def execute_call(self, effect: ExecuteCall) -> None:
+        """Hand a call to the threads that make them."""
+        if self._calls is not None:
+            self._calls.submit(effect)
+
+    async def report_fact(self, effect: ReportFact) -> None:
+        """Post an event."""
+        await self._events.post(effect.reason, effect.message, warning=effect.warning)
+
+    async def publish_assignment(self, effect: PublishAssignment) -> None:
+        """Write the documents that drivers follow."""
+        assignment, wanted = effect.assignment, self._wanted
         document = replace(assignment, alignment=self._alignment, calls=wanted)
         hosts = assignment.incarnations or (FIRST_HOST,)
         if await self._publisher.publish(document, hosts) and assignment is not self._published:
