@@ -104,6 +104,25 @@ LIVES: Final = (
         budget=Budget(rescales=2, crashes=5, hosts=4, overdue=1, restores=2),
     ),
     replace(
+        _COMING,
+        name="hosts that are lost",
+        hosts=("0", "1", "2"),
+        parallelism=3,
+        budget=Budget(rescales=2, crashes=6, hosts=1, losses=4, growths=1, old_news=2),
+    ),
+    replace(
+        _COMING,
+        name="hosts that are lost, and lost state",
+        hosts=("0", "1"),
+        budget=Budget(rescales=1, crashes=5, hosts=1, losses=3, amnesia=2),
+    ),
+    replace(
+        _COMING,
+        name="hosts that are lost, and restored state",
+        hosts=("0", "1"),
+        budget=Budget(rescales=1, crashes=5, losses=3, restores=2),
+    ),
+    replace(
         _LIFE,
         name="one host",
         splits=4,

@@ -10,6 +10,7 @@ _LOST: Final = _LIVES["two hosts and lost state"]
 _RESTORED: Final = _LIVES["two hosts and restored state"]
 _COMING: Final = _LIVES["hosts that come and go"]
 _COMING_LOST: Final = _LIVES["hosts that come and go, and lost state"]
+_GIVEN_UP: Final = _LIVES["hosts that are lost"]
 _COMING_RESTORED: Final = _LIVES["hosts that come and go, and restored state"]
 
 BETWEEN_HOSTS: Final = (
@@ -66,7 +67,7 @@ COMING_AND_GOING: Final = (
         name="a gate does not wait for a host that leaves and was never heard",
         rule="rule 7, gate",
         where="coordinator.recovery:_may_be_missed",
-        old="host.role is HostRole.LEAVING and not host.known_from",
+        old="host.is_on_its_way_out and not host.known_from",
         new="False",
         setting=_COMING_RESTORED,
         lives=100,
@@ -102,10 +103,41 @@ COMING_AND_GOING: Final = (
         name="an acknowledgement covers only what its readers of today were given",
         rule="liveness",
         where="coordinator.coordinator:SourceCoordinator._acknowledge",
-        old="state.holder_of(split_id) == name",
-        new="state.tracker.uncovered_since(0).get(split_id) in state.subtasks_of(name)",
+        old="state.is_held_by(name)",
+        new="lambda split_id: state.tracker.uncovered_since(0).get(split_id) in state.subtasks_of(name)",
         setting=_COMING_RESTORED,
         lives=100,
     ),
 )
 """What goes wrong when hosts are added and removed."""
+
+GIVEN_UP: Final = (
+    Mutant(
+        name="others read on before the lost host's next attempt tells where",
+        rule="rule 2, exactly once",
+        where="coordinator.coordinator:SourceCoordinator._on_given_up",
+        old="if event.accepts_duplicates:",
+        new="if True:",
+        setting=_GIVEN_UP,
+        lives=100,
+    ),
+    Mutant(
+        name="a host that is given up is forgotten before it has let go",
+        rule="rule",
+        where="coordinator.membership:followed",
+        old="host.is_on_its_way_out and _has_let_go(state, name, uncovered)",
+        new="host.role is HostRole.DRAINING or (host.is_on_its_way_out and _has_let_go(state, name, uncovered))",
+        setting=_GIVEN_UP,
+        lives=100,
+    ),
+    Mutant(
+        name="a host that is given up never leaves",
+        rule="liveness",
+        where="coordinator.membership:followed",
+        old="host.is_on_its_way_out and",
+        new="host.role is HostRole.LEAVING and",
+        setting=_GIVEN_UP,
+        lives=200,
+    ),
+)
+"""What goes wrong when the splits of a lost host go to others."""

@@ -211,6 +211,11 @@ class Model:
             yield from self._turn(
                 self._paid(world, "overdue"), label, side.give_up(world.operator, name), kind="overdue"
             )
+        for name in side.may_lose(world.operator) if world.budget.losses else ():
+            turn = side.lose_for_good(world.operator, name)
+            yield from self._turn(
+                self._paid(world, "losses"), ("the operator gives up host", name), turn, kind="losses"
+            )
 
     def _reports(self, world: World) -> Iterator[Step]:
         side = self.operators

@@ -7,7 +7,7 @@ X10 about removed splits; X11 about a reader that comes back with nothing. The n
 
 from typing import Final
 
-from proof.host_mutants import BETWEEN_HOSTS, COMING_AND_GOING
+from proof.host_mutants import BETWEEN_HOSTS, COMING_AND_GOING, GIVEN_UP
 from proof.more_mutants import MORE
 from proof.mutation import Mutant
 from proof.values import Budget, Setting
@@ -303,5 +303,5 @@ _FIRST: Final = (
     ),
 )
 
-MUTANTS: Final = (*_FIRST, *MORE, *BETWEEN_HOSTS, *COMING_AND_GOING)
+MUTANTS: Final = (*_FIRST, *MORE, *BETWEEN_HOSTS, *COMING_AND_GOING, *GIVEN_UP)
 """Each is found by the search, or the random lives, of its own setting."""

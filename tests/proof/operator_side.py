@@ -12,6 +12,7 @@ from balanced_source.coordinator import (
     Checkpoint,
     Effect,
     Event,
+    HostGivenUp,
     HostLost,
     HostOverdue,
     HostRole,
@@ -113,6 +114,18 @@ class OperatorSide:
     def give_up(self, operator: PartId, host: str) -> TurnResult:
         """The operator has waited long enough for a host."""
         return self._remembered(("overdue", operator, host), lambda: self._handle(operator, HostOverdue(host)))
+
+    def lose_for_good(self, operator: PartId, host: str) -> TurnResult:
+        """The operator has waited long enough for a host to report again."""
+        hosts = self.operators[operator].coordinator.state.hosts
+        event = HostGivenUp(host, hosts[host].incarnation)
+        return self._remembered(("lose for good", operator, host), lambda: self._handle(operator, event))
+
+    def may_lose(self, operator: PartId) -> list[str]:
+        """Hosts with readers that have reported and may fall silent."""
+        hosts = self.operators[operator].coordinator.state.hosts
+        phases = (HostPhase.ACTIVE, HostPhase.LOST)
+        return [n for n, h in hosts.items() if h.phase in phases and h.role is HostRole.MEMBER]
 
     def has_others(self, operator: PartId, hosts: tuple[str, ...]) -> bool:
         """Whether the operator has other hosts than the user wants, but for those that leave."""

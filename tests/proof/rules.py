@@ -143,7 +143,7 @@ def _may_hold(state: CoordinatorState[Any], name: str) -> bool:
     host = state.hosts.get(name)
     if host is None or host.role is HostRole.JOINING:
         return False  # it was added, and gets readers later
-    if host.role is HostRole.LEAVING and host.known_from:
+    if host.is_on_its_way_out and host.known_from:
         return False  # what it holds is revoked
     return host.phase is not HostPhase.EXPECTED or state.has_history or state.lineage > 1
 

@@ -103,6 +103,7 @@ def budget_of(budget: Budget) -> str:
         "recreations": "recreated topics",
         "restores": "restored states",
         "rivals": "second operators",
+        "losses": "hosts given up",
     }
     return ", ".join(f"{n} {kinds.get(k, k)}" for k, n in budget._asdict().items() if n) or "nothing"
 
@@ -110,7 +111,7 @@ def budget_of(budget: Budget) -> str:
 def size_of(setting: Setting) -> str:
     """How large the world is."""
     readers = max((setting.parallelism, *(setting.parallelisms if setting.budget.rescales else ())))
-    return f"{readers} × {setting.splits} × {len(setting.hosts)}"
+    return f"{readers} × {setting.splits} × {len(setting.all_hosts)}"
 
 
 KINDS: Final[Mapping[str, str]] = {

@@ -43,6 +43,7 @@ class Budget(NamedTuple):
         rivals: a second operator process starts, and both believe to lead.
         hosts: the user wants another set of hosts.
         overdue: the operator waits no longer for a host that has not registered.
+        losses: the operator gives up a host that does not report, whether its driver lives or not.
     """
 
     rescales: int = 0
@@ -61,6 +62,7 @@ class Budget(NamedTuple):
     rivals: int = 0
     hosts: int = 0
     overdue: int = 0
+    losses: int = 0
 
     def minus(self, kind: str, number: int = 1) -> "Budget":
         """What is left."""

@@ -353,6 +353,12 @@ CALLED = {"assignment-increment": replace(NEXT, calls=CALLS)}
 IDLE = {"assignment-increment": replace(NEXT, idle_hosts=frozenset({"1"}))}
 """Examples of a source that a host joins or leaves."""
 
+LEASED = {
+    "assignment": replace(ASSIGNMENT, idle_hosts=frozenset({"1"}), report_within=60.0),
+    "assignment-increment": replace(NEXT, report_within=60.0),
+}
+"""Examples of a source that gives up lost hosts."""
+
 CONNECTOR = {"driver-environment": replace(ENVIRONMENT, host="2", pipeline=replace(PIPELINE, connector="numbers"))}
 """Examples of a source of another connector."""
 
@@ -385,6 +391,8 @@ if __name__ == "__main__":
             write_once(f"{kind}-v{made.version}-called.json", made.encode(CALLED[kind]))
         if kind in IDLE:
             write_once(f"{kind}-v{made.version}-idle.json", made.encode(IDLE[kind]))
+        if kind in LEASED:
+            write_once(f"{kind}-v{made.version}-leased.json", made.encode(LEASED[kind]))
         if kind in CONNECTOR:
             write_once(f"{kind}-v{made.version}-connector.json", made.encode(CONNECTOR[kind]))
         if kind in OPTIONED:

@@ -94,6 +94,7 @@ FULL: Final[dict[str, Any]] = {
         "sparkConf": {"spark.ui.enabled": "false"},
         "sparkConfFrom": [{"secretRef": {"name": "storage"}}],
         "serviceAccount": "spark",
+        "hostLossPolicy": {"type": "Reassign", "after": "5m", "guarantee": "AtLeastOnce"},
         "restart": {
             "policy": "Window",
             "window": {"days": ["Sat"], "start": "02:00", "duration": "2h"},

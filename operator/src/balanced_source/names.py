@@ -5,12 +5,9 @@ where a name is used: an object may be older than its CRD, and local mode has no
 """
 
 import re
-from collections.abc import Mapping
-from typing import Final, TypeVar
+from typing import Final
 
 from balanced_source.errors import InvalidSpecError
-
-T = TypeVar("T")
 
 LABEL: Final = r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$"
 """A DNS label (RFC 1123): names of namespaces, clusters and hosts; at most 63 characters."""
@@ -28,15 +25,6 @@ _SHOWN: Final = 80
 _LABEL: Final = re.compile(LABEL[:-1] + r"\Z")
 _OBJECT: Final = re.compile(OBJECT[:-1] + r"\Z")
 _KEY: Final = re.compile(KEY[:-1] + r"\Z")
-
-
-def in_host_order(hosts: Mapping[str, T]) -> dict[str, T]:
-    """Returns the hosts sorted by their numbers, 2 before 10.
-
-    Readers are dealt to hosts in this order. A document does not keep the order of a mapping, so the operator and each
-    driver must sort in the same way.
-    """
-    return dict(sorted(hosts.items(), key=lambda item: (len(item[0]), item[0])))
 
 
 def shown(text: str) -> str:

@@ -1,6 +1,7 @@
-"""What a reason can be about."""
+"""What a reason is made of."""
 
 import enum
+from typing import Self
 
 
 class ReasonKind(enum.Enum):
@@ -12,3 +13,24 @@ class ReasonKind(enum.Enum):
     STATE = "States"
     AUTOSCALING = "Decisions of the autoscaler"
     EVENT = "Events"
+
+
+class ExplainedReason(enum.StrEnum):
+    """A word for conditions, events and log lines that explains itself.
+
+    Attributes:
+        kind: what it is about.
+        cause, remedy: what happened and what to do, as sentences; the remedy is empty where there is nothing to do.
+    """
+
+    _value_: str
+    kind: ReasonKind
+    cause: str
+    remedy: str
+
+    def __new__(cls, word: str, kind: ReasonKind, cause: str, remedy: str = "") -> Self:
+        """Make a member: the word, and what the page says of it."""
+        member = str.__new__(cls, word)
+        member._value_ = word
+        member.kind, member.cause, member.remedy = kind, cause, remedy
+        return member

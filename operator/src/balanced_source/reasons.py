@@ -1,33 +1,14 @@
 """Reasons of conditions, events and log lines, with cause and remedy; connectors may add words of their own."""
 
-import enum
-from typing import Self
-
-from balanced_source.reason_kinds import ReasonKind
+from balanced_source.reason_kinds import ExplainedReason, ReasonKind
 
 
-class Reason(enum.StrEnum):
+class Reason(ExplainedReason):
     """All reasons of this project.
 
     The order of those of kind OPERATION is their severity: the worst problem heads the condition Degraded. Problems of
     the source rank with DISCOVERY_FAILED.
-
-    Attributes:
-        kind: what it is about.
-        cause, remedy: what happened and what to do, as sentences; the remedy is empty where there is nothing to do.
     """
-
-    _value_: str
-    kind: ReasonKind
-    cause: str
-    remedy: str
-
-    def __new__(cls, word: str, kind: ReasonKind, cause: str, remedy: str = "") -> Self:
-        """Make a member: the word, and what the page says of it."""
-        member = str.__new__(cls, word)
-        member._value_ = word
-        member.kind, member.cause, member.remedy = kind, cause, remedy
-        return member
 
     INTERNAL_ERROR = (
         "InternalError",
@@ -172,6 +153,12 @@ class Reason(enum.StrEnum):
         ReasonKind.OPERATION,
         "The application was not healthy in time with new settings. The last healthy ones are in effect again.",
         "Correct the spec, or change `spec.application.restart.nonce` to try again.",
+    )
+    HOST_LOST = (
+        "HostLost",
+        ReasonKind.OPERATION,
+        "A host has not reported for `spec.application.hostLossPolicy.after`. The message says who reads its splits.",
+        "See the application and the driver's pod of that host.",
     )
     READERS_MISSING = (
         "ReadersMissing",

@@ -17,6 +17,7 @@ from balanced_source.coordinator import (
     Effect,
     Event,
     ExecuteCall,
+    HostGivenUp,
     HostLost,
     HostOverdue,
     HostsChanged,
@@ -64,7 +65,7 @@ class _Wishes:
                 self._newest[ReportReceived, event.report.host] = event
             case SourceChanged() | ParallelismChanged() | HostsChanged() | RebalanceRequested():
                 self._newest[type(event)] = event
-            case HostLost() | HostOverdue() | CallCompleted():
+            case HostLost() | HostOverdue() | HostGivenUp() | CallCompleted():
                 pass  # hosts without an operator are never given up; a rebuilt coordinator asks again
             case _:
                 assert_never(event)

@@ -37,6 +37,7 @@ from balanced_source_spark.driver_calls import DriverCalls
 from balanced_source_spark.executors import AdoptionGate
 from balanced_source_spark.instance import Instance
 from balanced_source_spark.newest_assignment import RETRY, NewestAssignment
+from balanced_source_spark.report_lease import ReportLease
 from balanced_source_spark.why_nothing import check_patience, fenced, without_retry
 
 log = get_logger(__name__)
@@ -89,6 +90,7 @@ class HostRuntime:
         instance: which process this is; this one, unless a test says otherwise.
         on_event: gets the enumerator's custom events, once each and in order, in Spark's planning thread.
         calls: makes the calls that the operator leaves to the driver; None if there is no operator.
+        lease: how long it may plan without a report.
     """
 
     def __init__(
@@ -102,7 +104,9 @@ class HostRuntime:
         with_former: WithFormer = newest_settings,
         instance: Instance | None = None,
         calls: DriverCalls | None = None,
+        lease: ReportLease | None = None,
     ) -> None:
+        self._lease = lease or ReportLease()
         self._channel = channel
         self._calls = calls
         self._on_event = on_event
@@ -151,7 +155,7 @@ class HostRuntime:
         self.check_problems()
         self.check_owner()
         with self._lock:
-            if self._host is None:
+            if self._host is None or not self._may_plan():
                 return None
             try:
                 if not self._may_adopt(self._host):
@@ -172,6 +176,11 @@ class HostRuntime:
         with self._lock:
             if self._failure is not None:
                 raise self._failure
+
+    def _may_plan(self) -> bool:
+        """Whether the operator cannot have given up this host."""
+        newest = self._seen.assignment
+        return self._lease.allows(newest.report_within if newest is not None else None)
 
     def _may_adopt(self, host: ReaderHost) -> bool:
         """A larger parallelism waits for its executors; reading goes on with the old one meanwhile."""
@@ -465,7 +474,10 @@ class HostRuntime:
             problems=problems,
         )
         if report is not None:
+            begun_at = self._lease.now()
             self._channel.write(self._with_answers(report))
+            with self._lock:
+                self._lease.renew(begun_at)
 
     def _with_answers(self, report: HostReport) -> HostReport:
         if self._calls is None:

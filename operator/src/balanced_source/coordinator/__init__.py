@@ -13,6 +13,7 @@ from balanced_source.coordinator.effects import (
 from balanced_source.coordinator.events import (
     CallCompleted,
     Event,
+    HostGivenUp,
     HostLost,
     HostOverdue,
     HostsChanged,
@@ -33,6 +34,7 @@ __all__ = [
     "EffectPorts",
     "Event",
     "ExecuteCall",
+    "HostGivenUp",
     "HostLost",
     "HostOverdue",
     "HostPhase",

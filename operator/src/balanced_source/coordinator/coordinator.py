@@ -25,6 +25,7 @@ from balanced_source.coordinator.effects import Effect, PersistState, PublishAss
 from balanced_source.coordinator.events import (
     CallCompleted,
     Event,
+    HostGivenUp,
     HostLost,
     HostOverdue,
     HostsChanged,
@@ -41,14 +42,15 @@ from balanced_source.coordinator.state import (
     HostState,
     SplitT,
     StateT,
+    with_next_epoch,
 )
 from balanced_source.coordinator.view import AttributeTable, assignment_of
 from balanced_source.documents import envelope
 from balanced_source.documents.assignment import Assignment
 from balanced_source.documents.report import HostReport
+from balanced_source.documents.storage import in_host_order
 from balanced_source.errors import ContractViolationError
 from balanced_source.lifecycles import HOST, HostEvent, HostPhase
-from balanced_source.names import in_host_order
 from balanced_source.reasons import Reason
 
 
@@ -209,11 +211,10 @@ class SourceCoordinator(Generic[SplitT, StateT]):
                 self._on_host_lost(event)
             case ParallelismChanged():
                 self._on_parallelism(event.parallelism)
-            case HostsChanged():
-                membership.check_positive(self.state.parallelism, event.hosts)
-                self._set_hosts(membership.with_wanted(self.state, event.hosts))
-            case HostOverdue():
-                self._set_hosts(membership.without_overdue(self.state, event.host))
+            case HostsChanged() | HostOverdue():
+                self._set_hosts(membership.after(self.state, event))
+            case HostGivenUp():
+                self._on_given_up(event)
             case SourceChanged():
                 self._on_source(event.source)
             case RebalanceRequested():
@@ -297,6 +298,7 @@ class SourceCoordinator(Generic[SplitT, StateT]):
             return
         if phase is not host.phase:
             self._add_readers(self.state.subtasks_of(report.host))
+            self._open_gate()  # whoever waited for this host, which was thought lost, goes on beside it
         self._acknowledge(report.host, before=host.acknowledged_epoch)
         self._take_events(report)
         self._find_finished(report)
@@ -315,7 +317,7 @@ class SourceCoordinator(Generic[SplitT, StateT]):
         if epoch <= before:
             return
         complete = complete_epoch(self.state, name, before)
-        tracker = state.tracker.on_checkpoint_complete(epoch, of=lambda split_id: state.holder_of(split_id) == name)
+        tracker = state.tracker.on_checkpoint_complete(epoch, of=state.is_held_by(name))
         self._context.state = replace(state, tracker=tracker)
         self._release(name, epoch)
         if (now_complete := complete_epoch(self.state, name, epoch)) > complete:
@@ -374,6 +376,14 @@ class SourceCoordinator(Generic[SplitT, StateT]):
         self._set_host(event.host, replace(host, phase=HOST.after(host.phase, HostEvent.GONE)))
         self._drop_readers(event.host)
         self._must_persist = True
+
+    def _on_given_up(self, event: HostGivenUp) -> None:
+        hosts = membership.without_lost(self.state, event)
+        if hosts != self.state.hosts:
+            self._on_host_lost(HostLost(event.host, event.incarnation))
+            self._set_hosts(hosts)
+            if event.accepts_duplicates:
+                self._release(event.host, self.state.epoch + 1)
 
     # --- what the user wants ------------------------------------------------------------------------------------
 
@@ -456,13 +466,7 @@ class SourceCoordinator(Generic[SplitT, StateT]):
         turn = context.turn
         effects: list[Effect]
         if turn.is_changed:
-            epoch = self.state.epoch + 1
-            tracker = self.state.tracker.on_checkpoint(epoch)
-            settings = envelope.digest(self.source.reader_settings())
-            reclaimed = (
-                self.state.reclaimed.intersection(tracker.uncovered_since(0)) if self.state.reclaimed else frozenset()
-            )
-            context.state = replace(self.state, epoch=epoch, tracker=tracker, settings=settings, reclaimed=reclaimed)
+            context.state = with_next_epoch(self.state, settings=envelope.digest(self.source.reader_settings()))
             effects = [PersistState(self.checkpoint()), PublishAssignment(self.assignment)]
         else:
             effects = [PersistState(self.checkpoint())] if self._must_persist else []

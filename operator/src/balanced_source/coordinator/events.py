@@ -44,6 +44,25 @@ class HostOverdue:
 
 
 @dataclass(frozen=True, slots=True)
+class HostGivenUp:
+    """An incarnation of a host has been lost for long: others read its splits as soon as that is safe.
+
+    Safe means: the host's next incarnation has registered. It replays what its Spark checkpoint has begun, and then
+    reports where it is. The host then has no splits, and becomes a host that is not known.
+
+    Attributes:
+        host: its name.
+        incarnation: that is lost; nothing happens if the host has registered again.
+        accepts_duplicates: whether others go on at the newest reported positions at once. What the host has read since
+            is delivered twice.
+    """
+
+    host: str
+    incarnation: int
+    accepts_duplicates: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class SourceChanged:
     """The user changed what is read or how splits are assigned."""
 
@@ -73,6 +92,7 @@ Event: TypeAlias = (
     | ParallelismChanged
     | HostsChanged
     | HostOverdue
+    | HostGivenUp
     | SourceChanged
     | RebalanceRequested
     | CallCompleted

@@ -6,6 +6,7 @@ k-th reader of a host remains its k-th reader. Only splits of readers that their
 
 A host that is added gets readers when its driver has registered, so a host that cannot start costs nothing. A host that
 is removed runs no readers any more; it is forgotten when it has let go of its splits and their next hosts have them.
+A host that is lost for long can be given up: it is treated as if it were removed, and added again when it is forgotten.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,10 +15,11 @@ from dataclasses import replace
 
 from balanced_source.api import SplitId
 from balanced_source.coordinator.context import CoordinatorContext
+from balanced_source.coordinator.events import HostGivenUp, HostOverdue, HostsChanged
 from balanced_source.coordinator.state import CoordinatorState, HostRole, HostState, SplitT
+from balanced_source.documents.storage import in_host_order
 from balanced_source.errors import ContractViolationError
 from balanced_source.lifecycles import HostPhase
-from balanced_source.names import in_host_order
 
 Hosts = Mapping[str, HostState]
 
@@ -32,8 +34,18 @@ def check_positive(parallelism: int, hosts: Sequence[str]) -> None:
         raise ContractViolationError(f"parallelism {parallelism} with {len(hosts)} hosts: both must be at least 1")
 
 
+def after(state: CoordinatorState[SplitT], event: HostsChanged | HostOverdue) -> Hosts:
+    """Return the hosts after an event that is about them alone."""
+    match event:
+        case HostsChanged():
+            return with_wanted(state, event.hosts)
+        case HostOverdue():
+            return without_overdue(state, event.host)
+
+
 def with_wanted(state: CoordinatorState[SplitT], wanted: Sequence[str]) -> Hosts:
     """Return the hosts when the user wants exactly these. One that holds nothing goes at once."""
+    check_positive(state.parallelism, wanted)
     kept = {name: _kept(host, is_wanted=name in wanted) for name, host in state.hosts.items()}
     hosts = {name: host for name, host in kept.items() if host is not None}
     hosts |= {name: HostState(role=HostRole.JOINING) for name in wanted if name not in hosts}
@@ -68,6 +80,22 @@ def without_overdue(state: CoordinatorState[SplitT], name: str) -> Hosts:
     return {**state.hosts, name: replace(host, role=HostRole.JOINING)}
 
 
+def without_lost(state: CoordinatorState[SplitT], event: HostGivenUp) -> Hosts:
+    """Return the hosts when one that is lost is given up: its readers go to the others.
+
+    Nothing changes if the host has registered again, or unless another host is there to take over.
+    """
+    name, host = event.host, state.hosts.get(event.host)
+    others = [h for n, h in state.hosts.items() if n != name and h.role is HostRole.MEMBER]
+    is_there = any(other.phase is HostPhase.ACTIVE for other in others)
+    if host is None or host.incarnation != event.incarnation or host.role is not HostRole.MEMBER or not is_there:
+        return state.hosts
+    if host.phase not in (HostPhase.ACTIVE, HostPhase.LOST):
+        return state.hosts
+    role = HostRole.JOINING if event.accepts_duplicates else HostRole.DRAINING
+    return {**state.hosts, name: replace(host, role=role, phase=HostPhase.LOST)}
+
+
 def followed(state: CoordinatorState[SplitT]) -> Hosts:
     """Return the hosts after what is known by now: which hosts have come, and which have let go."""
     if all(host.role is HostRole.MEMBER for host in state.hosts.values()):
@@ -76,7 +104,7 @@ def followed(state: CoordinatorState[SplitT]) -> Hosts:
     return {
         name: _joined(host)
         for name, host in state.hosts.items()
-        if not (host.role is HostRole.LEAVING and _has_let_go(state, name, uncovered))
+        if not (host.is_on_its_way_out and _has_let_go(state, name, uncovered))
     }
 
 

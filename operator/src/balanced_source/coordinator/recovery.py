@@ -70,7 +70,7 @@ def _may_be_missed(host: HostState) -> bool:
     One that joins gets its readers when it comes. From one that leaves everything is revoked already, unless it has
     never spoken in this lineage: then nobody knows yet what it holds.
     """
-    return host.role is HostRole.MEMBER or (host.role is HostRole.LEAVING and not host.known_from)
+    return host.role is HostRole.MEMBER or (host.is_on_its_way_out and not host.known_from)
 
 
 def is_blank(report: HostReport) -> bool:

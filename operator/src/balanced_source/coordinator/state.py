@@ -1,7 +1,7 @@
 """Everything a coordinator knows, as immutable values: cheap to copy, to compare and to store."""
 
 import enum
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
@@ -22,11 +22,13 @@ class HostRole(enum.Enum):
     MEMBER: it runs its share of the readers.
     JOINING: it gets readers when its driver has registered.
     LEAVING: it gets no readers any more, and is forgotten when it has let go of its splits.
+    DRAINING: the same, but it was given up, although it is wanted. It may join again when it is forgotten.
     """
 
     MEMBER = "Member"
     JOINING = "Joining"
     LEAVING = "Leaving"
+    DRAINING = "Draining"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +61,11 @@ class HostState:
         if self.report is None or self.phase is not HostPhase.ACTIVE:
             return 0
         return self.report.epoch if self.report.epoch >= self.addressed_epoch > 0 else 0
+
+    @property
+    def is_on_its_way_out(self) -> bool:
+        """Whether the host runs no readers any more and is forgotten when it has let go of its splits."""
+        return self.role in (HostRole.LEAVING, HostRole.DRAINING)
 
     @property
     def is_assignable(self) -> bool:
@@ -198,6 +205,16 @@ class CoordinatorState(Generic[SplitT]):
         owner = self.owners.get(split_id)
         return None if owner is None else self.host_of(owner)
 
+    def is_held_by(self, host: str) -> Callable[[SplitId], bool]:
+        """Return a function that tells whether `holder_of` a split is this host; cheap for many splits."""
+        revoking, owners, mine = self.revoking, self.owners, frozenset(self.subtasks_of(host))
+
+        def is_held(split_id: SplitId) -> bool:
+            revocation = revoking.get(split_id)
+            return owners.get(split_id) in mine if revocation is None else revocation.host == host
+
+        return is_held
+
     def subtasks_of(self, host: str) -> range:
         """Readers that a host runs now."""
         names = self.members
@@ -229,6 +246,13 @@ class CoordinatorState(Generic[SplitT]):
         if report is None:
             return split.position
         return believed_position(report, split, since=since, is_reclaimed=split_id in self.reclaimed)
+
+
+def with_next_epoch(state: CoordinatorState[SplitT], *, settings: str) -> CoordinatorState[SplitT]:
+    """Return the state in its next epoch, with the digest of the reader settings that it publishes."""
+    tracker = state.tracker.on_checkpoint(state.epoch + 1)
+    reclaimed = state.reclaimed.intersection(tracker.uncovered_since(0)) if state.reclaimed else frozenset()
+    return replace(state, epoch=state.epoch + 1, tracker=tracker, settings=settings, reclaimed=reclaimed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,8 +17,8 @@ from balanced_source.coordinator.tracker import SplitAssignmentTracker
 from balanced_source.documents import columns, envelope, report
 from balanced_source.documents.assignment import decode_events, encode_events
 from balanced_source.documents.splits import decode_splits, encode_splits, encode_tables
+from balanced_source.documents.storage import in_host_order
 from balanced_source.lifecycles import HostPhase
-from balanced_source.names import in_host_order
 
 
 def _upgrade_1(body: Json) -> Json:

@@ -50,6 +50,8 @@ class Assignment:
             by itself waits for them. It changes without a new epoch, and drivers of older images ignore it.
         look_ahead: splits that a host asks for on behalf of each of its readers, see `Source.look_ahead`; 0 if readers
             do not ask.
+        report_within: seconds after which a host that could not report plans no further micro-batch, because others may
+            get its splits; None if it goes on. It changes without a new epoch.
         calls: what the operator asks a driver to call, see `documents.calls`. It changes without a new epoch.
     """
 
@@ -70,6 +72,7 @@ class Assignment:
     alignment: GroupWatermark | None = None
     undiscovered: frozenset[str] = frozenset()
     look_ahead: int = 0
+    report_within: float | None = None
     calls: tuple[WantedCall, ...] = ()
 
 
@@ -140,6 +143,7 @@ def to_json(assignment: Assignment) -> dict[str, Json]:
         **({"undiscovered": sorted(assignment.undiscovered)} if assignment.undiscovered else {}),
         **({"idleHosts": sorted(assignment.idle_hosts)} if assignment.idle_hosts else {}),
         **({"lookAhead": assignment.look_ahead} if assignment.look_ahead else {}),
+        **({"reportWithin": assignment.report_within} if assignment.report_within is not None else {}),
         **({"calls": encode_calls(assignment.calls)} if assignment.calls else {}),
     }
 
@@ -173,6 +177,7 @@ def from_json(body: dict[str, Any]) -> Assignment:
         undiscovered=frozenset(str(scope) for scope in body.get("undiscovered", ())),
         idle_hosts=frozenset(str(host) for host in body.get("idleHosts", ())),
         look_ahead=int(body.get("lookAhead", 0)),
+        report_within=float(body["reportWithin"]) if "reportWithin" in body else None,
         calls=decode_calls(body.get("calls", ())),
     )
 

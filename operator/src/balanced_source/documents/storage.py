@@ -9,9 +9,11 @@ import hashlib
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, TypeVar
 
 from balanced_source.errors import CorruptDocumentError, StateError
+
+T = TypeVar("T")
 
 PLAIN_KEY: Final = "document.json"
 PACKED_KEY: Final = "document.json.bz2"
@@ -32,6 +34,15 @@ BLOB_LIMIT: Final = 1_000_000
 
 FIRST_HOST: Final = "0"
 """Name of the host whose objects are named after the source alone."""
+
+
+def in_host_order(hosts: Mapping[str, T]) -> dict[str, T]:
+    """Return the hosts sorted by their numbers, 2 before 10.
+
+    Readers are dealt to hosts in this order. A document does not keep the order of a mapping, so the operator and each
+    driver must sort in the same way.
+    """
+    return dict(sorted(hosts.items(), key=lambda item: (len(item[0]), item[0])))
 
 
 def base_of(source: str, host: str = FIRST_HOST, *, uid: str = "") -> str:

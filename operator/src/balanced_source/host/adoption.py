@@ -7,9 +7,9 @@ from dataclasses import replace
 from balanced_source.api import Position, SplitId, is_other
 from balanced_source.documents.assignment import Assignment
 from balanced_source.documents.journal import JournalPoint
+from balanced_source.documents.storage import in_host_order
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.errors import ContractViolationError
-from balanced_source.names import in_host_order
 
 
 def adopt(offset: StreamOffset, assignment: Assignment, *, host: str) -> StreamOffset:

@@ -1,5 +1,6 @@
 """Tells a driver that reports from one that has fallen silent, by the operator's own clock."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar
@@ -47,10 +48,25 @@ class Pulses:
 
     def __init__(self) -> None:
         self._of: dict[str, Liveness] = {}
+        self._heard_at = self._heard_since = -math.inf
 
     def look(self, host: str, report: HostReport | None, *, now: float) -> None:
         """Look at the newest report of a host."""
-        self._of[host] = self._of.get(host, Liveness()).looked(report, now=now)
+        before = self._of.get(host, Liveness())
+        self._of[host] = after = before.looked(report, now=now)
+        if after.seen != before.seen:
+            self._heard_since = now if now - self._heard_at >= ALIVE else self._heard_since
+            self._heard_at = now
+
+    def silence(self, host: str, *, now: float) -> float:
+        """Return the seconds for which a host has been silent while others of its source were heard.
+
+        If nobody was heard, the API server or a watch may have been out of reach: that time does not count.
+        """
+        pulse = self._of.get(host)
+        if pulse is None or pulse.seen is None or now - self._heard_at >= ALIVE:
+            return 0.0
+        return now - max(pulse.since, self._heard_since)
 
     def look_at(self, state: CoordinatorState[Any], *, now: float) -> None:
         """Look at all reports that the coordinator has accepted; hosts that are gone are forgotten."""

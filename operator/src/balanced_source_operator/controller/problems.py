@@ -1,6 +1,7 @@
 """All problems of a source, from everything that is known of it: what conditions, events and log lines say."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from balanced_source.api import Problem, discovery_problem
 from balanced_source.coordinator.phase import source_phase
@@ -19,7 +20,7 @@ def problems_of(facts: Facts) -> list[Problem]:
 def degradations_of(facts: Facts) -> list[Problem]:
     """Return the problems that degrade the source now, the worst first."""
     found = [
-        *facts.problems,
+        *(_with_progress(problem, facts) for problem in facts.problems),
         *discovery_problems(facts.discovery),
         *(problem for problem in _reported(facts) if not _is_past(problem)),
     ]
@@ -30,6 +31,14 @@ def degradations_of(facts: Facts) -> list[Problem]:
     decisions = [facts.application, *facts.hosts.values()]
     found += dict.fromkeys(decision.problem for decision in decisions if decision.problem is not None)
     return sorted(found, key=lambda problem: severity(problem.reason))
+
+
+def _with_progress(problem: Problem, facts: Facts) -> Problem:
+    """Add to the loss of a host what its next application waits for."""
+    decision = facts.hosts.get(problem.scope) if problem.reason == Reason.HOST_LOST else None
+    if decision is None or not decision.message:
+        return problem
+    return replace(problem, message=f"{problem.message}. Now: {decision.message}")
 
 
 def losses_of(facts: Facts) -> list[Problem]:

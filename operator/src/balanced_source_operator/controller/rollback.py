@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from balanced_source_operator.bundle.redaction import redacted
+from balanced_source_operator.contract.redaction import redacted
 from balanced_source_operator.controller.application import ApplicationState, Decision, is_made_from
 from balanced_source_operator.controller.last_valid import LIMIT
 from balanced_source_operator.kube.port import Manifest
@@ -33,7 +33,7 @@ class ApplicationSettings:
     """All that an application is made from.
 
     Attributes:
-        application: without `hosts` and `restart`, which always are those of the newest spec.
+        application: without what is `NOT_COMPARED`, which is always that of the newest spec.
         conf: Spark configuration of the operator.
     """
 

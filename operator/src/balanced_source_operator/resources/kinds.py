@@ -35,6 +35,9 @@ NONCE_ANNOTATION: Final = f"{GROUP}/restart-nonce"
 INCARNATION_ANNOTATION: Final = f"{GROUP}/incarnation"
 """On a SparkApplication: newest incarnation of its host when it was made. Its own drivers have higher ones."""
 
+DRAIN_ANNOTATION: Final = f"{GROUP}/drain"
+"""On a SparkApplication that only settles what a lost host has delivered; it gets no splits."""
+
 FAILURES_ANNOTATION: Final = f"{GROUP}/failures"
 """On a SparkApplication: how many times in a row those before it have failed."""
 

@@ -14,7 +14,7 @@ from balanced_source.secret_keys import holds_secret
 from balanced_source_operator.resources.kinds import SETTINGS_ANNOTATION
 from balanced_source_operator.spec import Application
 
-NOT_COMPARED: Final = {"hosts", "restart"}
+NOT_COMPARED: Final = {"hosts", "host_loss_policy", "restart"}
 """Settings whose change restarts no application."""
 
 Leaf: TypeAlias = str | list[str]

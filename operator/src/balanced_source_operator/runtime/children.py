@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from balanced_source.api import Boundedness, Problem, ProblemBoard, ProblemKey
-from balanced_source.coordinator import HostRole, SourceCoordinator
+from balanced_source.coordinator import HostState, SourceCoordinator
 from balanced_source.documents.storage import FIRST_HOST
 from balanced_source.reasons import Reason
 from balanced_source_operator.controller.application import (
@@ -20,6 +20,7 @@ from balanced_source_operator.controller.application import (
     look,
     stop,
 )
+from balanced_source_operator.controller.drain import DRAIN_READERS, drains, replaced
 from balanced_source_operator.controller.holding import Holding
 from balanced_source_operator.controller.restarts import hold_by_policy
 from balanced_source_operator.controller.rollback import has_registered
@@ -29,6 +30,7 @@ from balanced_source_operator.resources.documents import config_map
 from balanced_source_operator.resources.identity import Identity
 from balanced_source_operator.resources.kinds import (
     CONFIG_MAP,
+    DRAIN_ANNOTATION,
     INCARNATION_ANNOTATION,
     POD,
     ROLE,
@@ -76,8 +78,7 @@ class Children:
     @property
     def _applications(self) -> list[Manifest]:
         """Applications of this host."""
-        source = self._identity
-        return [a for a in self._observed.applications if source.host_of(a["metadata"]["name"]) == source.host]
+        return self._observed.by_host.get(self._identity.host, [])
 
     @property
     def _pods(self) -> list[Manifest]:
@@ -116,15 +117,16 @@ class Children:
         if operator.kind in self._observed.unknown:
             return self._without_spark_operator(operator)
         self._problems.clear(Reason.SPARK_OPERATOR_MISSING)
+        host = self._host(coordinator)
         wanted = replace(self._wanted(desired, coordinator, needs_driver=needs_driver), may_replace=may_replace)
-        decision = self._decide(wanted)
+        decision = replaced(host, self._applications, self._pods) or self._decide(wanted)
         if decision.is_restart and not may_restart():
             decision = self._decide(replace(wanted, is_crowded=True))
         decision = self._held(decision, coordinator)
         self._failures = _failures_in_row(decision, self._failures)
         await self._carry_out_deletions(decision)
         if decision.create and await self._has_service_account(desired):
-            await self._create(desired, decision.create, self._incarnation(coordinator))
+            await self._create(desired, decision.create, host)
         return decision
 
     async def stop(self) -> Decision:
@@ -143,7 +145,7 @@ class Children:
         Raises:
             KubernetesError: the API server does not answer, or refused.
         """
-        message = f"Host {self._identity.host} has no splits any more and is not needed: its application is stopped"
+        message = f"Host {self._identity.host} has no splits any more: its application is stopped"
         decision = stop(self._applications, self._pods)
         decision = replace(decision, reason=Reason.APPLICATION_STOPPING, message=message)
         await self._carry_out_deletions(decision)
@@ -242,7 +244,7 @@ class Children:
             hold=hold_by_policy(application.restart, now=time.time()),
             secrets=desired.needed_secrets,
             may_end=_may_end(desired) or self._leaves(coordinator),
-            max_failures=desired.spec.restart.max_failures,
+            max_failures=None if drains(self._host(coordinator)) else desired.spec.restart.max_failures,
             may_start=needs_driver or (coordinator is not None and _has_work(coordinator)),
         )
 
@@ -251,15 +253,19 @@ class Children:
 
     def has_adopted(self, coordinator: SourceCoordinator[Any, Any]) -> bool:
         """Whether a driver of the host's present application has completed a micro-batch."""
-        host = coordinator.state.hosts.get(self._identity.host)
+        host = self._host(coordinator)
         if host is None or not host.acknowledged_epoch:
             return False
         return all(has_registered(application, host.incarnation) for application in self._applications)
 
     def _leaves(self, coordinator: SourceCoordinator[Any, Any] | None) -> bool:
         """Whether the host hands its splits over. The query of an image before this one then ends by itself."""
-        host = coordinator.state.hosts.get(self._identity.host) if coordinator is not None else None
-        return host is not None and host.role is HostRole.LEAVING
+        host = self._host(coordinator)
+        return host is not None and host.is_on_its_way_out
+
+    def _host(self, coordinator: SourceCoordinator[Any, Any] | None) -> HostState | None:
+        """The host as the coordinator knows it."""
+        return coordinator.state.hosts.get(self._identity.host) if coordinator is not None else None
 
     def _decide(self, wanted: Wanted) -> Decision:
         settings = self._env.settings
@@ -276,7 +282,7 @@ class Children:
 
     def _held(self, decision: Decision, coordinator: SourceCoordinator[Any, Any] | None) -> Decision:
         """The decision, unless another query reads the source."""
-        host = coordinator.state.hosts.get(self._identity.host) if coordinator is not None else None
+        host = self._host(coordinator)
         report = host.report if host is not None else None
         has_driver = bool(driver_pods(self._pods))
         self._holding = self._holding.looked(report, has_driver=has_driver, now=time.monotonic())
@@ -298,27 +304,25 @@ class Children:
         self._problems.raise_(reason, Problem(reason=reason, message=message))
         return False
 
-    def _incarnation(self, coordinator: SourceCoordinator[Any, Any] | None) -> int:
-        """Newest incarnation of this host that has registered."""
-        host = coordinator.state.hosts.get(self._identity.host) if coordinator is not None else None
-        return host.incarnation if host is not None else 0
-
-    async def _create(self, desired: Desired, name: str, incarnation: int) -> None:
+    async def _create(self, desired: Desired, name: str, host: HostState | None) -> None:
         operator = SPARK_OPERATORS[desired.spec.application.provider]
         manifest = operator.build(
             self._identity,
             desired.spec.application,
             name=name,
-            parallelism=readers_per_host(desired.spec),
+            parallelism=DRAIN_READERS if drains(host) else readers_per_host(desired.spec),
             secrets=desired.secrets,
             conf=self._conf(desired),
-            max_failures=desired.spec.restart.max_failures,
+            max_failures=None if drains(host) else desired.spec.restart.max_failures,
             failures=self._failures,
             connector=desired.source.kind,
             options=desired.reader_options,
             is_bounded=desired.source.boundedness is Boundedness.BOUNDED,
         )
-        manifest["metadata"]["annotations"][INCARNATION_ANNOTATION] = str(incarnation)
+        # The newest incarnation that has registered.
+        manifest["metadata"]["annotations"][INCARNATION_ANNOTATION] = str(host.incarnation if host is not None else 0)
+        if drains(host):
+            manifest["metadata"]["annotations"][DRAIN_ANNOTATION] = "true"
         # One that exists was made by the operator before this one, and has not been seen yet.
         if await self._adopt_or_create(operator.kind, manifest):
             self._env.metrics.created(self._identity)

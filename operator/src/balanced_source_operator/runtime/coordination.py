@@ -37,7 +37,8 @@ from balanced_source.documents.storage import FIRST_HOST
 from balanced_source.errors import CorruptDocumentError, StateConflictError, StateError
 from balanced_source.reasons import Reason
 from balanced_source_adapters.connectors import installed
-from balanced_source_operator.controller.liveness import newest_report
+from balanced_source_operator.controller.drain import is_drain
+from balanced_source_operator.controller.liveness import Pulses, newest_report
 from balanced_source_operator.kube.port import Manifest
 from balanced_source_operator.resources.identity import Identity
 from balanced_source_operator.resources.kinds import CONFIG_MAP
@@ -46,6 +47,7 @@ from balanced_source_operator.runtime.documents import DocumentWriter
 from balanced_source_operator.runtime.environment import Desired, Environment
 from balanced_source_operator.runtime.events import EventRecorder
 from balanced_source_operator.runtime.host_deadlines import HostDeadlines
+from balanced_source_operator.runtime.host_losses import HostLosses
 from balanced_source_operator.runtime.observed import Observed
 from balanced_source_operator.runtime.publisher import Publisher
 from balanced_source_operator.runtime.reports import Reports
@@ -68,6 +70,7 @@ class Coordination:
         events: EventRecorder,
         problems: ProblemBoard,
         *,
+        pulses: Pulses,
         wake: Callable[[], None],
     ) -> None:
         self._env = environment
@@ -78,12 +81,14 @@ class Coordination:
         self._problems = problems
         self._wake = wake
         self._deadlines = HostDeadlines(environment.settings.gate_deadline, problems)
+        self._losses = HostLosses(pulses, problems)
         self._state = DocumentWriter(environment.api, source, source.documents.state)
         self._publisher = Publisher(environment.api, source)
         self._results: list[CallCompleted] = []
         self._calls: CallRunner | None = None
         self._published: Assignment | None = None
         self._alignment: GroupWatermark | None = None
+        self._report_within: float | None = None
         self._asked: tuple[WantedCall, ...] = ()
         self._undone: list[Effect] = []
         self._saved_at = 0.0
@@ -103,6 +108,7 @@ class Coordination:
         await self._do_undone()
         await self._feed(coordinator, desired)
         await self._align(desired)
+        await self._lease(desired)
         await self._ask_driver(coordinator)
         await self._repair()
         await self._save_progress(coordinator)
@@ -171,11 +177,11 @@ class Coordination:
             return None
         self._problems.clear(Reason.STATE_CORRUPT)
         # One that is not wanted any more may still hold splits, and only its application tells if documents are lost.
-        there = (self._identity.host_of(found["metadata"]["name"]) for found in self._observed.applications)
-        hosts = tuple(dict.fromkeys((*host_names(desired.spec), *there)))
+        hosts = tuple(dict.fromkeys((*host_names(desired.spec), *self._observed.by_host)))
         known = restored.coordinator.hosts if restored is not None else ()
         former = await self._publisher.read(dict.fromkeys((*known, *hosts)))
         self._alignment = former.alignment if former is not None else None
+        self._report_within = former.report_within if former is not None else None
         coordinator: SourceCoordinator[Any, Any] = SourceCoordinator(
             desired.source,
             parallelism=desired.spec.parallelism,
@@ -205,7 +211,8 @@ class Coordination:
         """
         if former is None or not isinstance(effect, PublishAssignment) or not self._publisher.is_the_same:
             return False
-        wanted = replace(effect.assignment, starts=former.starts, since=former.since, alignment=former.alignment)
+        kept = {name: getattr(former, name) for name in ("starts", "since", "alignment", "report_within")}
+        wanted = replace(effect.assignment, **kept)
         self._published = former if wanted == former else self._published
         return wanted == former
 
@@ -246,11 +253,9 @@ class Coordination:
     async def _feed_hosts(self, coordinator: SourceCoordinator[Any, Any], desired: Desired) -> None:
         """Tell which hosts there are to be, what they report, and which ones do not come.
 
-        A spec that was recalled does not say how many hosts there are.
+        A spec that was recalled does not say how many hosts there are, nor what happens to lost ones.
         """
-        here = {name for name, host in coordinator.state.hosts.items() if host.role is not HostRole.LEAVING}
-        if not desired.is_recalled and here != set(wanted := host_names(desired.spec)):
-            await self._handle(coordinator, HostsChanged(wanted))
+        await self._want_hosts(coordinator, desired)
         for host in tuple(coordinator.state.hosts):
             if (report := self.reported(host)) is not None:
                 await self._handle(coordinator, ReportReceived(report))
@@ -258,6 +263,34 @@ class Coordination:
             self._hear_driver(report)
         for host in self._deadlines.overdue(coordinator.state):
             await self._handle(coordinator, HostOverdue(host))
+        if not desired.is_recalled:
+            for event in self._losses.given_up(coordinator.state, desired.spec.application.host_loss_policy):
+                self._log.warning("host given up", host=event.host, incarnation=event.incarnation)
+                await self._handle(coordinator, event)
+        await self._want_hosts(coordinator, desired)  # one that has drained may join again
+
+    async def _want_hosts(self, coordinator: SourceCoordinator[Any, Any], desired: Desired) -> None:
+        """Tell which hosts there are to be. One that has drained waits until its drain attempt is stopped."""
+        known = coordinator.state.hosts
+        here = {name for name, host in known.items() if host.role is not HostRole.LEAVING}
+        drained = {h for h, found in self._observed.by_host.items() if h not in known and any(map(is_drain, found))}
+        wanted = tuple(name for name in host_names(desired.spec) if name not in drained)
+        if not desired.is_recalled and wanted and here != set(wanted):
+            await self._handle(coordinator, HostsChanged(wanted))
+
+    @property
+    def pause(self) -> float | None:
+        """Seconds until a silent host counts as lost; None if none is silent."""
+        return self._losses.pause()
+
+    async def _lease(self, desired: Desired) -> None:
+        """Tell the hosts of a source that reassigns splits when they must stop without a report."""
+        policy, hosts = desired.spec.application.host_loss_policy, host_names(desired.spec)
+        wanted = policy.report_within if len(hosts) > 1 else None
+        if not desired.is_recalled and wanted != self._report_within:
+            self._report_within = wanted
+            if self._published is not None:
+                await self._do([PublishAssignment(self._published)])
 
     async def _align(self, desired: Desired) -> None:
         """Hear how far the source is in event time, and tell it how far the others of its group are."""
@@ -312,7 +345,7 @@ class Coordination:
     async def publish_assignment(self, effect: PublishAssignment) -> None:
         """Write the documents that drivers follow."""
         assignment, wanted = effect.assignment, self._wanted
-        document = replace(assignment, alignment=self._alignment, calls=wanted)
+        document = replace(assignment, alignment=self._alignment, report_within=self._report_within, calls=wanted)
         hosts = assignment.incarnations or (FIRST_HOST,)
         if await self._publisher.publish(document, hosts) and assignment is not self._published:
             self._log.info("assignment published", epoch=assignment.epoch)

@@ -6,7 +6,7 @@ from typing import Any
 from balanced_source.api import ProblemBoard
 from balanced_source.coordinator import SourceCoordinator
 from balanced_source.coordinator.phase import acknowledged_epoch
-from balanced_source.documents.storage import FIRST_HOST
+from balanced_source.documents.storage import FIRST_HOST, in_host_order
 from balanced_source.reasons import Reason
 from balanced_source_operator.controller.application import ApplicationState, Decision
 from balanced_source_operator.kube.port import KubernetesError
@@ -137,14 +137,12 @@ class Fleet:
     @property
     def images(self) -> Mapping[str, str]:
         """Image of the application of each host, where it is a field of the application."""
-        found = self._observed.applications
-        return {self._identity.host_of(a["metadata"]["name"]): str(a.get("spec", {}).get("image") or "") for a in found}
+        return {h: str(a[-1].get("spec", {}).get("image") or "") for h, a in self._observed.by_host.items()}
 
     @property
     def _present(self) -> tuple[str, ...]:
         """Hosts that have an application, and the first one."""
-        found = {self._identity.host_of(a["metadata"]["name"]) for a in self._observed.applications}
-        return tuple(sorted({FIRST_HOST, *found}, key=lambda host: (len(host), host)))
+        return tuple(in_host_order({FIRST_HOST: [], **self._observed.by_host}))
 
     def _of(self, host: str) -> Children:
         if host not in self._children:

@@ -51,5 +51,5 @@ def _missing(state: CoordinatorState[Any]) -> Iterator[str]:
     """Hosts that have not come although others have."""
     if any(host.phase is HostPhase.ACTIVE for host in state.hosts.values()):
         for name, host in state.hosts.items():
-            if host.phase is HostPhase.EXPECTED and host.role is not HostRole.LEAVING:
+            if host.phase is HostPhase.EXPECTED and not host.is_on_its_way_out:
                 yield name

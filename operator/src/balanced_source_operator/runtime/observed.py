@@ -60,6 +60,14 @@ class Observed:
         """All applications, of either Spark operator, with their states in the same words."""
         return [operator.view(seen) for operator in SPARK_OPERATORS.values() for seen in self.all(operator.kind)]
 
+    @property
+    def by_host(self) -> Mapping[str, list[Manifest]]:
+        """The applications of each host that has any."""
+        found: dict[str, list[Manifest]] = {}
+        for application in self.applications:
+            found.setdefault(self.identity.host_of(application["metadata"]["name"]), []).append(application)
+        return found
+
     async def refresh(self, api: KubernetesApi) -> None:
         """Look at everything anew.
 

@@ -83,8 +83,9 @@ class SourceRuntime:
         environment = replace(environment, api=self._api)
         self._env = environment
         self._events = EventRecorder(environment.api, source, reporter=environment.settings.identity)
+        self._pulses = Pulses()
         self._coordination = Coordination(
-            environment, source, self._observed, self._events, self._problems, wake=self._wake.set
+            environment, source, self._observed, self._events, self._problems, pulses=self._pulses, wake=self._wake.set
         )
         self._fleet = Fleet(environment, source, self._observed, self._events, self._problems, wake=self._wake.set)
         self._trials = Trials(environment, source, self._observed, self._problems)
@@ -94,7 +95,6 @@ class SourceRuntime:
         self._templates = TemplateCheck(environment.api, source)
         self._metadata = MetadataReader(environment.api, source.namespace)
         self._waiting = Deadline(environment.settings.gate_deadline)
-        self._pulses = Pulses()
         self._desired: Desired | None = None
         self._valid: _Valid | None = None
         self._kept: tuple[Desired, str] | None = None
@@ -192,6 +192,7 @@ class SourceRuntime:
             metadata_due,
             alignment_due,
             silence_due,
+            self._coordination.pause,
         )
         return min(pause for pause in pauses if pause is not None)
 

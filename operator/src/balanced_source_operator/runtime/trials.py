@@ -10,7 +10,7 @@ import structlog
 
 from balanced_source import durations
 from balanced_source.api import Problem, ProblemBoard
-from balanced_source.coordinator import HostRole, SourceCoordinator
+from balanced_source.coordinator import SourceCoordinator
 from balanced_source.reasons import Reason
 from balanced_source_operator.controller.application import is_made_from
 from balanced_source_operator.controller.rollback import (
@@ -23,7 +23,7 @@ from balanced_source_operator.controller.rollback import (
 )
 from balanced_source_operator.kube.port import Manifest
 from balanced_source_operator.resources.identity import Identity
-from balanced_source_operator.resources.made_from import changes, settings_of
+from balanced_source_operator.resources.made_from import NOT_COMPARED, changes, settings_of
 from balanced_source_operator.resources.spark_application import effective_conf
 from balanced_source_operator.runtime.environment import Desired, Environment
 from balanced_source_operator.runtime.fleet import Decisions
@@ -61,7 +61,7 @@ class Trials:
         if found is wanted:
             return desired
         newest = desired.spec.application
-        application = found.application.model_copy(update={"hosts": newest.hosts, "restart": newest.restart})
+        application = found.application.model_copy(update={name: getattr(newest, name) for name in NOT_COMPARED})
         spec = desired.spec.model_copy(update={"application": application})
         given_up = memory.refused.hash if memory.refused is not None else ""
         return replace(desired, spec=spec, conf=found.conf, given_up=given_up)
@@ -113,7 +113,7 @@ class Trials:
         for name, decision in decisions.items():
             manifest = there.get(decision.name)
             host = coordinator.state.hosts.get(name) if coordinator is not None else None
-            if manifest is None or host is None or host.role is HostRole.LEAVING:
+            if manifest is None or host is None or host.is_on_its_way_out:
                 continue
             seen = TriedApplication(
                 manifest=manifest,

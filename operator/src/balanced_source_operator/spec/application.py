@@ -18,6 +18,7 @@ from balanced_source_operator.contract.base import (
     rule,
     with_rules,
 )
+from balanced_source_operator.spec.host_loss import HostLossPolicy
 from balanced_source_operator.spec.hosts import Hosts
 from balanced_source_operator.spec.pod_template import checked_template
 from balanced_source_operator.spec.restarts import ApplicationRestart
@@ -287,6 +288,9 @@ class Application(Model):
     hosts: Hosts | None = None
     """How many SparkApplications read the source together. A change takes effect while they run.
     Absent: one."""
+
+    host_loss_policy: HostLossPolicy = HostLossPolicy()
+    """What happens to the splits of a host of several that is lost for long."""
 
     restart: ApplicationRestart = ApplicationRestart()
     """When changed settings restart the running application."""

@@ -61,7 +61,7 @@ class HostStatus(Model):
     """Name of the host."""
 
     role: str = ""
-    """Member, Joining or Leaving. Only members have readers."""
+    """Member, Joining, Leaving or Draining (a lost host). Only members have readers."""
 
     application: str = ""
     """Name of its SparkApplication."""

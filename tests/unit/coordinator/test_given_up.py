@@ -1,0 +1,151 @@
+"""A host that is lost for long is given up: others read its splits once it is safe, each record once."""
+
+import pytest
+
+from balanced_source.coordinator import HostGivenUp, HostLost, HostRole, HostsChanged
+from balanced_source.lifecycles import HostPhase
+from support.stage import Stage
+
+
+def running(hosts: int = 2, readers: int = 4) -> Stage:
+    """A source of which each host has read what there is."""
+    stage = Stage(readers=readers, hosts=hosts)
+    return stage.topic("t", 8, end=10).running()
+
+
+def give_up(stage: Stage, host: str, *, accepts_duplicates: bool = False) -> None:
+    incarnation = stage.state.hosts[host].incarnation
+    stage.operator.handle(HostGivenUp(host, incarnation, accepts_duplicates))
+
+
+def dies_after_delivery(stage: Stage, host: str) -> None:
+    """The sink has a micro-batch that the driver did not report."""
+    stage.drivers[host].batch(die="delivered")
+    stage.dead.add(host)
+    stage.operator.see_reports()
+
+
+def role(stage: Stage, host: str) -> HostRole:
+    return stage.state.hosts[host].role
+
+
+def delivered(stage: Stage) -> list[object]:
+    return [record for driver in stage.drivers.values() for record in driver.delivered]
+
+
+def test_its_splits_wait_for_the_next_attempt_and_then_go_on_where_it_stopped() -> None:
+    stage = running().more(3)
+    dies_after_delivery(stage, "1")
+
+    give_up(stage, "1")
+    stage.adopts(0).adopts(0)
+
+    assert role(stage, "1") is HostRole.DRAINING
+    assert len(stage.read(0)) == 4, "nobody knows where the splits of host 1 stand"
+    stage.registers(1).adopts(0).adopts(0)
+    assert len(stage.read(0)) == 8
+    got = delivered(stage)
+    assert len(got) == len(set(got)) == 8 * 13
+
+
+def test_a_host_that_has_drained_is_forgotten_and_may_join_again() -> None:
+    stage = running()
+    stage.dead.add("1")
+    give_up(stage, "1")
+    stage.registers(1).adopts().adopts().adopts()
+    assert "1" not in stage.state.hosts
+
+    stage.operator.handle(HostsChanged(("0", "1")))
+    assert role(stage, "1") is HostRole.JOINING
+    stage.registers(1).more(2).adopts().adopts().adopts()
+
+    assert role(stage, "1") is HostRole.MEMBER
+    assert [len(stage.read(0)), len(stage.read(1))] == [4, 4]
+    got = delivered(stage)
+    assert len(got) == len(set(got)) == 8 * 12
+
+
+def test_what_the_user_wants_does_not_end_the_drain() -> None:
+    stage = running()
+    stage.dead.add("1")
+    give_up(stage, "1")
+
+    stage.operator.handle(HostsChanged(("0", "1")))
+    assert role(stage, "1") is HostRole.DRAINING
+    stage.operator.handle(HostsChanged(("0",)))
+    assert role(stage, "1") is HostRole.LEAVING
+
+
+def test_with_duplicates_allowed_others_go_on_at_once_from_the_last_report() -> None:
+    stage = running().more(3)
+    dies_after_delivery(stage, "1")
+
+    give_up(stage, "1", accepts_duplicates=True)
+    stage.adopts(0).adopts(0)
+
+    assert role(stage, "1") is HostRole.JOINING
+    assert len(stage.read(0)) == 8
+    got = delivered(stage)
+    assert set(got) == {(s, n) for s, end in stage.broker.ends.items() for n in range(end)}
+    assert len(got) == 8 * 13 + 4 * 3, "what host 1 had read since its report is read again"
+    stage.registers(1).adopts().adopts().adopts()
+    assert [len(stage.read(0)), len(stage.read(1))] == [4, 4]
+
+
+def test_a_host_that_was_given_up_although_it_lives_hands_over_by_itself() -> None:
+    stage = running()
+    give_up(stage, "1")
+
+    stage.more(3).adopts(1).adopts(0).adopts(0).adopts(1)
+
+    assert "1" not in stage.state.hosts
+    assert len(stage.read(0)) == 8
+    got = delivered(stage)
+    assert len(got) == len(set(got)) == 8 * 13
+
+
+@pytest.mark.parametrize("accepts_duplicates", [False, True])
+def test_nothing_happens_without_a_host_that_can_take_over(accepts_duplicates: bool) -> None:
+    stage = running()
+    stage.operator.handle(HostLost("0", stage.state.hosts["0"].incarnation))
+    before = stage.state
+
+    give_up(stage, "1", accepts_duplicates=accepts_duplicates)
+
+    assert stage.state == before
+
+
+def test_a_source_with_one_host_gives_nothing_up() -> None:
+    stage = running(hosts=1)
+    before = stage.state
+
+    give_up(stage, "0")
+
+    assert stage.state == before
+
+
+def test_nothing_happens_when_the_host_has_registered_again_or_never_did() -> None:
+    stage = running()
+    former = stage.state.hosts["1"].incarnation
+    stage.registers(1)
+    before = stage.state
+    stage.operator.handle(HostGivenUp("1", former))
+    assert stage.state == before
+
+    other = Stage(readers=2, hosts=2)
+    other.topic("t", 2).operator_starts().discovers().registers(0)
+    unseen = other.state
+    other.operator.handle(HostGivenUp("1", 0))
+    assert other.state == unseen
+
+
+def test_a_host_at_the_gate_goes_on_when_one_that_was_thought_lost_reports() -> None:
+    """Found by random lives: the gate was looked at only when a host registered."""
+    stage = running()
+    stage.operator.handle(HostLost("0", stage.state.hosts["0"].incarnation))
+    stage.registers(1)
+    assert stage.state.hosts["1"].phase is HostPhase.RECOVERING
+
+    stage.more(1).adopts(0)
+
+    assert stage.state.hosts["1"].phase is HostPhase.ACTIVE
