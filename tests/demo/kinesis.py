@@ -22,6 +22,7 @@ from support.key_order import check_order
 from support.kinesis import KEYS, Stream, kinesis_client
 from support.story.operator_process import OperatorProcess
 from support.story.sink import rows
+from support.story.watch import owner_table
 from testbed.cluster import ProcessCluster
 from testbed.errors import DeadlineError
 from testbed.kinesis import ENVIRONMENT, kinesis_server
@@ -55,17 +56,23 @@ class KinesisScene(Acts):
     def produced(self) -> int:
         return self.stream.sent
 
-    def apply(self) -> None:
-        """Create the Secret and the source."""
+    def apply(self) -> str:
+        """Create the source, and its Secret when a condition asks for it; returns what the condition says."""
         kubectl = self.cluster.control_plane.kubectl
+        file = self.cluster.run_dir / "kinesis.yaml"
+        file.write_text(yaml.safe_dump(self._manifest()))
+        kubectl("apply", "-f", str(file))
+        complaint = wait_until(self._complaint, 120, "a condition that names the Secret", interval=0.5) or ""
         known = {
             "accessKeyId": ENVIRONMENT["AWS_ACCESS_KEY_ID"],
             "secretAccessKey": ENVIRONMENT["AWS_SECRET_ACCESS_KEY"],
         }
         kubectl("create", "secret", "generic", "kinesis", *(f"--from-literal={k}={v}" for k, v in known.items()))
-        file = self.cluster.run_dir / "kinesis.yaml"
-        file.write_text(yaml.safe_dump(self._manifest()))
-        kubectl("apply", "-f", str(file))
+        return complaint
+
+    def _complaint(self) -> str:
+        message = str(self.source.condition("Degraded").get("message", ""))
+        return message if "Secret kinesis" in message else ""
 
     def split(self, index: int) -> None:
         """Split the open shard with this place among the hash keys."""
@@ -141,7 +148,7 @@ def play(scene: KinesisScene, progress: Progress) -> int:
     restarts = 0
     with growing(scene.stream):
         with progress.step("apply, driver and executor start, first micro-batches"):
-            scene.apply()
+            console.print(scene.apply(), markup=False)
             wait_until(lambda: rows(scene.sink) > 0, 600, "the first records", interval=0.5)
             scene.wait_more()
         with progress.step("split both shards"):
@@ -150,6 +157,7 @@ def play(scene: KinesisScene, progress: Progress) -> int:
             scene.wait_read()
         with progress.step("kubectl patch: 4 readers"):
             restarts += scene.rescale(4)
+            console.print(owner_table(scene.source.assignment), markup=False)
         with progress.step("merge two shards"):
             scene.merge(1)
             scene.wait_read()

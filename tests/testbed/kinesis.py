@@ -77,7 +77,7 @@ def kinesis_server() -> Iterator[str]:
     )
     endpoint = f"http://127.0.0.1:{plain}"
     try:
-        wait_until(lambda: _answers(process, endpoint), 60, "the Kinesis server")
+        wait_until(lambda: _answers(process, endpoint), 180, "the Kinesis server")
         yield endpoint
     finally:
         process.kill()  # it keeps nothing
