@@ -160,6 +160,26 @@ def test_a_stream_that_was_created_again(on_loss: OnLoss, expected: int) -> None
     assert ("deleted and recreated" in scene.problems.get(STREAM, "")) == (on_loss is OnLoss.FAIL)
 
 
+@pytest.mark.scenario("P7")
+@pytest.mark.parametrize(("on_loss", "expected"), [(OnLoss.FAIL, 12), (OnLoss.CONTINUE, 18)])
+def test_a_stream_that_was_split_and_then_created_again(on_loss: OnLoss, expected: int) -> None:
+    """Its first shard has an id that nobody holds any more; the policy holds for it, too."""
+    scene = Scene()
+    scene.put()
+    scene.start(Start(), on_loss=on_loss)
+    scene.split()
+    scene.put()
+    assert scene.read(60) == list(range(12))
+    (name, shard), *_ = scene.stream.shards.items()
+    scene.stream.shards = {name: type(shard)(shard.low, shard.high)}
+    scene.stream.created = "2"
+    scene.put()
+
+    assert len(scene.read(60)) == expected
+    found = scene.problems.get(STREAM, "")
+    assert ("was deleted and recreated, and is not read" in found) == (on_loss is OnLoss.FAIL)
+
+
 @pytest.mark.scenario("P2")
 def test_a_child_of_a_merge_waits_for_both_parents() -> None:
     """It may be read when both are finished."""

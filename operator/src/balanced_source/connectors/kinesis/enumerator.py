@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from balanced_source.api import SplitId
-from balanced_source.connectors.discovery import Discovered, DiscoveringSplitEnumerator, some
+from balanced_source.connectors.discovery import Discovered, DiscoveringSplitEnumerator, recreated, some
 from balanced_source.connectors.kinesis.contract import DiscoveredShards, ShardDiscovery
 from balanced_source.connectors.kinesis.lineage import Lineage
 from balanced_source.connectors.kinesis.split import ShardSplit
@@ -39,11 +39,19 @@ class ShardEnumerator(DiscoveringSplitEnumerator[ShardSplit]):
         self, scope: str, result: DiscoveredShards, lineage: Lineage, expired: frozenset[SplitId]
     ) -> Discovered:
         """What may be read. Shards that expired unread stay: their children would hide what is lost."""
+        if not self.source.may_lose and (former := self._of_former_stream(scope, result)):
+            return replace(result, split_ids=self._held(scope), problem=_recreated(scope, former))
         return replace(
             result,
             split_ids=lineage.readable() | expired,
             problem=_expired(scope, expired) if expired else result.problem,
         )
+
+    def _of_former_stream(self, scope: str, result: DiscoveredShards) -> frozenset[SplitId]:
+        """Shards of a stream that was deleted since; the new stream may have other ids."""
+        created = next(iter(result.identities.values()), None)
+        known = {} if created is None else dict.fromkeys(self._held(scope), created)
+        return recreated.replaced(known, self.state, self.context)
 
     def _lineage(self, scope: str, result: DiscoveredShards) -> Lineage:
         held = self._held(scope)
@@ -71,6 +79,16 @@ class ShardEnumerator(DiscoveringSplitEnumerator[ShardSplit]):
 
     def _is_owned(self, split_id: SplitId) -> bool:
         return split_id in self.context.current_assignments()
+
+
+def _recreated(scope: str, shards: Collection[SplitId]) -> RefusedDiscoveryError:
+    return RefusedDiscoveryError(
+        f"stream {scope} was deleted and recreated, and is not read: {len(shards)} shards of the former stream were "
+        f"held, {some([(s[1],) for s in sorted(shards)])}. What was not read of them is lost. Set onDataLoss to "
+        "Continue to read the new stream",
+        scope=scope,
+        reason=Reason.SPLITS_RECREATED,
+    )
 
 
 def _expired(scope: str, shards: Collection[SplitId]) -> RefusedDiscoveryError:
