@@ -57,15 +57,20 @@ def start(
     return writer.trigger(**(trigger or {"processingTime": "100 milliseconds"})).start()
 
 
-def wait_rows(query: StreamingQuery, sink: Collector, count: int, timeout: float = 60) -> None:
-    """Wait until so many rows have arrived; a query that failed says why."""
+def wait_for(query: StreamingQuery, condition: Callable[[], bool], timeout: float, what: str) -> None:
+    """Wait for what a query does; one that failed says why."""
 
-    def arrived() -> bool:
+    def holds() -> bool:
         if (error := query.exception()) is not None:
             raise AssertionError(f"the query failed: {error}")
-        return len(sink.rows) >= count
+        return condition()
 
-    wait_until(arrived, timeout, f"{count} rows")
+    wait_until(holds, timeout, what)
+
+
+def wait_rows(query: StreamingQuery, sink: Collector, count: int, timeout: float = 60) -> None:
+    """Wait until so many rows have arrived; a query that failed says why."""
+    wait_for(query, lambda: len(sink.rows) >= count, timeout, f"{count} rows")
 
 
 def wait_failed(query: StreamingQuery, timeout: float = 60) -> str:

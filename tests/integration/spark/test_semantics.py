@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as f
 
 from balanced_source_spark.kafka import native
-from support.queries import Collector, Record, start, wait_rows
+from support.queries import Collector, Record, start, wait_for, wait_rows
 from testbed.kafka import KafkaCluster
 from testbed.waiting import wait_until
 
@@ -267,9 +267,9 @@ def dropped_late(spark: SparkSession, kafka: KafkaCluster, folder: Path, topic: 
     )
     try:
         # the rest of the slow partition comes a little later: only alignment waits for it
-        wait_until(lambda: any(p.numInputRows for p in query.recentProgress), 240, "a first micro-batch")
+        wait_for(query, lambda: any(p.numInputRows for p in query.recentProgress), 240, "a first micro-batch")
         write_times(kafka, topic, 0, range(begin + 10 * minute, begin + 60 * minute, 1000))
-        wait_until(lambda: query.exception() or seen(query.recentProgress) >= 3660, 280, "all rows")
+        wait_for(query, lambda: seen(query.recentProgress) >= 3660, 280, "all rows")
         query.processAllAvailable()
         return sum(o.numRowsDroppedByWatermark for p in query.recentProgress for o in p.stateOperators)
     finally:
