@@ -35,23 +35,30 @@ lint: install ## ruff, mypy --strict, import contracts, hadolint, lengths, plain
 	@$(PY) .ci/structure.py
 	@$(PY) .ci/prose.py
 
-test: lint testbed native ## Everything but the story on real pods; installs and builds what it needs
-	@$(MAKE) --no-print-directory test-unit test-real test-spark43
+test: lint testbed native ## What every change must pass: lint, unit tests, the quick ones on real parts
+	@$(MAKE) --no-print-directory test-unit test-real
 
 # JVMs of tests live for a minute: a second compiler and a parallel collector do not pay for themselves.
 # Local Spark drivers also read their classes from an archive (testbed spark-options).
 QUICK_JVM := JDK_JAVA_OPTIONS="$(strip $(JDK_JAVA_OPTIONS) -XX:TieredStopAtLevel=1 -XX:+UseSerialGC)"
 
-REAL := -m "integration and not e2e" tests/contract tests/integration
+IN := tests/contract tests/integration
 
 # Two folders at a time compete for the processor. A test that fails there runs once more by itself: a failure that
 # repeats is a failure, and one that does not stays in the log with its reason, as a defect to mend.
-test-real: testbed ## What needs real parts: API server, brokers, Spark
-	@echo "integration tests, two folders at a time …"
+define real
+	@echo "integration tests ($(1)), two folders at a time …"
 	@export $(QUICK_JVM) SPARK_SUBMIT_OPTS="$$(PYTHONPATH=tests $(RUN) testbed spark-options)"; \
-	  $(RUN) pytest -q -n 2 --dist loadscope --no-loadscope-reorder --durations=15 $(REAL) || { \
+	  $(RUN) pytest -q -n 2 --dist loadscope --no-loadscope-reorder --durations=15 -m "$(1)" $(IN) || { \
 	    echo "NOT STABLE: the tests above failed beside others; they run once more, by themselves …"; \
-	    $(RUN) pytest -q --last-failed --last-failed-no-failures=none $(REAL); }
+	    $(RUN) pytest -q --last-failed --last-failed-no-failures=none -m "$(1)" $(IN); }
+endef
+
+test-real: testbed ## Quick tests that need real parts: API server, brokers, Spark
+	$(call real,integration and not slow and not e2e)
+
+test-slow: testbed native ## Tests on real parts that take long
+	$(call real,integration and slow and not e2e)
 
 test-spark43: testbed ## The Spark side's tests on PySpark 4.3, but those that take minutes
 	@echo "the Spark side on PySpark 4.3 …"
