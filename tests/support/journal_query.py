@@ -173,8 +173,5 @@ class _Planner(JournalPlanner):
     """The planner with a half that no package registers."""
 
     def __init__(self, options: Options, half: TapeHalf) -> None:
-        self._half = half
+        self.__dict__["_half"] = half
         super().__init__(replace(options))
-
-    def _made_hooks(self) -> Any:
-        return self._half.hooks(None)  # type: ignore[arg-type]

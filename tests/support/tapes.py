@@ -228,6 +228,11 @@ class TapeHalf(ReadersHalf[None, Record, TapeSplit]):
     is_continued: bool = False
     skips: bool = False
     repeats: int = 1
+    is_queue: bool = False
+
+    @property
+    def is_replayable(self) -> bool:
+        return not self.is_queue
 
     def may_skip(self, query: Query[None], settings: Mapping[str, Any]) -> bool:
         assert settings == {"tapes": {}}

@@ -322,6 +322,12 @@ class Reason(ExplainedReason):
         "The Spark checkpoint is an older copy. Records are delivered again, and some sinks skip new ones.",
         "See [Spark checkpoints](../checkpoints.md).",
     )
+    AT_LEAST_ONCE = (
+        "AtLeastOnce",
+        ReasonKind.SOURCE,
+        "The connector says that its splits cannot be read again. After a failure, records come again or are gone.",
+        "Use a sink that recognises records by a key, or a source that keeps its records.",
+    )
     JOURNAL_UNREACHABLE = (
         "JournalUnreachable",
         ReasonKind.SOURCE,

@@ -35,7 +35,7 @@ from balanced_source_spark.channels.channel import AssignmentChannel, Rescalable
 from balanced_source_spark.channels.errors import ChannelError
 from balanced_source_spark.channels.factory import open_channel
 from balanced_source_spark.checkpoints import check_owner
-from balanced_source_spark.contract.half import half_of
+from balanced_source_spark.contract.half import AnyHalf, half_of
 from balanced_source_spark.contract.hooks import NO_SETTINGS, PlannerContext, PlannerHooks
 from balanced_source_spark.control import CONTROL, Control
 from balanced_source_spark.driver_calls import DriverCalls
@@ -94,7 +94,11 @@ class StreamPlanner:
             check_problems=self._check_problems,
             send_source_event=self._send_event,
         )
-        return half_of(self._options.connector).hooks(context)
+        return self._half.hooks(context)
+
+    @cached_property
+    def _half(self) -> AnyHalf[Any]:
+        return half_of(self._options.connector)
 
     @cached_property
     def _channel(self) -> AssignmentChannel:

@@ -177,6 +177,16 @@ def test_a_store_that_does_not_answer_stops_new_micro_batches_and_says_so(make: 
     assert query.problems() == []
 
 
+def test_a_source_that_cannot_be_read_again_is_said_to_be_at_least_once(make: Make) -> None:
+    query = make(TapeHalf(shelf(), is_queue=True))
+    query.read_all()
+    assert [text for text in query.problems() if "connector tapes cannot read a split again" in text]
+
+    plain = make()
+    plain.trigger()
+    assert plain.problems() == []
+
+
 def test_a_journal_that_is_elsewhere_is_refused(make: Make, tmp_path: Path) -> None:
     """Nobody knows what the last micro-batch delivered: reading on would repeat or lose records."""
     query = make()

@@ -122,12 +122,13 @@ def test_a_sealed_range_that_is_gone_fails_the_task(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("begin", "left"), [(4, 7), (7, 4), (50, 4)])
-def test_a_sealed_range_that_is_gone_is_skipped_in_words_if_the_user_says_so(
-    tmp_path: Path, begin: int, left: int
+@pytest.mark.parametrize("how", ["skips", "is_queue"])
+def test_a_sealed_range_that_is_gone_is_skipped_in_words_if_the_user_or_connector_says_so(
+    tmp_path: Path, how: str, begin: int, left: int
 ) -> None:
     """Also if all of the split is gone, and more than the range."""
     shelf = Shelf(lengths={"a": 7, "b": 4})
-    attempt = sealed(tmp_path, TapeHalf(shelf, skips=True))
+    attempt = sealed(tmp_path, TapeHalf(shelf, **{how: True}))  # type: ignore[arg-type]
     shelf.begins["a"] = begin
 
     with capture_logs() as logs:

@@ -76,6 +76,16 @@ class ReadersHalf(AnyHalf[ReadT], Generic[ReadT, T, SplitT]):
             context: of the reader. A task cannot request splits, nor send events.
         """
 
+    @property
+    def is_replayable(self) -> bool:
+        """Whether a split gives the same records when it is read again, as exactly-once delivery needs.
+
+        A plain queue, which forgets what it has handed out, returns False. Then delivery is at least once if the queue
+        hands out again what nobody has confirmed (confirm in `PlannerHooks.note_delivered`). The user is told so by
+        the condition `AtLeastOnce`, and sealed records that do not come again are skipped with a warning.
+        """
+        return True
+
     def may_skip(self, query: Query[ReadT], settings: Mapping[str, Any]) -> bool:
         """Return whether the user accepts that records which are gone are skipped.
 

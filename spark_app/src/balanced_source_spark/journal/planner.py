@@ -17,7 +17,7 @@ from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.errors import DiscoveryError, ForeignCheckpointError, ForeignJournalError, JournalError
 from balanced_source.host.journaling import caught_up, delivered, has_progress, millis_behind, next_end, shares
 from balanced_source.reasons import Reason
-from balanced_source_spark.contract.readers import ReaderHooks
+from balanced_source_spark.contract.readers import ReaderHooks, ReadersHalf
 from balanced_source_spark.journal.folding import Folding
 from balanced_source_spark.journal.offset_log import check_logged
 from balanced_source_spark.journal_options import JournalOptions
@@ -36,6 +36,11 @@ _RETRY: Final = 0.2
 _UNFINISHED: Final = (
     "the last micro-batch of the Spark checkpoint was planned without a journal, and is not committed. Start the query "
     "once with the connector's former release, so that it finishes this micro-batch, then upgrade"
+)
+
+_AT_LEAST_ONCE: Final = (
+    "connector {} cannot read a split again, so delivery is at least once: after a failure, records come again or are "
+    "gone. Use a sink that recognises records by a key"
 )
 
 _OLDER: Final = ("journal", "older")
@@ -81,6 +86,7 @@ class JournalPlanner(StreamPlanner):
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         """Return the offset of the next micro-batch, or `start` while there is nothing to read."""
         logged = self._asked(start)
+        self._tell_guarantee()
         if isinstance(limit, ReadAllAvailable):  # trigger(once=True) or a batch query
             self._is_single = True
             if self._targets is None and not self._is_ending:
@@ -119,6 +125,11 @@ class JournalPlanner(StreamPlanner):
             )
             for share in planned
         ]
+
+    def _tell_guarantee(self) -> None:
+        if isinstance(self._half, ReadersHalf) and not self._half.is_replayable:
+            problem = Problem(reason=Reason.AT_LEAST_ONCE, message=_AT_LEAST_ONCE.format(self._options.connector))
+            self._set_problem(("guarantee",), problem)
 
     def _check_logged(self, end: Mapping[str, Any]) -> None:
         """Check the first micro-batches of a process: later ones are logged in the same way."""

@@ -52,9 +52,11 @@ class JournalTaskReader:
             return
         sealed = replace(share, starts=record.starts)
         stops = stops_of(record)
-        may_skip = partial(self.half.may_skip, self.query, partition.settings)
         with Reading(self.half, self.query, partition.settings, sealed, stops) as reading:
-            yield from read_again(reading, record, may_skip=may_skip)
+            yield from read_again(reading, record, may_skip=partial(self._may_skip, partition))
+
+    def _may_skip(self, partition: ReaderPartition) -> bool:
+        return not self.half.is_replayable or self.half.may_skip(self.query, partition.settings)
 
 
 class _Once:
