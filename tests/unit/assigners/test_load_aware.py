@@ -106,6 +106,22 @@ def test_once_balanced_nothing_moves(placement: Placement) -> None:
     assert largest(again, first) <= largest(again, owners) * (1 + 1e-9)
 
 
+def test_a_search_that_ends_above_the_tolerance_begins_anew_from_there() -> None:
+    """Its path stopped where moves were not worth their price; another search finds some that are."""
+    weights = {0: 1.0, 1: 230048.0, 2: 647940.0, 4: 99225.0, 5: 619569.0}
+    weights |= {10: 619569.0, 11: 0.0, 12: 0.0, 13: 0.0, 14: 306526.0, 15: 577306.0, 23: 0.0, 24: 0.0, 25: 0.0}
+    known = {("c", str(number), 0): weight for number, weight in weights.items()}
+    splits = [("c", str(number), 0) for number in (*range(6), *range(10, 16), *range(20, 26))]
+    owners: dict[SplitId, int] = {s: int(s == ("c", "4", 0)) for s in splits}
+    question = Placement(parallelism=6, owners=owners, may_move=True, weights=known)
+
+    answer = place(LoadAwareAssigner(), question)
+
+    assert answer, "something moves"
+    settled = replace(question, owners={**owners, **answer})
+    assert place(LoadAwareAssigner(), settled) == {}, "and nothing more when it is asked again"
+
+
 @settings(max_examples=100, deadline=None)
 @given(placements(), st.integers(0, 6))
 def test_at_most_the_allowed_number_of_splits_moves_and_never_for_the_worse(placement: Placement, limit: int) -> None:

@@ -8,7 +8,7 @@ import itertools
 import operator
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from balanced_source.api import SplitId
@@ -20,6 +20,9 @@ from balanced_source.assigners._weights import WeightTable, fair_ceiling, lower_
 
 GUARANTEE: Final = 4 / 3
 """An assignment that may move everything is within this factor of the optimum."""
+
+_SEARCHES: Final = 8
+"""Searches from where the last one ended: each must lower the largest load by what its moves are worth."""
 
 _WORTH_ANOTHER_ROUND: Final = 0.99
 """Readers above their fair share give in rounds, as long as the largest load falls by as much."""
@@ -35,7 +38,8 @@ class LoadAwareAssigner(SplitAssigner):
     2. a local search of gifts and swaps removes what remains above `tolerance`;
     3. if the bound of 4/3 is not shown to hold by then, everything is dealt anew, and readers get the group of which
        they have most;
-    4. of these steps only as many are done as are worth their moves, and as `Placement.max_moves` allows.
+    4. of these steps only as many are done as are worth their moves, and as `Placement.max_moves` allows;
+    5. if that ends above `tolerance`, the search begins anew from there, until it finds nothing more.
 
     The lower bound is max(mean, heaviest split), or better where several heavy splits must share a reader. Where one
     split is heavier than the mean, the others are balanced over the other readers.
@@ -59,14 +63,31 @@ class LoadAwareAssigner(SplitAssigner):
 
     def place(self, placement: Placement) -> dict[SplitId, int]:
         """Least loaded reader for each pending split; when splits may move, see the class."""
+        changes, is_settled = self._placed(placement)
+        if is_settled:
+            return changes
+        settled = {**placement.owners, **changes}
+        for _ in range(_SEARCHES):
+            changes, is_settled = self._placed(replace(placement, owners=settled, pending=()))
+            settled |= changes
+            if is_settled:
+                break
+        return {s: settled[s] for s in sorted(settled) if placement.owners.get(s) != settled[s]}
+
+    def _placed(self, placement: Placement) -> tuple[dict[SplitId, int], bool]:
+        """Return what changes, and whether another search would surely find nothing."""
         owned = sorted(placement.owners)
         table = WeightTable.of([*owned, *sorted(placement.pending)], placement.weights)
         before = [placement.owners[s] for s in owned]
         owners: Sequence[int] = [*before, *_deal(table, before, placement.parallelism)]
+        is_settled = True
         if placement.may_move and owners:
-            owners = _Rebalance(placement, table, owners, self).solve()
+            found = _Rebalance(placement, table, owners, self)
+            after = found.solve()
+            is_settled = placement.max_moves is not None or after == owners or found.is_level(after)
+            owners = after
         changed = itertools.chain(map(operator.ne, owners, before), itertools.repeat(True))
-        return dict(itertools.compress(zip(table.ids, owners, strict=True), changed))
+        return dict(itertools.compress(zip(table.ids, owners, strict=True), changed)), is_settled
 
 
 def _deal(table: WeightTable, before: Sequence[int], n: int) -> list[int]:
@@ -113,13 +134,21 @@ class _Rebalance:
         is_better = max(self._table.loads(anew, self._n)) < largest
         return anew if is_affordable and is_better else owners
 
+    def is_level(self, owners: Sequence[int]) -> bool:
+        """Whether no reader is above its fair share by more than the tolerance, so that nothing would move."""
+        return max(self._clipped.loads(owners, self._n)) <= self._goal
+
+    @property
+    def _goal(self) -> int:
+        return round(self._ceiling * (1 + self._assigner.tolerance))
+
     def _largest_after(self, moves: Iterable[Move]) -> int:
         is_same = self._clipped is self._table
         loads = self._loads if is_same else self._table.loads(self._owners, self._n)
         return max(self._table.loads_after(moves, self._owners, loads))
 
     def _steps(self) -> list[Step]:
-        goal = round(self._ceiling * (1 + self._assigner.tolerance))
+        goal = self._goal
         steps: list[Step] = []
         owners, table, loads = self._owners, self._clipped, self._loads
         largest, before = self._largest, 2 * self._largest
