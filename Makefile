@@ -129,6 +129,17 @@ test-chart: install ## The chart: templates, and an install with exactly its rig
 test-doctor: testbed ## Seeded faults on a real cluster and broker: `balanced-source doctor` names each (about 2 minutes)
 	@$(RUN) pytest -q tests/doctor
 
+PAGE := $(BALANCED_SOURCE_CACHE)/page-venv
+CHROMIUM ?= $(firstword $(foreach name,chromium chromium-browser google-chrome-stable google-chrome,$(shell command -v $(name) 2>/dev/null)))
+
+test-page: install ## The status page in headless Chromium (CHROMIUM=PATH); screenshots in build/page
+	@if [ -z "$(CHROMIUM)" ]; then \
+	  echo "SKIPPED: no Chromium found. Install it (Debian: apt-get install chromium), or set CHROMIUM=PATH"; \
+	else \
+	  .ci/venv $(PAGE) page && CHROMIUM="$(CHROMIUM)" $(PAGE)/bin/python -m pytest -q -c tests/page/pytest.ini \
+	    --rootdir tests/page --confcutdir tests/page -p no:cacheprovider tests/page; \
+	fi
+
 demo-notebook: testbed native ## Build the wheels, install them into a bare environment, run examples/quickstart.ipynb on a real broker
 	@$(RUN) pytest -q tests/integration/packaging
 
@@ -141,7 +152,7 @@ docs: install ## Build the documentation site into build/site, and check its lin
 	@$(PY) .ci/prose.py
 	@$(RUN) pytest -q tests/unit/reference tests/unit/docs
 
-.PHONY: e2e test-chart test-doctor docs demo-notebook
+.PHONY: e2e test-chart test-doctor test-page docs demo-notebook
 
 native: install ## Build the native reader and let .venv find it (Rust; about 5 minutes once, then cached)
 	@.ci/native .venv > /dev/null

@@ -12,6 +12,8 @@ from xdist.scheduler import LoadScopeScheduling
 settings.register_profile("balanced-source", deadline=None)
 settings.load_profile("balanced-source")  # no test asserts a duration: a busy machine is no failure
 
+collect_ignore = ["page"]  # a browser's tests have an environment of their own: `make test-page`
+
 FOLDERS = {"unit": "unit", "contract": "contract", "integration": "integration", "e2e": "e2e"}
 """Folder below this one → marker of its tests."""
 

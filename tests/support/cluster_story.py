@@ -19,6 +19,7 @@ from balanced_source.documents.parts import assemble, part_names, parts_of
 from balanced_source.documents.storage import FIRST_HOST, Names, pack
 from balanced_source.errors import InvalidSpecError, StateError
 from balanced_source_operator.metrics import Metrics
+from balanced_source_operator.page.board import StatusBoard
 from balanced_source_operator.resources.documents import blob_of
 from balanced_source_operator.resources.kinds import (
     BALANCED_SOURCE,
@@ -89,12 +90,14 @@ class OperatorUnderTest:
     ) -> None:
         self.client = client
         self.restarts = RestartSlots()
+        self.board = StatusBoard(clock)
         environment = Environment(
             api=client,
             settings=Settings(identity=name, instance=instance),
             pool=BrokerPool(broker),
             metrics=Metrics(),
             restarts=self.restarts,
+            audience=self.board,
         )
         self.supervisor = supervisor.Supervisor(environment)
         self._unwatch = server.watch(self._on_event, lag)

@@ -28,6 +28,7 @@ from balanced_source.documents import (
     environment,
     increments,
     journal,
+    lags,
     pipeline,
     report,
     stream_offset,
@@ -373,8 +374,17 @@ REMOVED = {"enumerator-state": replace(CHANGING_HOSTS, enumerator=_ENUMERATOR)}
 BEHIND = {"journal-record": replace(RECORD, behind={T[1]: 1500})}
 """Examples of a source that says how far it is behind in time."""
 
+LAGS = replace(
+    REPORT,
+    alignment=None,
+    problems=(),
+    metrics={"skew": 1.0, **lags.to_metrics({T[0]: 3, T[1]: None}, {})},
+)
+"""A report with a lag per split: part of `metrics`, so operators of all versions read it."""
+
 
 if __name__ == "__main__":
+    write_once("report-v2-lags.json", report.encode(LAGS, source=UID))
     for kind, made in FORMATS.items():
         write_once(f"{kind}-v{made.version}.json", made.encode(made.example))
         if kind in FULL:

@@ -20,12 +20,13 @@ class Run:
     Args:
         folder: where it runs; it has the manifest.
         manifest: name of the file.
+        options: further options of the command.
     """
 
-    def __init__(self, folder: Path, manifest: str = "laptop.yaml") -> None:
+    def __init__(self, folder: Path, manifest: str = "laptop.yaml", *options: str) -> None:
         self.lines: list[str] = []
         self.process = subprocess.Popen(  # noqa: S603 - our own program
-            [sys.executable, "-m", "balanced_source_operator.command", "run", "-f", manifest],
+            [sys.executable, "-m", "balanced_source_operator.command", "run", "-f", manifest, *options],
             cwd=folder,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -64,9 +65,9 @@ class Run:
 
 
 @contextmanager
-def running(folder: Path, manifest: str = "laptop.yaml") -> Iterator[Run]:
+def running(folder: Path, manifest: str = "laptop.yaml", *options: str) -> Iterator[Run]:
     """Start the command; it is over when the block is."""
-    run = Run(folder, manifest)
+    run = Run(folder, manifest, *options)
     try:
         yield run
     finally:

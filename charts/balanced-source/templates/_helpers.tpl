@@ -96,6 +96,13 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- if eq (int .Values.metrics.port) (int .Values.probes.port) }}
 {{- fail (printf "metrics.port and probes.port are both %d: give each its own port" (int .Values.probes.port)) }}
 {{- end }}
+{{- if .Values.page.enabled }}
+{{- range $other := list "metrics" "probes" }}
+{{- if eq (int $.Values.page.port) (int (index $.Values $other).port) }}
+{{- fail (printf "page.port and %s.port are both %d: give each its own port" $other (int $.Values.page.port)) }}
+{{- end }}
+{{- end }}
+{{- end }}
 {{- if and (not .Values.leaderElection.enabled) (eq (default "" .Values.strategy.type) "RollingUpdate") }}
 {{- fail "strategy.type RollingUpdate needs leaderElection.enabled: the old and the new pod would work on the same sources. Remove strategy" }}
 {{- end }}
@@ -122,7 +129,8 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- if gt (len (default "" .Values.nameOverride)) 63 }}
 {{- fail (printf "nameOverride %s has %d characters: use at most 63" .Values.nameOverride (len .Values.nameOverride)) }}
 {{- end }}
-{{- $service := or .Values.metrics.service.enabled .Values.metrics.serviceMonitor.enabled }}
+{{- $metrics := or .Values.metrics.service.enabled .Values.metrics.serviceMonitor.enabled }}
+{{- $service := or $metrics (and .Values.page.enabled .Values.page.service.enabled) }}
 {{- $most := ternary 55 63 $service }}
 {{- if gt (len $name) $most }}
 {{- fail (printf "the name %s has %d characters, and objects named after it would be cut off: set fullnameOverride to at most %d characters" $name (len $name) $most) }}

@@ -94,9 +94,31 @@ def make_plan(
     Raises:
         StateError: the state cannot be used, or no assigner decides about the splits of such a source.
     """
+    checkpoint = state_codec.decode(state, _with_assigner(source))
+    return _planned(source, checkpoint, parallelism=spec.parallelism, causes=_causes(spec, before, checkpoint))
+
+
+def rescaled(source: Source[Any, Any], checkpoint: Checkpoint[Any, Any], parallelism: int) -> Plan:
+    """The plan for another number of readers, and nothing else.
+
+    Raises:
+        StateError: no assigner decides about the splits of such a source.
+        ContractViolationError: `parallelism` is below 1.
+    """
+    causes = [RebalanceCause.RESCALE] if parallelism != checkpoint.coordinator.parallelism else []
+    return _planned(source, checkpoint, parallelism=parallelism, causes=causes)
+
+
+def _with_assigner(source: Source[Any, Any]) -> DiscoveringSource[Any]:
     if not isinstance(source, DiscoveringSource):
         raise StateError(f"sources of kind {source.kind!r} assign their splits by themselves: they have no plan")
-    checkpoint = state_codec.decode(state, source)
+    return source
+
+
+def _planned(
+    source: Source[Any, Any], checkpoint: Checkpoint[Any, Any], *, parallelism: int, causes: list[RebalanceCause]
+) -> Plan:
+    found = _with_assigner(source)
     coordinator, unassigned = checkpoint.coordinator, checkpoint.enumerator.unassigned
     known = [*coordinator.owners, *unassigned]
     current = Layout(
@@ -106,11 +128,11 @@ def make_plan(
         loads=coordinator.loads.loads(),
     )
     wish = Wish(
-        parallelism=spec.parallelism,
-        assigner=source.assigner,
-        policy=source.rebalance_policy,
-        causes=_causes(spec, before, checkpoint),
-        unwanted=[s for s in known if not source.subscribes(s)],
+        parallelism=parallelism,
+        assigner=found.assigner,
+        policy=found.rebalance_policy,
+        causes=causes,
+        unwanted=[s for s in known if not found.subscribes(s)],
     )
     return plan(current, wish)
 

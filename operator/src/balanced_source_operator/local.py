@@ -13,7 +13,7 @@ from typing import Any, Final, TypeVar
 
 import structlog
 
-from balanced_source.api import Caller, Problem, ProblemBoard, ProblemKey
+from balanced_source.api import Caller, Problem, ProblemBoard, ProblemKey, Source
 from balanced_source.coordinator import (
     Checkpoint,
     ParallelismChanged,
@@ -103,6 +103,22 @@ class LocalOperator:
     def parallelism(self) -> int:
         """Number of readers that the spec asks for."""
         return self._spec.parallelism
+
+    @property
+    def source(self) -> Source[Any, Any]:
+        """What is read."""
+        return self._source
+
+    def checkpoint(self) -> Checkpoint[Any, Any]:
+        """Return the state as it is stored.
+
+        Raises:
+            StateError: there is none yet, or it cannot be read.
+        """
+        stored = read_text(state_path(self._folder))
+        if stored is None:
+            raise StateError("nothing is stored yet: wait until the first discovery ends")
+        return state_codec.decode(stored, self._source, uid=UID)
 
     def start(self) -> None:
         """Begin, in the background."""

@@ -24,7 +24,10 @@ from balanced_source_operator.kube.rights import missing_rights
 from balanced_source_operator.kube.stream import KubernetesStream
 from balanced_source_operator.leadership import serve_while_leading
 from balanced_source_operator.metrics import Metrics
+from balanced_source_operator.page.beside import answering_viewers
+from balanced_source_operator.page.board import StatusBoard
 from balanced_source_operator.resources.kinds import ResourceKind
+from balanced_source_operator.runtime.audience import NoAudience
 from balanced_source_operator.runtime.call_pool import LanePool
 from balanced_source_operator.runtime.environment import Environment
 from balanced_source_operator.runtime.metered import MeteredApi
@@ -53,10 +56,15 @@ async def _run(settings: Settings) -> None:
     metrics.follow(is_leader=lambda: health.role is Role.SERVING, is_ready=lambda: health.is_ready)
     if settings.metrics_port:
         start_http_server(settings.metrics_port, registry=metrics.registry)
-    async with _client() as client, answering_probes(health, settings.probe_port):
+    board = StatusBoard()
+    async with (
+        _client() as client,
+        answering_probes(health, settings.probe_port),
+        answering_viewers(settings, board, client, is_serving=lambda: health.role is Role.SERVING),
+    ):
         rights = asyncio.create_task(watch_rights(health, partial(missing_rights, client, settings.namespaces)))
         try:
-            await _lead(settings, client, stop, health, lambda: _serve(settings, client, metrics, stop))
+            await _lead(settings, client, stop, health, lambda: _serve(settings, client, metrics, board, stop))
         finally:
             rights.cancel()
 
@@ -111,7 +119,9 @@ async def _observing(settings: Settings, tell: Tell) -> AsyncIterator[Sequence[I
             await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def _serve(settings: Settings, client: ApiClient, metrics: Metrics, stop: asyncio.Event) -> None:
+async def _serve(
+    settings: Settings, client: ApiClient, metrics: Metrics, board: StatusBoard, stop: asyncio.Event
+) -> None:
     supervisors: list[Supervisor] = []
 
     def tell(kind: ResourceKind, event: str, manifest: Manifest) -> None:
@@ -121,8 +131,11 @@ async def _serve(settings: Settings, client: ApiClient, metrics: Metrics, stop: 
     async with _observing(settings, tell) as informers:
         api = CachedApi(MeteredApi(KubernetesClient(client), metrics), informers)
         restarts = RestartSlots(settings.max_restarts)
+        audience = board if settings.page_port else NoAudience()
         supervisor = Supervisor(
-            Environment(api=api, settings=settings, pool=LanePool(), metrics=metrics, restarts=restarts)
+            Environment(
+                api=api, settings=settings, pool=LanePool(), metrics=metrics, restarts=restarts, audience=audience
+            )
         )
         supervisors.append(supervisor)
         await _follow(settings, supervisor, stop)

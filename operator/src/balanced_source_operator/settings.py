@@ -45,6 +45,17 @@ class Settings:
     probe_port: int = 8081
     """Port of /healthz and /readyz; 0 serves none."""
 
+    page_port: int = 0
+    """Port of the status page; 0 serves none."""
+
+    page_host: str = "127.0.0.1"
+    """Address that the status page listens on. The default is reached by `kubectl port-forward` alone; a Service needs
+    0.0.0.0."""
+
+    page_token_file: str = ""
+    """File with the token that opens the status page. Without one, the API server is asked about each viewer's token
+    (TokenReview), and whether its user may get BalancedSources (SubjectAccessReview)."""
+
     lease_namespace: str = ""
     """Namespace of the Lease by which replicas elect a leader; empty runs without election."""
 
@@ -83,6 +94,9 @@ def settings_from(environment: Mapping[str, str]) -> Settings:
         spark_conf=_spark_conf(environment.get(PREFIX + "SPARK_CONF", "{}")),
         metrics_port=int(number("METRICS_PORT", default.metrics_port)),
         probe_port=int(number("PROBE_PORT", default.probe_port)),
+        page_port=int(number("PAGE_PORT", default.page_port)),
+        page_host=environment.get(PREFIX + "PAGE_HOST", "") or default.page_host,
+        page_token_file=environment.get(PREFIX + "PAGE_TOKEN_FILE", default.page_token_file),
         lease_namespace=environment.get(PREFIX + "LEASE_NAMESPACE", default.lease_namespace),
         instance=environment.get(PREFIX + "INSTANCE", default.instance),
         identity=environment.get(PREFIX + "IDENTITY", default.identity),

@@ -379,7 +379,8 @@ class StreamPlanner:
             self._metrics.note_figures(self._hooks.figures())
         unread = {} if seen.lag is None else {UNREAD: seen.lag + seen.records}
         late = {} if seen.millis_behind is None else {MILLIS_BEHIND: seen.millis_behind}
-        metrics = {"skew": seen.skew, **unread, **late, **aligned, **self._hooks.numbers()}
+        lags = seen.lags_for_report()
+        metrics = {"skew": seen.skew, **unread, **late, **aligned, **self._hooks.numbers(), **lags}
         self._runtime.note_progress(Progress(lag=seen.lag, metrics=metrics, alignment=self._said()))
 
     def _said(self) -> SourceWatermark | None:

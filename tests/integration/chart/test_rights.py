@@ -1,16 +1,21 @@
 """The rights of the chart's accounts, as an API server lists them; and a real driver that has no more than these."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 import yaml
+from kubernetes_asyncio import config
+from kubernetes_asyncio.client import ApiClient, Configuration
 
+from balanced_source_operator.kube.reviews import Reviews
+from balanced_source_operator.page.access import AccessError, ReviewedToken
 from balanced_source_operator.resources.spark_application import DEFAULT_CONF
 from testbed.builds import SPARK_OPERATOR_FILES, Builder
 from testbed.cluster import ProcessCluster
-from testbed.control_plane import ControlPlane
+from testbed.control_plane import ADMIN, ControlPlane
 from testbed.helm import Helm
 from testbed.waiting import wait_until
 
@@ -92,6 +97,54 @@ def test_each_account_has_exactly_the_rights_that_the_chart_promises(
     assert rights(control_plane, SPARK, JOBS) == SPARK_RIGHTS
     assert rights(control_plane, SPARK, SYSTEM) == {}
     assert rights(control_plane, SPARK, "default") == {}
+
+
+@pytest.fixture
+def page_account(control_plane: ControlPlane, chart: Path, tmp_path: Path) -> Iterator[str]:
+    """Install the chart with the status page; return a token of the operator's account."""
+    helm = Helm(tmp_path / "helm", control_plane=control_plane)
+    values = helm.values("page", {"watchNamespaces": [JOBS], "page": {"enabled": True}})
+    helm("install", "demo", chart, "--namespace", SYSTEM, "--values", values)
+    yield control_plane.kubectl("create", "token", "demo-balanced-source", "-n", SYSTEM).strip()
+    helm("uninstall", "demo", "--namespace", SYSTEM)
+
+
+@pytest.mark.asyncio
+async def test_viewers_of_the_page_see_what_their_rights_name(control_plane: ControlPlane, page_account: str) -> None:
+    """The API server reviews tokens for an account that has no more than the chart's rights."""
+    kubectl = control_plane.kubectl
+    kubectl("create", "serviceaccount", "viewer", "-n", JOBS)
+    kubectl("create", "rolebinding", "viewer", "-n", JOBS, "--clusterrole=demo-balanced-source-view",
+            f"--serviceaccount={JOBS}:viewer")  # fmt: skip
+    viewer = kubectl("create", "token", "viewer", "-n", JOBS).strip()
+
+    async with client_with(control_plane, page_account) as client:
+        access = ReviewedToken(Reviews(client))
+        guest = await access.admit(viewer)
+        admin = await access.admit(control_plane.token(ADMIN))
+        assert [await guest.may_see(namespace) for namespace in (JOBS, SYSTEM)] == [True, False]
+        assert guest.refusal(SYSTEM).startswith(f"system:serviceaccount:{JOBS}:viewer may not get BalancedSources")
+        assert await admin.may_see(SYSTEM)
+        with pytest.raises(AccessError, match="does not accept this token") as refused:
+            await access.admit(viewer[:-3] + "xyz")
+        assert refused.value.status == 401
+
+    async with client_with(control_plane, viewer) as client:
+        with pytest.raises(AccessError, match=r"It is unknown who may look .*tokenreviews.* is forbidden") as unknown:
+            await ReviewedToken(Reviews(client)).admit(viewer)
+        assert unknown.value.status == 503
+        assert viewer not in str(unknown.value)
+
+
+@asynccontextmanager
+async def client_with(control_plane: ControlPlane, token: str) -> AsyncIterator[ApiClient]:
+    """A client of the API server that has this token, and no other credential."""
+    configuration = Configuration()
+    await config.load_kube_config(str(control_plane.kubeconfig()), client_configuration=configuration)
+    configuration.api_key = {"BearerToken": f"Bearer {token}"}
+    configuration.cert_file = configuration.key_file = None
+    async with ApiClient(configuration) as client:
+        yield client
 
 
 @pytest.mark.slow

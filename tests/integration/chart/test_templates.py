@@ -84,6 +84,38 @@ def test_named_namespaces_need_no_right_on_the_cluster(render: Render) -> None:
     assert [rule["resources"] for rule in more] == [["customresourcedefinitions"]]
 
 
+def test_without_the_page_there_is_nothing_of_it(render: Render) -> None:
+    assert "page" not in str(render(page={"service": {"enabled": True}, "tokenSecret": {"name": "page"}}))
+
+
+def test_the_page_asks_the_api_server_unless_it_has_a_token(render: Render) -> None:
+    documents = render(page={"enabled": True}, watchNamespaces=["jobs"])
+    rules = one(documents, "ClusterRole", "demo-balanced-source-page")["rules"]
+    assert [(rule["resources"], rule["verbs"]) for rule in rules] == [
+        (["tokenreviews"], ["create"]),
+        (["subjectaccessreviews"], ["create"]),
+    ]
+    assert page_variables(documents) == {"PORT": "8082", "HOST": "127.0.0.1"}
+    assert "Service" not in kinds(documents)
+
+    with_token = render(**EVERYTHING)
+    assert "demo-balanced-source-page" not in [d["metadata"]["name"] for d in with_token if d["kind"] == "ClusterRole"]
+    assert page_variables(with_token) == {
+        "PORT": "8082",
+        "HOST": "0.0.0.0",  # noqa: S104 - for its Service
+        "TOKEN_FILE": "/etc/balanced-source/page/token",
+    }
+    assert one(with_token, "Service", "demo-balanced-source-page")["spec"]["ports"][0]["targetPort"] == "page"
+    ingress = one(with_token, "NetworkPolicy")["spec"]["ingress"]
+    assert {"ports": [{"port": 8082}], "from": [{"podSelector": {}}]} in ingress
+
+
+def page_variables(documents: list[dict[str, Any]]) -> dict[str, str]:
+    container = one(documents, "Deployment")["spec"]["template"]["spec"]["containers"][0]
+    prefix = "BALANCED_SOURCE_PAGE_"
+    return {e["name"].removeprefix(prefix): e["value"] for e in container["env"] if e["name"].startswith(prefix)}
+
+
 def test_drivers_may_only_create_config_maps_and_only_if_asked_for(render: Render) -> None:
     for spark, verbs in (({}, []), ({"executorConfigMaps": True}, ["create"])):
         rules = one(render(spark={"jobNamespaces": ["jobs"], **spark}), "Role", "demo-balanced-source-spark")["rules"]
@@ -108,6 +140,11 @@ def test_everything_can_be_on_at_once(render: Render) -> None:
         ({"watchNamespace": ["jobs"]}, "watchNamespace"),
         ({"crds": {"install": False, "keep": False}}, "would delete the definition and every BalancedSource"),
         ({"metrics": {"port": 8081}}, "metrics.port and probes.port are both 8081"),
+        ({"page": {"enabled": True, "port": 8080}}, "page.port and metrics.port are both 8080"),
+        (
+            {"fullnameOverride": "n" * 56, "page": {"enabled": True, "service": {"enabled": True}}},
+            "at most 55 characters",
+        ),
         ({"replicas": 2, "podDisruptionBudget": {"minAvailable": 2}}, "no node could ever be drained"),
         ({"replicas": 2, "podDisruptionBudget": {"minAvailable": "100%"}}, "no node could ever be drained"),
         ({"fullnameOverride": "n" * 64}, "64 characters, and objects named after it would be cut off"),

@@ -12,6 +12,7 @@ EVERYTHING: dict[str, Any] = {
     "sparkConf": {"spark.ui.enabled": "false"},
     "settings": {"resyncSeconds": 10, "saveIntervalSeconds": 1.5, "maxRestarts": 2},
     "metrics": {"service": {"enabled": True}, "serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}}},
+    "page": {"enabled": True, "service": {"enabled": True}, "tokenSecret": {"name": "page"}},
     "serviceAccount": {"annotations": {"example.org/role": "reader"}},
     "spark": {
         "jobNamespaces": ["jobs"],
@@ -30,5 +31,10 @@ EVERYTHING: dict[str, Any] = {
     "extraEnv": [{"name": "TZ", "value": "UTC"}],
     "extraVolumes": [{"name": "ca", "configMap": {"name": "ca"}}],
     "extraVolumeMounts": [{"name": "ca", "mountPath": "/etc/ca"}],
-    "networkPolicy": {"enabled": True, "metricsFrom": [{"namespaceSelector": {}}], "extraEgress": [{"to": []}]},
+    "networkPolicy": {
+        "enabled": True,
+        "metricsFrom": [{"namespaceSelector": {}}],
+        "pageFrom": [{"podSelector": {}}],
+        "extraEgress": [{"to": []}],
+    },
 }

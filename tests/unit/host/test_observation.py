@@ -1,5 +1,6 @@
 """What is told of a micro-batch."""
 
+from balanced_source.documents.lags import from_metrics
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.host.observation import WORST, observe
 
@@ -74,3 +75,11 @@ def test_only_the_worst_splits_are_told_one_by_one() -> None:
     told = observe(end, end, {s: int(s[2]) for s in many}).to_json()
 
     assert [entry["lag"] for entry in told["worstSplits"]] == list(range(499, 499 - WORST, -1))  # type: ignore[index,union-attr,call-overload]
+
+
+def test_a_report_gets_a_lag_per_split() -> None:
+    same = offset(a=1, b=1, c=1)
+
+    told = from_metrics(observe(same, same, {A: 5, C: 3}).lags_for_report())
+
+    assert told.splits == {A: 4, B: None, C: 2}

@@ -43,7 +43,7 @@ class HostReport:
         location: host name of the driver.
         events: custom events to the enumerator that are not acknowledged yet.
         events_seen: number of the last custom event received from the enumerator.
-        metrics: further numbers for people (per split lag, rates); JSON.
+        metrics: further numbers for people (skew, lag per split or per reader: see `documents.lags`); JSON.
         alignment: how far the host is in event time; of sources in an alignment group only.
         problems: current problems that the driver has found.
         requests: subtask → splits that the host asks for on its behalf, beyond those in

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from balanced_source.api import Json, Position, SplitId
+from balanced_source.documents.lags import to_metrics
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.host.planning import plan
 
@@ -73,6 +74,10 @@ class Observation:
         return (
             max((r.records for r in self.readers.values()), default=0) * len(self.readers) / (self.records or 1) or 1.0
         )
+
+    def lags_for_report(self) -> dict[str, Json]:
+        """Return the lags for the `metrics` of a report, of bounded size; see `documents.lags`."""
+        return to_metrics(self.lags, {reader: load.lag for reader, load in self.readers.items()})
 
     def to_json(self) -> dict[str, Json]:
         """For the query's progress, as `sources[].latestOffset`."""

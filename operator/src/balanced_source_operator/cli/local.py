@@ -21,6 +21,9 @@ def run(
     folder: Annotated[
         Path | None, typer.Option("--dir", help="Folder for documents and log; .balanced-source/NAME by default.")
     ] = None,
+    page: Annotated[
+        int, typer.Option(min=0, max=65535, help="Port of the status page, http://localhost:PORT; 0 serves none.")
+    ] = 0,
 ) -> None:
     """Run the whole manifest on this machine, without Kubernetes: source, transform and sink.
 
@@ -35,7 +38,7 @@ def run(
     # stopped by a supervisor or at the end of a login session, it ends the driver as it does at Ctrl-C
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with picture(Console()) as show:
-        code = run_manifest(file, folder, show)
+        code = run_manifest(file, folder, show, page_port=page)
     raise typer.Exit(code)
 
 

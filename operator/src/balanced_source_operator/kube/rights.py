@@ -1,15 +1,13 @@
 """The rights that the operator needs, and which of them its service account lacks."""
 
-import asyncio
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-import aiohttp
 from kubernetes_asyncio.client import ApiClient
 
 from balanced_source_operator.kube.port import KubernetesError
+from balanced_source_operator.kube.reviews import SELF_ACCESS, post_review
 from balanced_source_operator.resources.kinds import (
     APACHE_APPLICATION,
     BALANCED_SOURCE,
@@ -42,9 +40,6 @@ NEEDED: Final[tuple[tuple[ResourceKind, str, tuple[str, ...]], ...]] = (
     (EVENT, "", ("create",)),
 )
 """Kind, subresource and verbs: the rules of the Helm chart, in its order."""
-
-_REVIEW: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
-_TIMEOUT: Final = 15.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,20 +90,8 @@ async def missing_rights(client: ApiClient, namespaces: Sequence[str]) -> list[s
 
 
 async def _is_granted(client: ApiClient, right: Right) -> bool:
-    try:
-        async with asyncio.timeout(_TIMEOUT):
-            response = await client.call_api(
-                _REVIEW,
-                "POST",
-                header_params={"Accept": "application/json", "Content-Type": "application/json"},
-                body=right.review(),
-                auth_settings=["BearerToken"],
-                _preload_content=False,
-            )
-            text = await response.text()
-    except (aiohttp.ClientError, TimeoutError, OSError) as error:
-        raise KubernetesError(f"the API server does not answer: {error!r}") from error
-    try:
-        return bool(json.loads(text)["status"]["allowed"])
-    except (ValueError, KeyError, TypeError) as error:
-        raise KubernetesError(f"the API server does not say whether the operator may {right}: {text[:200]}") from error
+    question = f"whether the operator may {right}"
+    status = await post_review(client, SELF_ACCESS, right.review(), question)
+    if "allowed" not in status:
+        raise KubernetesError(f"the API server does not say {question}")
+    return bool(status["allowed"])

@@ -12,7 +12,9 @@ from balanced_source.documents.environment import DriverEnvironment
 from balanced_source.errors import InvalidSpecError
 from balanced_source_operator.contract.half import half_of
 from balanced_source_operator.laptop.driver import LaptopDriver, QueryProgress, check_prerequisites
+from balanced_source_operator.laptop.look import LocalLook
 from balanced_source_operator.local import UID, LocalOperator, read_manifest, read_spec
+from balanced_source_operator.page.beside import page_in_thread
 from balanced_source_operator.resources.identity import Identity
 from balanced_source_operator.resources.spark_application import driver_environment
 from balanced_source_operator.spec import BalancedSourceSpec
@@ -29,23 +31,25 @@ MIN_SLOTS: Final = 8
 Show = Callable[[SourceView, QueryProgress], None]
 
 
-def run(file: Path, folder: Path | None, show: Show) -> int:
+def run(file: Path, folder: Path | None, show: Show, *, page_port: int = 0) -> int:
     """Run the manifest in a file; return the exit code of the query.
 
     Args:
         file: the BalancedSource. Changes take effect while it runs.
         folder: for documents and log; None for ``.balanced-source/NAME`` in the current folder.
         show: called with the state of the source, a few times per second.
+        page_port: port of the status page on the loopback interface; 0 serves none.
 
     Raises:
         InvalidSpecError: the manifest cannot run here. Says why.
+        BalancedSourceError: the port of the status page cannot be used.
     """
     name, spec = _name(file), read_spec(file)
     environment = local_environment(name, spec, file)
     check_prerequisites()
     where = (folder or Path(".balanced-source") / name).absolute()
     where.mkdir(parents=True, exist_ok=True)
-    with _serving(file, where) as operator:
+    with _page(name, page_port, where) as publish, _serving(file, where) as operator:
         driver = LaptopDriver(
             environment,
             folder=where,
@@ -53,7 +57,22 @@ def run(file: Path, folder: Path | None, show: Show) -> int:
             conf=spec.application.spark_conf,
             python_path=(file.parent.absolute(),),
         )
-        return _followed(operator, driver, lambda: show(_view(operator, where, name), driver.progress))
+
+        def show_everywhere() -> None:
+            show(_view(operator, where, name), driver.progress)
+            publish(operator)
+
+        return _followed(operator, driver, show_everywhere)
+
+
+@contextmanager
+def _page(name: str, port: int, folder: Path) -> Iterator[Callable[[LocalOperator], None]]:
+    """Serve the status page, if there is to be one; yield what shows the source on it."""
+    if not port:
+        yield lambda _: None
+        return
+    with page_in_thread(name, port) as publish:
+        yield LocalLook(folder, publish)
 
 
 def local_environment(name: str, spec: BalancedSourceSpec, file: Path) -> DriverEnvironment:

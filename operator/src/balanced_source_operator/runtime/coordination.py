@@ -119,6 +119,11 @@ class Coordination:
         return newest_report(self.coordinator.state) if self.coordinator is not None else None
 
     @property
+    def published(self) -> Assignment | None:
+        """The assignment as it was published last; None if this operator has none yet."""
+        return None if self._published is None else replace(self._published, alignment=self._alignment)
+
+    @property
     def needs_driver(self) -> bool:
         """Whether the source waits for something that only a driver can do, and that is published."""
         return self._published is not None and bool(self._wanted)

@@ -41,6 +41,7 @@ from balanced_source_operator.kube.port import KubernetesError, RefusedError
 from balanced_source_operator.resources.kinds import CONFIG_MAP, ResourceKind
 from balanced_source_operator.resources.reader_pods import reader_selector
 from balanced_source_operator.runtime.announcer import Announcer
+from balanced_source_operator.runtime.audience import Seen
 from balanced_source_operator.runtime.autoscaler import Autoscaler
 from balanced_source_operator.runtime.coordination import Coordination
 from balanced_source_operator.runtime.deadline import Deadline
@@ -169,6 +170,22 @@ class SourceRuntime:
             self._coordination.drop()
             self._env.alignments.forget(self._identity)
             self._env.metrics.forget(self._identity)
+            self._env.audience.forget(self._identity)
+
+    def look(self) -> Seen:
+        """Return what there is of the source now, for people."""
+        coordinator = self._coordination.coordinator
+        hosts = coordinator.state.hosts if coordinator is not None else ()
+        reports = {host: report for host in hosts if (report := self._coordination.reported(host)) is not None}
+        return Seen(
+            desired=self._desired.spec.parallelism if self._desired is not None else None,
+            status=self._stored_status,
+            assignment=self._coordination.published,
+            reports=reports,
+            silent=self._pulses.silent(now=time.monotonic()),
+            source=self._desired.source if self._desired is not None else None,
+            checkpoint=coordinator.checkpoint if coordinator is not None else None,
+        )
 
     async def _turn(self) -> float:
         """One turn; returns the seconds after which the next one is due although nothing was heard."""
@@ -324,6 +341,7 @@ class SourceRuntime:
         try:
             return await self._status.write(status, seen=self._observed.body)
         finally:
+            self._env.audience.turned(self._identity, self.look)
             await self._announcer.announce(problems_of(self._facts()))
 
     def _facts(self) -> Facts:

@@ -1,6 +1,7 @@
 """A source as commands show it. None always means unknown."""
 
-from collections.abc import Mapping
+import heapq
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from balanced_source.api import SplitId
@@ -127,17 +128,24 @@ def moves_between(before: SourceView, after: SourceView) -> tuple[OwnerChange, .
 
 
 def _moves(before: Mapping[SplitId, int], after: Mapping[SplitId, int]) -> tuple[OwnerChange, ...]:
-    splits = sorted(before.keys() | after.keys(), key=_order)
-    return tuple(
-        OwnerChange(split=split, before=before.get(split), after=after.get(split))
-        for split in splits
-        if before.get(split) != after.get(split)
-    )
+    return tuple(sorted(changes(before, after), key=lambda move: _order(move.split)))
+
+
+def changes(before: Mapping[SplitId, int], after: Mapping[SplitId, int]) -> Iterator[OwnerChange]:
+    """Yield the splits whose owner differs, in no order."""
+    for split in before.keys() | after.keys():
+        if before.get(split) != after.get(split):
+            yield OwnerChange(split=split, before=before.get(split), after=after.get(split))
+
+
+def first_moves(before: Mapping[SplitId, int], after: Mapping[SplitId, int], count: int) -> tuple[OwnerChange, ...]:
+    """Return the first changes in the order of the splits, without keeping all of them."""
+    return tuple(heapq.nsmallest(count, changes(before, after), key=lambda move: _order(move.split)))
 
 
 def readers(view: SourceView, before: SourceView | None = None) -> tuple[ReaderRow, ...]:
     """Return a row per reader; rates need an earlier view."""
-    rates = _rates(view, before)
+    rates = split_rates(view, before)
     rows = []
     for reader in range(view.parallelism):
         splits = sorted((split for split, owner in view.owners.items() if owner == reader), key=_order)
@@ -147,13 +155,19 @@ def readers(view: SourceView, before: SourceView | None = None) -> tuple[ReaderR
     return tuple(rows)
 
 
-def _rates(view: SourceView, before: SourceView | None) -> dict[SplitId, float]:
+def split_rates(view: SourceView, before: SourceView | None) -> dict[SplitId, float]:
+    """Return split → positions per second committed since an earlier view; splits of unknown rate are missing."""
     then, now = before.adopted if before is not None else None, view.adopted
     if then is None or now is None or now.heartbeat <= then.heartbeat:
         return {}
     seconds = now.heartbeat - then.heartbeat
     known = ((split, now.positions[split], then.positions.get(split)) for split in now.positions)
     return {split: (new - old) / seconds for split, new, old in known if old is not None and new >= old}
+
+
+def in_order(splits: Iterable[SplitId]) -> list[SplitId]:
+    """Return splits sorted for people: numbers as numbers, and before text."""
+    return sorted(splits, key=_order)
 
 
 def _order(split: SplitId) -> tuple[tuple[bool, str | int], ...]:

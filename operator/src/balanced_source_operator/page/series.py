@@ -1,0 +1,90 @@
+"""Lag and rate of a source over the last hour: a bounded number of points, whatever the source's size. Pure."""
+
+from collections import deque
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from balanced_source.documents.report import HostReport
+
+POINTS: Final = 360
+"""Points that are kept of a source."""
+
+SPACING: Final = 10.0
+"""Seconds between two points: together they cover an hour."""
+
+
+class Point(NamedTuple):
+    """One look at a source; None is unknown.
+
+    Attributes:
+        at: seconds since the epoch.
+        lag: records not yet read.
+        rate: positions per second that were committed since the point before.
+    """
+
+    at: float
+    lag: int | None
+    rate: float | None
+
+
+class _Mark(NamedTuple):
+    """How far a host was: one number for all of its splits, comparable only while it has the same splits.
+
+    Attributes:
+        terms: lineage, incarnation, epoch and number of splits.
+        at: when the report was written.
+        total: sum of the positions; None if one is not a number.
+    """
+
+    terms: tuple[int, int, int, int]
+    at: float
+    total: int | None
+
+
+class Series:
+    """Mutable; of one source."""
+
+    def __init__(self) -> None:
+        self._points: deque[Point] = deque(maxlen=POINTS)
+        self._marks: dict[str, _Mark] = {}
+
+    @property
+    def points(self) -> tuple[Point, ...]:
+        """The points, oldest first."""
+        return tuple(self._points)
+
+    @property
+    def newest(self) -> Point | None:
+        """The newest point; None before the first."""
+        return self._points[-1] if self._points else None
+
+    def add(self, at: float, lag: int | None, reports: Mapping[str, HostReport]) -> None:
+        """Add a point: `lag` as given, the rate from the hosts' reports."""
+        marks = {host: _mark(report) for host, report in reports.items()}
+        rates = [_rate(self._marks.get(host), mark) for host, mark in marks.items()]
+        known = [rate for rate in rates if rate is not None]
+        rate = sum(known) if known and len(known) == len(rates) else None
+        self._points.append(Point(at=at, lag=lag, rate=rate))
+        self._marks = marks
+
+
+def _mark(report: HostReport) -> _Mark:
+    positions = list(report.positions.values())
+    is_numeric = all(type(position) is int for position in positions)
+    return _Mark(
+        terms=(report.lineage, report.incarnation, report.epoch, len(positions)),
+        at=report.heartbeat,
+        total=sum(position for position in positions if type(position) is int) if is_numeric else None,
+    )
+
+
+def _rate(before: _Mark | None, now: _Mark) -> float | None:
+    """Return positions per second between two marks; None if nothing can be said.
+
+    After another epoch the sum is of other splits. A host that has not reported since says nothing about its rate.
+    """
+    if before is None or before.terms != now.terms or now.at <= before.at:
+        return None
+    if before.total is None or now.total is None or now.total < before.total:
+        return None
+    return (now.total - before.total) / (now.at - before.at)
