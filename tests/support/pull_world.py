@@ -13,8 +13,10 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
-from balanced_source.api import SplitId
+from balanced_source.api import AsyncCall, SplitId
+from balanced_source.connectors.hybrid import HybridSplitEnumerator
 from balanced_source.connectors.pull import PullingSplitEnumerator
+from balanced_source.connectors.pull.values import Waiting
 from balanced_source.coordinator import (
     CallCompleted,
     Effect,
@@ -34,7 +36,6 @@ from balanced_source.documents.report import HostReport
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.host import ReaderHost, is_finished, plan
 from proof.canonical import key
-from support.pull_source import NumberLists
 
 UID = "uid-1"
 EMPTY = json.dumps(stream_offset.to_json(StreamOffset()))
@@ -135,20 +136,26 @@ class Model:
     """See the module.
 
     Args:
-        source: what is read.
+        source: what is read, such as `NumberLists`.
         is_embedded: whether the coordinator lives and dies with the driver, and stores nothing.
         parallelisms: what the user may rescale to.
     """
 
-    def __init__(
-        self, source: NumberLists, *, is_embedded: bool = False, parallelisms: tuple[int, ...] = (1, 2)
-    ) -> None:
+    def __init__(self, source: Any, *, is_embedded: bool = False, parallelisms: tuple[int, ...] = (1, 2)) -> None:
         self.source = source
         self.is_embedded = is_embedded
         self.parallelisms = parallelisms
         self._turns: dict[Any, Turn] = {}
         self._informed_drivers: dict[Any, Driver] = {}
         self._reports: dict[Any, str | None] = {}
+
+    def execute(self, call: AsyncCall) -> Any:
+        """Return what the outside world answers."""
+        return self.source.execute(call)
+
+    def wanted(self) -> Mapping[SplitId, int]:
+        """Return where each split ends."""
+        return {("lists", name): stop for name, stop in self.source.stops.items()}
 
     def explore(self, first: World, *, limit: int = 200_000) -> Found:
         """Visit all worlds that can be reached, breadth first."""
@@ -250,7 +257,7 @@ class Model:
             turn = self._handled(operator, world.parallelism, ParallelismChanged(world.parallelism))
             yield from self._turn(world, ("the operator sees parallelism", world.parallelism), turn)
         for number, pending in mine._context.calls.items():
-            turn = self._handled(operator, "listing", CallCompleted(number, self.source.execute(pending.call)))
+            turn = self._handled(operator, "listing", CallCompleted(number, self.execute(pending.call)))
             yield from self._turn(world, ("the listing answers",), turn)
 
     def _handled(self, operator: Operator, name: Any, event: Event) -> Turn:
@@ -289,7 +296,7 @@ class Model:
         unread = [s for s, split in state.splits_now(state.owners).items() if not split.is_finished]
         most = max((sum(state.owners[s] == r for s in unread) for r in range(state.parallelism)), default=0)
         # A split that a planned micro-batch reads to its end is replaced before it is read.
-        return f"a reader hoards {most} splits" if most > 2 * self.source.ahead else None
+        return f"a reader hoards {most} splits" if most > 2 * self.source.look_ahead else None
 
     # --- the driver ---------------------------------------------------------------------------------------------
 
@@ -374,7 +381,7 @@ class Model:
         if world.operator is None or world.driver is None:
             return ["somebody does not start"]
         coordinator, driver = world.operator.coordinator, world.driver
-        wanted = {("lists", name): stop for name, stop in self.source.stops.items()}
+        wanted = self.wanted()
         assignment = _assignment(world.published or "")
         found = []
         if dict(world.delivered) != wanted:
@@ -430,9 +437,13 @@ def name_of(world: World) -> Any:
 
 def _coordinator_key(coordinator: SourceCoordinator[Any, Any]) -> Any:
     enumerator = coordinator.enumerator
-    assert isinstance(enumerator, PullingSplitEnumerator)
-    context, waiting = coordinator._context, enumerator.waiting
-    rounds = ((pending.handler, getattr(pending.call, "round", None)) for pending in context.calls.values())
+    pulling: Any = enumerator.part if isinstance(enumerator, HybridSplitEnumerator) else enumerator
+    context = coordinator._context
+    is_pulling = isinstance(pulling, PullingSplitEnumerator)
+    waiting = pulling.waiting if is_pulling else Waiting()
+    asked = [getattr(pending.call, "call", pending.call) for pending in context.calls.values()]
+    numbers = [getattr(call, "round", None) for call in asked]
+    rounds = zip([pending.handler for pending in context.calls.values()], numbers, strict=True)
     return (
         key(coordinator.state),
         key(enumerator.snapshot_state()),
@@ -442,6 +453,8 @@ def _coordinator_key(coordinator: SourceCoordinator[Any, Any]) -> Any:
         coordinator._must_persist,
         context.told_finished,
         tuple(sorted(context.asked.items())),
+        tuple(sorted(getattr(enumerator, "asked", {}).items())),
+        None if is_pulling else key(pulling.life),
     )
 
 

@@ -452,11 +452,8 @@ class Reason(ExplainedReason):
     )
 
     APPLICATION_CREATED = ("ApplicationCreated", ReasonKind.EVENT, "A SparkApplication was created.")
-    SPLITS_REMOVED = (
-        "SplitsRemoved",
-        ReasonKind.EVENT,
-        "Splits left the assignment: they are not subscribed any more, or do not exist any more.",
-    )
+    SPLITS_REMOVED = ("SplitsRemoved", ReasonKind.EVENT, "Splits left the assignment: not subscribed now, or deleted.")
+    PART_SWITCHED = ("PartSwitched", ReasonKind.EVENT, "A part of a hybrid source was read; the next part begins.")
     RECORDS_GONE = (
         "RecordsGone",
         ReasonKind.EVENT,

@@ -16,6 +16,7 @@ GROUP: Final = "balanced_source.connectors"
 
 BUILT_IN: Final[Mapping[str, str]] = {
     "files": "balanced_source_adapters.files.connector:FilesConnector",
+    "hybrid": "balanced_source_adapters.hybrid.connector:HybridConnector",
     "kafka": "balanced_source_adapters.kafka.connector:KafkaConnector",
     "kinesis": "balanced_source_adapters.kinesis.connector:KinesisConnector",
 }

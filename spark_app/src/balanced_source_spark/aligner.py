@@ -12,6 +12,7 @@ from balanced_source.api import MAX_WATERMARK, MIN_WATERMARK, SplitId
 from balanced_source.errors import DiscoveryError
 from balanced_source.host.alignment import RecordTime, advance, capped, slowest, watermarks
 from balanced_source_adapters.lazy_log import get_logger
+from balanced_source_spark.ends import ScopeOf, first_member
 
 PATIENCE: Final = 2.0
 """Seconds to wait for clusters. Splits of one that does not answer are not read on, and hold others until idle."""
@@ -31,6 +32,7 @@ class Aligner:
         idle_timeout: seconds after which a split that is read to its end holds nobody back.
         others: how far the other sources of the alignment group are, see `balanced_source_spark.group_alignment`.
         clock: seconds, monotonic.
+        scope_of: the cluster of a split.
     """
 
     def __init__(
@@ -41,8 +43,10 @@ class Aligner:
         idle_timeout: float,
         others: Callable[[], int] = lambda: MAX_WATERMARK,
         clock: Callable[[], float] = time.monotonic,
+        scope_of: ScopeOf = first_member,
     ) -> None:
         self._ask = ask
+        self._scope_of = scope_of
         self._max_drift = max_drift
         self._idle_timeout = idle_timeout
         self._others = others
@@ -139,7 +143,7 @@ class Aligner:
         """Answers of the clusters that give one in time."""
         scopes: dict[str, dict[SplitId, int]] = {}
         for split_id, moment in millis.items():
-            scopes.setdefault(str(split_id[0]), {})[split_id] = moment
+            scopes.setdefault(self._scope_of(split_id), {})[split_id] = moment
         asked = []
         for scope, members in scopes.items():
             late = self._pending.get(scope)

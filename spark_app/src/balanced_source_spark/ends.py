@@ -33,11 +33,19 @@ Brokers learn of topics one after another.
 EndsOfScope = Callable[[str, Iterable[SplitId]], Mapping[SplitId, SplitEnd]]
 """Asks one cluster; blocking. Raises DiscoveryError, with the ends of those splits that have answered."""
 
+ScopeOf = Callable[[SplitId], str]
+"""Returns the cluster of a split."""
+
 Tell = Callable[[str, Problem | None], None]
 """Sets the problem of a cluster, or clears it."""
 
 FORGET: Final = 2
 """Ends that are remembered, as a multiple of the splits that are asked for: removed splits are forgotten."""
+
+
+def first_member(split_id: SplitId) -> str:
+    """Return the cluster of a split as most connectors name it."""
+    return str(split_id[0])
 
 
 class Ends:
@@ -51,6 +59,7 @@ class Ends:
         tell: is told of clusters that have been silent, in part or as a whole, for `lasts` seconds.
         lasts: see `LASTS`.
         gone: see `GONE`.
+        scope_of: the cluster of a split.
     """
 
     def __init__(
@@ -63,8 +72,10 @@ class Ends:
         tell: Tell = lambda *_: None,
         lasts: float = LASTS,
         gone: float = GONE,
+        scope_of: ScopeOf = first_member,
     ) -> None:
         self._ask = ask
+        self._scope_of = scope_of
         self._tell = tell
         self._lasts = lasts
         self._gone = gone
@@ -105,7 +116,7 @@ class Ends:
         """Ends as last heard, for the splits for which any is known; those of `silent` ones are old."""
         scopes: dict[str, list[SplitId]] = {}
         for split_id in split_ids:
-            scopes.setdefault(str(split_id[0]), []).append(split_id)
+            scopes.setdefault(self._scope_of(split_id), []).append(split_id)
         self._members = scopes
         due = {scope: members for scope, members in scopes.items() if self._is_due(scope, members)}
         asked = {scope: (members, self._pool.submit(self._ask, scope, members)) for scope, members in due.items()}
@@ -145,7 +156,7 @@ class Ends:
         deadline = time.monotonic() + timeout
         while missing := _without(split_ids, self.get(split_ids)):
             if time.monotonic() > deadline:
-                why = self._errors.get(str(missing[0][0]), "they may have been deleted; start the query again")
+                why = self._errors.get(self._scope_of(missing[0]), "they may have been deleted; start the query again")
                 raise DiscoveryError(
                     f"ends of {len(missing)} splits unknown after {timeout:.0f} s, e.g. {missing[0]}: {why}"
                 )
@@ -182,7 +193,7 @@ class Ends:
     def _note_absent(self, scope: str, absent: Collection[SplitId]) -> None:
         """A cluster has answered without an error: what it left out does not exist now."""
         now = time.monotonic()
-        others = {s: since for s, since in self._absent.items() if s[0] != scope}
+        others = {s: since for s, since in self._absent.items() if self._scope_of(s) != scope}
         self._absent = {**others, **{s: self._absent.get(s, now) for s in absent}}
 
     def _trouble(self, scope: str, error: DiscoveryError) -> None:

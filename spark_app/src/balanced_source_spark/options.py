@@ -145,7 +145,8 @@ def parse_options(raw: Mapping[str, str], *, is_batch: bool = False, schema: Any
     connector = options.get("connector", DEFAULT_CONNECTOR)
     half = half_of(connector)
     notes = _checked(options, half)
-    choices = Choices(assigner=_assigner(options), is_batch=is_batch)
+    is_stream = schema is not None and not is_batch
+    choices = Choices(assigner=_assigner(options), is_batch=is_batch, is_stream=is_stream)
     return Options(
         source=source,
         namespace=options.get("namespace", "default"),

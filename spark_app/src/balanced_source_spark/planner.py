@@ -39,7 +39,7 @@ from balanced_source_spark.contract.half import AnyHalf, half_of
 from balanced_source_spark.contract.hooks import NO_SETTINGS, PlannerContext, PlannerHooks
 from balanced_source_spark.control import CONTROL, Control
 from balanced_source_spark.driver_calls import DriverCalls
-from balanced_source_spark.ends import Ends
+from balanced_source_spark.ends import Ends, Tell
 from balanced_source_spark.executors import AdoptionGate, Board
 from balanced_source_spark.group_alignment import GroupAlignment
 from balanced_source_spark.host_runtime import HostRuntime, Progress
@@ -127,7 +127,8 @@ class StreamPlanner:
 
     @cached_property
     def _ends(self) -> Ends:
-        return Ends(self._ask_ends, tell=lambda scope, problem: self._runtime.set_problem(("ends", scope), problem))
+        tell: Tell = lambda scope, problem: self._runtime.set_problem(("ends", scope), problem)  # noqa: E731
+        return Ends(self._ask_ends, tell=tell, scope_of=self._hooks.scope_of)
 
     @cached_property
     def _aligner(self) -> Aligner | None:
@@ -138,7 +139,8 @@ class StreamPlanner:
         idle = asked.idle_timeout if self._targets is None else 0.0
         # And none to wait for other sources.
         others = self._group.others if self._group is not None and self._targets is None else lambda: MAX_WATERMARK
-        return Aligner(self._ask_times, max_drift=asked.max_drift, idle_timeout=idle, others=others)
+        scope_of = self._hooks.scope_of
+        return Aligner(self._ask_times, max_drift=asked.max_drift, idle_timeout=idle, others=others, scope_of=scope_of)
 
     @cached_property
     def _group(self) -> GroupAlignment | None:

@@ -3,7 +3,18 @@
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from support.reference import chart_values, command_line, fields, files, kinesis, labels, metrics, options, settings
+from support.reference import (
+    chart_values,
+    command_line,
+    fields,
+    files,
+    hybrid,
+    kinesis,
+    labels,
+    metrics,
+    options,
+    settings,
+)
 
 PAGES: Final[Mapping[str, Callable[[], str]]] = {
     "fields.md": fields.page,
@@ -14,6 +25,7 @@ PAGES: Final[Mapping[str, Callable[[], str]]] = {
     "labels.md": labels.page,
     "command-line.md": command_line.page,
     "../files.md": files.page,
+    "../hybrid.md": hybrid.page,
     "../kinesis.md": kinesis.page,
 }
 """File below docs/reference → its content."""

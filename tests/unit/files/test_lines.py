@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from balanced_source.connectors.files import Format
 from balanced_source.errors import InvalidSpecError
+from balanced_source_spark.contract.ddl import columns_of, selected
 from balanced_source_spark.files import lines
-from balanced_source_spark.files.ddl import columns_of, selected
 from balanced_source_spark.files.lines import LineTooLongError, chunks, streamed, texts
 from balanced_source_spark.files.options import FileReadOptions
 from balanced_source_spark.files.parsing import CorruptRecordError, Parser

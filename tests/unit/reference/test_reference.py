@@ -23,6 +23,7 @@ READ_BY = (
     KAFKA / "client_options.py",
     SPARK / "files" / "options.py",
     SPARK / "kinesis" / "options.py",
+    SPARK / "hybrid" / "options.py",
     SPARK / "contract" / "half.py",
 )
 

@@ -43,6 +43,7 @@ from balanced_source.api.split_reader import (
     SplitsRemoval,
 )
 from balanced_source.api.splits import IDENTITY, STOP, BoundedSplit, Json, Position, SourceSplit, SplitId, is_other
+from balanced_source.api.switching import Measure, SupportsSwitchFrom, SupportsSwitchTo, SwitchPosition
 
 __all__ = [
     "IDENTITY",
@@ -64,6 +65,7 @@ __all__ = [
     "InputStatus",
     "Json",
     "JsonSerializer",
+    "Measure",
     "NamedSecrets",
     "Position",
     "Problem",
@@ -94,6 +96,9 @@ __all__ = [
     "SplitsChange",
     "SplitsRemoval",
     "SupportsSplitReassignmentOnRecovery",
+    "SupportsSwitchFrom",
+    "SupportsSwitchTo",
+    "SwitchPosition",
     "VersionedSerializer",
     "WatermarkOutput",
     "discovery_problem",

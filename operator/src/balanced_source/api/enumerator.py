@@ -281,6 +281,14 @@ class Source(ABC, Generic[SplitT, StateT]):
         """
         return ""
 
+    def deals_anew(self, split_id: SplitId) -> bool:
+        """Whether a split may get another reader after a full recovery; by default as the class is marked.
+
+        A split that may not stays with the reader that reported it.
+        """
+        del split_id
+        return isinstance(self, SupportsSplitReassignmentOnRecovery)
+
     def reader_settings(self) -> Mapping[str, Any]:
         """What readers must know to connect, as JSON without secrets; travels with the assignment."""
         return {}

@@ -279,13 +279,11 @@ class SourceCoordinator(Generic[SplitT, StateT]):
         for subtask, splits in done.back.items():
             self._take_back(splits, subtask)
         context.set_readers({**context.readers, **done.readers})
-        may_deal_anew = isinstance(self.source, SupportsSplitReassignmentOnRecovery)
-        if not may_deal_anew:
-            context.state = registration.with_reported(self.state, done.readers)
+        context.state = registration.with_reported(self.state, done.readers, self.source)
         if done.guessed is not None:
             self.enumerator.handle_history(done.guessed)
         self.enumerator.add_readers(tuple(done.readers))
-        if done.is_full and may_deal_anew:
+        if done.is_full and isinstance(self.source, SupportsSplitReassignmentOnRecovery):
             self.enumerator.rebalance(RebalanceCause.RECOVERY)
         for report in reports:
             self._find_finished(report)

@@ -123,15 +123,17 @@ def unclaimed(
 
 
 def with_reported(
-    state: CoordinatorState[SplitT], readers: Mapping[int, ReaderInfo[SplitT]]
+    state: CoordinatorState[SplitT], readers: Mapping[int, ReaderInfo[SplitT]], source: Source[SplitT, StateT]
 ) -> CoordinatorState[SplitT]:
     """Without the opt-in of FLIP-537 a reader keeps what it reported, unless somebody else has it now."""
     kept = {
         split.split_id: (subtask, split)
         for subtask, reader in readers.items()
         for split in reader.reported_splits
-        if split.split_id not in state.owners
+        if split.split_id not in state.owners and not source.deals_anew(split.split_id)
     }
+    if not kept:
+        return state
     return replace(
         state,
         owners=changed(state.owners, added={s: subtask for s, (subtask, _) in kept.items()}),

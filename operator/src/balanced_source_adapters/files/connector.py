@@ -13,6 +13,7 @@ from balanced_source.api import (
     DriverOnly,
     Identity,
     Json,
+    Measure,
     SecretReader,
     Source,
 )
@@ -31,6 +32,8 @@ from balanced_source.connectors.files import (
     compiled,
     is_visible,
     page_of,
+    position_of,
+    with_position,
 )
 from balanced_source.connectors.pull import Page
 from balanced_source.errors import ContractViolationError, RefusedDiscoveryError
@@ -86,8 +89,23 @@ class Lister:
             is_partial = bool(floor) and store.is_ordered
             files = listed(call, store, after=floor if is_partial else "")
             found = page_of(call, files, Extent.ABOVE_FLOOR if is_partial else Extent.WHOLE)
-        self._rest = (found.page.cursor, found.rest)
-        return found.page
+        page = self._measured(call, found.page)
+        self._rest = (page.cursor, found.rest)
+        return page
+
+    def _measured(self, call: ListFiles, page: Page[BlockSplit]) -> Page[BlockSplit]:
+        """Return the page with what the columns of its files say, if that is asked for."""
+        if call.measure is None or page.refusal:
+            return page
+        from balanced_source_adapters.files.measuring import MeasureError, measured
+
+        files = {split.file.path: split.file for split in page.splits}
+        store = store_of(call.store, call.paths, self._secrets)
+        try:
+            position = measured(store, files.values(), call.measure)
+        except MeasureError as error:
+            return Page(cursor=call.cursor, refusal=str(error))
+        return with_position(page, position_of(call.cursor).merged(position))
 
 
 def listed(call: ListFiles, store: FileStore, *, after: str = "") -> Iterator[File]:
@@ -124,10 +142,14 @@ class FilesCodec(CallCodec):
     def call_to_json(self, call: AsyncCall) -> Json:
         if not isinstance(call, ListFiles):
             raise ContractViolationError(f"a {type(call).__name__} is not a listing of files")
-        return {**asdict(call), "store": call.store.to_json()}
+        measure = {} if call.measure is None else {"measure": call.measure.to_json()}
+        known = {name: value for name, value in asdict(call).items() if name != "measure"}
+        return {**known, "store": call.store.to_json(), **measure}
 
     def call_from_json(self, data: Json) -> ListFiles:
         known = {**data, "paths": tuple(data["paths"]), "store": Store.from_json(data["store"])}
+        if "measure" in data:
+            known["measure"] = Measure.from_json(data["measure"])
         return ListFiles(**{**known, "kind": Format(data["kind"]), "on_loss": OnLoss(data["on_loss"])})
 
     def result_to_json(self, call: AsyncCall, result: Any) -> Json:

@@ -56,10 +56,14 @@ class Choices:
     Attributes:
         assigner: picks the owners of splits.
         is_batch: whether this is a batch query: it reads from the start to the end of what there is.
+        is_stream: whether this is a streaming query that begins; not while only its columns are asked for.
+        is_part: whether the source is a part of a hybrid one: it starts at its beginning unless told otherwise.
     """
 
     assigner: SplitAssigner
     is_batch: bool = False
+    is_stream: bool = False
+    is_part: bool = False
 
 
 class TaskReader(Protocol):

@@ -87,13 +87,17 @@ class PlannerHooks(ABC):
         A split that is left out counts as deleted after a while.
 
         Args:
-            scope: first part of the ids.
+            scope: of all these splits, see `scope_of`.
             split_ids: those that are asked for.
             marks: up to where each of them is read; for sources whose logs may be cut.
 
         Raises:
             DiscoveryError: the scope does not answer, or not for all splits; with the answers that there are.
         """
+
+    def scope_of(self, split_id: SplitId) -> str:
+        """Return the part of the source that answers for a split: a silent one holds back no other."""
+        return str(split_id[0])
 
     def event_times(self, scope: str, millis: Mapping[SplitId, int]) -> Mapping[SplitId, RecordTime | None]:
         """Return the first record at or after a time of each split, None for a split without one. Blocking.

@@ -9,9 +9,9 @@ from urllib.parse import urlsplit
 from balanced_source.connectors.files import LATE, SPLIT_BYTES, FilesSource, Format, OnLoss, Store
 from balanced_source.names import checked_object, shown
 from balanced_source_adapters.files.stores import inner, is_s3
+from balanced_source_spark.contract.ddl import selected
 from balanced_source_spark.contract.option_table import rejected
 from balanced_source_spark.contract.values import choice, flag, number, seconds
-from balanced_source_spark.files.ddl import selected
 from balanced_source_spark.files.option_names import METADATA
 
 BATCH_AHEAD: Final = 1000

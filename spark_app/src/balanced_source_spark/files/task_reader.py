@@ -12,9 +12,9 @@ from balanced_source.connectors.files import KIND, File, Format, OnLoss, Store, 
 from balanced_source.errors import BalancedSourceError
 from balanced_source.host import SplitRange
 from balanced_source_adapters.files.stores import FileStore, store_of
+from balanced_source_spark.contract.ddl import columns_of
 from balanced_source_spark.contract.secrets import QuerySecrets
 from balanced_source_spark.files.columnar import orc, parquet
-from balanced_source_spark.files.ddl import columns_of
 from balanced_source_spark.files.lines import LineTooLongError, chunks, streamed
 from balanced_source_spark.files.option_names import METADATA
 from balanced_source_spark.files.options import FileReadOptions

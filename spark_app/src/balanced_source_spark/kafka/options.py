@@ -75,7 +75,9 @@ def embedded_source(options: Mapping[str, str], choices: Choices) -> KafkaSource
     source = KafkaSource(
         clusters=(cluster,),
         subscriber=subscriber,
-        starting_offsets=_start(options, subscriber, default="earliest" if choices.is_batch else "latest"),
+        starting_offsets=_start(
+            options, subscriber, default="earliest" if choices.is_batch or choices.is_part else "latest"
+        ),
         stopping_offsets=_stop(options, subscriber) or (LATEST if choices.is_batch else None),
         assigner=choices.assigner,
         discovery_interval=float(number(options, "discoveryIntervalSeconds", 300)) or None,

@@ -17,6 +17,8 @@ from balanced_source.connectors.files.source import (
     OnLoss,
     Store,
     page_of,
+    position_of,
+    with_position,
 )
 from balanced_source.connectors.files.split import SCOPE, BlockSplit, File, blocks, file_of
 
@@ -44,5 +46,7 @@ __all__ = [
     "is_splittable",
     "is_visible",
     "page_of",
+    "position_of",
     "take",
+    "with_position",
 ]

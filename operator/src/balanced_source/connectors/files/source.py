@@ -2,15 +2,23 @@
 
 import enum
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple, Self
 
-from balanced_source.api import IDENTITY, STOP, Position, SplitId
+from balanced_source.api import (
+    IDENTITY,
+    STOP,
+    Measure,
+    Position,
+    SplitId,
+    SupportsSwitchFrom,
+    SwitchPosition,
+)
 from balanced_source.connectors.files.cursor import Cursor, Extent, Taken, take
 from balanced_source.connectors.files.formats import Format, is_splittable
 from balanced_source.connectors.files.split import SCOPE, BlockSplit, File, blocks, file_of
 from balanced_source.connectors.pull import ListSplits, Page, PagedPullSource
-from balanced_source.errors import ContractViolationError
+from balanced_source.errors import ContractViolationError, InvalidSpecError
 
 KIND: Final = "files"
 
@@ -26,6 +34,9 @@ LATE: Final = 3600.0
 
 SHOWN: Final = 3
 """Paths that a message quotes."""
+
+_MEASURED: Final = "measured"
+"""Member of the cursor; only where something is measured."""
 
 
 class OnLoss(enum.StrEnum):
@@ -78,6 +89,7 @@ class ListFiles(ListSplits):
         on_loss: what files that changed or came too late mean.
         cursor: of the former listing, as JSON.
         names_grow: whether the names of new files are greater than those of older ones.
+        measure: what is measured of new files, for the part of a hybrid source that follows; None: nothing.
     """
 
     scope: str
@@ -91,6 +103,7 @@ class ListFiles(ListSplits):
     on_loss: OnLoss
     cursor: Any
     names_grow: bool = False
+    measure: Measure | None = None
 
     @property
     def floor(self) -> str:
@@ -100,7 +113,7 @@ class ListFiles(ListSplits):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FilesSource(PagedPullSource[BlockSplit]):
+class FilesSource(PagedPullSource[BlockSplit], SupportsSwitchFrom):
     """Files below some paths. A value: equal settings, equal sources.
 
     Attributes:
@@ -115,6 +128,7 @@ class FilesSource(PagedPullSource[BlockSplit]):
         names_grow: see `ListFiles`.
         failure_threshold: see `SplitListing`.
         may_repeat: see `SplitListing`.
+        measure: see `ListFiles`.
     """
 
     paths: tuple[str, ...]
@@ -128,6 +142,7 @@ class FilesSource(PagedPullSource[BlockSplit]):
     names_grow: bool = False
     failure_threshold: int = 1
     may_repeat: bool = False
+    measure: Measure | None = None
 
     @property
     def kind(self) -> str:
@@ -150,6 +165,7 @@ class FilesSource(PagedPullSource[BlockSplit]):
             on_loss=self.on_loss,
             cursor=cursor,
             names_grow=self.names_grow,
+            measure=self.measure,
         )
 
     def priority(self, split: BlockSplit) -> int:
@@ -170,6 +186,29 @@ class FilesSource(PagedPullSource[BlockSplit]):
 
     def repeat_advice(self) -> str:
         return "set allowRepeat: true"
+
+    def measuring(self, measure: Measure, *, field: str) -> Self:
+        if self.kind_of_file is not Format.PARQUET:
+            raise InvalidSpecError(
+                f"files of format {self.kind_of_file.value} do not say what is in their columns without being read: "
+                "write Parquet files, or give the start of the next part yourself",
+                field=field,
+            )
+        return replace(self, measure=measure)
+
+    def switch_position(self, state: Any) -> SwitchPosition:
+        """Return what the listings have measured: it is kept beside the cursor, page by page."""
+        return position_of(state.cursor)
+
+
+def position_of(cursor: Any) -> SwitchPosition:
+    """Return what was measured of the files before a cursor."""
+    return SwitchPosition.from_json(None if cursor is None else cursor.get(_MEASURED))
+
+
+def with_position(page: Page[BlockSplit], position: SwitchPosition) -> Page[BlockSplit]:
+    """Return a page whose cursor says what was measured of all files up to it."""
+    return replace(page, cursor={**page.cursor, _MEASURED: position.to_json()})
 
 
 class Listed(NamedTuple):

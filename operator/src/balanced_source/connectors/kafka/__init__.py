@@ -15,6 +15,7 @@ from balanced_source.connectors.kafka.limits import ReadLimits, admit
 from balanced_source.connectors.kafka.offsets import (
     EARLIEST,
     LATEST,
+    AfterHistory,
     Anchor,
     AtCommit,
     AtOffset,
@@ -45,6 +46,7 @@ __all__ = [
     "BROKERS",
     "EARLIEST",
     "LATEST",
+    "AfterHistory",
     "Anchor",
     "AtCommit",
     "AtOffset",

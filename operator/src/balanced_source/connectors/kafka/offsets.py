@@ -47,7 +47,26 @@ class AtCommit:
     group: str
 
 
-Wish: TypeAlias = Anchor | AtOffset | AtTime | AtCommit
+@dataclass(frozen=True, slots=True)
+class AfterOffset:
+    """The offset where a history ends. Refused if records behind it are gone, unless they may be lost."""
+
+    offset: int
+    may_lose: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AfterTime:
+    """First record at or after the time where a history ends; no answer if there is none.
+
+    Refused if records before that one are gone, unless they may be lost: some of them may be newer than the history.
+    """
+
+    millis: int
+    may_lose: bool
+
+
+Wish: TypeAlias = Anchor | AtOffset | AtTime | AtCommit | AfterOffset | AfterTime
 """One way to find an offset."""
 
 
@@ -118,6 +137,28 @@ class PerTopic(OffsetsInitializer):
 
     def wishes(self, topic: str, partition: int) -> tuple[Wish, ...]:
         return self.topics.get(topic, self.default).wishes(topic, partition)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AfterHistory(OffsetsInitializer):
+    """Behind the records that another source has read before.
+
+    Attributes:
+        millis: first time in milliseconds that was not read; None: `offsets` say where reading starts.
+        offsets: (topic, partition) → first offset that was not read. Partitions that are not listed are read from
+            their first record: nothing of them was read before.
+        may_lose: whether reading starts although records behind the history are gone.
+    """
+
+    millis: int | None = None
+    offsets: Mapping[tuple[str, int], int] = field(default_factory=dict)
+    may_lose: bool = False
+
+    def wishes(self, topic: str, partition: int) -> tuple[Wish, ...]:
+        if self.millis is not None:
+            return (AfterTime(self.millis, self.may_lose), Anchor.LATEST)
+        offset = self.offsets.get((topic, partition))
+        return (Anchor.EARLIEST,) if offset is None else (AfterOffset(offset, self.may_lose),)
 
 
 def wish_of(offset: int) -> Wish:

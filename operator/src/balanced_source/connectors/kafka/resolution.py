@@ -4,7 +4,16 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Final, Protocol, assert_never
 
 from balanced_source.api import SplitId
-from balanced_source.connectors.kafka.offsets import Anchor, AtCommit, AtOffset, AtTime, OffsetsInitializer, Wish
+from balanced_source.connectors.kafka.offsets import (
+    AfterOffset,
+    AfterTime,
+    Anchor,
+    AtCommit,
+    AtOffset,
+    AtTime,
+    OffsetsInitializer,
+    Wish,
+)
 from balanced_source.connectors.kafka.split import KafkaSplitId
 from balanced_source.errors import RefusedDiscoveryError
 from balanced_source.reasons import Reason
@@ -13,6 +22,9 @@ Offsets = Mapping[SplitId, int]
 Chains = Mapping[SplitId, tuple[Wish, ...]]
 
 _SHOWN: Final = 3
+
+_LOOKED_AT: Final = (AtOffset, AtCommit, AfterOffset, AfterTime)
+"""Wishes that are compared with the ends of the log."""
 
 
 class OffsetLookup(Protocol):
@@ -38,7 +50,7 @@ def resolve_start(initializer: OffsetsInitializer, split_ids: Iterable[SplitId],
         RefusedDiscoveryError: a split has no answer, or an offset that was asked for does not exist.
     """
     chains = _chains(initializer, split_ids)
-    exact = [s for s, chain in chains.items() if isinstance(chain[0], AtOffset | AtCommit)]
+    exact = [s for s, chain in chains.items() if isinstance(chain[0], _LOOKED_AT)]
     first, last = lookup.ends(exact, Anchor.EARLIEST), lookup.ends(exact, Anchor.LATEST)
     existing = {s: chain for s, chain in chains.items() if s not in exact or (s in first and s in last)}
     return _resolve(existing, lookup, first=first, last=last, option="startingOffsets")
@@ -68,6 +80,7 @@ def _resolve(chains: Chains, lookup: OffsetLookup, *, first: Offsets, last: Offs
         wishes = {s: chain[stage] for s, chain in waiting.items()}
         answers = _ask(wishes, lookup)
         _check_exact(wishes, first, last, option)
+        answers |= _after_history(wishes, answers, first, last)
         found |= {s: o for s, o in answers.items() if _is_within(wishes[s], o, first.get(s), last.get(s))}
         # An end without an answer: the partition vanished meanwhile.
         waiting = {s: c for s, c in waiting.items() if s not in found and not isinstance(wishes[s], Anchor)}
@@ -76,11 +89,11 @@ def _resolve(chains: Chains, lookup: OffsetLookup, *, first: Offsets, last: Offs
 
 
 def _ask(wishes: Mapping[SplitId, Wish], lookup: OffsetLookup) -> dict[SplitId, int]:
-    answers: dict[SplitId, int] = {s: w.offset for s, w in wishes.items() if isinstance(w, AtOffset)}
+    answers: dict[SplitId, int] = {s: w.offset for s, w in wishes.items() if isinstance(w, AtOffset | AfterOffset)}
     for anchor in Anchor:
         if asked := [s for s, w in wishes.items() if w is anchor]:
             answers |= lookup.ends(asked, anchor)
-    if times := {s: w.millis for s, w in wishes.items() if isinstance(w, AtTime)}:
+    if times := {s: w.millis for s, w in wishes.items() if isinstance(w, AtTime | AfterTime)}:
         answers |= lookup.at_times(times)
     for group in sorted({w.group for w in wishes.values() if isinstance(w, AtCommit)}):
         answers |= lookup.committed(group, [s for s, w in wishes.items() if w == AtCommit(group)])
@@ -107,6 +120,51 @@ def _check_exact(wishes: Mapping[SplitId, Wish], first: Offsets, last: Offsets, 
             )
 
 
+def _after_history(
+    wishes: Mapping[SplitId, Wish], answers: Offsets, first: Offsets, last: Offsets
+) -> dict[SplitId, int]:
+    """Return starts that differ from the answers, because records behind a history are gone and may be lost.
+
+    Raises:
+        RefusedDiscoveryError: they may not, or the history is not one of this topic.
+    """
+    moved: dict[SplitId, int] = {}
+    for split_id, wish in wishes.items():
+        begin, end = first.get(split_id, 0), last.get(split_id, 0)
+        match wish:
+            case AfterOffset(offset, may_lose) if offset < begin and may_lose:
+                moved[split_id] = begin
+            case AfterOffset(offset) if offset < begin:
+                raise _gone(split_id, f"offsets {offset} to {begin - 1} are gone")
+            case AfterOffset(offset) if offset > end:
+                raise _ahead(split_id, offset, end)
+            case AfterTime(millis, False) if begin and answers.get(split_id, end) == begin:
+                raise _gone(
+                    split_id, f"records before offset {begin} are gone, and some may be of {millis} ms or later"
+                )
+            case _:
+                pass
+    return moved
+
+
+def _gone(split_id: SplitId, what: str) -> RefusedDiscoveryError:
+    return RefusedDiscoveryError(
+        f"{_named(split_id)} does not begin where the history ends: {what}. Complete the history, or set onDataLoss "
+        "to Continue to read without them",
+        scope=KafkaSplitId.of(split_id).cluster,
+        reason=Reason.OFFSET_OUT_OF_RANGE,
+    )
+
+
+def _ahead(split_id: SplitId, offset: int, end: int) -> RefusedDiscoveryError:
+    return RefusedDiscoveryError(
+        f"the history continues to offset {offset} of {_named(split_id)}, which ends at {end}: it is of another topic, "
+        "or the topic was created again. Name the topic that the history is of, or give startingOffsets",
+        scope=KafkaSplitId.of(split_id).cluster,
+        reason=Reason.OFFSET_OUT_OF_RANGE,
+    )
+
+
 def _unanswered(chains: Chains, option: str) -> RefusedDiscoveryError:
     names = sorted(chains)
     what, reason = _missing(chains[names[0]][-1])
@@ -123,9 +181,9 @@ def _missing(wish: Wish) -> tuple[str, str]:
     match wish:
         case AtCommit(group):
             return f"commit of group {group} that still exists", Reason.NO_COMMITTED_OFFSET
-        case AtTime(millis):
+        case AtTime(millis) | AfterTime(millis):
             return f"record at or after {millis} ms", Reason.NO_OFFSET_FOR_TIMESTAMP
-        case AtOffset() | Anchor():
+        case AtOffset() | AfterOffset() | Anchor():
             return "offset", Reason.NO_OFFSET
         case _:
             assert_never(wish)

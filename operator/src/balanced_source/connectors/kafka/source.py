@@ -1,26 +1,29 @@
 """The Kafka source: partitions of topics on one or many clusters. Scopes of discovery are the clusters."""
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
 
 from balanced_source.api import (
     Boundedness,
+    Measure,
     Position,
     RebalancePolicy,
     SplitId,
     SupportsSplitReassignmentOnRecovery,
+    SupportsSwitchTo,
+    SwitchPosition,
 )
 from balanced_source.assigners import RoundRobinAssigner, SplitAssigner
 from balanced_source.connectors.discovery import Discover, DiscoveringSource, Initialize
 from balanced_source.connectors.kafka.cluster import KafkaCluster
 from balanced_source.connectors.kafka.data_loss import LISTED, Gap, OnDataLoss, topic_begun_late, topic_unread
 from balanced_source.connectors.kafka.limits import ReadLimits
-from balanced_source.connectors.kafka.offsets import EARLIEST, OffsetsInitializer
+from balanced_source.connectors.kafka.offsets import EARLIEST, AfterHistory, OffsetsInitializer
 from balanced_source.connectors.kafka.settings import KIND, KafkaReaderSettings
 from balanced_source.connectors.kafka.split import KafkaPartitionSplit, split_of
 from balanced_source.connectors.kafka.subscriber import KafkaSubscriber
-from balanced_source.errors import ContractViolationError
+from balanced_source.errors import ContractViolationError, InvalidSpecError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +48,7 @@ class InitializeKafka(Initialize):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KafkaSource(DiscoveringSource[KafkaPartitionSplit], SupportsSplitReassignmentOnRecovery):
+class KafkaSource(DiscoveringSource[KafkaPartitionSplit], SupportsSplitReassignmentOnRecovery, SupportsSwitchTo):
     """A value: equal settings make equal sources.
 
     Attributes:
@@ -152,6 +155,21 @@ class KafkaSource(DiscoveringSource[KafkaPartitionSplit], SupportsSplitReassignm
             commit_group=self.commit_group,
         )
         return {KIND: settings.to_json()}
+
+    def check_switch(self, measure: Measure, *, field: str) -> None:
+        if measure.offsets is not None and len(self.clusters) > 1:
+            raise InvalidSpecError(
+                f"the offsets of a history do not say which of {len(self.clusters)} clusters they are of: start by "
+                "time, or read one cluster",
+                field=field,
+            )
+
+    def starting_after(self, position: SwitchPosition) -> Self:
+        """The position counts for all clusters, whatever their own settings say."""
+        millis = None if position.time is None else position.time + 1
+        start = AfterHistory(millis=millis, offsets=position.offsets, may_lose=self.may_lose)
+        clusters = tuple(replace(cluster, starting_offsets=None) for cluster in self.clusters)
+        return replace(self, clusters=clusters, starting_offsets=start)
 
     def _subscriber(self, cluster: KafkaCluster) -> KafkaSubscriber:
         return cluster.subscriber or self.subscriber

@@ -1,0 +1,123 @@
+"""How one part of a hybrid source (FLIP-150) starts where the former part has ended.
+
+The former part measures what it reads while it lists it (`SupportsSwitchFrom`). The measurement becomes a
+`SwitchPosition`, from which the next part starts (`SupportsSwitchTo`). This is what FLIP-150 calls the switch context.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from balanced_source.api.splits import Json
+from balanced_source.errors import CorruptDocumentError
+
+_MALFORMED = (TypeError, ValueError, KeyError, AttributeError)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measure:
+    """What is measured: the newest time of a column, or the offsets in three columns. Exactly one of both.
+
+    Attributes:
+        time: column with the time of a record: a timestamp, or a whole number of milliseconds since the epoch.
+        offsets: columns with topic, partition and offset of a record.
+    """
+
+    time: str | None = None
+    offsets: tuple[str, str, str] | None = None
+
+    def to_json(self) -> Json:
+        """Return the JSON value."""
+        return {"time": self.time, "offsets": None if self.offsets is None else list(self.offsets)}
+
+    @classmethod
+    def from_json(cls, data: Json) -> Self:
+        """Inverse of `to_json`; any error means that the value is not one."""
+        topic_partition_offset = data["offsets"]
+        if topic_partition_offset is None:
+            return cls(time=str(data["time"]))
+        topic, partition, offset = map(str, topic_partition_offset)
+        return cls(offsets=(topic, partition, offset))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SwitchPosition:
+    """Where the next part starts.
+
+    Attributes:
+        time: of the newest record that was read, in milliseconds since the epoch; None if no time was measured.
+        offsets: topic and partition → offset behind the last record that was read.
+    """
+
+    time: int | None = None
+    offsets: Mapping[tuple[str, int], int] = field(default_factory=dict)
+
+    def merged(self, other: "SwitchPosition") -> "SwitchPosition":
+        """Return the position behind everything that either of both has seen."""
+        times = [time for time in (self.time, other.time) if time is not None]
+        keys = self.offsets.keys() | other.offsets.keys()
+        furthest = {key: max(self.offsets.get(key, 0), other.offsets.get(key, 0)) for key in keys}
+        return SwitchPosition(time=max(times, default=None), offsets=furthest)
+
+    def to_json(self) -> Json:
+        """Return the JSON value; equal positions give equal JSON."""
+        return {"time": self.time, "offsets": [[t, p, offset] for (t, p), offset in sorted(self.offsets.items())]}
+
+    @classmethod
+    def from_json(cls, data: Json) -> Self:
+        """Inverse of `to_json`; None is the position before anything was measured.
+
+        Raises:
+            CorruptDocumentError: not of that form.
+        """
+        if data is None:
+            return cls()
+        try:
+            time, offsets = data["time"], {(str(t), int(p)): int(offset) for t, p, offset in data["offsets"]}
+            return cls(time=None if time is None else int(time), offsets=offsets)
+        except _MALFORMED as error:
+            raise CorruptDocumentError(f"malformed switch position: {error!r}") from error
+
+
+class SupportsSwitchFrom(ABC):
+    """A source that can measure what it reads, so that another one starts behind it. Mixed into a `Source`."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def measuring(self, measure: Measure, *, field: str) -> Self:
+        """Return the source, which measures what it lists.
+
+        Args:
+            measure: what.
+            field: path of the setting, for messages.
+
+        Raises:
+            InvalidSpecError: this source cannot measure that. Names the field.
+        """
+
+    @abstractmethod
+    def switch_position(self, state: Any) -> SwitchPosition:
+        """Return what was measured, from the state of an enumerator that has finished."""
+
+
+class SupportsSwitchTo(ABC):
+    """A source that can start where another one has ended. Mixed into a `Source`."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def check_switch(self, measure: Measure, *, field: str) -> None:
+        """Check that the source can start at a position that is measured so.
+
+        Raises:
+            InvalidSpecError: it cannot. Names the field.
+        """
+
+    @abstractmethod
+    def starting_after(self, position: SwitchPosition) -> Self:
+        """Return the source, which starts behind the records that a position describes.
+
+        A position without time and offsets means that nothing was read: reading starts at the beginning.
+        """

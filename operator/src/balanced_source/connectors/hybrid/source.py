@@ -1,0 +1,196 @@
+"""The hybrid source: its parts, and what can be combined."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, cast
+
+from balanced_source.api import (
+    Boundedness,
+    Measure,
+    Position,
+    Source,
+    SplitEnumeratorContext,
+    SplitId,
+    SupportsSplitReassignmentOnRecovery,
+    SupportsSwitchFrom,
+    SupportsSwitchTo,
+    SwitchPosition,
+)
+from balanced_source.connectors.hybrid.enumerator import HybridSplitEnumerator
+from balanced_source.connectors.hybrid.values import HybridPart, HybridSplit, HybridState, names_of
+from balanced_source.documents.splits import decode_splits, encode_splits
+from balanced_source.errors import ContractViolationError, IncompatibleVersionError, InvalidSpecError, StateError
+from balanced_source.names import shown
+
+KIND: Final = "hybrid"
+STATE_VERSION: Final = 1
+"""Version of `HybridState` as JSON."""
+
+FEWEST: Final = 2
+"""Parts."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HybridSource(Source[HybridSplit, HybridState], SupportsSplitReassignmentOnRecovery):
+    """Parts that are read one after the other. A value; `checked_hybrid` makes one.
+
+    Attributes:
+        parts: at least two; all but the last are bounded.
+    """
+
+    parts: tuple[HybridPart, ...]
+
+    @property
+    def kind(self) -> str:
+        return KIND
+
+    @property
+    def boundedness(self) -> Boundedness:
+        return self.parts[-1].source.boundedness
+
+    @property
+    def look_ahead(self) -> int:
+        return max(part.source.look_ahead for part in self.parts)
+
+    @property
+    def has_ending_splits(self) -> bool:
+        return True
+
+    @property
+    def wants_loads(self) -> bool:
+        return any(part.source.wants_loads for part in self.parts)
+
+    def deals_anew(self, split_id: SplitId) -> bool:
+        """Each part has its own rule."""
+        return self.parts[self.index_of(str(split_id[0]))].source.deals_anew(split_id[1:])
+
+    @property
+    def state_version(self) -> int:
+        return STATE_VERSION
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the parts, in their order."""
+        return tuple(part.name for part in self.parts)
+
+    def index_of(self, name: str) -> int:
+        """Return the number of a part.
+
+        Raises:
+            StateError: the source has no such part.
+        """
+        if name not in self.names:
+            raise StateError(
+                f"the state is of part {shown(name)}, and the source has the parts {', '.join(self.names)}: "
+                "the kinds and the order of parts cannot be changed. Restore the former spec, or create a new source"
+            )
+        return self.names.index(name)
+
+    def started(self, index: int, position: SwitchPosition) -> Source[Any, Any]:
+        """Return the source of a part, which starts behind what the former part has measured.
+
+        Where that is nothing, because the former part was empty, it starts at its beginning.
+        """
+        part = self.parts[index]
+        if part.start is None:
+            return part.source
+        if not isinstance(part.source, SupportsSwitchTo):
+            raise ContractViolationError(f"{type(part.source).__name__} cannot start where another source has ended")
+        started: Source[Any, Any] = cast("Any", part.source).starting_after(position)
+        return started
+
+    def measured(self, index: int, state: Any) -> SwitchPosition:
+        """Return what a part that has finished has measured for the next one; unknown if nobody asks for it."""
+        source = self.parts[index].source
+        if self.parts[index + 1].start is None or not isinstance(source, SupportsSwitchFrom):
+            return SwitchPosition()
+        return source.switch_position(state)
+
+    def create_split(self, split_id: SplitId, position: Position, attributes: Mapping[str, Any]) -> HybridSplit:
+        name, *rest = split_id
+        part = next((part for part in self.parts if part.name == name), None)
+        if part is None:
+            raise ContractViolationError(f"{split_id!r} is not a split of the parts {', '.join(self.names)}")
+        return HybridSplit(part=part.name, split=part.source.create_split(tuple(rest), position, attributes))
+
+    def encode_state(self, state: HybridState) -> Any:
+        source = self.parts[self.index_of(state.part)].source
+        return {
+            "part": state.part,
+            "position": state.position.to_json(),
+            "leftovers": encode_splits(state.leftovers),
+            "version": source.state_version,
+            "state": source.encode_state(state.state),
+        }
+
+    def decode_state(self, version: int, data: Any) -> HybridState:
+        if version > STATE_VERSION:
+            raise IncompatibleVersionError("state of the enumerator", found=version, supported=STATE_VERSION)
+        name = str(data["part"])
+        source = self.parts[self.index_of(name)].source
+        return HybridState(
+            part=name,
+            state=source.decode_state(int(data["version"]), data["state"]),
+            position=SwitchPosition.from_json(data["position"]),
+            leftovers=decode_splits(data["leftovers"], self),
+        )
+
+    def create_enumerator(self, context: SplitEnumeratorContext[HybridSplit]) -> HybridSplitEnumerator:
+        return HybridSplitEnumerator(context, self, None)
+
+    def restore_enumerator(
+        self, context: SplitEnumeratorContext[HybridSplit], state: HybridState
+    ) -> HybridSplitEnumerator:
+        return HybridSplitEnumerator(context, self, state)
+
+    def reader_settings(self) -> Mapping[str, Any]:
+        return {KIND: {part.name: part.source.reader_settings() for part in self.parts}}
+
+
+def checked_hybrid(sources: Sequence[tuple[Source[Any, Any], Measure | None]], *, field: str) -> HybridSource:
+    """Return the source that reads others one after the other.
+
+    Args:
+        sources: each with what the former one measures for its start; None where it starts as it says by itself.
+        field: path of the list, for messages.
+
+    Raises:
+        InvalidSpecError: they cannot be combined. Names the part.
+    """
+    if len(sources) < FEWEST:
+        raise InvalidSpecError(
+            "a hybrid source has at least two parts: add one, or read the only one alone", field=field
+        )
+    names = names_of([source.kind for source, _ in sources])
+    parts = [
+        HybridPart(name=name, source=source, start=start) for name, (source, start) in zip(names, sources, strict=True)
+    ]
+    for number, part in enumerate(parts):
+        place = f"{field}[{number}]"
+        if number < len(parts) - 1 and part.source.boundedness is not Boundedness.BOUNDED:
+            raise InvalidSpecError(
+                f"part {part.name} never ends, so part {parts[number + 1].name} would never start. Let it end, or make "
+                "it the last part",
+                field=place,
+            )
+        if part.source.kind == KIND:
+            raise InvalidSpecError("a part cannot be a hybrid source itself: list its parts here", field=place)
+        if part.start is not None:
+            _measure(parts, number, part.start, place)
+    return HybridSource(parts=tuple(parts))
+
+
+def _measure(parts: list[HybridPart], number: int, start: Measure, place: str) -> None:
+    """Have the part before measure what this one needs."""
+    if number == 0:
+        raise InvalidSpecError("the first part has no part before it whose end could be its start", field=place)
+    former, part = parts[number - 1], parts[number]
+    if not isinstance(part.source, SupportsSwitchTo):
+        raise InvalidSpecError(f"part {part.name} cannot start at a position that was read from records", field=place)
+    part.source.check_switch(start, field=place)
+    if not isinstance(former.source, SupportsSwitchFrom):
+        raise InvalidSpecError(
+            f"part {former.name} cannot measure where part {part.name} starts: give its start yourself", field=place
+        )
+    measuring: Any = former.source.measuring(start, field=place)
+    parts[number - 1] = replace(former, source=measuring)

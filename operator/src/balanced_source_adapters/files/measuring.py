@@ -1,0 +1,111 @@
+"""Says where the part of a hybrid source starts that follows files: measured from the columns of Parquet files.
+
+The newest time comes from the statistics in the footers, where files have them; else the column is read. Offsets are
+read: statistics do not tell them apart by partition.
+"""
+
+import datetime as dt
+from collections.abc import Iterable
+from contextlib import closing
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from balanced_source.api import Measure, SwitchPosition
+from balanced_source.connectors.files import File
+from balanced_source.errors import BalancedSourceError
+from balanced_source.names import shown
+from balanced_source_adapters.files.stores import FileStore
+
+_EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+_MILLISECOND: Final = dt.timedelta(milliseconds=1)
+_DIVISORS: Final = {"s": 1, "ms": 1, "us": 1000, "ns": 1_000_000}
+
+
+class MeasureError(BalancedSourceError):
+    """A file lacks what is measured; somebody has to act."""
+
+
+def measured(store: FileStore, files: Iterable[File], measure: Measure) -> SwitchPosition:
+    """Return the position behind all records of some files. Blocking.
+
+    Raises:
+        MeasureError: a file is no Parquet file, or has no such column. Names both.
+        OSError: the store does not answer.
+    """
+    position = SwitchPosition()
+    for file in files:
+        try:
+            with closing(store.open(file.path)) as opened:
+                position = position.merged(_of_file(pq.ParquetFile(opened), measure))
+        except (pa.ArrowException, KeyError, ValueError, TypeError) as error:
+            raise MeasureError(
+                f"the end of {file.path} cannot be measured: {error}. Correct the names of the columns, or give "
+                "the start of the next part yourself"
+            ) from error
+    return position
+
+
+def _of_file(file: pq.ParquetFile, measure: Measure) -> SwitchPosition:
+    if measure.offsets is not None:
+        return _offsets(file, measure.offsets)
+    return SwitchPosition(time=_newest(file, str(measure.time)))
+
+
+def _newest(file: pq.ParquetFile, name: str) -> int | None:
+    """Return the newest time in milliseconds; None without any."""
+    kind = _column(file, name).type
+    if not (pa.types.is_timestamp(kind) or pa.types.is_integer(kind)):
+        raise TypeError(f"column {shown(name)} is of type {kind}, not a timestamp or a whole number")
+    newest = [_newest_of_group(file, group, name, kind) for group in range(file.num_row_groups)]
+    return max((time for time in newest if time is not None), default=None)
+
+
+def _newest_of_group(file: pq.ParquetFile, group: int, name: str, kind: pa.DataType) -> int | None:
+    statistics = _statistics(file, group, name)
+    if statistics is not None:
+        return _millis(statistics, kind)
+    column = file.read_row_group(group, columns=[name]).column(0)
+    return _millis(pc.max(column).cast(pa.int64()).as_py(), kind)
+
+
+def _statistics(file: pq.ParquetFile, group: int, name: str) -> Any:
+    """Return the greatest value of a column as the footer has it; None where it does not say."""
+    row_group = file.metadata.row_group(group)
+    for number in range(row_group.num_columns):
+        column = row_group.column(number)
+        if column.path_in_schema == name:
+            known = column.statistics
+            return known.max if known is not None and known.has_min_max else None
+    return None
+
+
+def _millis(value: Any, kind: pa.DataType) -> int | None:
+    """Return milliseconds since the epoch, cut as Kafka's times are."""
+    if value is None:
+        return None
+    if isinstance(value, dt.datetime):
+        moment = value if value.tzinfo is not None else value.replace(tzinfo=dt.UTC)
+        return (moment - _EPOCH) // _MILLISECOND
+    if not pa.types.is_timestamp(kind):
+        return int(value)
+    return int(value) * (1000 if kind.unit == "s" else 1) // _DIVISORS[kind.unit]
+
+
+def _offsets(file: pq.ParquetFile, names: tuple[str, str, str]) -> SwitchPosition:
+    topic, partition, offset = (_column(file, name).name for name in names)
+    position = SwitchPosition()
+    for group in range(file.num_row_groups):
+        rows = file.read_row_group(group, columns=[topic, partition, offset])
+        furthest = rows.group_by([topic, partition]).aggregate([(offset, "max")])
+        found = {(str(row[topic]), int(row[partition])): int(row[f"{offset}_max"]) + 1 for row in furthest.to_pylist()}
+        position = position.merged(SwitchPosition(offsets=found))
+    return position
+
+
+def _column(file: pq.ParquetFile, name: str) -> pa.Field:
+    if name not in file.schema_arrow.names:
+        raise ValueError(f"it has no column {shown(name)}, only {', '.join(file.schema_arrow.names)}")
+    return file.schema_arrow.field(name)

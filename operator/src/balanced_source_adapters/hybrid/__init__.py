@@ -1,0 +1,1 @@
+"""I/O of the hybrid source: that of its parts."""

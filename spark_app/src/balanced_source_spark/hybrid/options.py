@@ -1,0 +1,182 @@
+"""Reads the options of the hybrid source. Keys of the mappings are lower case."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from balanced_source.api import Measure
+from balanced_source.connectors.hybrid import KIND, HybridSource, checked_hybrid, names_of
+from balanced_source.errors import InvalidSpecError
+from balanced_source.names import shown
+from balanced_source_adapters.connectors import installed
+from balanced_source_spark.contract.half import AnyHalf, Choices, SparkHalf, half_of, secrets_in
+from balanced_source_spark.contract.option_table import check_options, rejected
+from balanced_source_spark.contract.secrets import QuerySecrets
+
+START: Final = "startAfter"
+
+_SHARED: Final = ("columns", "secretsdir", "statedir")
+"""Options of the query that count for each part."""
+
+_COLUMNS: Final = ("topic", "partition", "offset")
+"""Members of ``startAfter.offsets``, which are also the columns by default."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartRead:
+    """What schema and tasks must know of a part. Pickled.
+
+    Attributes:
+        name: of the part.
+        kind: of its connector.
+        read: see `SparkHalf.read_options`.
+    """
+
+    name: str
+    kind: str
+    read: Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GivenPart:
+    """A part as the user has written it.
+
+    Attributes:
+        number: of the part.
+        kind: of its connector.
+        half: its Spark half.
+        options: of the part, with those of the query that count for it.
+        start: see `HybridPart.start`.
+    """
+
+    number: int
+    kind: str
+    half: SparkHalf[Any]
+    options: Mapping[str, str]
+    start: Measure | None
+
+
+def given_parts(options: Mapping[str, str]) -> tuple[GivenPart, ...]:
+    """Return the parts in the options of a query.
+
+    Raises:
+        InvalidSpecError: names the option.
+        ConnectorError: the connector of a part is not installed.
+    """
+    shared = {name: options[name] for name in _SHARED if name in options}
+    listed = _array(options.get("parts"))
+    return tuple(_part(number, entry, shared) for number, entry in enumerate(listed))
+
+
+def part_reads(options: Mapping[str, str]) -> tuple[PartRead, ...]:
+    """Return what schema and tasks must know of the parts, with the names of their options checked.
+
+    Raises:
+        InvalidSpecError: names the option.
+    """
+    parts, is_embedded = given_parts(options), _is_embedded(options)
+    for part in parts:
+        own = part.half.options()
+        if own is not None:
+            written = {name: value for name, value in part.options.items() if name not in _SHARED}
+            check_options(written, own, is_embedded=is_embedded)
+    names = names_of([part.kind for part in parts])
+    return tuple(
+        PartRead(name=name, kind=part.kind, read=part.half.read_options(part.options))
+        for name, part in zip(names, parts, strict=True)
+    )
+
+
+def hybrid_source(options: Mapping[str, str], choices: Choices) -> HybridSource:
+    """Return the source of a query that runs without an operator and without local mode.
+
+    Raises:
+        InvalidSpecError: names the option.
+    """
+    if choices.is_stream and not options.get("statedir"):
+        raise rejected("stateDir", "is missing: a hybrid source keeps there which part is read, and where it started")
+    parts = given_parts(options)
+    sources = [(part.half.source(part.options, replace(choices, is_part=True)), part.start) for part in parts]
+    return checked_hybrid(sources, field="option parts")
+
+
+def hybrid_secrets(options: Mapping[str, str]) -> QuerySecrets:
+    """Return the secrets of the query. Only one part may have some among its options.
+
+    Raises:
+        InvalidSpecError: two parts have.
+    """
+    found = [secrets for part in given_parts(options) if (secrets := part.half.secrets(part.options)).given]
+    if len(found) > 1:
+        raise rejected("parts", "two parts have secrets among their options: put them into files of secretsDir")
+    return found[0] if found else secrets_in(options)
+
+
+def _array(text: str | None) -> list[dict[str, Any]]:
+    if text is None:
+        raise rejected("parts", "is missing: list the parts as a JSON array")
+    try:
+        found = json.loads(text)
+    except ValueError as error:
+        raise rejected("parts", f"expected a JSON array of objects, not {shown(text)}") from error
+    if not (isinstance(found, list) and all(isinstance(entry, dict) for entry in found)):
+        raise rejected("parts", f"expected a JSON array of objects, not {shown(text)}")
+    return found
+
+
+def _part(number: int, entry: Mapping[str, Any], shared: Mapping[str, str]) -> GivenPart:
+    kind = str(entry.get("connector", ""))
+    if not kind or kind == KIND:
+        raise rejected(f"parts[{number}]", f"connector is {shown(kind)}: name one of {', '.join(_kinds())}")
+    written = {name.lower(): _text(value) for name, value in entry.items() if name not in ("connector", START)}
+    return GivenPart(
+        number=number,
+        kind=kind,
+        half=_ranges(half_of(kind), kind, number),
+        options={**shared, **written},
+        start=_start(entry.get(START), number),
+    )
+
+
+def _kinds() -> list[str]:
+    return [kind for kind in installed().kinds if kind != KIND]
+
+
+def _ranges(half: AnyHalf[Any], kind: str, number: int) -> SparkHalf[Any]:
+    if not isinstance(half, SparkHalf):
+        raise rejected(
+            f"parts[{number}]",
+            f"connector {kind!r} does not know how far its splits can be read, and cannot be a part of a hybrid "
+            "source: read it by itself",
+        )
+    return half
+
+
+def _text(value: Any) -> str:
+    """Return the text of an option: Spark's writers give numbers and flags as text, too."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _start(given: Any, number: int) -> Measure | None:
+    if given is None:
+        return None
+    field = f"option parts[{number}].{START}"
+    match given:
+        case {"time": str(column), **rest} if column and not rest:
+            return Measure(time=column)
+        case {"offsets": dict(columns), **rest} if not rest and columns.keys() <= set(_COLUMNS):
+            topic, partition, offset = (str(columns.get(name, name)) for name in _COLUMNS)
+            return Measure(offsets=(topic, partition, offset))
+        case _:
+            raise InvalidSpecError(
+                'expected {"time": "column"} or {"offsets": {"topic": "column", "partition": "column", "offset": '
+                '"column"}}',
+                field=field,
+            )
+
+
+def _is_embedded(options: Mapping[str, str]) -> bool:
+    return not options.get("source") and not options.get("assignmentdir")

@@ -1,0 +1,203 @@
+"""Files, then Kafka: what is measured of files, where Kafka starts, and what cannot be combined."""
+
+import datetime as dt
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from balanced_source.api import Measure, SwitchPosition
+from balanced_source.connectors.files import FilesSource, Format, position_of
+from balanced_source.connectors.hybrid import HybridSource, HybridState, checked_hybrid, names_of
+from balanced_source.connectors.kafka import (
+    AfterHistory,
+    KafkaCluster,
+    KafkaSource,
+    OnDataLoss,
+    TopicList,
+    resolve_start,
+)
+from balanced_source.errors import InvalidSpecError, RefusedDiscoveryError, StateError
+from balanced_source_adapters.files.connector import FilesCodec, Lister
+from balanced_source_spark.contract.secrets import NO_SECRETS
+from support.kafka_lookup import FakeLookup, Log
+
+OFFSETS = Measure(offsets=("topic", "partition", "offset"))
+TIME = Measure(time="at")
+SPLIT = ("main", "orders", 0)
+BEGIN = dt.datetime(2024, 1, 1, tzinfo=dt.UTC)
+MILLIS = 1_704_067_200_000
+
+
+def files(path: str = "/in", kind: Format = Format.PARQUET, **more: Any) -> FilesSource:
+    return FilesSource(paths=(path,), kind_of_file=kind, **more)
+
+
+def kafka(*names: str, **more: Any) -> KafkaSource:
+    clusters = tuple(KafkaCluster(name=name, bootstrap_servers="b:9092") for name in names or ("main",))
+    return KafkaSource(clusters=clusters, subscriber=TopicList(("orders",)), **more)
+
+
+def write(folder: Path, name: str, partitions: list[int], offsets: list[int], unit: str = "us") -> None:
+    times = [BEGIN + dt.timedelta(milliseconds=offset, microseconds=700) for offset in offsets]
+    kind = pa.timestamp(unit, tz="UTC")  # type: ignore[call-overload] # a text, not a literal
+    at = pa.array(times, pa.timestamp("us", tz="UTC")).cast(kind, safe=False)
+    rows = {"topic": ["orders"] * len(offsets), "partition": partitions, "offset": offsets, "at": at}
+    pq.write_table(pa.table(rows), folder / name, row_group_size=2)
+
+
+def measured(folder: Path, measure: Measure) -> SwitchPosition:
+    source = files(str(folder)).measuring(measure, field="parts[1]")
+    page = Lister(NO_SECRETS)(source.list_page(1, None))
+    assert not page.refusal, page.refusal
+    return position_of(page.cursor)
+
+
+def test_offsets_are_measured_by_partition(tmp_path: Path) -> None:
+    write(tmp_path, "a.parquet", [0, 1, 0, 1, 0], [3, 9, 5, 2, 4])
+    write(tmp_path, "b.parquet", [2, 1], [0, 10])
+
+    assert measured(tmp_path, OFFSETS).offsets == {("orders", 0): 6, ("orders", 1): 11, ("orders", 2): 1}
+
+
+@pytest.mark.parametrize("unit", ["ms", "us", "ns"])
+def test_the_newest_time_is_cut_to_milliseconds(tmp_path: Path, unit: str) -> None:
+    write(tmp_path, "a.parquet", [0, 0, 0], [3, 9, 5], unit)
+    write(tmp_path, "b.parquet", [0], [7], unit)
+
+    assert measured(tmp_path, TIME).time == MILLIS + 9
+
+
+def test_a_column_without_statistics_is_read(tmp_path: Path) -> None:
+    table = pa.table({"at": [MILLIS, MILLIS + 4, MILLIS + 2]})
+    pq.write_table(table, tmp_path / "a.parquet", write_statistics=False, row_group_size=2)
+
+    assert measured(tmp_path, TIME).time == MILLIS + 4
+
+
+def test_no_files_measure_nothing(tmp_path: Path) -> None:
+    assert measured(tmp_path, TIME) == SwitchPosition()
+
+
+@pytest.mark.parametrize(("column", "why"), [("none", "it has no column"), ("topic", "not a timestamp")])
+def test_a_column_that_cannot_be_measured_is_named(tmp_path: Path, column: str, why: str) -> None:
+    write(tmp_path, "a.parquet", [0], [3])
+    source = files(str(tmp_path)).measuring(Measure(time=column), field="parts[1]")
+
+    page = Lister(NO_SECRETS)(source.list_page(1, None))
+
+    assert "a.parquet" in page.refusal
+    assert why in page.refusal
+    assert page.splits == ()
+
+
+def test_what_is_no_parquet_file_is_named(tmp_path: Path) -> None:
+    (tmp_path / "a.parquet").write_text("no parquet at all")
+    source = files(str(tmp_path)).measuring(TIME, field="parts[1]")
+
+    assert "a.parquet" in Lister(NO_SECRETS)(source.list_page(1, None)).refusal
+
+
+@pytest.mark.parametrize("measure", [None, TIME, OFFSETS])
+def test_a_driver_gets_the_measure_with_the_call(measure: Measure | None) -> None:
+    call = files(measure=measure).list_page(1, None)
+    codec = FilesCodec()
+
+    assert codec.call_from_json(codec.call_to_json(call)) == call
+
+
+def start(position: SwitchPosition, log: Log, **more: Any) -> int:
+    source = kafka(**more).starting_after(position)
+    return resolve_start(source.starting_offsets, [SPLIT], FakeLookup({SPLIT: log}))[SPLIT]
+
+
+LOG = Log(first=100, times=[1000, 1010, 1010, 1020])
+
+
+@pytest.mark.parametrize(
+    ("position", "offset"),
+    [
+        (SwitchPosition(offsets={("orders", 0): 102}), 102),
+        (SwitchPosition(offsets={("orders", 0): 104}), 104),
+        (SwitchPosition(offsets={("orders", 0): 100}), 100),
+        (SwitchPosition(offsets={("orders", 1): 7}), 100),
+        (SwitchPosition(time=1000), 101),
+        (SwitchPosition(time=1010), 103),
+        (SwitchPosition(time=1020), 104),
+        (SwitchPosition(), 100),
+    ],
+)
+def test_kafka_starts_behind_the_history(position: SwitchPosition, offset: int) -> None:
+    assert start(position, LOG) == offset
+
+
+@pytest.mark.parametrize(
+    ("position", "log", "why"),
+    [
+        (SwitchPosition(offsets={("orders", 0): 90}), LOG, "offsets 90 to 99 are gone"),
+        (SwitchPosition(offsets={("orders", 0): 105}), LOG, "it is of another topic"),
+        (SwitchPosition(time=900), LOG, "records before offset 100 are gone"),
+        (SwitchPosition(time=900), Log(first=100), "records before offset 100 are gone"),
+    ],
+)
+def test_a_gap_between_history_and_kafka_is_refused(position: SwitchPosition, log: Log, why: str) -> None:
+    with pytest.raises(RefusedDiscoveryError, match=why):
+        start(position, log)
+
+
+def test_a_gap_may_be_accepted() -> None:
+    for position in (SwitchPosition(offsets={("orders", 0): 90}), SwitchPosition(time=900)):
+        assert start(position, LOG, on_data_loss=OnDataLoss.CONTINUE) == 100
+
+
+def test_a_part_starts_where_it_says_unless_it_starts_after_the_former_one() -> None:
+    source = checked_hybrid([(files(), None), (kafka(), None)], field="parts")
+    assert source.started(1, SwitchPosition()) == kafka()
+
+    source = checked_hybrid([(files(), None), (kafka(), TIME)], field="parts")
+    assert source.started(1, SwitchPosition(time=4)) == kafka(starting_offsets=AfterHistory(millis=5))
+
+
+@pytest.mark.parametrize(
+    ("parts", "why"),
+    [
+        ([(files(), None)], "at least two parts"),
+        ([(kafka(), None), (files(), None)], "part kafka never ends"),
+        ([(files(discovery_interval=5.0), None), (kafka(), None)], "part files never ends"),
+        ([(files(), TIME), (kafka(), None)], "first part has no part before it"),
+        ([(files(kind=Format.JSON), None), (kafka(), TIME)], "write Parquet files"),
+        ([(files(), None), (kafka("a", "b"), OFFSETS)], "which of 2 clusters"),
+        ([(files(), None), (files(), TIME)], "part files-1 cannot start at a position"),
+    ],
+)
+def test_what_cannot_be_combined_is_said(parts: list[Any], why: str) -> None:
+    with pytest.raises(InvalidSpecError, match=why):
+        checked_hybrid(parts, field="parts")
+
+
+def test_a_state_of_other_parts_is_refused() -> None:
+    two: HybridSource = checked_hybrid([(files(), None), (kafka(), None)], field="parts")
+    other = checked_hybrid([(files(), None), (files(), None)], field="parts")
+    state = two.parts[1].source
+    written = two.encode_state(HybridState(part="kafka", state=state.decode_state(1, _DISCOVERY)))
+
+    with pytest.raises(StateError, match="files-0, files-1"):
+        other.decode_state(1, written)
+
+
+_DISCOVERY: dict[str, Any] = {
+    "unassigned": {"positions": [], "attributes": []},
+    "preferred": [],
+    "finished": [],
+    "retained": {"positions": [], "attributes": []},
+    "retainedUntil": [],
+    "discovered": [],
+    "rebalanceDue": False,
+}
+
+
+def test_names_of_parts() -> None:
+    assert names_of(["files", "kafka"]) == ("files", "kafka")
+    assert names_of(["files", "kafka", "files"]) == ("files-0", "kafka", "files-2")
