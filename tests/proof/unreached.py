@@ -51,6 +51,7 @@ REASONS: Final[Mapping[str, str]] = {
     f"{_COORDINATOR}.coordinator:SourceCoordinator._deliver": _EVENTS,
     f"{_COORDINATOR}.coordinator:SourceCoordinator._take_events": _EVENTS,
     f"{_COORDINATOR}.coordinator:SourceCoordinator._observe_loads": _LOADS,
+    f"{_COORDINATOR}.coordinator:SourceCoordinator._on_given_up": "Here no record may be delivered twice.",
     f"{_COORDINATOR}.coordinator:SourceCoordinator._on_rebalance": "A rebalance that the user asks for by hand.",
     f"{_COORDINATOR}.coordinator:SourceCoordinator.waiting_for": _PEOPLE,
     f"{_COORDINATOR}.coordinator:SourceCoordinator.close": _MADE,

@@ -149,3 +149,19 @@ def test_a_host_at_the_gate_goes_on_when_one_that_was_thought_lost_reports() -> 
     stage.more(1).adopts(0)
 
     assert stage.state.hosts["1"].phase is HostPhase.ACTIVE
+
+
+def test_a_host_at_the_gate_does_not_pass_because_of_one_that_leaves_in_the_same_turn() -> None:
+    """Found by random lives: nobody is active afterwards, and host 0 has not said what it holds."""
+    stage = running(hosts=3, readers=2)
+    assert stage.read(2) == {}
+    give_up(stage, "2")
+    stage.operator.handle(HostLost("0", stage.state.hosts["0"].incarnation))
+    stage.registers(1)
+
+    stage.adopts(2)
+
+    assert "2" not in stage.state.hosts
+    assert stage.state.hosts["1"].phase is HostPhase.RECOVERING
+    stage.more(1).adopts(0)
+    assert stage.state.hosts["1"].phase is HostPhase.ACTIVE

@@ -112,8 +112,7 @@ class SourceCoordinator(Generic[SplitT, StateT]):
             else source.restore_enumerator(self._context, restored.enumerator)
         )
         self._attributes = AttributeTable()
-        self._must_persist = False
-        self._is_started = False
+        self._must_persist = self._is_started = False
 
     @property
     def state(self) -> CoordinatorState[SplitT]:
@@ -296,12 +295,14 @@ class SourceCoordinator(Generic[SplitT, StateT]):
             return
         if phase is not host.phase:
             self._add_readers(self.state.subtasks_of(report.host))
-            self._open_gate()  # whoever waited for this host, which was thought lost, goes on beside it
         self._acknowledge(report.host, before=host.acknowledged_epoch)
         self._take_events(report)
         self._find_finished(report)
         self._take_requests(report)
         self._observe_loads(report)
+        if phase is not host.phase:  # it was thought lost: hosts that waited for it continue beside it, if it stays
+            self._set_hosts(membership.followed(self.state))
+            self._open_gate()
 
     def _observe_loads(self, report: HostReport) -> None:
         if self.source.wants_loads:
@@ -460,8 +461,7 @@ class SourceCoordinator(Generic[SplitT, StateT]):
     def _settle(self, undiscovered: frozenset[str] = frozenset()) -> list[Effect]:
         """End a turn, at whose beginning these scopes were undiscovered."""
         self._set_hosts(membership.followed(self.state))
-        context = self._context
-        turn = context.turn
+        context, turn = self._context, self._context.turn
         effects: list[Effect]
         if turn.is_changed:
             context.state = with_next_epoch(self.state, settings=envelope.digest(self.source.reader_settings()))
