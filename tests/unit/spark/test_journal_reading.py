@@ -79,6 +79,24 @@ def test_time_is_a_limit_too() -> None:
         assert fetch(made, part.limits).records == 0
 
 
+@pytest.mark.timeout(60)
+def test_a_reader_that_knows_its_tip_waits_for_nothing_more() -> None:
+    """Or a micro-batch would last as long as records keep coming; here nothing but the tip ends it."""
+    part = share(FetchLimits(wait_millis=3_600_000), a=0, b=0)
+    with reading(Shelf(lengths={"a": 7, "b": 0}, timed={"a", "b"}), part) as made:
+        record = fetch(made, part.limits)
+
+    assert (record.records, record.has_more) == (7, False)
+
+
+def test_the_tip_of_one_split_is_not_that_of_all() -> None:
+    part = share(FetchLimits(wait_millis=200), a=0, b=0)
+    with reading(Shelf(lengths={"a": 1, "b": 9}, timed={"a"}), part) as made:
+        record = fetch(made, part.limits)
+
+    assert record.records == 10
+
+
 def test_a_task_says_who_it_is_and_what_it_cannot() -> None:
     context = TaskContext(share(a=0))
     context.send_split_request()

@@ -142,6 +142,14 @@ class Reading:
         """Whether silence does not mean that everything is read."""
         return self._reader.is_catching_up()
 
+    @property
+    def is_at_tip(self) -> bool:
+        """Whether the source says that everything is read: no need to wait whether something comes."""
+        if self.has_stops or self.is_catching_up:
+            return False
+        behind = self._reader.millis_behind()
+        return all(behind.get(split_id) == 0 for split_id in self._left)
+
     def poll(self) -> bool:
         """Poll once; returns whether that brought any record. Waits a little if nothing comes."""
         before = self.buffer.count
@@ -230,7 +238,7 @@ def fetch(reading: Reading, limits: FetchLimits) -> JournalRecord:
                 return reading.record(has_more=True)
         elif _is_late(begun, time.monotonic(), limits):
             return reading.record(has_more=reading.is_catching_up)
-        elif reading.is_idle and time.monotonic() - last >= patience and not reading.is_catching_up:
+        elif _is_caught_up(reading, time.monotonic() - last, patience):
             break
     return reading.record(has_more=False)
 
@@ -292,6 +300,11 @@ def _loss(reading: Reading, record: JournalRecord) -> str:
 def stops_of(record: JournalRecord) -> dict[SplitId, Position]:
     """Return where splits stop when a sealed range is read again; one that finished ends by itself."""
     return {s: end for s, end in record.ends.items() if s not in record.finished}
+
+
+def _is_caught_up(reading: Reading, silence: float, patience: float) -> bool:
+    """Whether the source says so, or nothing has come for long enough to take it for that."""
+    return reading.is_at_tip or (reading.is_idle and silence >= patience and not reading.is_catching_up)
 
 
 def _is_full(buffer: Buffer[Any], limits: FetchLimits) -> bool:
