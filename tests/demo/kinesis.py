@@ -72,7 +72,7 @@ class KinesisScene(Acts):
 
     def _complaint(self) -> str:
         message = str(self.source.condition("Degraded").get("message", ""))
-        return message if "Secret kinesis" in message else ""
+        return message if "secret kinesis" in message else ""
 
     def split(self, index: int) -> None:
         """Split the open shard with this place among the hash keys."""

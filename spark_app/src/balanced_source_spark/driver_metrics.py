@@ -26,7 +26,10 @@ class DriverMetrics:
         self.registry = CollectorRegistry()
         self._source = source
         self._lag = self._gauge("lag_records", "Records not yet read; no series while unknown.", "reader")
-        self._unknown = self._gauge("lag_unknown_splits", "Splits whose lag is unknown: a broker does not answer.")
+        self._unknown = self._gauge(
+            "lag_unknown_splits",
+            "Splits whose lag in records is unknown: the server does not answer, or does not count.",
+        )
         self._planned = self._gauge("planned_records", "Offsets of the planned micro-batch.", "reader")
         self._splits = self._gauge("splits", "Splits that a reader owns.", "reader")
         self._epoch = self._gauge("epoch", "Epoch of the assignment in effect.")

@@ -31,7 +31,7 @@ class Secrets:
 
     def read(self, name: str) -> Mapping[str, str]:
         if self.given is None:
-            raise LookupError("does not exist: create it")
+            raise LookupError(f"secret {name} does not exist: create it")
         return self.given
 
 
@@ -110,7 +110,10 @@ def test_each_refusal_names_the_stream_and_what_to_do(
 @pytest.mark.scenario("P11")
 @pytest.mark.parametrize(
     ("given", "words"),
-    [(None, "Secret streams: does not exist"), ({"accessKeyId": "AKIA"}, "lacks the key secretAccessKey: add it")],
+    [
+        (None, "^secret streams does not exist: create it"),
+        ({"accessKeyId": "AKIA"}, "lacks the key secretAccessKey: add it"),
+    ],
 )
 def test_a_secret_that_is_missing_or_lacks_a_key_is_named(
     monkeypatch: pytest.MonkeyPatch, given: Mapping[str, str] | None, words: str

@@ -213,9 +213,7 @@ class KinesisClient:
         try:
             found = self._secrets.read(name)
         except LookupError as error:
-            raise RefusedDiscoveryError(
-                f"Secret {name}: {error}", scope=stream, reason=Reason.SECRET_NOT_FOUND
-            ) from error
+            raise RefusedDiscoveryError(str(error), scope=stream, reason=Reason.SECRET_NOT_FOUND) from error
         if missing := [key for key in (ACCESS_KEY, SECRET_KEY) if not found.get(key)]:
             raise RefusedDiscoveryError(
                 f"Secret {name} lacks the key {' and '.join(missing)}: add it",

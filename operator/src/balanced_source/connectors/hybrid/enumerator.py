@@ -1,7 +1,7 @@
 """The enumerator of a hybrid source; see the package (FLIP-150 ``HybridSourceSplitEnumerator``)."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 from balanced_source.api import (
@@ -265,8 +265,7 @@ class HybridSplitEnumerator(SplitEnumerator[HybridSplit, HybridState]):
     # --- changes ------------------------------------------------------------------------------------------------
 
     def handle_source_change(self, source: Source[HybridSplit, HybridState]) -> None:
-        names: Callable[[Any], Any] = lambda other: getattr(other, "names", ())  # noqa: E731
-        if names(source) != self.source.names:
+        if getattr(source, "names", ()) != self.source.names:
             raise ContractViolationError("the kinds and the order of the parts cannot change while the source runs")
         self.source = source  # type: ignore[assignment] # one of the same kind
         self.part.handle_source_change(self.source.started(self.index, self.position))
