@@ -50,6 +50,7 @@ def test_the_policy_reaches_the_drivers_and_is_checked_by_the_api_server(world: 
     world.wait(lambda: world.source.assignment.report_within is None, "no limit")
 
 
+@pytest.mark.e2e
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_a_lost_host_is_drained_and_starts_again(world: World) -> None:
