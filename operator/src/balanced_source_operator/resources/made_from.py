@@ -41,17 +41,24 @@ _KUBEFLOW: Final[Mapping[str, tuple[str, ...]]] = {
 """Where an application of Kubeflow's operator shows settings by itself, for one without the annotation."""
 
 
+def effective_conf(application: Application, conf: Mapping[str, str]) -> dict[str, str]:
+    """Return what of the operator's Spark configuration an application does not set itself."""
+    return {key: value for key, value in conf.items() if key not in application.spark_conf}
+
+
 def settings_of(application: Application, *, conf: Mapping[str, str], uid: str) -> Settings:
     """Return what an application is made from.
 
     Args:
         application: what the user wants.
-        conf: Spark configuration of the operator's settings, as far as it has an effect.
+        conf: Spark configuration of the operator's settings.
         uid: of the source; digests of different sources cannot be compared.
     """
     dump = application.model_dump(mode="json", by_alias=True, exclude_defaults=True, exclude=NOT_COMPARED)
     found = {path: _leaf(path, value, uid) for path, value in _flat("", dump)}
-    return found | {f"{_CHART}{key}": _leaf(key, value, uid) for key, value in conf.items()}
+    return found | {
+        f"{_CHART}{key}": _leaf(key, value, uid) for key, value in effective_conf(application, conf).items()
+    }
 
 
 def annotation_text(settings: Settings) -> str:

@@ -34,7 +34,7 @@ from balanced_source_operator.resources.kinds import (
     SECRETS_ANNOTATION,
     SETTINGS_ANNOTATION,
 )
-from balanced_source_operator.resources.made_from import NOT_COMPARED, annotation_text, settings_of
+from balanced_source_operator.resources.made_from import NOT_COMPARED, annotation_text, effective_conf, settings_of
 from balanced_source_operator.spec import Application
 from balanced_source_operator.spec import application as spec
 from balanced_source_operator.spec.application import PACKAGED_APPLICATION
@@ -143,7 +143,7 @@ def application_annotations(
     source: Identity, application: Application, *, secrets: tuple[str, ...], conf: Mapping[str, str], failures: int
 ) -> dict[str, str]:
     """What the operator must know of an application that it finds; arguments as those of `spark_application`."""
-    settings = settings_of(application, conf=effective_conf(application, conf), uid=source.uid)
+    settings = settings_of(application, conf=conf, uid=source.uid)
     text, nonce = annotation_text(settings), application.restart.nonce
     return {
         HASH_ANNOTATION: application_hash(source, application, conf=conf),
@@ -152,11 +152,6 @@ def application_annotations(
         **({SETTINGS_ANNOTATION: text} if text else {}),
         **({NONCE_ANNOTATION: str(nonce)} if nonce is not None else {}),
     }
-
-
-def effective_conf(application: Application, conf: Mapping[str, str]) -> dict[str, str]:
-    """What of the operator's Spark configuration an application does not set itself."""
-    return {key: value for key, value in conf.items() if key not in application.spark_conf}
 
 
 def application_hash(source: Identity, application: Application, *, conf: Mapping[str, str]) -> str:

@@ -41,7 +41,7 @@ from balanced_source_operator.resources.kinds import (
 )
 from balanced_source_operator.resources.made_from import settings_of
 from balanced_source_operator.resources.providers import SPARK_OPERATORS, SparkOperator, kind_of
-from balanced_source_operator.resources.spark_application import application_hash, effective_conf
+from balanced_source_operator.resources.spark_application import application_hash
 from balanced_source_operator.runtime.environment import Desired, Environment
 from balanced_source_operator.runtime.events import EventRecorder
 from balanced_source_operator.runtime.observed import Observed
@@ -234,11 +234,10 @@ class Children:
         self, desired: Desired, coordinator: SourceCoordinator[Any, Any] | None, *, needs_driver: bool
     ) -> Wanted:
         application, conf = desired.spec.application, self._conf(desired)
-        effective = effective_conf(application, conf)
         return Wanted(
             base=self._identity.base,
             spec_hash=application_hash(self._identity, application, conf=conf),
-            settings=settings_of(application, conf=effective, uid=self._identity.uid),
+            settings=settings_of(application, conf=conf, uid=self._identity.uid),
             nonce=application.restart.nonce,
             given_up=desired.given_up,
             hold=hold_by_policy(application.restart, now=time.time()),
@@ -249,7 +248,7 @@ class Children:
         )
 
     def _conf(self, desired: Desired) -> Mapping[str, str]:
-        return self._env.settings.spark_conf if desired.conf is None else desired.conf
+        return desired.conf_or(self._env.settings.spark_conf)
 
     def has_adopted(self, coordinator: SourceCoordinator[Any, Any]) -> bool:
         """Whether a driver of the host's present application has completed a micro-batch."""

@@ -48,6 +48,10 @@ class Desired:
     conf: Mapping[str, str] | None = None
     given_up: str = ""
 
+    def conf_or(self, default: Mapping[str, str]) -> Mapping[str, str]:
+        """Return the Spark configuration of the operator that is in effect, given that of its settings."""
+        return default if self.conf is None else self.conf
+
     @property
     def reader_options(self) -> Mapping[str, str]:
         """What the packaged application must know of the source before it starts."""

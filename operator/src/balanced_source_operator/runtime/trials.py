@@ -24,7 +24,6 @@ from balanced_source_operator.controller.rollback import (
 from balanced_source_operator.kube.port import Manifest
 from balanced_source_operator.resources.identity import Identity
 from balanced_source_operator.resources.made_from import NOT_COMPARED, changes, settings_of
-from balanced_source_operator.resources.spark_application import effective_conf
 from balanced_source_operator.runtime.environment import Desired, Environment
 from balanced_source_operator.runtime.fleet import Decisions
 from balanced_source_operator.runtime.observed import Observed
@@ -98,7 +97,7 @@ class Trials:
         return self._memory or TrialMemory()
 
     def _wanted(self, desired: Desired) -> ApplicationSettings:
-        conf = self._env.settings.spark_conf if desired.conf is None else desired.conf
+        conf = desired.conf_or(self._env.settings.spark_conf)
         return ApplicationSettings(application=desired.spec.application, conf=conf)
 
     def _work(self, seen: Mapping[str, TriedApplication], settings: ApplicationSettings) -> bool:
@@ -144,8 +143,7 @@ class Trials:
         log.warning("settings given up", source=self._source.name, namespace=self._source.namespace, why=what)
 
     def _plain(self, settings: ApplicationSettings) -> Any:
-        conf = effective_conf(settings.application, settings.conf)
-        return settings_of(settings.application, conf=conf, uid=self._source.uid)
+        return settings_of(settings.application, conf=settings.conf, uid=self._source.uid)
 
     def _tell(self, desired: Desired) -> None:
         refused, now = self._known.refused, time.time()
