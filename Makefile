@@ -55,10 +55,10 @@ define real
 endef
 
 test-real: testbed ## Quick tests that need real parts: API server, brokers, Spark
-	$(call real,integration and not slow and not e2e)
+	$(call real,integration and not (slow or thorough or e2e))
 
 test-slow: testbed native ## Tests on real parts that take long
-	$(call real,integration and slow and not e2e)
+	$(call real,integration and (slow or thorough) and not e2e)
 
 test-spark43: testbed ## The Spark side's tests on PySpark 4.3, but those that take minutes
 	@echo "the Spark side on PySpark 4.3 …"

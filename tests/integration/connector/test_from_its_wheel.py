@@ -19,6 +19,8 @@ from testbed.errors import DeadlineError
 from testbed.versions import CHECKOUT
 from testbed.waiting import wait_until
 
+pytestmark = pytest.mark.thorough
+
 LOGS = tuple(f"log-{number}" for number in range(7))
 PATIENCE = 400
 """Seconds; a machine under load needs a minute for a JVM alone."""

@@ -17,6 +17,8 @@ from testbed.spark_cluster import SparkCluster
 from testbed.versions import CHECKOUT
 from testbed.waiting import wait_until
 
+pytestmark = pytest.mark.thorough
+
 LOGS = tuple(f"log-{number}" for number in range(3))
 
 

@@ -21,6 +21,8 @@ from support.pull_connector import HEARD, KIND, SAID, register
 from testbed.versions import CHECKOUT
 from testbed.waiting import wait_until
 
+pytestmark = pytest.mark.thorough
+
 COUNT, LENGTH = 30, 150
 EXPECTED = Counter((f"list-{name}", number) for name in range(COUNT) for number in range(LENGTH))
 PATIENCE = 300

@@ -14,7 +14,7 @@ from support.story.sink import committed_files, rows
 from testbed.versions import CHECKOUT
 from testbed.waiting import wait_until
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.thorough]
 
 EXAMPLE = CHECKOUT / "examples" / "files-laptop.yaml"
 LINES = 50

@@ -22,7 +22,7 @@ from balanced_source_spark.files.task_reader import FileLostError, FilesTaskRead
 from balanced_source_spark.partition import ReaderPartition
 from testbed.s3 import BUCKET, s3_server
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.thorough]
 
 VALUE = StructType([StructField("value", StringType()), StructField("_path", StringType())])
 

@@ -6,7 +6,7 @@ import pytest
 
 from balanced_source.connectors.files import Cursor, File, take
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.thorough]
 
 MEBIBYTE = 1024 * 1024
 

@@ -16,7 +16,7 @@ from balanced_source_spark import rescale
 from support.queries import Collector, Record, start, wait_rows
 from testbed.kafka import KafkaCluster
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.thorough]
 
 COLUMNS = "key,value,topic,partition,offset,timestamp"
 DDL = "key BINARY, value BINARY, topic STRING, partition INT, offset BIGINT, timestamp TIMESTAMP"

@@ -19,6 +19,8 @@ from support.queries import Collector, start
 from testbed.kafka import KafkaCluster
 from testbed.waiting import wait_until
 
+pytestmark = pytest.mark.thorough
+
 ONE_OR_MANY = pytest.mark.parametrize("limits", [{}, {"limits": {"maxOffsetsPerTrigger": 40}}], ids=["one", "many"])
 """Micro-batches. Without limits, which is the default, all there is makes one."""
 

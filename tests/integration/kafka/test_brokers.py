@@ -12,6 +12,8 @@ from support.queries import Collector, start, wait_rows
 from testbed.kafka import KafkaCluster
 from testbed.waiting import wait_until
 
+pytestmark = pytest.mark.thorough
+
 TOPIC = "replicated"
 
 

@@ -17,6 +17,8 @@ from support.queries import Collector, start, wait_failed
 from testbed.kafka import KafkaCluster
 from testbed.waiting import wait_until
 
+pytestmark = pytest.mark.thorough
+
 QUICK = {"socket.connection.setup.timeout.ms": "1000"}
 PATIENCE = 120.0
 

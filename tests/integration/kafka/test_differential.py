@@ -23,6 +23,8 @@ from support.queries import Collector
 from testbed.kafka import KafkaCluster
 from testbed.waiting import wait_until
 
+pytestmark = pytest.mark.thorough
+
 SHAPES, TRANSACTIONS, COMPACTED, COMPRESSED = "shapes", "transactions", "compacted", "compressed"
 CODECS = ("gzip", "snappy", "lz4", "zstd")
 ALL = f"{SHAPES},{TRANSACTIONS},{COMPACTED},{COMPRESSED}"

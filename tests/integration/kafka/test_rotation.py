@@ -26,6 +26,8 @@ from testbed.kafka import KafkaCluster, KafkaSecurity, Listener
 from testbed.versions import CHECKOUT
 from testbed.waiting import wait_until
 
+pytestmark = pytest.mark.thorough
+
 OLD, NEW = "correct-horse", "battery-staple"
 TOPIC = "hers"
 PATIENCE = 150.0

@@ -21,6 +21,8 @@ from contract.range_reader.readers import READERS, ReadRanges
 from support.queries import Collector, start, wait_failed, wait_rows
 from testbed.kafka import KafkaCluster
 
+pytestmark = pytest.mark.thorough
+
 TOPIC = "restored"
 
 

@@ -14,7 +14,7 @@ from testbed.control_plane import ControlPlane
 from testbed.versions import CHECKOUT
 from testbed.waiting import wait_until
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.thorough]
 
 NAMESPACE = "lease"
 

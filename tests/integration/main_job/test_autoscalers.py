@@ -11,6 +11,8 @@ from testbed.control_plane import ControlPlane
 
 from .conftest import World
 
+pytestmark = pytest.mark.thorough
+
 
 @pytest.fixture
 def metrics(control_plane: ControlPlane, tmp_path: Path) -> Iterator[MetricsServer]:

@@ -11,7 +11,7 @@ from testbed.java import java_home
 from testbed.kafka import KafkaCluster
 from testbed.versions import CHECKOUT
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(900), pytest.mark.thorough]
 
 RECORDS = 500
 ENVIRONMENT = {

@@ -20,6 +20,8 @@ from testbed.waiting import wait_until
 from .conftest import Local
 from .test_stream import everything
 
+pytestmark = pytest.mark.thorough
+
 
 class Scene:
     """A source in local mode, and queries that follow one another."""

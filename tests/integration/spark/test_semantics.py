@@ -23,7 +23,7 @@ from .test_stream import everything, options
 
 READERS = ["python", *(["native"] if native.is_available() else [])]
 
-pytestmark = pytest.mark.timeout(900)  # deadlines are for machines that do other things too
+pytestmark = [pytest.mark.timeout(900), pytest.mark.thorough]  # deadlines are for machines that do other things too
 
 
 @pytest.fixture(params=READERS)

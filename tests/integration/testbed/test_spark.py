@@ -16,7 +16,7 @@ from testbed.errors import TestbedError
 from testbed.versions import SPARK
 from testbed.waiting import wait_until
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.thorough]
 APPLICATIONS = "sparkapplications.sparkoperator.k8s.io"
 # the chart's rights do not allow the driver's NetworkPolicy
 NO_NETWORK_POLICY = {
