@@ -104,6 +104,12 @@ demo-files: install ## Files under the operator, on disk and on an S3 server: 2,
 demo-kinesis: install ## A Kinesis stream under the operator: splits, merges, 2, 4 and 1 readers, kills, and a proof of order at the end
 	@PYTHONPATH=tests $(RUN) demo.kinesis
 
+demo-hosts: install ## One source on two and three applications: 6, 9 and 4 readers, lost hosts, new and broken images, a proof (ACTS=scale,image)
+	@PYTHONPATH=tests $(RUN) demo.hosts $(if $(ACTS),--acts $(ACTS),)
+
+demo-upgrade: install ## The operator and its chart upgraded from release 0.1.0 under running queries, and a proof at the end
+	@PYTHONPATH=tests $(RUN) demo.upgrade
+
 generate: install ## Write what is generated from the code: the CRD, the chart's copy of it, the index of scenarios, references
 	@.venv/bin/balanced-source crd > crds/balancedsource.io_balancedsources.yaml
 	@cp crds/balancedsource.io_balancedsources.yaml charts/balanced-source/files/
@@ -117,7 +123,7 @@ generate: install ## Write what is generated from the code: the CRD, the chart's
 bench-rescale: testbed ## Seconds from a patch to the first micro-batch with it, beside stopping and starting the native source
 	@PYTHONPATH=tests:. $(PY) benchmarks/bench_rescale.py $(BENCH)
 
-.PHONY: fuzz proof demo demo-multicluster demo-connector demo-files demo-kinesis generate bench-rescale test test-real test-spark43
+.PHONY: fuzz proof demo demo-multicluster demo-connector demo-files demo-kinesis demo-hosts demo-upgrade generate bench-rescale test test-real test-spark43
 .PHONY: help install lock format lint prose test-unit testbed test-testbed
 
 e2e: install ## The story on real pods (CLUSTER=node: root on Linux; kind: an engine; process: neither)
@@ -143,6 +149,9 @@ test-page: install ## The status page in headless Chromium (CHROMIUM=PATH); scre
 demo-notebook: testbed native ## Build the wheels, install them into a bare environment, run examples/quickstart.ipynb on a real broker
 	@$(RUN) pytest -q tests/integration/packaging
 
+wheels: install ## All that is published to a package index, into build/wheels (a manylinux wheel of the native reader)
+	@.ci/wheels build/wheels
+
 DOCS := $(BALANCED_SOURCE_CACHE)/docs-venv
 
 docs: install ## Build the documentation site into build/site, and check its links
@@ -152,7 +161,7 @@ docs: install ## Build the documentation site into build/site, and check its lin
 	@$(PY) .ci/prose.py
 	@$(RUN) pytest -q tests/unit/reference tests/unit/docs
 
-.PHONY: e2e test-chart test-doctor test-page docs demo-notebook
+.PHONY: e2e test-chart test-doctor test-page docs demo-notebook wheels
 
 native: install ## Build the native reader and let .venv find it (Rust; about 5 minutes once, then cached)
 	@.ci/native .venv > /dev/null

@@ -29,6 +29,9 @@ OWN_NAMES = {"spec", "spec.py", "files", "kafka", "kinesis", "examples"}
 A model of the manifest is called like the value that it becomes, and connectors do not see each other.
 """
 
+RIDDLES = {"told", "said", "mine", "life"}
+"""Names in the product that do not say what they hold; docs/development.md."""
+
 LIMITS = {"function": Limits(8, 30, 60), "file": Limits(150, None, 500)}
 
 
@@ -38,7 +41,7 @@ def main() -> int:
     files = [(_lines(file), str(file.relative_to(ROOT))) for file in _files(PRODUCT)]
     others = [(_lines(file), str(file.relative_to(ROOT))) for file in _files(OTHERS)]
     lengths = [*_over("function", functions), *_over("file", files), *_too_long("file", others)]
-    complaints = [*lengths, *_named_twice()]
+    complaints = [*lengths, *_named_twice(), *_riddles()]
     print("\n".join(complaints) or f"structure: {len(functions)} functions in {len(files)} files keep the budget")
     return 1 if complaints else 0
 
@@ -86,6 +89,25 @@ def _named_twice() -> Iterator[str]:
     for name, places in where.items():
         if len(places) > 1:
             yield f"class {name} has more than one meaning: {', '.join(places)}"
+
+
+def _riddles() -> Iterator[str]:
+    for file in _files(PRODUCT):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if (name := _given_name(node)).strip("_").lower() in RIDDLES:
+                line = getattr(node, "lineno", 0)
+                yield f"{file.relative_to(ROOT)}:{line}: {name} does not say what it holds: name the thing"
+
+
+def _given_name(node: ast.AST) -> str:
+    """Return the name that a node gives to something; empty for all others."""
+    match node:
+        case ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()) | ast.arg(arg=name):
+            return name
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            return name
+        case _:
+            return ""
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from balanced_source.api import ReaderInfo, SourceSplit
 from balanced_source.connectors.discovery import CONFIRMATIONS, Discover
-from balanced_source.connectors.discovery.values import Life
+from balanced_source.connectors.discovery.values import TransientState
 from balanced_source.coordinator import SourceCoordinator
 from balanced_source.coordinator.context import PendingCall
 from balanced_source.documents.report import HostReport
@@ -49,18 +49,18 @@ def coordinator_key(coordinator: SourceCoordinator[Any, Any]) -> Key:
         key(coordinator.state),
         tuple(coordinator.state.hosts),  # their order says who runs which reader
         key(coordinator.enumerator.snapshot_state()),
-        key(getattr(coordinator.enumerator, "life", None)),
+        key(getattr(coordinator.enumerator, "transient", None)),
         tuple(context.readers),
         frozenset(call_keys(coordinator)),
         coordinator._must_persist,
-        context.told_finished,
+        context.handled_finished,
         key(context.asked),
     )
 
 
 def call_keys(coordinator: SourceCoordinator[Any, Any]) -> dict[CallKey, int]:
     """Calls under way and their ids; of equal ones the newest, because two do what one does."""
-    rounds = coordinator.enumerator.life.rounds if hasattr(coordinator.enumerator, "life") else {}
+    rounds = coordinator.enumerator.transient.rounds if hasattr(coordinator.enumerator, "transient") else {}
     return {_call_key(pending, rounds): number for number, pending in sorted(coordinator._context.calls.items())}
 
 
@@ -93,7 +93,7 @@ def _key_function(kind: type) -> Callable[[Any], Key]:
 
 _LEFT_OUT: Final[Mapping[type, frozenset[str]]] = {
     HostReport: frozenset({"heartbeat", "instance", "location", "metrics"}),
-    Life: frozenset({"rounds", "failures", "problems", "missing"}),
+    TransientState: frozenset({"rounds", "failures", "problems", "missing"}),
     ReaderInfo: frozenset({"location", "reported_splits", "retained_splits", "is_first_report"}),
     Runner: frozenset({"settings"}),
 }
@@ -101,8 +101,8 @@ _LEFT_OUT: Final[Mapping[type, frozenset[str]]] = {
 
 def _dataclass_key(kind: type) -> Callable[[Any], Key]:
     names = [f.name for f in dataclasses.fields(kind) if f.name not in _LEFT_OUT.get(kind, ())]
-    if kind is Life:
-        return lambda life: (*(key(getattr(life, name)) for name in names), *_life_key(life))
+    if kind is TransientState:
+        return lambda state: (*(key(getattr(state, name)) for name in names), *_transient_key(state))
     if kind is ReaderHost:
         return lambda host: _reader_host_key(host, names)
     if kind is Runner:
@@ -110,9 +110,9 @@ def _dataclass_key(kind: type) -> Callable[[Any], Key]:
     return lambda value: tuple(key(getattr(value, name)) for name in names)
 
 
-def _life_key(life: Life) -> tuple[Key, ...]:
-    missing = tuple(sorted((split_id, min(count, CONFIRMATIONS)) for split_id, count in life.missing.items()))
-    return frozenset(life.failures), frozenset(life.problems), missing
+def _transient_key(state: TransientState) -> tuple[Key, ...]:
+    missing = tuple(sorted((split_id, min(count, CONFIRMATIONS)) for split_id, count in state.missing.items()))
+    return frozenset(state.failures), frozenset(state.problems), missing
 
 
 def _clusters(runner: Runner) -> Key:

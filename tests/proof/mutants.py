@@ -238,7 +238,7 @@ _FIRST: Final = (
         name="splits are assigned before the first discovery",
         rule="rule 7, gate",
         where=f"{_ENUMERATOR}._is_confirmed",
-        old=" and self.source.scope_of(split_id) in self.life.answered",
+        old=" and self.source.scope_of(split_id) in self.transient.answered",
         new="",
         setting=Setting(name="growth and crashes", splits=1, records=1, budget=Budget(growths=1, crashes=2)),
         is_slow=True,

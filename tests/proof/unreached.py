@@ -109,7 +109,7 @@ REASONS: Final[Mapping[str, str]] = {
     f"{_PLANNER}._metrics": _MADE,
     f"{_PLANNER}._aligner": _ALIGNMENT,
     f"{_PLANNER}._group": _ALIGNMENT,
-    f"{_PLANNER}._said": _ALIGNMENT,
+    f"{_PLANNER}._group_watermark": _ALIGNMENT,
     f"{_PLANNER}._ask_times": _ALIGNMENT,
     f"{_PLANNER}._note": _PEOPLE,
     f"{_HOOKS}._commit_on": "Commits to a consumer group are for other tools; nothing reads them back.",

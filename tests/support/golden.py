@@ -40,7 +40,7 @@ from balanced_source.documents.environment import DriverEnvironment
 from balanced_source.documents.journal import FetchLimits, JournalPoint, JournalRecord, RecordKey
 from balanced_source.documents.pipeline import AvailableNow, EventTimeAlignment, Pipeline, ProcessingTime, Sink
 from balanced_source.documents.report import HostReport
-from balanced_source.documents.stream_offset import StreamOffset
+from balanced_source.documents.stream_offset import StreamOffset, TermEnd
 from support.golden_files import FOLDER, golden, write_once
 from support.world import UID, kafka_source
 
@@ -102,6 +102,7 @@ OFFSET = StreamOffset(
     max_records_per_reader=1000,
     source="shop/orders",
     terms={T[1]: 12},
+    term_ends={T[1]: (TermEnd(9, 30), TermEnd(11, 38))},
     closings=1,
     journal=JournalPoint(
         journal="a5f3",

@@ -92,7 +92,7 @@ class JournalQuery:
     @property
     def told(self) -> dict[str, Any]:
         """What the query's progress says of the newest micro-batch."""
-        return self.planner._told
+        return self.planner._shown
 
     def start(self) -> None:
         """A new driver with the checkpoint: replays what is logged but not committed."""
@@ -167,6 +167,10 @@ class JournalQuery:
         self.attempts.setdefault(number, []).append(sorted(rows))
         if die is not Death.DELIVERED:
             self.committed = number + 1
+
+
+Make = Callable[..., JournalQuery]
+"""Makes a query with a journal; see the fixture `make`."""
 
 
 class _Planner(JournalPlanner):

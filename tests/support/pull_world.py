@@ -451,10 +451,10 @@ def _coordinator_key(coordinator: SourceCoordinator[Any, Any]) -> Any:
         tuple(context.readers),
         tuple(sorted((handler, number == waiting.round) for handler, number in rounds)),
         coordinator._must_persist,
-        context.told_finished,
+        context.handled_finished,
         tuple(sorted(context.asked.items())),
         tuple(sorted(getattr(enumerator, "asked", {}).items())),
-        None if is_pulling else key(pulling.life),
+        None if is_pulling else key(pulling.transient),
     )
 
 

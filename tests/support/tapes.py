@@ -129,6 +129,7 @@ class Shelf:
     Attributes:
         lengths: tape → records.
         stops: tape → where it ends for good.
+        ends: the same, for tapes of which only reading tells that they end.
         begins: tape → first record that is still there; 0 for all others.
         reads: how often a reader has begun.
         timed: tapes whose readers know how far they are behind in time.
@@ -136,6 +137,7 @@ class Shelf:
 
     lengths: dict[str, int] = field(default_factory=dict)
     stops: dict[str, int] = field(default_factory=dict)
+    ends: dict[str, int] = field(default_factory=dict)
     begins: dict[str, int] = field(default_factory=dict)
     reads: int = 0
     timed: set[str] = field(default_factory=set)
@@ -156,6 +158,11 @@ class Shelf:
         raise TypeError(call)
 
 
+def shelf(count: int = 3, length: int = 12) -> Shelf:
+    """Tapes of the same length, `tape-0` and so on."""
+    return Shelf(lengths={f"tape-{number}": length for number in range(count)})
+
+
 class TapeReader(SplitReader[int, TapeSplit]):
     """Brings a few records of each tape at a time, and says when one is at its end."""
 
@@ -166,12 +173,13 @@ class TapeReader(SplitReader[int, TapeSplit]):
     def fetch(self) -> RecordsBySplits[int]:
         found: dict[SplitId, Sequence[int]] = {}
         for split_id, split in self._splits.items():
-            end = min(split.next + 2, self._shelf.lengths[split.name])
+            end = min(split.next + 2, self._shelf.lengths[split.name], self._shelf.ends.get(split.name, split.next + 2))
             end = end if split.stop is None else min(end, split.stop)
             if end > split.next:
                 found[split_id] = range(max(split.next, self._shelf.begins.get(split.name, 0)), end)
                 self._splits[split_id] = split.at(end)
-        done = [s for s, split in self._splits.items() if split.next == split.stop]
+        ends = self._shelf.ends
+        done = [s for s, split in self._splits.items() if split.next in (split.stop, ends.get(split.name))]
         for split_id in done:
             del self._splits[split_id]
         return RecordsBySplits(found, done)

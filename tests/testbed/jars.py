@@ -14,8 +14,8 @@ from testbed.progress import Progress
 from testbed.versions import TESTBED
 
 _COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies"
-SETS = ("kafka", "spark-kafka", "flink")
-"""`kafka`: a broker and its tools. For comparisons: `spark-kafka`, Spark's own Kafka source; `flink`: see its pom."""
+SETS = ("kafka", "spark-kafka", "flink", "delta")
+"""`kafka`: a broker and its tools. `delta`: a sink. For comparisons: `spark-kafka`, Spark's own source; `flink`."""
 
 
 def ensure_jars(name: str, cache: Cache | None = None, progress: Progress | None = None) -> Path:

@@ -29,14 +29,12 @@ def ensure_venv(spark_version: str, cache: Cache | None = None, progress: Progre
     if _own_version() == spark_version:
         return Path(sys.prefix)
     major, minor, _ = spark_version.split(".")
-    name = f"dev-spark{major}{minor}"
-    recipe = (CHECKOUT / ".ci" / "locks" / f"{name}.txt", CHECKOUT / ".ci" / "venv", PRECOMPILE)
+    return _locked(f"dev-spark{major}{minor}", f"PySpark {spark_version}", cache, progress)
 
-    def install(target: Path) -> None:
-        with (progress or Progress()).step(f"install PySpark {spark_version}"):
-            _install(target, name)
 
-    return (cache or Cache()).artefact(f"venv-{name}", content_key(sys.version, *recipe), install)
+def ensure_connect_client(cache: Cache | None = None, progress: Progress | None = None) -> Path:
+    """An environment in the cache with a client of Spark Connect: no JVM, and none of the project's dependencies."""
+    return _locked("connect", "a client of Spark Connect", cache, progress)
 
 
 def spark_home(venv: Path) -> Path:
@@ -45,6 +43,16 @@ def spark_home(venv: Path) -> Path:
     if not found:
         raise BuildError(f"there is no PySpark in {venv}")
     return found[0]
+
+
+def _locked(lock: str, what: str, cache: Cache | None, progress: Progress | None) -> Path:
+    recipe = (CHECKOUT / ".ci" / "locks" / f"{lock}.txt", CHECKOUT / ".ci" / "venv", PRECOMPILE)
+
+    def install(target: Path) -> None:
+        with (progress or Progress()).step(f"install {what}"):
+            _install(target, lock)
+
+    return (cache or Cache()).artefact(f"venv-{lock}", content_key(sys.version, *recipe), install)
 
 
 def _own_version() -> str | None:

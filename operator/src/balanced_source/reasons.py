@@ -91,7 +91,7 @@ class Reason(ExplainedReason):
     DRIVER_CANNOT_START = (
         "DriverCannotStart",
         ReasonKind.OPERATION,
-        "A container of the driver pod waits for something that does not come, such as its image.",
+        "A container of the driver pod cannot start, for example because its image is missing.",
         "See the message: image, pull Secret or pod template.",
     )
     DRIVER_UNSCHEDULABLE = (
@@ -121,7 +121,7 @@ class Reason(ExplainedReason):
     APPLICATION_UNKNOWN = (
         "ApplicationUnknown",
         ReasonKind.OPERATION,
-        "The Spark operator has lost the driver.",
+        "The Spark operator does not know the state of the driver any more.",
         "Check the driver's node.",
     )
     APPLICATION_RESTARTING = (
@@ -169,7 +169,7 @@ class Reason(ExplainedReason):
     DISCOVERY_FAILED = (
         "DiscoveryFailed",
         ReasonKind.OPERATION,
-        "A part of the source did not tell which splits there are.",
+        "The splits of a part of the source, such as a cluster, could not be listed.",
         "See the message. The operator retries automatically, at least once a minute.",
     )
     OWNER_REFERENCE_MISSING = (
@@ -181,7 +181,7 @@ class Reason(ExplainedReason):
     APPLICATION_STATE_WRONG = (
         "ApplicationStateWrong",
         ReasonKind.OPERATION,
-        "The SparkApplication says FAILED, but its driver pod lives. The operator leaves it alone.",
+        "The SparkApplication is FAILED, but its driver pod still runs. The operator does not touch it.",
     )
     HASH_COLLAPSES = (
         "HashCollapses",
@@ -211,7 +211,7 @@ class Reason(ExplainedReason):
     NOT_AUTHORIZED = (
         "NotAuthorized",
         ReasonKind.SOURCE,
-        "The user may not do what is needed.",
+        "The user of the source lacks a right.",
         "Grant Describe and Read on the topics and the group, and Describe on the cluster.",
     )
     CLUSTER_UNREACHABLE = (
@@ -235,25 +235,25 @@ class Reason(ExplainedReason):
     NEEDS_OWNER = (
         "NeedsOwner",
         ReasonKind.SOURCE,
-        "Listing the splits needs files or an identity that the source does not name; the operator lends none.",
+        "Listing the splits needs files or an identity that the source does not name. The operator's are not used.",
         "Use a connector that lets the driver list its splits or takes a Secret, or read without an operator.",
     )
     READ_SPLITS_UNKNOWN = (
         "ReadSplitsUnknown",
         ReasonKind.SOURCE,
-        "The state was lost or is an older copy: which splits were read already is unknown, and no more are read.",
+        "The state was lost or is an older copy: it is unknown which splits have been read. Reading stops.",
         "Restore the newest state from a backup, or allow the source to repeat records.",
     )
     SPLITS_SKIPPED = (
         "SplitsSkipped",
         ReasonKind.LOSS,
-        "Files changed, vanished or came too late. By the policy of the source they are skipped.",
+        "Files changed, disappeared or arrived too late. The source's policy skips them.",
         "To read such a file, write it again under a new name.",
     )
     SPLITS_LOST = (
         "SplitsLost",
         ReasonKind.LOSS,
-        "Files changed, vanished or came too late, or shards expired unread. Reading stops by the source's policy.",
+        "Files changed, disappeared or arrived too late, or shards expired unread. The source's policy stops reading.",
         "Restore the files that the message names, or change the policy as it says.",
     )
     SECRET_NOT_FOUND = (
@@ -283,19 +283,19 @@ class Reason(ExplainedReason):
     NO_COMMITTED_OFFSET = (
         "NoCommittedOffset",
         ReasonKind.SOURCE,
-        "A consumer group has no commit that still exists for a partition, and there is no `reset`.",
+        "A consumer group has no commit that still exists for a partition, and `reset` is not set.",
         "Set `reset` to Earliest or Latest.",
     )
     NO_OFFSET_FOR_TIMESTAMP = (
         "NoOffsetForTimestamp",
         ReasonKind.SOURCE,
-        "A partition has no record at or after the timestamp, and there is no `reset`.",
+        "A partition has no record at or after the timestamp, and `reset` is not set.",
         "Set `reset` to Earliest or Latest.",
     )
     NO_OFFSET = (
         "NoOffset",
         ReasonKind.SOURCE,
-        "A partition has no offset for the start or the end that was asked for.",
+        "A partition has no offset for the start or the end that is set.",
         "Set `reset` to Earliest or Latest.",
     )
     SPLITS_RECREATED = (
@@ -308,7 +308,7 @@ class Reason(ExplainedReason):
         "ClusterRemoved",
         ReasonKind.SOURCE,
         "A cluster was taken out of the source while a micro-batch with its records was not finished.",
-        "Put it back with `active: false`, until that micro-batch is done.",
+        "Add it again with `active: false` until that micro-batch has finished.",
     )
     CHECKPOINT_LOST = (
         "CheckpointLost",
@@ -325,7 +325,7 @@ class Reason(ExplainedReason):
     AT_LEAST_ONCE = (
         "AtLeastOnce",
         ReasonKind.SOURCE,
-        "The connector says that its splits cannot be read again. After a failure, records come again or are gone.",
+        "The connector says that its splits cannot be read again. After a failure, records come twice or are lost.",
         "Use a sink that recognises records by a key, or a source that keeps its records.",
     )
     JOURNAL_UNREACHABLE = (
@@ -344,26 +344,26 @@ class Reason(ExplainedReason):
     LOG_TRUNCATED = (
         "LogTruncated",
         ReasonKind.LOSS,
-        "The log of a topic was cut before offsets that were read, by an unclean election or a restored disk.",
+        "A topic's log ends before offsets that were already read: an unclean election, or a restored disk.",
         "Under `onDataLoss: Fail` its partitions are not read: set `Continue` to read the available records.",
     )
     OFFSETS_SKIPPED = (
         "OffsetsSkipped",
         ReasonKind.LOSS,
-        "Offsets were deleted before they were read, and skipped, as `onDataLoss: Continue` asks for.",
+        "Offsets were deleted before they were read. `onDataLoss: Continue` skips them.",
         "Raise the retention of the topic, or read faster.",
     )
 
-    AS_EXPECTED = ("AsExpected", ReasonKind.STATE, "Nothing is wrong.")
-    STABLE = ("Stable", ReasonKind.STATE, "Nothing is under way.")
-    READING = ("Reading", ReasonKind.STATE, "The readers read what was assigned to them.")
+    AS_EXPECTED = ("AsExpected", ReasonKind.STATE, "No problem is known.")
+    STABLE = ("Stable", ReasonKind.STATE, "No change is in progress.")
+    READING = ("Reading", ReasonKind.STATE, "The readers read their splits.")
     FINISHED = ("Finished", ReasonKind.STATE, "A bounded source has been read to its end.")
     SUSPENDED = ("Suspended", ReasonKind.STATE, "`spec.suspend` is set.", "Remove it to continue.")
     NOT_READING = ("NotReading", ReasonKind.STATE, "No reader has adopted an assignment yet.")
     DISCOVERING = ("Discovering", ReasonKind.STATE, "The first discovery has not finished.")
     RECOVERING = ("Recovering", ReasonKind.STATE, "Readers of a host have to register before anything is assigned.")
     WAITING_FOR_READERS = ("WaitingForReaders", ReasonKind.STATE, "The application runs; its readers register soon.")
-    ADOPTING = ("Adopting", ReasonKind.STATE, "A new epoch is published; the next micro-batch takes it.")
+    ADOPTING = ("Adopting", ReasonKind.STATE, "A new epoch is published. The next micro-batch adopts it.")
     STARTING_APPLICATION = ("StartingApplication", ReasonKind.STATE, "The application is being started.")
     APPLICATION_STOPPING = ("ApplicationStopping", ReasonKind.STATE, "The application is being stopped.")
     REPLACING_APPLICATION = (
@@ -391,7 +391,7 @@ class Reason(ExplainedReason):
     WAITING_FOR_OTHER_SOURCES = (
         "WaitingForOtherSources",
         ReasonKind.STATE,
-        "New settings need a restart, and as many sources as the operator allows at once are restarting.",
+        "New settings need a restart, and the maximum number of sources is already restarting.",
     )
 
     WITHIN_BOUNDS = (
@@ -404,16 +404,16 @@ class Reason(ExplainedReason):
         ReasonKind.AUTOSCALING,
         "The load is being measured: the driver has just started, or splits have changed.",
     )
-    WITHIN_TARGET = ("WithinTarget", ReasonKind.AUTOSCALING, "The readers suffice, and fewer would not.")
+    WITHIN_TARGET = ("WithinTarget", ReasonKind.AUTOSCALING, "The readers suffice for the load, and fewer would not.")
     SCALED_UP = ("ScaledUp", ReasonKind.AUTOSCALING, "More arrives than the readers can process at the target.")
     SCALED_DOWN = ("ScaledDown", ReasonKind.AUTOSCALING, "Fewer readers sufficed for `scaleDownDelay`.")
     PROBING = (
         "Probing",
         ReasonKind.AUTOSCALING,
-        "Readers have had no backlog for `scaleDownDelay`, and their capacity is unknown: fewer are tried.",
+        "Readers have had no backlog for `scaleDownDelay`, so fewer are tried to measure their capacity.",
     )
     SCALE_DOWN_DELAYED = ("ScaleDownDelayed", ReasonKind.AUTOSCALING, "Fewer readers suffice, but not for long enough.")
-    CATCHING_UP = ("CatchingUp", ReasonKind.AUTOSCALING, "The readers work off a backlog, and suffice for that.")
+    CATCHING_UP = ("CatchingUp", ReasonKind.AUTOSCALING, "The readers are working off a backlog fast enough.")
     SPLITS_UNEVEN = (
         "SplitsUneven",
         ReasonKind.AUTOSCALING,
@@ -452,22 +452,30 @@ class Reason(ExplainedReason):
     )
 
     APPLICATION_CREATED = ("ApplicationCreated", ReasonKind.EVENT, "A SparkApplication was created.")
-    SPLITS_REMOVED = ("SplitsRemoved", ReasonKind.EVENT, "Splits left the assignment: not subscribed now, or deleted.")
+    SPLITS_REMOVED = (
+        "SplitsRemoved",
+        ReasonKind.EVENT,
+        "Splits left the assignment: not subscribed any more, or deleted.",
+    )
     PART_SWITCHED = ("PartSwitched", ReasonKind.EVENT, "A part of a hybrid source was read; the next part begins.")
     RECORDS_GONE = (
         "RecordsGone",
         ReasonKind.EVENT,
-        "A topic was deleted, or new partitions did not begin at offset 0. The message names what was not read.",
+        "A topic was deleted, or new partitions did not begin at offset 0. The message names the unread records.",
         "If records were lost, produce them again. Under `onDataLoss: Fail` set `Continue` to read a recreated topic.",
     )
-    SPLITS_RETURNED = ("SplitsReturned", ReasonKind.EVENT, "Removed splits are back, and continue where they stood.")
+    SPLITS_RETURNED = (
+        "SplitsReturned",
+        ReasonKind.EVENT,
+        "Removed splits are back, and continue at their retained positions.",
+    )
     SPLITS_DROPPED = ("SplitsDropped", ReasonKind.EVENT, "A lost reader had splits that are not subscribed any more.")
     RETENTION_ENDED = ("RetentionEnded", ReasonKind.EVENT, "The retained positions of removed splits were dropped.")
-    LOADS_DRIFTED = ("LoadsDrifted", ReasonKind.EVENT, "Loads have changed lastingly, and splits move to follow them.")
+    LOADS_DRIFTED = ("LoadsDrifted", ReasonKind.EVENT, "Readers' loads have differed for a while, so splits move.")
     STATE_OUTDATED = (
         "StateOutdated",
         ReasonKind.EVENT,
-        "The stored state is older than what is published or reported. Readers are asked where they stand.",
+        "The stored state is older than the published assignment or the reports. Readers report their positions again.",
         "Nothing, if you restored the state. Otherwise find out who changed it.",
     )
     STATE_RESTORED = (

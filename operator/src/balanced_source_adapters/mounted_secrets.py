@@ -1,10 +1,23 @@
 """Secrets as mounted files: a folder per Secret, a file per property."""
 
+import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from balanced_source.names import checked_object
+
+
+def texts(properties: Mapping[str, bytes]) -> dict[str, str]:
+    """Return the properties that are text, without newlines at their ends.
+
+    The others are left out: Secrets of Strimzi and cert-manager hold key stores for Java beside what is used here.
+    """
+    found = {}
+    for name, value in properties.items():
+        with contextlib.suppress(UnicodeDecodeError):
+            found[name] = value.decode().rstrip("\n")
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +37,7 @@ class MountedSecrets:
         if self.folder is None or not (self.folder / name).is_dir():
             raise LookupError(f"secret {name} is not mounted: name it in the BalancedSource, e.g. in propertiesFrom")
         files = (path for path in (self.folder / name).iterdir() if path.is_file() and not path.name.startswith("."))
-        found = {path.name: path.read_text().rstrip("\n") for path in files}
+        found = texts({path.name: path.read_bytes() for path in files})
         if not found:  # its volume is optional: pods start without it, and see it soon after it was created
             raise LookupError(f"secret {name} does not exist or is empty: create it")
         return found

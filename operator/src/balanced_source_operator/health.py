@@ -94,8 +94,8 @@ async def answering_probes(health: Health, port: int) -> AsyncIterator[None]:
         return web.json_response({"role": health.role.value})
 
     async def ready(_: web.Request) -> web.Response:
-        told = {"role": health.role.value, "problem": health.problem}
-        return web.json_response(told, status=200 if health.is_ready else 503)
+        answer = {"role": health.role.value, "problem": health.problem}
+        return web.json_response(answer, status=200 if health.is_ready else 503)
 
     application = web.Application()
     application.router.add_get("/healthz", alive)

@@ -18,26 +18,26 @@ class Settings:
     """Namespaces to serve; empty serves all."""
 
     resync: float = 30.0
-    """Seconds after which a source is checked even without an event, so that a lost event costs little."""
+    """Seconds after which a source is checked even without an event, in case one was lost."""
 
     save_interval: float = 30.0
     """Seconds between stores of the enumerator state when only positions have moved."""
 
     stuck_after: float = 300.0
-    """Seconds that a SparkApplication may stay in a passing state before it is deleted and recreated."""
+    """Seconds that a SparkApplication may stay in a transitional state before it is deleted and recreated."""
 
     retry_failed_after: float = 30.0
     """Seconds after which a failed SparkApplication is recreated."""
 
     gate_deadline: float = 300.0
-    """Seconds that a recovery may wait for readers before the condition says who is missing."""
+    """Seconds that a recovery may wait for readers before a condition names the missing ones."""
 
     max_restarts: int = MAX_RESTARTS
-    """Number of sources that may restart at once because their settings changed, or those of the chart. The others
-    wait, and say so. Starts, and restarts after failures, are not counted."""
+    """Number of sources that may restart at the same time because their settings or those of the chart changed. The
+    others wait, with the condition RestartPending. First starts and restarts after failures are not counted."""
 
     spark_conf: Mapping[str, str] = field(default_factory=dict)
-    """Spark configuration for every application; that of a BalancedSource wins."""
+    """Spark configuration for every application. A BalancedSource overrides it."""
 
     metrics_port: int = 8080
     """Port of /metrics; 0 serves none."""
@@ -49,19 +49,19 @@ class Settings:
     """Port of the status page; 0 serves none."""
 
     page_host: str = "127.0.0.1"
-    """Address that the status page listens on. The default is reached by `kubectl port-forward` alone; a Service needs
+    """Address that the status page listens on. Only `kubectl port-forward` reaches the default; a Service needs
     0.0.0.0."""
 
     page_token_file: str = ""
-    """File with the token that opens the status page. Without one, the API server is asked about each viewer's token
-    (TokenReview), and whether its user may get BalancedSources (SubjectAccessReview)."""
+    """File with the token that opens the status page. Without it, the API server checks each viewer's token
+    (TokenReview) and whether the user may get BalancedSources (SubjectAccessReview)."""
 
     lease_namespace: str = ""
     """Namespace of the Lease by which replicas elect a leader; empty runs without election."""
 
     instance: str = ""
-    """Name of the installation that this process is a replica of, in the status of its sources. Two installations that
-    serve the same source notice each other by it; empty says nothing."""
+    """Name of this installation in the status of its sources. Two installations that serve the same source notice
+    each other by it. Empty: none."""
 
     identity: str = "balanced-source-operator"
     """Name of this replica, for the Lease and for events."""

@@ -87,10 +87,10 @@ class Aligner:
     def report(self) -> dict[str, Any]:
         """For the query's progress: milliseconds since the epoch; `others` only while there is somebody to wait for."""
         marks = {s: mark for s, mark in self._marks.items() if mark is not None}
-        told = {"alignedTo": self._aligned, "slowest": min(marks.values(), default=None), "idle": len(self._idle())}
+        figures = {"alignedTo": self._aligned, "slowest": min(marks.values(), default=None), "idle": len(self._idle())}
         if self._heard == MAX_WATERMARK:
-            return told
-        return {**told, "others": "unknown" if self._heard == MIN_WATERMARK else self._heard}
+            return figures
+        return {**figures, "others": "unknown" if self._heard == MIN_WATERMARK else self._heard}
 
     @property
     def watermark(self) -> int:

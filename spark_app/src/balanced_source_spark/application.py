@@ -16,7 +16,13 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from balanced_source.documents.environment import DriverEnvironment, from_variables
-from balanced_source.documents.pipeline import DEFAULT_CONNECTOR, AvailableNow, Pipeline, ProcessingTime
+from balanced_source.documents.pipeline import (
+    DEFAULT_CONNECTOR,
+    AvailableNow,
+    EventTimeAlignment,
+    Pipeline,
+    ProcessingTime,
+)
 from balanced_source.documents.storage import FIRST_HOST
 from balanced_source.errors import CorruptDocumentError, IncompatibleVersionError, InvalidSpecError
 from balanced_source_spark.data_source import register
@@ -94,34 +100,29 @@ def stop_when_finished(spark: SparkSession, query: StreamingQuery) -> None:
 
 def source_options(pipeline: Pipeline, environment: DriverEnvironment) -> dict[str, str]:
     """Options of ``format("balanced")`` for a driver that was started by the operator."""
-    options = {
-        "source": environment.name,
-        "namespace": environment.namespace,
-        "uid": environment.uid,
-        **pipeline.options,
+    named = {"source": environment.name, "namespace": environment.namespace, "uid": environment.uid}
+    optional = {
+        "host": "" if environment.host == FIRST_HOST else environment.host,
+        "connector": "" if pipeline.connector == DEFAULT_CONNECTOR else pipeline.connector,
+        "includeHeaders": "true" if pipeline.include_headers else "",
+        "columns": ",".join(pipeline.columns or ()),
+        "acceptCheckpointOf": pipeline.accept_checkpoint_of,
+        "maxRecordsPerReader": str(pipeline.max_records_per_reader or ""),
+        "executorPatience": pipeline.executor_patience,
+        **_alignment_options(pipeline.alignment),
+        "secretsDir": environment.secrets_dir,
     }
-    if environment.host != FIRST_HOST:
-        options["host"] = environment.host
-    if pipeline.connector != DEFAULT_CONNECTOR:
-        options["connector"] = pipeline.connector
-    else:
-        options["includeHeaders"] = str(pipeline.include_headers).lower()
-    if pipeline.columns:
-        options["columns"] = ",".join(pipeline.columns)
-    if pipeline.accept_checkpoint_of:
-        options["acceptCheckpointOf"] = pipeline.accept_checkpoint_of
-    if pipeline.max_records_per_reader:
-        options["maxRecordsPerReader"] = str(pipeline.max_records_per_reader)
-    if pipeline.executor_patience:
-        options["executorPatience"] = pipeline.executor_patience
-    if (alignment := pipeline.alignment) is not None:
-        options["alignmentMaxDrift"] = alignment.max_drift
-        options["alignmentIdleTimeout"] = alignment.idle_timeout
-        if alignment.group:
-            options["alignmentGroup"] = alignment.group
-    if environment.secrets_dir:
-        options["secretsDir"] = environment.secrets_dir
-    return options
+    return {**named, **pipeline.options, **{name: value for name, value in optional.items() if value}}
+
+
+def _alignment_options(alignment: EventTimeAlignment | None) -> dict[str, str | None]:
+    if alignment is None:
+        return {}
+    return {
+        "alignmentMaxDrift": alignment.max_drift,
+        "alignmentIdleTimeout": alignment.idle_timeout,
+        "alignmentGroup": alignment.group,
+    }
 
 
 def load_transform(name: str | None) -> Transform:

@@ -4,6 +4,7 @@ The program and the planner are different processes on the driver's machine. The
 that a program finds it again after a restart of the query.
 """
 
+import os
 import re
 import shutil
 import tempfile
@@ -11,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from balanced_source.errors import BalancedSourceError
 from balanced_source.names import shown
 from balanced_source_adapters.lazy_log import get_logger
 
@@ -23,9 +25,16 @@ PARALLELISM: Final = "parallelism"
 MOST: Final = 10_000
 """Readers; a larger number is a slip of the finger."""
 
+_PREFIX: Final = "balanced-source-"
+"""The name of each control folder begins with it."""
+
 _NUMBER: Final = re.compile(r"[1-9][0-9]{0,8}")
 
 log = get_logger(__name__)
+
+
+class RescaleError(BalancedSourceError, RuntimeError):
+    """The number of readers cannot be changed here; says where it can."""
 
 
 class Control:
@@ -38,7 +47,7 @@ class Control:
     def __init__(self, rescale: Callable[[int], None]) -> None:
         self._rescale = rescale
         self._seen = ""
-        self.folder: Final = Path(tempfile.mkdtemp(prefix="balanced-source-"))
+        self.folder: Final = Path(tempfile.mkdtemp(prefix=_PREFIX))
 
     def look(self) -> None:
         """Set the number of readers if it was changed. What is no number is said and ignored."""
@@ -58,3 +67,18 @@ class Control:
     def close(self) -> None:
         """Remove the folder."""
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def request_parallelism(folder: Path, parallelism: int) -> None:
+    """Ask the planner that looks into this folder for a number of readers.
+
+    Raises:
+        RescaleError: there is no such control folder on this machine.
+    """
+    if not folder.name.startswith(_PREFIX) or not folder.is_dir():
+        raise RescaleError(
+            f"the folder {folder} of the query is not on this machine: call rescale where Spark's driver runs"
+        )
+    new = folder / f".{PARALLELISM}.{os.getpid()}"
+    new.write_text(f"{parallelism}\n", encoding="utf-8")
+    new.replace(folder / PARALLELISM)

@@ -91,7 +91,7 @@ class Ends:
         self._unanswered: dict[str, frozenset[SplitId]] = {}
         self._failed: dict[str, float] = {}
         self._troubled: dict[str, float] = {}
-        self._told: dict[str, tuple[str, float]] = {}
+        self._reported: dict[str, tuple[str, float]] = {}
         self._errors: dict[str, str] = {}
 
     @property
@@ -200,16 +200,16 @@ class Ends:
         """Tell people of what lasts: once for each reason, then once a minute; this runs several times a second."""
         now = time.monotonic()
         self._errors[scope] = str(error)
-        reason, at = self._told.get(scope, ("", -TELL_EVERY))
+        reason, at = self._reported.get(scope, ("", -TELL_EVERY))
         is_news = error.reason != reason or now - at >= TELL_EVERY
         if is_news and now - self._troubled.setdefault(scope, now) >= self._lasts:
-            self._told[scope] = error.reason, now
+            self._reported[scope] = error.reason, now
             self._tell(scope, Problem(reason=error.reason, message=str(error), scope=scope))
 
     def _resolve(self, scope: str) -> None:
         self._errors.pop(scope, None)
         self._troubled.pop(scope, None)
-        if self._told.pop(scope, None) is not None:
+        if self._reported.pop(scope, None) is not None:
             self._tell(scope, None)
 
 

@@ -68,7 +68,7 @@ class Progress:
         return replace(self, lag=None, metrics=metrics)
 
 
-_Said: TypeAlias = tuple[StreamOffset, SourceWatermark | None]
+_ReportedState: TypeAlias = tuple[StreamOffset, SourceWatermark | None]
 
 EventListener = Callable[[int, SourceEvent], None]
 """Gets the reader that a custom event of the enumerator is for, and the event."""
@@ -260,10 +260,10 @@ class HostRuntime:
         with self._lock:
             if self._host is None or self._seen.assignment is None or not is_finished(offset, self._seen.assignment):
                 return False
-            said = self._reported
-            is_said = said is not None and said.durable == offset and said.committed == offset.positions
-            self._wake(urgent=not is_said)
-            return is_said
+            report = self._reported
+            is_reported = report is not None and report.durable == offset and report.committed == offset.positions
+            self._wake(urgent=not is_reported)
+            return is_reported
 
     def note_progress(self, progress: Progress) -> None:
         """Numbers for the next report."""
@@ -347,11 +347,11 @@ class HostRuntime:
         if self._failure is not None:
             return
         sequence, last = 1, self._clock()
-        written: _Said | None = None
+        written: _ReportedState | None = None
         while not self._is_closed:
             self._await_occasion(last, written)
-            if (said := self._report_now(sequence + 1)) is not None:
-                written, last = said, self._clock()
+            if (reported := self._report_now(sequence + 1)) is not None:
+                written, last = reported, self._clock()
             sequence += 1
         self._give_up_claim(sequence + 1)
 
@@ -366,7 +366,7 @@ class HostRuntime:
         except (ChannelError, FencedError) as error:
             log.warning("cannot give up the claim: the next query waits until it expires", error=str(error))
 
-    def _report_now(self, sequence: int) -> _Said | None:
+    def _report_now(self, sequence: int) -> _ReportedState | None:
         """Write one report; returns what it says of progress, or None if it was not written."""
         with self._lock:
             host, progress, self._is_urgent = self._host, self._progress, False
@@ -420,14 +420,16 @@ class HostRuntime:
         # After the query can go on: the first line loads the log library.
         log.info("registered", host=self._name, incarnation=host.incarnation, splits=splits)
 
-    def _await_occasion(self, last: float, written: _Said | None) -> None:
+    def _await_occasion(self, last: float, written: _ReportedState | None) -> None:
         """Sleep until there is something to say: an acknowledgement now, progress and heartbeats in their intervals."""
 
         def due() -> float:
-            said = self._progress.alignment
-            changed = self._host is not None and (self._host.durable, said) != written
+            alignment = self._progress.alignment
+            changed = self._host is not None and (self._host.durable, alignment) != written
             heartbeat = (
-                HEARTBEAT_INTERVAL if said is None else min(HEARTBEAT_INTERVAL, said.idle_timeout / SIGNS_OF_LIFE)
+                HEARTBEAT_INTERVAL
+                if alignment is None
+                else min(HEARTBEAT_INTERVAL, alignment.idle_timeout / SIGNS_OF_LIFE)
             )
             return last + (min(REPORT_INTERVAL, heartbeat) if changed else heartbeat)
 
@@ -446,8 +448,8 @@ class HostRuntime:
                 self._host = host.on_fenced()
             self._fail(error)
             return True
-        except ChannelError as error:
-            log.warning("cannot report now; the query continues", error=str(error))
+        except Exception as error:  # noqa: BLE001 - a bug must not end the reporter: the driver would vanish silently
+            log.warning("cannot report now; the query continues", error=str(error) or repr(error))
             with self._lock:
                 self._is_urgent = True
                 self._lock.wait(REPORT_INTERVAL)

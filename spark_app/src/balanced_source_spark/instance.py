@@ -63,8 +63,8 @@ class Instance:
         return cls(id=first, **known, **numbers)  # type: ignore[arg-type]
 
     def __str__(self) -> str:
-        told = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "id"}
-        return " ".join([self.id, *(f"{name}={value}" for name, value in told.items() if value)])
+        values = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "id"}
+        return " ".join([self.id, *(f"{name}={value}" for name, value in values.items() if value)])
 
     @property
     def where(self) -> str:

@@ -52,14 +52,14 @@ OPTIONS: Final = (
         name="fetchMaxRecords",
         group=_GROUP,
         default="`100000`",
-        meaning="Records that one reader fetches in a micro-batch at most.",
+        meaning="Maximum number of records that one reader fetches in a micro-batch.",
     ),
     Option(
         name="fetchMaxBytes",
         group=_GROUP,
         default="64 MiB",
         meaning=(
-            "Bytes of rows that one reader fetches in a micro-batch at most. Beyond 32 MiB, they wait in a "
+            "Maximum number of bytes of rows that one reader fetches in a micro-batch. Beyond 32 MiB, they wait in a "
             "temporary file."
         ),
     ),
@@ -74,8 +74,8 @@ OPTIONS: Final = (
         group=_GROUP,
         default="`1s`",
         meaning=(
-            "A reader ends its part of a micro-batch when nothing has come for this time. Must be longer than "
-            "one request to the source takes."
+            "A reader ends its part of a micro-batch after this time without a record. Must be longer than one "
+            "request to the source takes."
         ),
     ),
     Option(
@@ -83,8 +83,8 @@ OPTIONS: Final = (
         group=_GROUP,
         default="`1s`",
         meaning=(
-            "Time between two micro-batches that find nothing, for a source that cannot tell whether there is "
-            "something to read."
+            "Time between two micro-batches that find nothing, for a source that cannot tell whether it has new "
+            "records."
         ),
     ),
 )

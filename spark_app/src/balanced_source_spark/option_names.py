@@ -36,7 +36,7 @@ OPTIONS: Final = (
         group=_ASSIGNS,
         default="`0`",
         meaning=(
-            "Which of the source's hosts this query is, if several applications read the source. The operator tells "
+            "Number of this query's host, if several applications read the source. The operator tells "
             "its drivers by the variable `BALANCED_SOURCE_HOST`."
         ),
     ),
@@ -74,8 +74,9 @@ OPTIONS: Final = (
         group=_ASSIGNS,
         default="`60`; with `source` or `assignmentDir`: `300`",
         meaning=(
-            "Seconds that a query waits for the first assignment, and for servers that do not answer, before it fails. "
-            "A streaming query that has begun waits without a limit and logs why. What is rejected fails at once."
+            "Seconds that a new query waits for the first assignment, and for servers that do not answer, before "
+            "it fails. A streaming query that has begun waits without a limit and logs why. Rejected settings "
+            "fail at once."
         ),
     ),
     Option(
@@ -127,8 +128,8 @@ OPTIONS: Final = (
         group=_RUNS,
         default="`30s`",
         meaning=(
-            "Longest time that a larger parallelism waits for its executors before the "
-            "readers share the available ones; `0`: does not wait."
+            "How long a larger parallelism waits for its executors before the readers share the available ones; "
+            "`0`: it does not wait."
         ),
     ),
     Option(

@@ -201,8 +201,8 @@ def _check_names(options: Mapping[str, str]) -> None:
 
 def _host(options: Mapping[str, str]) -> str:
     """Return the host that the query is: what the operator has told its driver, unless an option says otherwise."""
-    told = os.environ.get(HOST) if options.get("source") else None
-    return checked_label(options.get("host") or told or FIRST_HOST, field="option host")
+    from_operator = os.environ.get(HOST) if options.get("source") else None
+    return checked_label(options.get("host") or from_operator or FIRST_HOST, field="option host")
 
 
 def _assigner(options: Mapping[str, str]) -> SplitAssigner:

@@ -19,13 +19,19 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit
 from balanced_source.api import MAX_WATERMARK, Boundedness, Problem, ProblemKey, SourceEvent, SplitId
 from balanced_source.documents import stream_offset
 from balanced_source.documents.alignment import SourceWatermark
+from balanced_source.documents.assignment import Assignment
 from balanced_source.documents.report import MILLIS_BEHIND, UNREAD
 from balanced_source.documents.storage import FIRST_HOST
 from balanced_source.documents.stream_offset import StreamOffset
-from balanced_source.errors import DiscoveryError, ForeignCheckpointError, InvalidSpecError
+from balanced_source.errors import (
+    ContractViolationError,
+    DiscoveryError,
+    ForeignCheckpointError,
+    InvalidSpecError,
+)
 from balanced_source.host import plan
 from balanced_source.host.alignment import RecordTime
-from balanced_source.host.ends import Look, Mark, SplitEnd, confirmed, look, marks, with_confirmed
+from balanced_source.host.ends import Confirmed, Look, SplitEnd, confirmed, look, marks, with_confirmed
 from balanced_source.host.micro_batch import advance, close, is_new, reachable
 from balanced_source.host.observation import observe
 from balanced_source_adapters.connectors import installed
@@ -77,10 +83,11 @@ class StreamPlanner:
         self._is_ending = False
         self._is_pulling = False
         self._has_closed = False
+        self._has_wrong_numbers = False
         self._base = StreamOffset()
-        self._confirmed: dict[SplitId, tuple[Mark, int]] = {}
-        self._told: dict[str, Any] = {}
-        self._told_at = float("-inf")
+        self._confirmed: dict[SplitId, Confirmed] = {}
+        self._shown: dict[str, Any] = {}
+        self._shown_at = float("-inf")
         self._hooks = self._made_hooks()
         for note in options.notes:
             log.warning(note)
@@ -177,14 +184,23 @@ class StreamPlanner:
 
     def _take_targets(self) -> None:
         assignment = self._runtime.first_assignment(timeout=self._options.start_timeout)
-        if assignment.look_ahead:
-            source = self._options.embedded
-            if self._is_single or (source is not None and source.boundedness is not Boundedness.BOUNDED):
-                raise ends_itself(self._options.connector)
-            self._is_pulling, self._is_ending = True, False
-            return
-        known = self._ends.get_all(assignment.owners, timeout=self._options.start_timeout)
-        self._targets = {split_id: answer.end for split_id, answer in known.items()}
+        if not self._begins_pulling(assignment):
+            known = self._ends.get_all(assignment.owners, timeout=self._options.start_timeout)
+            self._targets = {split_id: answer.end for split_id, answer in known.items()}
+
+    def _begins_pulling(self, assignment: Assignment) -> bool:
+        """Whether the readers of this query, which ends by itself, ask for splits: it ends with the source then.
+
+        Raises:
+            InvalidSpecError: it could not tell when that is.
+        """
+        if not assignment.look_ahead:
+            return False
+        source = self._options.embedded
+        if self._is_single or (source is not None and source.boundedness is not Boundedness.BOUNDED):
+            raise ends_itself(self._options.connector)
+        self._is_pulling, self._is_ending = True, False
+        return True
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         """Return the end of the next micro-batch, or `start` while there is nothing to read.
@@ -193,12 +209,16 @@ class StreamPlanner:
         """
         found = self._next_offset(start, limit)
         moved = time.monotonic()
-        while self._is_pulling and found == start and not self._runtime.is_finished(stream_offset.from_json(start)):
+        while self._is_pulling and found == start and not self._is_over(stream_offset.from_json(start)):
             if time.monotonic() - moved > self._options.start_timeout:
                 raise self._stalled()
             time.sleep(_PULL)
             found = self._next_offset(start, limit)
         return found
+
+    def _is_over(self, logged: StreamOffset) -> bool:
+        """Whether everything that there will ever be is read, up to the newest logged offset."""
+        return self._runtime.is_finished(logged)
 
     def _stalled(self) -> ChannelError:
         why = "; ".join(problem.message for problem in self._runtime.problems) or "no further splits were assigned"
@@ -309,7 +329,7 @@ class StreamPlanner:
         """Return what the query's progress shows as `latestOffset`: figures, and the current problems."""
         problems = [problem.message for problem in self._runtime.problems]
         control = {CONTROL: str(self._control.folder)} if self._control is not None else {}
-        return {**self._told, **control, **({"problems": problems} if problems else {})}
+        return {**self._shown, **control, **({"problems": problems} if problems else {})}
 
     def stop(self) -> None:
         """Close what was made; a part that fails to close keeps no other one open, and is told afterwards."""
@@ -355,6 +375,7 @@ class StreamPlanner:
             base,
             positions,
             terms=seen.terms,
+            term_ends=seen.term_ends,
             cuts=seen.cuts if seen.cuts and self._hooks.may_skip() else {},
             max_records_per_reader=self._options.max_records_per_reader,
         )
@@ -368,24 +389,35 @@ class StreamPlanner:
     ) -> None:
         """Tell people; nothing here may end the query."""
         now = time.monotonic()
-        if end.positions == begin.positions and now - self._told_at < _TELL_IDLE:
+        if end.positions == begin.positions and now - self._shown_at < _TELL_IDLE:
             return  # an idle query asks a hundred times a second
-        self._told_at = now
+        self._shown_at = now
         silent = self._ends.silent
         heard = {s: known for s, known in ends.items() if s not in silent} if silent else ends
         seen = observe(begin, end, heard, behind)
         aligned = self._aligner.report() if self._aligner is not None else {}
-        self._told = {**seen.to_json(), **({"alignment": aligned} if aligned else {})}
+        self._shown = {**seen.to_json(), **({"alignment": aligned} if aligned else {})}
         if self._metrics is not None:
             self._metrics.note(seen, aligned_to=aligned.get("alignedTo"))
-            self._metrics.note_figures(self._hooks.figures())
         unread = {} if seen.lag is None else {UNREAD: seen.lag + seen.records}
         late = {} if seen.millis_behind is None else {MILLIS_BEHIND: seen.millis_behind}
         lags = seen.lags_for_report()
-        metrics = {"skew": seen.skew, **unread, **late, **aligned, **self._hooks.numbers(), **lags}
-        self._runtime.note_progress(Progress(lag=seen.lag, metrics=metrics, alignment=self._said()))
+        metrics = {"skew": seen.skew, **unread, **late, **aligned, **self._hook_numbers(), **lags}
+        self._runtime.note_progress(Progress(lag=seen.lag, metrics=metrics, alignment=self._group_watermark()))
 
-    def _said(self) -> SourceWatermark | None:
+    def _hook_numbers(self) -> Mapping[str, int]:
+        """Return the connector's numbers, and pass on its figures. What is wrong with them is logged once."""
+        try:
+            if self._metrics is not None:
+                self._metrics.note_figures(self._hooks.figures())
+            return _whole(self._hooks.numbers())
+        except Exception as error:  # noqa: BLE001 - they are for people: nothing here may end the query
+            if not self._has_wrong_numbers:
+                log.warning("the connector's hooks return no valid figures: they are left out", error=repr(error))
+            self._has_wrong_numbers = True
+            return {}
+
+    def _group_watermark(self) -> SourceWatermark | None:
         if self._aligner is None or self._group is None:
             return None
         return self._group.report(self._aligner.watermark)
@@ -434,6 +466,13 @@ class StreamPlanner:
         return self._hooks.event_times(scope, millis)
 
 
+def _whole(numbers: Mapping[str, int]) -> Mapping[str, int]:
+    """Return the numbers; a report holds nothing else."""
+    if wrong := {name: number for name, number in numbers.items() if type(number) is not int}:
+        raise ContractViolationError(f"numbers returned {wrong}: return whole numbers")
+    return numbers
+
+
 def _driver_calls(options: Options) -> DriverCalls | None:
     """Returns what makes calls for an operator, on the first host; local mode makes them by itself."""
     if options.source is None or options.host != FIRST_HOST:
@@ -445,5 +484,5 @@ def _driver_calls(options: Options) -> DriverCalls | None:
 def _unknown(split_ids: Collection[SplitId], timeout: float) -> DiscoveryError:
     return DiscoveryError(
         f"ends of {len(split_ids)} splits, such as {min(split_ids)}, are unknown after {timeout:.0f} s: check that the "
-        "brokers of the cluster are up, then start the query again"
+        "servers of the source answer, then start the query again"
     )

@@ -1,25 +1,28 @@
 """Changes the number of readers of a running query from the program that started it."""
 
 import json
-import os
 import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
 
 from balanced_source.errors import InvalidSpecError
-from balanced_source_spark.control import CONTROL, MOST, PARALLELISM
+from balanced_source_spark.control import CONTROL, MOST, RescaleError, request_parallelism
+
+__all__ = ["RescaleError", "rescale"]
 
 _POLL: Final = 0.1
 """Seconds between two looks at the progress of a query that has just been started."""
 
 
-class RescaleError(RuntimeError):
-    """The number of readers cannot be changed here; says where it can."""
+_CONNECT: Final = "pyspark.sql.connect."
+"""Modules of Spark Connect. A query of such a class runs in the server, usually on another machine."""
 
 
 def rescale(query: Any, parallelism: int, *, timeout: float = 60.0) -> None:
     """Set the number of readers of a running streaming query; it takes effect within two micro-batches.
+
+    Under Spark Connect, the request goes to the server.
 
     Every balanced source of the query that the driver assigns by itself is rescaled. When the query is started again,
     it begins with its option `parallelism`.
@@ -31,12 +34,13 @@ def rescale(query: Any, parallelism: int, *, timeout: float = 60.0) -> None:
 
     Raises:
         InvalidSpecError: the number is too small or too large.
-        RescaleError: the query has ended, does not assign its splits itself, or runs on another machine.
+        RescaleError: the query has ended, does not assign its splits itself, or runs on another machine
+            without Spark Connect.
     """
     if not 1 <= parallelism <= MOST:
         raise InvalidSpecError(f"expected 1 to {MOST} readers, not {parallelism}", field="parallelism")
     for folder in _folders(query, timeout):
-        _write(folder, parallelism)
+        _request(query, folder, parallelism)
 
 
 def _folders(query: Any, timeout: float) -> list[Path]:
@@ -67,11 +71,11 @@ def _named(sources: Iterable[Any]) -> Iterable[Path]:
             yield Path(shown[CONTROL])
 
 
-def _write(folder: Path, parallelism: int) -> None:
-    if not folder.is_dir():
-        raise RescaleError(
-            f"the folder {folder} of the query is not on this machine: call rescale where Spark's driver runs"
-        )
-    new = folder / f".{PARALLELISM}.{os.getpid()}"
-    new.write_text(f"{parallelism}\n", encoding="utf-8")
-    new.replace(folder / PARALLELISM)
+def _request(query: Any, folder: Path, parallelism: int) -> None:
+    if type(query).__module__.startswith(_CONNECT):
+        from balanced_source_spark.remote_rescaling import request_on_server
+
+        if (refusal := request_on_server(query, folder, parallelism)) is not None:
+            raise RescaleError(f"the Spark Connect server cannot rescale query {query.id}: {refusal}")
+        return
+    request_parallelism(folder, parallelism)

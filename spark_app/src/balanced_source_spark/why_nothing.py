@@ -25,7 +25,7 @@ def undiscovered(scopes: Collection[str], timeout: float) -> ChannelError:
     """Return the error for scopes that have not been discovered after `timeout` seconds."""
     return ChannelError(
         f"{', '.join(sorted(scopes))} did not answer within {timeout:.0f} s. A query that ends by itself has to know "
-        "all that there is to read: check the network and the brokers, and start the query again"
+        "all that there is to read: check the network and the servers of the source, and start the query again"
     )
 
 

@@ -27,7 +27,7 @@ def attempts(sink: Path) -> Iterator[Attempt]:
     log = sink / "_spark_metadata"
     entries = [entry for entry in log.iterdir() if entry.name.isdigit()] if log.is_dir() else []
     for entry in sorted(entries, key=lambda path: int(path.name)):
-        yield Attempt(int(entry.name), is_valid=True, tasks=tuple(_rows(sink / name) for name in _added(entry)))
+        yield Attempt(int(entry.name), is_valid=True, tasks=tuple(_rows(sink / name) for name in added(entry)))
 
 
 def events(checkpoint: Path) -> list[dict[str, Any]]:
@@ -70,8 +70,8 @@ def _numbered(folder: Path) -> list[Path]:
     return sorted(entries, key=lambda path: int(path.name))
 
 
-def _added(entry: Path) -> Iterator[str]:
-    """Names of the files of a micro-batch. The writer may have seen the folder elsewhere: only names count."""
+def added(entry: Path) -> Iterator[str]:
+    """Yield the names of a micro-batch's files. The writer may have seen the folder elsewhere: only names count."""
     _version, *lines = entry.read_text().splitlines()
     for line in lines:
         action = json.loads(line)

@@ -111,7 +111,7 @@ def elect(
     admin.prefer_leaders(topic)
     wait_until(lambda: admin.leaders(topic) == {leader}, _ELECTION, "the preferred leader")
     # What the follower has written as a leader, and nobody else has, it drops before it follows. Not yet, and it would
-    # come back with records of its own: see "two leaders in a row" in docs/subscription-changes.md.
+    # come back with records of its own, maybe before the query has looked: see docs/subscription-changes.md.
     load.settle(topic)
     kafka.kill(follower)
     wait_until(lambda: admin.in_sync(topic) == {leader}, _ELECTION, "the follower to be out of sync")

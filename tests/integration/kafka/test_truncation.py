@@ -2,19 +2,20 @@
 
 import shutil
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
+from balanced_source.api import SplitId
 from balanced_source.connectors.kafka import KafkaCluster as ClusterSpec
 from balanced_source.host import SplitRange
 from balanced_source.host.ends import Mark
 from balanced_source_adapters.kafka.admin import KafkaAdmin
 from balanced_source_adapters.kafka.config import NoSecrets
-from balanced_source_adapters.kafka.log_check import find_cuts
+from balanced_source_adapters.kafka.log_check import check_logs
 from balanced_source_spark.kafka.settings import RangeReaderSettings, consumer_config
 from balanced_source_spark.kafka.skipping import read_what_is_left
 from contract.range_reader.readers import READERS, ReadRanges
@@ -110,22 +111,28 @@ def test_logs_are_checked_by_leader_epoch_and_by_their_end(disk: OldDisk) -> Non
     read = Mark(position=100, term=2)
     disk.cluster.stop()
     disk.cluster.start()
-    assert find_cuts(config, {split: read}) == {split: None}
+    assert cuts_of(config, {split: read}) == {split: None}
 
     disk.restore(new=10)
 
-    assert find_cuts(config, {split: read}) == {split: 70}
-    assert find_cuts(config, {split: Mark(position=100)}) == {split: 80}, "without an epoch, by its end"
-    assert find_cuts(config, {split: Mark(position=70, term=2)}) == {split: None}
+    assert cuts_of(config, {split: read}) == {split: 70}
+    assert cuts_of(config, {split: Mark(position=100)}) == {split: 80}, "without an epoch, by its end"
+    assert cuts_of(config, {split: Mark(position=70, term=2)}) == {split: None}
     disk.cluster.admin.produce(TOPIC, [b"new"] * 40)
-    assert find_cuts(config, {split: read}) == {split: 70}
-    assert find_cuts({"bootstrap.servers": "127.0.0.1:1"}, {split: read}, timeout=0.5) == {}
+    assert cuts_of(config, {split: read}) == {split: 70}
+    assert cuts_of({"bootstrap.servers": "127.0.0.1:1"}, {split: read}, timeout=0.5) == {}
 
     for reader in READERS.values():
         planned = SplitRange(split_id=split, start=60, end=100, term=2)
         assert rows(disk, reader, planned) == [(b"old", offset) for offset in range(60, 70)]
         now = SplitRange(split_id=split, start=70, end=100, term=99)
         assert rows(disk, reader, now) == [(b"new", offset) for offset in range(70, 100)]
+
+
+def cuts_of(config: Mapping[str, str], marks: Mapping[SplitId, Mark], timeout: float = 10) -> dict[SplitId, int | None]:
+    """Where logs were cut, whoever leads them now."""
+    asked = {split_id: (mark, None) for split_id, mark in marks.items()}
+    return {split_id: found.cut for split_id, found in check_logs(config, asked, timeout=timeout).items()}
 
 
 def rows(disk: OldDisk, reader: ReadRanges, piece: SplitRange) -> list[tuple[bytes, int]]:

@@ -3,6 +3,7 @@
 import os
 import threading
 import time
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -233,12 +234,13 @@ def test_a_killed_container_reports_137_and_leaves_no_children(bed: Bed) -> None
 
 
 def test_each_pod_has_its_own_address_and_temporary_folder(bed: Bed) -> None:
+    file = f"file-{uuid.uuid4()}"
     for name in ("one", "two"):
-        bed.run(name, 'touch "${TMPDIR:-/tmp}/mine"; ls "${TMPDIR:-/tmp}" | grep -c mine; hostname > /dev/null')
+        bed.run(name, f'cd "${{TMPDIR:-/tmp}}"; touch {file}; ls | grep -c {file}; hostname > /dev/null')
         bed.wait(name, "Succeeded")
         assert bed.logs(name) == "1\n"
     assert bed.status("one")["podIP"] != bed.status("two")["podIP"]
-    assert not Path("/tmp/mine").exists()  # noqa: S108
+    assert not Path("/tmp", file).exists()  # noqa: S108
 
 
 def test_logs_can_be_followed_to_the_end(bed: Bed) -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from balanced_source.assigners._moves import Refinement, Step, level, relabel
+from balanced_source.assigners._moves import Holdings, Refinement, Step, level, relabel
 from balanced_source.assigners._weights import WeightTable, fair_ceiling
 
 HUGE = 10**9
@@ -24,6 +24,10 @@ def loads(weights: Sequence[int], owners: Sequence[int], parallelism: int) -> li
     for weight, owner in zip(weights, owners, strict=True):
         found[owner] += weight
     return found
+
+
+def held(weights: Sequence[int], owners: Sequence[int], parallelism: int) -> Holdings:
+    return Holdings(table(weights), owners, loads(weights, owners, parallelism))
 
 
 def after(owners: Sequence[int], step: Step) -> list[int]:
@@ -49,7 +53,7 @@ def test_the_first_step_between_two_readers_is_the_best_there_is(case: list[tupl
     fullest = before.index(max(before))
     best = min(gifts_and_swaps(weights, owners, fullest), default=max(before))
 
-    step = next(Refinement(table(weights), owners, loads(weights, owners, 2), ceiling=HUGE, goal=0).steps(), None)
+    step = next(Refinement(held(weights, owners, 2), ceiling=HUGE, goal=0).steps(), None)
 
     if best >= max(before):
         assert step is None
@@ -62,7 +66,7 @@ def test_the_first_step_between_two_readers_is_the_best_there_is(case: list[tupl
 def test_each_step_lowers_the_largest_load_and_says_to_what(case: list[tuple[int, int]]) -> None:
     weights, owners = [weight for weight, _ in case], [owner for _, owner in case]
     largest = max(loads(weights, owners, 3))
-    for step in Refinement(table(weights), owners, loads(weights, owners, 3), ceiling=HUGE, goal=0).steps():
+    for step in Refinement(held(weights, owners, 3), ceiling=HUGE, goal=0).steps():
         owners = after(owners, step)
         assert step.largest == max(loads(weights, owners, 3)) <= largest
         largest = step.largest
@@ -72,8 +76,7 @@ def test_the_search_ends_at_its_goal_and_readers_at_the_ceiling_take_nothing() -
     weights, owners = [10, 10, 10, 10], [0, 0, 0, 1]
 
     def steps(*, ceiling: int, goal: int) -> list[Step]:
-        before = loads(weights, owners, 2)
-        return list(Refinement(table(weights), owners, before, ceiling=ceiling, goal=goal).steps())
+        return list(Refinement(held(weights, owners, 2), ceiling=ceiling, goal=goal).steps())
 
     assert steps(ceiling=HUGE, goal=30) == []
     assert steps(ceiling=10, goal=0) == []
@@ -84,10 +87,23 @@ def test_the_search_ends_at_its_goal_and_readers_at_the_ceiling_take_nothing() -
 def test_only_readers_above_the_ceiling_give_and_only_those_below_take() -> None:
     weights, owners = [6, 6, 6, 6, 6], [0, 0, 0, 1, 2]
 
-    assert level(table(weights), owners, loads(weights, owners, 3), ceiling=18) == []
-    steps = level(table(weights), [0, 0, 0, 1, 1], loads(weights, [0, 0, 0, 1, 1], 3), ceiling=12)
+    assert level(held(weights, owners, 3), ceiling=18) == []
+    steps = level(held(weights, [0, 0, 0, 1, 1], 3), ceiling=12)
     assert [taker for step in steps for _, taker in step.moves] == [2]
     assert steps[-1].largest == 12
+
+
+@given(weighed, st.integers(0, 120))
+def test_what_readers_hold_follows_the_moves(case: list[tuple[int, int]], ceiling: int) -> None:
+    weights, owners = [weight for weight, _ in case], [owner for _, owner in case]
+    found = held(weights, owners, 3)
+
+    steps = [*level(found, ceiling=ceiling), *Refinement(found, ceiling=HUGE, goal=0).steps()]
+
+    for step in steps:
+        owners = after(owners, step)
+    anew = held(weights, owners, 3)
+    assert (found.splits, found.loads) == (anew.splits, anew.loads)
 
 
 def test_groups_go_to_the_readers_that_hold_most_of_them() -> None:

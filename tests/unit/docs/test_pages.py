@@ -20,6 +20,7 @@ _BLOCK = re.compile(r"^( *)```yaml\n(.*?)^ *```", re.MULTILINE | re.DOTALL)
 _COMMAND = re.compile(
     r"^ *(?:\$ |helm template \. \| )?((?:balanced-source|kubectl bsrc) [a-z-][^#|→\n]*)", re.MULTILINE
 )
+_QUOTED = re.compile(r"^```(?:yaml|python)\n# (examples/\S+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\]\(([^)#:]+)\)")
 
 
@@ -41,6 +42,19 @@ def test_an_example_is_valid(file: Path) -> None:
 
     assert report.problems == ()
     assert report.checked
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_a_block_that_names_an_example_is_that_example(page: Path) -> None:
+    for name, text in _QUOTED.findall(page.read_text(encoding="utf-8")):
+        assert text == (CHECKOUT / name).read_text(encoding="utf-8"), f"{page.name} and {name} differ"
+
+
+def test_each_example_is_on_a_page() -> None:
+    pages = "".join(page.read_text(encoding="utf-8") for page in PAGES)
+    examples = (*EXAMPLES, *(CHECKOUT / "examples").glob("*.py"))
+
+    assert [file.name for file in examples if file.name not in pages] == []
 
 
 def commands() -> Iterator[Any]:

@@ -94,7 +94,7 @@ BASE_ASSIGNMENT = Assignment(
     settings={"kafka": {"clusters": {}}},
 )
 
-FIRST_OFFSET = replace(OFFSET, source="", terms={}, closings=0, journal=None)
+FIRST_OFFSET = replace(OFFSET, source="", terms={}, term_ends={}, closings=0, journal=None)
 """What version 3 knew."""
 
 EXPECTED: dict[tuple[str, int, str], Any] = {
@@ -139,10 +139,12 @@ EXPECTED: dict[tuple[str, int, str], Any] = {
     ("stream-offset", 3, "-full"): replace(FIRST_OFFSET, closings=2),
     ("stream-offset", 4, ""): replace(FIRST_OFFSET, source=OFFSET.source),
     ("stream-offset", 4, "-full"): replace(FIRST_OFFSET, source=OFFSET.source, closings=2),
-    ("stream-offset", 5, ""): replace(OFFSET, journal=None),
-    ("stream-offset", 5, "-full"): replace(FULL["stream-offset"], journal=None),
-    ("stream-offset", 6, ""): OFFSET,
-    ("stream-offset", 6, "-full"): FULL["stream-offset"],
+    ("stream-offset", 5, ""): replace(OFFSET, journal=None, term_ends={}),
+    ("stream-offset", 5, "-full"): replace(FULL["stream-offset"], journal=None, term_ends={}),
+    ("stream-offset", 6, ""): replace(OFFSET, term_ends={}),
+    ("stream-offset", 6, "-full"): replace(FULL["stream-offset"], term_ends={}),
+    ("stream-offset", 7, ""): OFFSET,
+    ("stream-offset", 7, "-full"): FULL["stream-offset"],
     ("journal-record", 1, ""): RECORD,
     ("journal-record", 1, "-full"): FULL["journal-record"],
     ("pipeline", 1, ""): PIPELINE,

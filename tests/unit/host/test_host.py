@@ -7,9 +7,10 @@ import pytest
 from balanced_source.api import IDENTITY, SourceEvent
 from balanced_source.documents import stream_offset
 from balanced_source.documents.assignment import Assignment
-from balanced_source.documents.stream_offset import StreamOffset
+from balanced_source.documents.stream_offset import StreamOffset, TermEnd
 from balanced_source.errors import ContractViolationError, CorruptDocumentError, IncompatibleVersionError
 from balanced_source.host import Phase, ReaderHost, adopt, plan
+from balanced_source.host.adoption import readers_on
 
 A, B, C = ("k", "t", 0), ("k", "t", 1), ("k", "u", 0)
 
@@ -204,15 +205,16 @@ def test_the_leadership_of_a_position_is_kept_with_the_position() -> None:
     held = StreamOffset(
         epoch=1, parallelism=1, readers=(0,), owners={A: 0, B: 0}, positions={A: 9, B: 7}, terms={A: 4, B: 4}
     )
-    held = replace(held, attributes={A: {"id": "first"}, B: {"id": "first"}})
+    ends = (TermEnd(3, 5),)
+    held = replace(held, attributes={A: {"id": "first"}, B: {"id": "first"}}, term_ends={A: ends, B: ends})
     same = {A: {"id": "first"}, B: {"id": "first"}}
     anew = assignment(3, owners={A: 0, B: 0}, starts={A: 9, B: 3}, since={A: 3, B: 3}, attributes=same)
     stays = assignment(3, owners={A: 0}, starts={A: 0}, since={A: 1}, attributes=same)
     other = assignment(3, owners={A: 0}, starts={A: 9}, since={A: 3}, attributes={A: {"id": "second"}})
 
-    assert adopt(held, anew, host="0").terms == {A: 4}
-    assert adopt(held, stays, host="0").terms == {A: 4}
-    assert adopt(held, other, host="0").terms == {}
+    for found, terms in [(anew, {A: 4}), (stays, {A: 4}), (other, {})]:
+        adopted = adopt(held, found, host="0")
+        assert (adopted.terms, adopted.term_ends) == (terms, dict.fromkeys(terms, ends))
 
 
 def test_only_what_the_host_holds_is_retained_and_nothing_that_it_reads() -> None:
@@ -241,3 +243,9 @@ def test_an_event_stays_queued_until_an_assignment_acknowledges_it() -> None:
 
     assert [event.number for event in silent.outbox] == [1]
     assert heard.outbox == ()
+
+
+def test_readers_run_on_the_hosts_that_are_not_idle() -> None:
+    several = assignment(parallelism=5, incarnations={"0": 1, "1": 1, "2": 1}, idle_hosts=frozenset({"1"}))
+
+    assert {name: list(readers_on(several, name)) for name in "012"} == {"0": [0, 2, 4], "1": [], "2": [1, 3]}

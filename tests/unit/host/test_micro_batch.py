@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from balanced_source.documents import stream_offset
-from balanced_source.documents.stream_offset import StreamOffset
+from balanced_source.documents.stream_offset import StreamOffset, TermEnd
 from balanced_source.host import go_on, plan
 from balanced_source.host.micro_batch import advance, close, is_new, reachable
 
@@ -89,6 +89,16 @@ def test_a_split_that_moves_takes_the_leadership_of_its_end() -> None:
 
     assert advance(base, {A: 8, B: 4}, terms={A: 5, B: 5}).terms == {A: 5, B: 3}
     assert advance(base, {A: 8, B: 4}).terms == {B: 3}, "brokers that do not say"
+
+
+def test_ends_of_former_leaderships_go_with_the_leadership() -> None:
+    old, new = (TermEnd(1, 2),), (TermEnd(3, 7),)
+    base = replace(go_on(READ), terms={A: 3, B: 3}, term_ends={A: old, B: old})
+    ends = {A: 8, B: 4}
+
+    assert advance(base, ends, terms={A: 5, B: 5}).term_ends == {A: old, B: old}, "nothing was checked"
+    assert advance(base, ends, terms={A: 5, B: 5}, term_ends={A: new, B: new}).term_ends == {A: new, B: old}
+    assert advance(base, ends).term_ends == {B: old}, "brokers that do not say"
 
 
 def test_a_split_whose_log_was_cut_goes_back_and_reads_nothing_in_that_micro_batch() -> None:

@@ -20,7 +20,7 @@ from balanced_source.api import (
     SecretReader,
 )
 from balanced_source.connectors.discovery import Alarm, Discover
-from balanced_source.connectors.kafka.properties import LENDING, RESERVED
+from balanced_source.connectors.kafka.properties import LENDING, RESERVED, check_not_lending
 from balanced_source.coordinator import CallCompleted, ExecuteCall
 from balanced_source.errors import InvalidSpecError, RefusedDiscoveryError
 from balanced_source_adapters.kafka.connector import OwnSecrets
@@ -54,6 +54,24 @@ async def test_nor_does_a_secret(name: str) -> None:
     with pytest.raises(InvalidSpecError, match=f"Secret kafka: property {name} is not allowed here") as caught:
         OwnSecrets(cache).read("kafka")
     assert "/var/run" not in str(caught.value)
+
+
+AUTHORITIES = pytest.mark.parametrize("name", ["ssl.ca.location", "https.ca.location"])
+
+
+@AUTHORITIES
+@pytest.mark.parametrize("path", ["/proc/self/fd/1", "/var/run/secrets/token", "/etc/ssl/../passwd", "own.crt", ""])
+def test_certificates_of_authorities_lie_where_the_system_has_them(name: str, path: str) -> None:
+    """Reading a pipe, such as the operator's own output, would stop the operator for all sources."""
+    with pytest.raises(InvalidSpecError, match=f"property {name} is not allowed here") as caught:
+        check_not_lending({name: path}, field="f")
+    assert path not in str(caught.value) or not path
+
+
+@AUTHORITIES
+@pytest.mark.parametrize("path", ["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/cert.pem", "probe"])
+def test_certificates_of_the_system_may_be_named(name: str, path: str) -> None:
+    check_not_lending({name: path}, field="f")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,9 @@
 """A journal in a folder: created once, whoever tries, and never half."""
 
+import errno
 import os
+import stat
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -43,6 +46,41 @@ def test_a_lost_answer_is_unknown_and_never_success(journal: FolderJournal, monk
 
     monkeypatch.setattr(os, "link", link)
     assert journal.seal(RECORD) is SealResult.UNKNOWN
+
+
+def test_whoever_acts_on_a_record_makes_its_name_durable_first(
+    journal: FolderJournal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A machine that loses power forgets names that were not written to the disk; rows may have left it already."""
+    durable: list[set[str]] = []
+
+    def fsync(number: int) -> None:
+        if stat.S_ISDIR(os.fstat(number).st_mode):
+            durable.append({path.name for path in tmp_path.rglob("*") if path.is_file()})
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    assert journal.seal(RECORD) is SealResult.SEALED
+    (name,) = {name for name in durable[-1] if name.startswith("7")}
+    durable.clear()
+    assert journal.seal(RECORD) is SealResult.TAKEN
+    assert journal.read(KEY) == RECORD, "sealed by a task that died before its name was durable"
+    assert [name in names for names in durable] == [True]
+
+
+def test_a_name_that_cannot_be_made_durable_is_no_success(
+    journal: FolderJournal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fsync(number: int) -> None:
+        if stat.S_ISDIR(os.fstat(number).st_mode):
+            raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    code = errno.EINVAL  # file systems that have nothing to do for it
+    assert journal.seal(RECORD) is SealResult.SEALED
+    code = errno.EIO
+    assert journal.seal(replace(RECORD, key=RecordKey("j", 8, 2))) is SealResult.UNKNOWN
+    with pytest.raises(JournalError, match="cannot be used"):
+        journal.read(KEY)
 
 
 def test_an_executor_without_the_driver_s_folder_fails(tmp_path: Path, journal: FolderJournal) -> None:

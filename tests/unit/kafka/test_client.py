@@ -107,7 +107,7 @@ def test_an_old_complaint_does_not_explain_a_new_failure(
     client: ClusterClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A connection that was refused while a broker restarted is not why a request fails an hour later."""
-    client._told.on_error(KafkaError(KafkaError._TRANSPORT, "Connection refused"))
+    client._notes.on_error(KafkaError(KafkaError._TRANSPORT, "Connection refused"))
     Library.answers = {0: failed(KafkaError._TIMED_OUT)}
     with pytest.raises(TransientDiscoveryError, match="Connection refused"):
         client.ends([A], Anchor.LATEST)

@@ -77,7 +77,7 @@ def test_what_a_client_queues_is_fetched_although_nobody_calls_it(bootstrap: str
     (_, client), *_ = admin._clients.values()
 
     def has_fetched() -> bool:
-        return client._told.statistics is not None and client._told.statistics.requests > 0
+        return client._notes.statistics is not None and client._notes.statistics.requests > 0
 
     wait_until(has_fetched, 60, "statistics that the keeper has fetched")
 

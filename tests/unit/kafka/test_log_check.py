@@ -8,7 +8,9 @@ from confluent_kafka import KafkaError, KafkaException
 
 from balanced_source.api import SplitId
 from balanced_source.connectors.kafka import KafkaCluster
+from balanced_source.documents.stream_offset import TermEnd
 from balanced_source.host.ends import Mark, SplitEnd
+from balanced_source.host.log_check import Found
 from balanced_source_adapters.kafka import admin as kafka_admin
 from balanced_source_adapters.kafka.admin import KafkaAdmin
 from balanced_source_adapters.kafka.client import Tail, Topic
@@ -16,6 +18,7 @@ from balanced_source_adapters.kafka.client import Tail, Topic
 A: SplitId = ("c", "t", 0)
 CLUSTER = KafkaCluster(name="c", bootstrap_servers="nowhere:1")
 READ = Mark(position=5, term=3)
+PAST = (TermEnd(2, 4),)
 
 
 class Client:
@@ -32,18 +35,20 @@ class Client:
 
 
 def ends(monkeypatch: pytest.MonkeyPatch, client: Client, mark: Mark, cut: int | Exception | None) -> SplitEnd:
-    asked: list[Mapping[SplitId, Mark]] = []
+    asked: list[Any] = []
 
-    def find_cuts(_config: Mapping[str, Any], marks: Mapping[SplitId, Mark]) -> dict[SplitId, int | None]:
+    def check_logs(
+        _config: Mapping[str, Any], marks: Mapping[SplitId, tuple[Mark, int | None]]
+    ) -> dict[SplitId, Found]:
         asked.append(marks)
         if isinstance(cut, Exception):
             raise cut
-        return dict.fromkeys(marks, cut)
+        return dict.fromkeys(marks, Found(cut, PAST))
 
-    monkeypatch.setattr(kafka_admin, "find_cuts", find_cuts)
+    monkeypatch.setattr(kafka_admin, "check_logs", check_logs)
     monkeypatch.setattr(KafkaAdmin, "_client", lambda *_: client)
     answer = KafkaAdmin().ends(CLUSTER, [A], {A: mark})[A]
-    assert (answer.checked is not None) <= (asked == [{A: mark}])
+    assert (answer.checked is not None) <= (asked == [{A: (mark, answer.term)}])
     return answer
 
 
@@ -76,7 +81,7 @@ def test_a_log_that_may_have_been_cut_is_checked(
 ) -> None:
     answer = ends(monkeypatch, client, mark, cut)
 
-    assert (answer.checked, answer.cut) == (mark, cut)
+    assert (answer.checked, answer.cut, answer.past) == (mark, cut, PAST)
 
 
 def test_a_check_that_fails_leaves_the_answer_unchecked(monkeypatch: pytest.MonkeyPatch) -> None:

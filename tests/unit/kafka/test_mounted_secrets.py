@@ -1,11 +1,21 @@
 """Secrets as folders of files."""
 
+import base64
 from pathlib import Path
 
 import pytest
 
 from balanced_source.errors import InvalidSpecError
 from balanced_source_adapters.mounted_secrets import MountedSecrets
+from balanced_source_operator.resources.kinds import SECRET
+from balanced_source_operator.runtime.secrets import SecretCache
+from balanced_source_spark.contract.secrets import WHOLE_FOLDER, QuerySecrets
+from support.fake_kubernetes import FakeKubernetes
+
+STRIMZI = {"user.crt": b"PEM\n", "user.key": b"PEM", "user.p12": bytes(range(256)), "user.password": b"x"}
+"""Secret of a KafkaUser; the key store for Java is no text."""
+
+READ = {"user.crt": "PEM", "user.key": "PEM", "user.password": "x"}
 
 
 def test_files_are_properties_and_what_kubernetes_adds_is_not(tmp_path: Path) -> None:
@@ -34,3 +44,23 @@ def test_a_name_never_leads_out_of_the_folder(tmp_path: Path, name: str) -> None
 
     with pytest.raises(InvalidSpecError, match="not a valid name of a Kubernetes object"):
         MountedSecrets(tmp_path / "secrets").read(name)
+
+
+def test_a_key_store_beside_the_properties_is_left_out(tmp_path: Path) -> None:
+    (tmp_path / "user").mkdir()
+    for name, value in STRIMZI.items():
+        (tmp_path / "user" / name).write_bytes(value)
+
+    assert MountedSecrets(tmp_path).read("user") == READ
+    assert QuerySecrets(folder=tmp_path).read(WHOLE_FOLDER) == READ
+    assert QuerySecrets(folder=tmp_path / "user").read(WHOLE_FOLDER) == READ
+
+
+async def test_the_operator_leaves_it_out_too() -> None:
+    server = FakeKubernetes()
+    data = {name: base64.b64encode(value).decode() for name, value in STRIMZI.items()}
+    server.add(SECRET, {"metadata": {"namespace": "default", "name": "user"}, "data": data})
+    cache = SecretCache(server.client(), "default")
+    await cache.load(["user"])
+
+    assert cache.read("user") == READ

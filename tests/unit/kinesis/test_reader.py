@@ -12,7 +12,7 @@ from balanced_source.reader import InlineFetchers, SplitOutputs
 from balanced_source.testing.source_reader import Context
 from balanced_source_adapters.kinesis.client import IteratorExpiredError, Record, ThrottledError
 from balanced_source_adapters.kinesis.reader import Fetched, Fetches, KinesisReader, ShardReader, ShardState
-from balanced_source_adapters.kinesis.shared import IDLE, INTERVAL, LIFE, MAX_BACKOFF, SharedShards
+from balanced_source_adapters.kinesis.shared import IDLE, INTERVAL, ITERATOR_LIFETIME, MAX_BACKOFF, SharedShards
 from support.shards import STREAM, NoPace, StreamInMemory
 
 SHARD = "shardId-000000000000"
@@ -140,7 +140,7 @@ def test_an_old_iterator_is_not_used_again() -> None:
     scene.put(2)
     scene.fetch()
     scene.task()
-    scene.now += LIFE
+    scene.now += ITERATOR_LIFETIME
     scene.put(2)
 
     scene.fetch(2)

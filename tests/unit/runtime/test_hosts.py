@@ -2,6 +2,7 @@
 
 import pytest
 
+from balanced_source_operator.kube.port import RefusedError
 from balanced_source_operator.resources.identity import Identity
 from balanced_source_operator.resources.kinds import CONFIG_MAP, KUBEFLOW_APPLICATION, ROLE
 from support.cluster_story import NAMESPACE, Story
@@ -52,29 +53,149 @@ def test_hosts_follow_the_number_of_readers() -> None:
     played(play)
 
 
-def test_changed_settings_restart_one_host_after_the_other() -> None:
+def test_a_host_that_is_added_again_gets_nothing_before_its_new_driver_has_registered() -> None:
     async def play(story: Story) -> None:
         drivers = Drivers(story)
         await story.begin(parallelism=4, application=application(count=2))
         await drivers.rest("0", "1")
-        drivers.absent.add("0")
+        story.patch(application=application(count=1))
+        await drivers.rest("0")
+        drivers.absent.add("1")
 
-        story.patch(application={**application(count=2), "image": "balanced-source/spark:next"})
-        await story.until(lambda: [drivers.step(), story.applications[-1] == "orders-1"][1], "the first host again")
+        story.patch(application=application(count=2))
+        await story.until(lambda: [drivers.step(), len(story.applications) == 3][1], "the application of host 1")
+        due = clock() + 60
+        await story.until(lambda: [drivers.step(), clock() >= due][1], "a minute")
+        assert roles(story) == ["Member", "Joining"]
+        assert len(drivers.of["0"].host.durable.owners) == 8, "what its former driver has reported is no registration"
+
+        drivers.absent.clear()
+        await drivers.rest("0", "1")
+        drivers.check_each_once()
+
+    played(play)
+
+
+NEXT = "balanced-source/spark:next"
+
+
+class StartingDrivers(Drivers):
+    """Drivers that note which host starts, with how many splits it was stopped, and how many the others have."""
+
+    def __init__(self, story: Story) -> None:
+        super().__init__(story)
+        self.starts: list[tuple[str, int, int]] = []
+
+    def _run(self, host: str, application: str) -> None:
+        found = self.story.server.find(KUBEFLOW_APPLICATION, NAMESPACE, application)
+        if found is not None and found.get("status") is None:
+            held = {name: len(driver.host.durable.owners) for name, driver in self.of.items()}
+            self.starts.append((host, held.pop(host, 0), sum(held.values())))
+        super()._run(host, application)
+
+
+@pytest.mark.parametrize("hosts", [("0", "1"), ("0", "1", "2")])
+def test_changed_settings_restart_one_host_after_the_other_and_the_others_read_its_splits(
+    hosts: tuple[str, ...],
+) -> None:
+    async def play(story: Story) -> None:
+        drivers = StartingDrivers(story)
+        await story.begin(parallelism=6, application=application(count=len(hosts)))
+        await drivers.rest(*hosts)
+        drivers.starts.clear()
+
+        story.patch(application={**application(count=len(hosts)), "image": NEXT})
+
+        def all_new() -> bool:
+            drivers.step()
+            assert [host["name"] for host in story.status["hosts"]] == list(hosts)
+            return {host["image"] for host in story.status["hosts"]} == {NEXT}
+
+        await story.until(all_new, "all hosts with the new settings")
+        await drivers.rest(*hosts)
+        assert drivers.starts == [(host, 0, 8) for host in hosts]
+        drivers.check_each_once()
+
+    played(play)
+
+
+class SlowDrivers(Drivers):
+    """Drivers that do not come up with new settings while they are held."""
+
+    is_held = True
+
+    def _run(self, host: str, application: str) -> None:
+        found = self.story.server.find(KUBEFLOW_APPLICATION, NAMESPACE, application)
+        if found is None or found["spec"]["image"] != NEXT or not self.is_held:
+            super()._run(host, application)
+
+
+def test_a_host_waits_its_turn_until_the_one_before_it_reads_again() -> None:
+    async def play(story: Story) -> None:
+        drivers = SlowDrivers(story)
+        await story.begin(parallelism=4, application=application(count=2))
+        await drivers.rest("0", "1")
+        story.patch(application={**application(count=2), "image": NEXT})
+        await story.until(lambda: [drivers.step(), len(story.applications) == 3][1], "the first host again")
         due = clock() + 60
         await story.until(lambda: [drivers.step(), clock() >= due][1], "a minute")
         assert story.applications == ["orders-1", f"{base('1')}-1", "orders-1"], "the second host waits its turn"
-        assert len(drivers.of["1"].host.durable.owners) == 4
+        assert roles(story) == ["Joining", "Member"]
+        assert len(drivers.of["1"].host.durable.owners) == 8
 
-        drivers.absent.clear()
+        drivers.is_held = False
         await story.until(
             lambda: [drivers.step(), story.applications[3:] == [f"{base('1')}-1"]][1], "the second host again"
         )
         await drivers.rest("0", "1")
-        assert {host["image"] for host in story.status["hosts"]} == {"balanced-source/spark:next"}
+        assert {host["image"] for host in story.status["hosts"]} == {NEXT}
         drivers.check_each_once()
 
     played(play)
+
+
+def test_a_host_that_does_not_let_go_restarts_all_the_same() -> None:
+    async def play(story: Story) -> None:
+        drivers = StartingDrivers(story)
+        await story.begin(parallelism=4, application=application(count=2))
+        await drivers.rest("0", "1")
+        drivers.starts.clear()
+        drivers.absent.add("0")
+
+        story.patch(application={**application(count=2), "image": NEXT})
+        await story.until(lambda: [drivers.step(), len(story.applications) > 2][1], "the restart")
+        drivers.absent.clear()
+        await drivers.rest("0", "1")
+        assert [host for host, _, _ in drivers.starts] == ["0", "1"]
+        assert {host["image"] for host in story.status["hosts"]} == {NEXT}
+        drivers.check_each_once()
+
+    played(play)
+
+
+def test_a_change_that_is_taken_back_while_a_host_hands_over_restarts_nothing() -> None:
+    async def play(story: Story) -> None:
+        drivers = Drivers(story)
+        await story.begin(parallelism=4, application=application(count=2))
+        await drivers.rest("0", "1")
+        made = list(story.applications)
+        story.patch(application={**application(count=2), "image": NEXT})
+        await story.until(lambda: "Leaving" in roles(story), "host 0 to hand over")
+
+        story.patch(application=application(count=2))
+
+        await drivers.rest("0", "1")
+        due = clock() + 60
+        await story.until(lambda: [drivers.step(), clock() >= due][1], "a minute")
+        assert story.applications == made
+        assert [host["splits"] for host in story.status["hosts"]] == [4, 4]
+        drivers.check_each_once()
+
+    played(play)
+
+
+def roles(story: Story) -> list[str]:
+    return [host["role"] for host in story.status.get("hosts", [])]
 
 
 def test_a_host_that_cannot_start_holds_up_nobody() -> None:
@@ -94,6 +215,36 @@ def test_a_host_that_cannot_start_holds_up_nobody() -> None:
 
         drivers.absent.clear()
         await drivers.rest("0", "1")
+        drivers.check_each_once()
+
+    played(play)
+
+
+def test_a_host_whose_application_is_refused_holds_up_nobody() -> None:
+    """The other hosts are served as soon as they report, and changed settings are judged by them."""
+
+    async def play(story: Story) -> None:
+        drivers = Drivers(story)
+        await story.begin(parallelism=4, application=application(count=2))
+        await drivers.rest("0", "1")
+        quota = RefusedError("exceeded quota: small, requested: count/x=1, used: count/x=2", status=403)
+        allow = story.server.deny(quota, kind=KUBEFLOW_APPLICATION, verbs=("create",))
+        story.patch(application=application(count=3))
+        due = clock() + 120
+        await story.until(lambda: [drivers.step(), clock() >= due][1], "two minutes")
+        assert roles(story) == ["Member", "Member", "Joining"]
+        degraded = next(c for c in story.status["conditions"] if c["type"] == "Degraded")
+        assert "QuotaExceeded" in degraded["reason"] + degraded["message"]
+
+        asked = clock()
+        story.patch(parallelism=7, application=application(count=3))
+        await story.until(lambda: [drivers.step(), story.status["readers"] == 7][1], "seven readers")
+        assert clock() - asked < 5, "one report of each host after the other"
+
+        allow()
+        await drivers.rest("0", "1", "2")
+        refused = next(c for c in story.status["conditions"] if c["type"] == "Degraded")
+        assert refused["status"] == "False"
         drivers.check_each_once()
 
     played(play)
@@ -197,6 +348,23 @@ def is_leaving(story: Story, name: str) -> bool:
     """Whether a host is on its way out, by the stored state."""
     found = story.server.find(CONFIG_MAP, NAMESPACE, name)
     return found is not None and "Leaving" in str(found)
+
+
+def test_an_operator_that_dies_anywhere_in_a_rolling_restart_leaves_each_record_delivered_once() -> None:
+    for at in range(60, 190, 15):
+
+        async def play(story: Story) -> None:
+            drivers = Drivers(story)
+            await story.begin(parallelism=4, application=application(count=2))
+            await drivers.rest("0", "1")
+            story.patch(application={**application(count=2), "image": NEXT})
+            await story.until(
+                lambda: [drivers.step(), {h["image"] for h in story.status.get("hosts", [])} == {NEXT}][1], "new hosts"
+            )
+            await drivers.rest("0", "1")
+            drivers.check_each_once()
+
+        played(play, Story(fault=Fault.KILLED, at=at))
 
 
 def test_an_operator_that_dies_anywhere_leaves_each_record_delivered_once() -> None:

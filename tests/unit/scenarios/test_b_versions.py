@@ -121,14 +121,18 @@ def test_the_present_version_writes_its_golden_bytes(kind: str) -> None:
         pytest.param("report", 5, {"answers": ()}, id="report without answers"),
         pytest.param("report", 4, {"answers": (), "requests": {}}, id="report without requests"),
         pytest.param("report", 3, {"answers": (), "requests": {}, "problems": ()}, id="report without problems"),
-        pytest.param("stream-offset", 5, {"journal": None}, id="stream offset without a journal"),
+        pytest.param("stream-offset", 6, {"term_ends": {}}, id="stream offset without ends of former leaderships"),
+        pytest.param("stream-offset", 5, {"journal": None, "term_ends": {}}, id="stream offset without a journal"),
         pytest.param(
-            "stream-offset", 4, {"journal": None, "terms": {}, "closings": 0}, id="stream offset without terms"
+            "stream-offset",
+            4,
+            {"journal": None, "terms": {}, "term_ends": {}, "closings": 0},
+            id="stream offset without terms",
         ),
         pytest.param(
             "stream-offset",
             3,
-            {"journal": None, "terms": {}, "closings": 0, "source": ""},
+            {"journal": None, "terms": {}, "term_ends": {}, "closings": 0, "source": ""},
             id="stream offset without terms and source",
         ),
         pytest.param(

@@ -95,3 +95,22 @@ def test_a_listener_that_fails_does_not_end_the_query() -> None:
 
     scene.wait_report("the acknowledgement", lambda report: report.events_seen == 1)
     scene.runtime.close()
+
+
+def test_a_report_that_cannot_be_written_does_not_end_reporting(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whatever the reason, such as a value that is not JSON: the driver would be lost, and nobody would know why."""
+    tries: list[HostReport] = []
+
+    def write(_: MemoryChannel, report: HostReport) -> None:
+        tries.append(report)
+        raise TypeError("Object of type Decimal is not JSON serializable")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(MemoryChannel, "write", write)
+        scene.runtime.send_event(0, SourceEvent(name="hello"))
+        wait_until(lambda: len(tries) > 1, 20, "another attempt", interval=0.005)
+
+    scene.wait_report("the event", lambda report: [e.event.name for e in report.events] == ["hello"])
+    assert "Object of type Decimal is not JSON serializable" in capsys.readouterr().out

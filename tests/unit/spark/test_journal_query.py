@@ -2,7 +2,6 @@
 
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,28 +21,9 @@ from balanced_source.errors import (
 )
 from balanced_source.host.journal import SealResult
 from balanced_source_spark.journal_stores.folder import FolderJournal
-from support.journal_query import Death, JournalQuery
-from support.tapes import SHELF, Shelf, TapeHalf, TapeSource
+from support.journal_query import Death, JournalQuery, Make
+from support.tapes import SHELF, TapeHalf, TapeSource, shelf
 from testbed.waiting import wait_until
-
-Make = Callable[..., JournalQuery]
-
-
-def shelf(count: int = 3, length: int = 12) -> Shelf:
-    return Shelf(lengths={f"tape-{number}": length for number in range(count)})
-
-
-@pytest.fixture
-def make(tmp_path: Path) -> Iterator[Make]:
-    made: list[JournalQuery] = []
-
-    def query(half: TapeHalf | None = None, **options: object) -> JournalQuery:
-        made.append(JournalQuery(tmp_path / "journal", half or TapeHalf(shelf()), **options))  # type: ignore[arg-type]
-        return made[-1]
-
-    yield query
-    for one in made:
-        one.close()
 
 
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -2,7 +2,8 @@
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from balanced_source.documents.journal import FetchLimits, RecordKey
 from balanced_source.errors import ContractViolationError, ForeignJournalError, JournalError
 from balanced_source.host.journaling import Share
 from balanced_source_spark.contract.half import Query
-from balanced_source_spark.journal.buffer import CHUNK, Buffer
+from balanced_source_spark.journal.buffer import CHUNK, CHUNK_BYTES, Buffer
 from balanced_source_spark.journal.folding import Folding
 from balanced_source_spark.journal.reading import Reading, TaskContext, fetch
 from balanced_source_spark.journal.task import JournalTaskReader
@@ -24,6 +25,7 @@ from balanced_source_spark.journal_stores.folder import FolderJournal
 from balanced_source_spark.partition import ReaderPartition
 from support.tapes import SHELF, Shelf, TapeHalf
 
+LARGE = b"x" * CHUNK_BYTES
 NO_LIMIT = FetchLimits(wait_millis=20)
 
 
@@ -70,7 +72,35 @@ def test_bytes_are_a_limit_too() -> None:
     with reading(Shelf(lengths={"a": 10 * CHUNK}), part) as made:
         record = fetch(made, part.limits)
 
-    assert (record.has_more, record.records) == (True, CHUNK)
+    assert (record.has_more, record.records) == (True, 1)
+
+
+@dataclass(frozen=True)
+class Document:
+    """A record whose size only its row tells."""
+
+    text: bytes
+
+
+@pytest.mark.parametrize(
+    ("small", "wrap"), [(5000, bytes), (5000, lambda t: (1, t)), (5000, lambda t: {"t": t}), (0, Document)]
+)
+def test_large_records_are_counted_before_many_of_them_are_in_memory(small: int, wrap: Callable[[bytes], Any]) -> None:
+    made: list[int] = []
+
+    def rows(records: Sequence[Any]) -> pa.RecordBatch:
+        made.append(len(records))
+        return pa.RecordBatch.from_pydict({"size": [LARGE if wrap(LARGE) == r else b"s" for r in records]})
+
+    buffer: Buffer[Any] = Buffer(rows)
+    for _ in range(small):
+        buffer.add(wrap(b"s"))
+    while buffer.bytes < CHUNK_BYTES:
+        buffer.add(wrap(LARGE))
+
+    assert max(made) == (CHUNK if small else 1), "small records come in large batches"
+    assert buffer.count <= small + 1
+    buffer.close()
 
 
 def test_time_is_a_limit_too() -> None:

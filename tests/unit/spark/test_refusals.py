@@ -69,7 +69,7 @@ def test_what_may_pass_is_waited_for() -> None:
     ("problem", "reason"),
     [
         (RefusedDiscoveryError("no topic on cluster c matches 'x'", scope="c"), "no topic on cluster c matches 'x'"),
-        (None, "has no partitions"),
+        (None, "has no splits. Check the options"),
     ],
     ids=["no topic", "no partitions"],
 )

@@ -19,17 +19,6 @@ from support.planned_query import PlannedQuery, all_of
 from support.world import Broker, kafka_source
 
 
-@pytest.fixture
-def wanted() -> list[int]:
-    return []
-
-
-@pytest.fixture
-def control(wanted: list[int], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Control:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    return Control(wanted.append)
-
-
 def query(*sources: object, is_active: bool = True) -> Any:
     progress = {"sources": [{"latestOffset": source} for source in sources]} if sources else None
     return SimpleNamespace(id="q", isActive=is_active, lastProgress=progress)

@@ -73,6 +73,32 @@ def test_a_recreated_topic_is_not_read() -> None:
         read(Cluster(RECREATED))
 
 
+def test_no_row_leaves_before_the_topics_were_compared() -> None:
+    """With `limit`, Spark may stop after the first rows, and never come to the check at the end."""
+    cluster = Cluster(RECREATED)
+    delivered: list[Any] = []
+    topics = SameTopics(cluster="c", ids=cluster.ids, policy=OnDataLoss.FAIL, missing=0.0)
+    with pytest.raises(OffsetsLostError):
+        delivered.extend(topics.read([T, U], iter, Interrupt()))
+    assert delivered == []
+
+
+def test_records_are_fetched_while_the_cluster_is_asked() -> None:
+    is_fetching = threading.Event()
+
+    class Slow(Cluster):
+        def ids(self, topics: Collection[str]) -> Mapping[str, str]:
+            assert is_fetching.wait(20), "the read does not wait for the answer"
+            return super().ids(topics)
+
+    def reader(kept: Sequence[SplitRange]) -> Iterator[Any]:
+        is_fetching.set()
+        yield from kept
+
+    topics = SameTopics(cluster="c", ids=Slow(SAME).ids, policy=OnDataLoss.FAIL)
+    assert list(topics.read([T], reader, Interrupt())) == [T]
+
+
 def test_a_deleted_topic_is_not_waited_for_for_ever() -> None:
     with pytest.raises(OffsetsLostError, match=r"topic t was deleted\."):
         read(Cluster({"u": "u"}))

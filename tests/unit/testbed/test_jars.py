@@ -24,6 +24,13 @@ def test_the_poms_name_the_versions_of_the_code() -> None:
     assert f"apache-flink-libraries=={versions.FLINK} " in (versions.TESTBED / "flink" / "requirements.txt").read_text()
 
 
+def test_the_page_about_sinks_names_the_jars_that_are_tested() -> None:
+    page = (versions.CHECKOUT / "docs" / "how-to" / "sinks.md").read_text()
+    delta = jars.read_pins(versions.TESTBED / "jars" / "delta" / "sha256.txt")
+
+    assert set(re.findall(r"/(delta-[a-z][^/ ]*\.jar)", page)) == set(delta)
+
+
 def pins(**jars_by_name: bytes) -> dict[str, str]:
     return {f"{name}.jar": hashlib.sha256(data).hexdigest() for name, data in jars_by_name.items()}
 

@@ -59,7 +59,7 @@ class SecretReader(Protocol):
     """Resolves the Secrets that a source names."""
 
     def read(self, name: str) -> Mapping[str, str]:
-        """Return the keys of a Secret with their values.
+        """Return the keys of a Secret with their values. Values that are not text are left out.
 
         Raises:
             LookupError: there is no such Secret, or it may not be read.

@@ -6,10 +6,12 @@ sent to, or that sent it: a reader that registers again gets and sends none of t
 sees it by `SplitEnumerator.add_reader`, says again what it must know.
 """
 
+import json
 from dataclasses import dataclass
 from typing import Final
 
 from balanced_source.api.splits import Json
+from balanced_source.errors import ContractViolationError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,6 +20,20 @@ class SourceEvent:
 
     name: str
     payload: Json = None
+
+    def __post_init__(self) -> None:
+        """Refuse what no document can hold, where it is made: later nobody could tell whose event it is.
+
+        Raises:
+            ContractViolationError: the payload is not JSON.
+        """
+        try:
+            json.dumps(self.payload, allow_nan=False)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise ContractViolationError(
+                f"the payload of event {self.name!r} is not JSON: {error}. Use dicts with texts as keys, lists, texts, "
+                "numbers, bools and None"
+            ) from error
 
 
 SPLIT_REQUEST: Final = SourceEvent(name="$splitRequest")

@@ -76,5 +76,6 @@ class ReaderOutput(SourceOutput[T_contra]):
     def release_output_for_split(self, split_id: SplitId) -> None:
         """End a split's output: it finished, or was taken away. Nobody waits for it any more. Unknown ids are ignored.
 
-        Called after the split's last record. The output must not be used afterwards.
+        Called after the split's last record, while `SourceReader.snapshot_state` still has the split: its position is
+        the end of the split. The output must not be used afterwards.
         """

@@ -57,9 +57,9 @@ IDENTITY: Final = "id"
 anew. Text; absent where there is no such thing. Every connector calls it so."""
 
 
-def is_other(told: Mapping[str, Json], known: Mapping[str, Json]) -> bool:
+def is_other(reported: Mapping[str, Json], known: Mapping[str, Json]) -> bool:
     """Whether two sets of attributes under one id belong to different splits; not if either has no identity."""
-    one, other = told.get(IDENTITY), known.get(IDENTITY)
+    one, other = reported.get(IDENTITY), known.get(IDENTITY)
     return one is not None and other is not None and one != other
 
 

@@ -14,7 +14,7 @@ from typing import Final
 from balanced_source.api import SplitId
 from balanced_source.assigners._contract import Placement, SplitAssigner
 from balanced_source.assigners._identity import AssignerIdentity, chosen
-from balanced_source.assigners._moves import Move, Refinement, Step, level, relabel
+from balanced_source.assigners._moves import Holdings, Move, Refinement, Step, level, relabel
 from balanced_source.assigners._round_robin import deal
 from balanced_source.assigners._weights import WeightTable, fair_ceiling, lower_bound
 
@@ -83,8 +83,8 @@ class LoadAwareAssigner(SplitAssigner):
         is_settled = True
         if placement.may_move and owners:
             found = _Rebalance(placement, table, owners, self)
-            after = found.solve()
-            is_settled = placement.max_moves is not None or after == owners or found.is_level(after)
+            after, is_level = found.solve()
+            is_settled = placement.max_moves is not None or after == owners or is_level
             owners = after
         changed = itertools.chain(map(operator.ne, owners, before), itertools.repeat(True))
         return dict(itertools.compress(zip(table.ids, owners, strict=True), changed)), is_settled
@@ -115,52 +115,47 @@ class _Rebalance:
         self._owners = owners
         self._assigner = assigner
         self._table = table
-        self._ceiling = fair_ceiling(table.weights, self._n)
+        self._falling = [table.weights[split] for split in table.order]
+        self._ceiling = fair_ceiling(self._falling, self._n)
         self._clipped = table.clipped(self._ceiling)
-        self._loads = self._clipped.loads(owners, self._n)
+        self._unclipped_loads = table.loads(owners, self._n)
+        self._loads = list(self._unclipped_loads)
+        for split in table.heavier_than(self._ceiling):
+            self._loads[owners[split]] -= table.weights[split] - self._ceiling
         self._largest = max(self._loads)
         self._held = len(placement.owners)
         self._budget = len(owners) if placement.max_moves is None else placement.max_moves
 
-    def solve(self) -> Sequence[int]:
-        """The owner of every split."""
+    def solve(self) -> tuple[Sequence[int], bool]:
+        """The owner of every split; and whether no reader is above its fair share by more than the tolerance."""
         moves = [move for step in self._worth(self._steps()) for move in step.moves]
         owners = _after(self._owners, moves)
-        largest = self._largest_after(moves)
-        if largest <= GUARANTEE * self._ceiling or largest <= GUARANTEE * lower_bound(self._table.weights, self._n):
-            return owners
+        is_level = max(self._clipped.loads_after(moves, self._owners, self._loads)) <= self._goal
+        largest = max(self._table.loads_after(moves, self._owners, self._unclipped_loads))
+        if largest <= GUARANTEE * self._ceiling or largest <= GUARANTEE * lower_bound(self._falling, self._n):
+            return owners, is_level
         anew = self._from_scratch()
         is_affordable = sum(anew[i] != self._owners[i] for i in range(self._held)) <= self._budget
         is_better = max(self._table.loads(anew, self._n)) < largest
-        return anew if is_affordable and is_better else owners
-
-    def is_level(self, owners: Sequence[int]) -> bool:
-        """Whether no reader is above its fair share by more than the tolerance, so that nothing would move."""
-        return max(self._clipped.loads(owners, self._n)) <= self._goal
+        if is_affordable and is_better:
+            return anew, max(self._clipped.loads(anew, self._n)) <= self._goal
+        return owners, is_level
 
     @property
     def _goal(self) -> int:
         return round(self._ceiling * (1 + self._assigner.tolerance))
 
-    def _largest_after(self, moves: Iterable[Move]) -> int:
-        is_same = self._clipped is self._table
-        loads = self._loads if is_same else self._table.loads(self._owners, self._n)
-        return max(self._table.loads_after(moves, self._owners, loads))
-
     def _steps(self) -> list[Step]:
-        goal = self._goal
-        steps: list[Step] = []
-        owners, table, loads = self._owners, self._clipped, self._loads
         largest, before = self._largest, 2 * self._largest
-        while goal < largest < _WORTH_ANOTHER_ROUND * before:
-            more = level(table, owners, loads, ceiling=self._ceiling)
-            moves = [move for step in more for move in step.moves]
-            loads = table.loads_after(moves, owners, loads)
-            owners = _after(owners, moves)
+        if largest <= self._goal:
+            return []
+        held = Holdings(self._clipped, self._owners, self._loads)
+        steps: list[Step] = []
+        while self._goal < largest < _WORTH_ANOTHER_ROUND * before:
+            more = level(held, ceiling=self._ceiling)
             steps += more
             before, largest = largest, more[-1].largest if more else largest
-        search = Refinement(table, owners, loads, ceiling=self._ceiling, goal=goal)
-        return [*steps, *search.steps()]
+        return [*steps, *Refinement(held, ceiling=self._ceiling, goal=self._goal).steps()]
 
     def _worth(self, steps: Sequence[Step]) -> Sequence[Step]:
         """The first steps, as many as are affordable and worth their moves."""

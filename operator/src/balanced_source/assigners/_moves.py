@@ -30,25 +30,56 @@ class Step:
     largest: int
 
 
-def level(table: WeightTable, owners: Sequence[int], loads: Sequence[int], *, ceiling: int) -> list[Step]:
-    """Steps that take splits from readers above `ceiling` to those below it.
+class Holdings:
+    """Who holds which splits, and how heavy they are together; kept up to date move by move.
+
+    Args:
+        table: weights.
+        owners: reader of each split.
+        loads: of each reader.
+    """
+
+    def __init__(self, table: WeightTable, owners: Sequence[int], loads: Sequence[int]) -> None:
+        self.table = table
+        self.loads = list(loads)
+        self.splits: list[list[int]] = [[] for _ in loads]
+        """Those of each reader, the lightest first."""
+        for split in reversed(table.order):
+            self.splits[owners[split]].append(split)
+
+    def move(self, split: int, giver: int, taker: int) -> None:
+        """Let one split change its reader."""
+        self.splits[giver].remove(split)
+        bisect.insort(self.splits[taker], split, key=self.table.rank)
+        self._carry(split, giver, taker)
+
+    def move_all(self, moves: Mapping[int, Sequence[Move]]) -> None:
+        """Let many splits change their readers: reader → what it gives. Each split is given once."""
+        for giver, given in moves.items():
+            gone = frozenset(split for split, _ in given)
+            self.splits[giver] = [split for split in self.splits[giver] if split not in gone]
+            for split, taker in given:
+                bisect.insort(self.splits[taker], split, key=self.table.rank)
+                self._carry(split, giver, taker)
+
+    def _carry(self, split: int, giver: int, taker: int) -> None:
+        self.loads[giver] -= self.table.weights[split]
+        self.loads[taker] += self.table.weights[split]
+
+
+def level(held: Holdings, *, ceiling: int) -> list[Step]:
+    """Steps that take splits from readers above `ceiling` to those below it; `held` is as it is after them.
 
     Few splits move, because the heaviest go first that bring the giver nearer to the ceiling without lifting the
     taker far above the giver. In the order of the steps the largest load falls as fast as it can.
     """
-    held = {subtask: list[int]() for subtask, load in enumerate(loads) if load > ceiling}
-    if not held:
-        return []
-    for split, owner in enumerate(owners):
-        if owner in held:
-            held[owner].append(split)
+    loads, weights = list(held.loads), held.table.weights
     takers = [(load, subtask) for subtask, load in enumerate(loads) if load < ceiling]
     heapq.heapify(takers)
-    moves = {
-        giver: _give(table.heaviest_first(held[giver]), table.weights, loads[giver], ceiling, takers)
-        for giver in sorted(held, key=lambda subtask: (-loads[subtask], subtask))
-    }
-    return list(_fullest_first(moves, table.weights, loads))
+    givers = sorted((s for s, load in enumerate(loads) if load > ceiling), key=lambda s: (-loads[s], s))
+    moves = {giver: _give(reversed(held.splits[giver]), weights, loads[giver], ceiling, takers) for giver in givers}
+    held.move_all(moves)
+    return list(_fullest_first(moves, weights, loads))
 
 
 def _give(
@@ -92,28 +123,17 @@ def _fullest_first(moves: Mapping[int, Sequence[Move]], weights: Sequence[int], 
 
 
 class Refinement:
-    """Local search: the fullest reader gives a split to, or swaps two with, one of the least loaded ones."""
+    """Local search: the fullest reader gives a split to, or swaps two with, one of the least loaded ones.
 
-    def __init__(
-        self,
-        table: WeightTable,
-        owners: Sequence[int],
-        loads: Sequence[int],
-        *,
-        ceiling: int,
-        goal: int,
-    ) -> None:
-        """A search that starts at `owners`, which have `loads`, and ends when the largest is at most `goal`.
+    It starts at `held`, which follows it, and ends when the largest load is at most `goal`. Readers at or above
+    `ceiling` take nothing.
+    """
 
-        Readers at or above `ceiling` take nothing.
-        """
-        self._table = table
-        self._owners = owners
-        self._loads = list(loads)
+    def __init__(self, held: Holdings, *, ceiling: int, goal: int) -> None:
+        self._held = held
+        self._loads = held.loads
         self._ceiling = ceiling
         self._goal = goal
-        self._held: dict[int, list[int]] = defaultdict(list)
-        self._ordered: dict[int, list[int]] = {}
 
     def steps(self) -> Iterator[Step]:
         """At most a few per reader; each lowers the load of the fullest reader."""
@@ -135,44 +155,28 @@ class Refinement:
 
     def _exchange(self, fullest: int, partner: int) -> tuple[int, int, int | None] | None:
         """The gift or swap after which the larger of the two loads is smallest; None if none lowers it."""
-        high, low, weights = self._loads[fullest], self._loads[partner], self._table.weights
-        partners = self._splits_of(partner)
-        returned = [0, *map(weights.__getitem__, partners)]  # the first stands for a gift
-        largest, found, half = high, None, (high - low) // 2
-        for given in self._splits_of(fullest):
-            weight = weights[given]
-            at = bisect.bisect_left(returned, weight - half)  # from here on the fullest stays the larger of the two
+        high, low, weight_of = self._loads[fullest], self._loads[partner], self._held.table.weights.__getitem__
+        given, partners = self._held.splits[fullest], self._held.splits[partner]
+        returned = [0, *map(weight_of, partners)]  # the first stands for a gift
+        largest, found, half, at, count = high, None, (high - low) // 2, 0, len(returned)
+        for split, weight in zip(given, map(weight_of, given), strict=True):
+            while at < count and returned[at] < weight - half:
+                at += 1  # from here on the fullest stays the larger of the two
             if at and low + weight - returned[at - 1] < largest:
-                largest, found = low + weight - returned[at - 1], (given, at - 1)
-            if at < len(returned) and high - weight + returned[at] < largest:
-                largest, found = high - weight + returned[at], (given, at)
+                largest, found = low + weight - returned[at - 1], (split, at - 1)
+            if at < count and high - weight + returned[at] < largest:
+                largest, found = high - weight + returned[at], (split, at)
         if found is None:
             return None
         return largest, found[0], partners[found[1] - 1] if found[1] else None
 
-    def _splits_of(self, subtask: int) -> list[int]:
-        """Of one reader, the lightest first."""
-        if not self._held:
-            for split, owner in enumerate(self._owners):
-                self._held[owner].append(split)
-        if subtask not in self._ordered:
-            self._ordered[subtask] = self._table.heaviest_first(self._held[subtask])[::-1]
-        return self._ordered[subtask]
-
     def _apply(self, fullest: int, partner: int, given: int, back: int | None) -> Step:
         moves = [(given, partner)]
-        self._shift(given, fullest, partner)
+        self._held.move(given, fullest, partner)
         if back is not None:
             moves.append((back, fullest))
-            self._shift(back, partner, fullest)
+            self._held.move(back, partner, fullest)
         return Step(tuple(moves), max(self._loads))
-
-    def _shift(self, split: int, giver: int, taker: int) -> None:
-        self._splits_of(giver).remove(split)
-        into = sorted([*self._splits_of(taker), split])
-        self._ordered[taker] = self._table.heaviest_first(into)[::-1]
-        self._loads[giver] -= self._table.weights[split]
-        self._loads[taker] += self._table.weights[split]
 
 
 def relabel(dealt: Sequence[int], held: Iterable[tuple[int, int]], parallelism: int) -> list[int]:

@@ -9,6 +9,7 @@ import itertools
 import operator
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 from balanced_source.api import SplitId
@@ -17,31 +18,58 @@ RESOLUTION: Final = 1 << 40
 """The largest weight becomes this integer; the others keep their proportion to it."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class WeightTable:
     """Splits and their weights, side by side."""
 
     ids: Sequence[SplitId]
     weights: Sequence[int]
-    ranks: Sequence[int] | None = None
-    """Place of each split in the order of the ids: comparing ids costs more than comparing numbers. None: its index."""
+    by_id: Sequence[int] | None = None
+    """Splits in the order of their ids: comparing ids costs more than comparing numbers. None: that of the indices."""
+    presorted: Sequence[int] | None = None
+    """What `order` is, where that is known."""
 
     @classmethod
     def of(cls, ids: Sequence[SplitId], weights: Mapping[SplitId, float]) -> "WeightTable":
         """Weights in no unit; a split that `weights` does not know counts as the mean of the others."""
-        return cls(ids, _whole_numbers(ids, weights), _ranks(ids))
+        return cls(ids, _whole_numbers(ids, weights), _by_id(ids))
+
+    @cached_property
+    def order(self) -> Sequence[int]:
+        """All splits in falling order of weight, then by id. Sorted once: it costs more than all that uses it."""
+        if self.presorted is not None:
+            return self.presorted
+        by_id = range(len(self.ids)) if self.by_id is None else self.by_id
+        return sorted(by_id, key=self.weights.__getitem__, reverse=True)  # keeps the order of equal weights
+
+    @cached_property
+    def _ranks(self) -> Sequence[int]:
+        if self.by_id is None:
+            return range(len(self.ids))
+        ranks = [0] * len(self.ids)
+        for rank, split in enumerate(self.by_id):
+            ranks[split] = rank
+        return ranks
+
+    def heavier_than(self, ceiling: int) -> list[int]:
+        """The splits heavier than `ceiling`, the heaviest first."""
+        return list(itertools.takewhile(lambda split: self.weights[split] > ceiling, self.order))
 
     def clipped(self, ceiling: int) -> "WeightTable":
         """The same splits, none heavier than `ceiling`."""
-        if max(self.weights, default=0) <= ceiling:
+        heavy = self.heavier_than(ceiling)
+        if not heavy:
             return self
-        return WeightTable(self.ids, [min(ceiling, w) for w in self.weights], self.ranks)
+        weights = list(self.weights)
+        for split in heavy:
+            weights[split] = ceiling
+        equal = itertools.takewhile(lambda split: weights[split] == ceiling, self.order)
+        first = sorted(equal, key=self._ranks.__getitem__)
+        return WeightTable(self.ids, weights, self.by_id, [*first, *self.order[len(first) :]])
 
-    def heaviest_first(self, splits: Iterable[int]) -> list[int]:
-        """In falling order of weight, then by id. Fastest for splits in the order of their indices."""
-        rank = self.ranks
-        by_id = sorted(splits) if rank is None else sorted(splits, key=rank.__getitem__)
-        return sorted(by_id, key=self.weights.__getitem__, reverse=True)  # keeps the order of equal weights
+    def rank(self, split: int) -> tuple[int, int]:
+        """A key that sorts splits the other way round than `order`: the lightest first."""
+        return self.weights[split], -self._ranks[split]
 
     def loads(self, owners: Iterable[int], parallelism: int) -> list[int]:
         """Load of each reader, if the split at each index has the owner at that index."""
@@ -68,11 +96,17 @@ class WeightTable:
         heap = [(load, subtask) for subtask, load in enumerate(loads)]
         heapq.heapify(heap)
         owners, weights = {}, self.weights
-        for split in self.heaviest_first(splits):
+        for split in self._falling(splits):
             load, subtask = heap[0]
             owners[split] = subtask
             heapq.heapreplace(heap, (load + weights[split], subtask))
         return owners
+
+    def _falling(self, splits: Iterable[int]) -> Sequence[int]:
+        chosen = frozenset(splits)
+        if len(chosen) == len(self.ids):
+            return self.order
+        return sorted(chosen, key=self.rank, reverse=True)  # a few new splits among many: all of them need no order
 
 
 def _whole_numbers(ids: Sequence[SplitId], weights: Mapping[SplitId, float]) -> list[int]:
@@ -88,14 +122,9 @@ def _whole_numbers(ids: Sequence[SplitId], weights: Mapping[SplitId, float]) -> 
     return [mean if weight is None else next(next_exact) for weight in found]
 
 
-def _ranks(ids: Sequence[SplitId]) -> list[int] | None:
-    if all(map(operator.le, ids, itertools.islice(ids, 1, None))):
-        return None
-    order = sorted(range(len(ids)), key=ids.__getitem__)
-    ranks = [0] * len(ids)
-    for rank, split in enumerate(order):
-        ranks[split] = rank
-    return ranks
+def _by_id(ids: Sequence[SplitId]) -> list[int] | None:
+    is_sorted = all(map(operator.le, ids, itertools.islice(ids, 1, None)))
+    return None if is_sorted else sorted(range(len(ids)), key=ids.__getitem__)
 
 
 def lower_bound(weights: Collection[float], parallelism: int) -> float:

@@ -51,7 +51,7 @@ class CoordinatorContext(SplitEnumeratorContext[SplitT], Generic[SplitT]):
         self.readers: Mapping[int, ReaderInfo[SplitT]] = {}
         self.calls: Mapping[int, PendingCall] = {}
         self.last_call = 0
-        self.told_finished: frozenset[SplitId] = frozenset()
+        self.handled_finished: frozenset[SplitId] = frozenset()
         """Splits of which the enumerator was told, by this process, that they have reached their end."""
         self.asked: Mapping[int, int] = {}
         """Subtask → requests for a split that the enumerator was told of, by this process, and has not answered yet."""
@@ -61,7 +61,7 @@ class CoordinatorContext(SplitEnumeratorContext[SplitT], Generic[SplitT]):
         """A copy that goes its own way; every part is immutable but the turn, which starts anew."""
         copy = CoordinatorContext(self.state, keeps_finished=self.keeps_finished)
         copy.readers, copy.calls, copy.last_call = self.readers, self.calls, self.last_call
-        copy.told_finished, copy.asked = self.told_finished, self.asked
+        copy.handled_finished, copy.asked = self.handled_finished, self.asked
         copy.turn = Turn(now=self.turn.now)
         return copy
 
@@ -140,7 +140,7 @@ class CoordinatorContext(SplitEnumeratorContext[SplitT], Generic[SplitT]):
             retained=state.retained.difference(owners),
             reclaimed=frozenset(reclaimed),
         )
-        self.told_finished = self.told_finished.difference(owners)
+        self.handled_finished = self.handled_finished.difference(owners)
         self.asked = answered(self.asked, owners.values())
         self.turn.is_changed = True
 
@@ -186,7 +186,7 @@ class CoordinatorContext(SplitEnumeratorContext[SplitT], Generic[SplitT]):
             tracker=state.tracker.forget(s for s in gone if s not in revoking),
             retained=state.retained | dropped if retain else state.retained,
         )
-        self.told_finished -= dropped
+        self.handled_finished -= dropped
         self.turn.is_changed = True
 
     def finish_splits(self, split_ids: Iterable[SplitId]) -> None:

@@ -359,13 +359,13 @@ class SourceCoordinator(Generic[SplitT, StateT]):
             self.enumerator.handle_split_requests(counts, report.location or None)
 
     def _find_finished(self, report: HostReport) -> None:
-        told = self._context.told_finished
-        if found := finished.newly_finished(self.state, self.source, report, told):
-            self._context.told_finished = told.union(found)
+        handled = self._context.handled_finished
+        if found := finished.newly_finished(self.state, self.source, report, handled):
+            self._context.handled_finished = handled.union(found)
             self.enumerator.handle_finished(sorted(found))
 
     def _take_back(self, splits: list[SplitT], subtask: int) -> None:
-        self._context.told_finished = self._context.told_finished.difference(split.split_id for split in splits)
+        self._context.handled_finished = self._context.handled_finished.difference(split.split_id for split in splits)
         self.enumerator.add_splits_back(splits, subtask)
 
     def _on_host_lost(self, event: HostLost) -> None:
@@ -398,8 +398,8 @@ class SourceCoordinator(Generic[SplitT, StateT]):
         for split_id, split in self.state.splits_now(homeless).items():
             orphans.setdefault(self.state.owners[split_id], []).append(split)
         context.revoke_splits(homeless, retain=True)
-        told = frozenset(s for s in self.state.no_more_splits if s < parallelism)
-        context.state = replace(self.state, parallelism=parallelism, no_more_splits=told)
+        still_ended = frozenset(s for s in self.state.no_more_splits if s < parallelism)
+        context.state = replace(self.state, parallelism=parallelism, no_more_splits=still_ended)
         context.state = mailbox.dropped(self.state, range(parallelism, before))
         context.set_readers({s: reader for s, reader in context.readers.items() if s < parallelism})
         for subtask in sorted(orphans):
@@ -434,7 +434,7 @@ class SourceCoordinator(Generic[SplitT, StateT]):
         context.turn.is_changed |= bool(self.state.no_more_splits)
         context.state = replace(self.state, no_more_splits=frozenset())
         self.source = source
-        context.told_finished = frozenset()
+        context.handled_finished = frozenset()
         self.enumerator.handle_source_change(source)
         self._publish_new_settings()
         self._must_persist = True

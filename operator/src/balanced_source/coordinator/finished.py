@@ -3,20 +3,24 @@
 from collections.abc import Collection
 from typing import Any
 
-from balanced_source.api import BoundedSplit, Source, SplitId
+from balanced_source.api import STOP, BoundedSplit, Source, SplitId
 from balanced_source.coordinator.state import CoordinatorState, SplitT
 from balanced_source.documents.report import HostReport
 
 
 def newly_finished(
-    state: CoordinatorState[SplitT], source: Source[SplitT, Any], report: HostReport, told: Collection[SplitId]
+    state: CoordinatorState[SplitT], source: Source[SplitT, Any], report: HostReport, handled: Collection[SplitId]
 ) -> list[SplitId]:
-    """Return the owned splits of a report that are read to their end, without those in `told`."""
+    """Return the owned splits of a report that are read to their end, without the `handled` ones."""
     if not source.has_ending_splits:
         return []
-    splits = state.splits_now(s for s in report.positions if s in state.splits and s not in told)
-    return [s for s, split in splits.items() if _is_finished(split)]
+    splits = state.splits_now(s for s in report.positions if s in state.splits and s not in handled)
+    return [s for s, split in splits.items() if _is_finished(split, report)]
 
 
-def _is_finished(split: Any) -> bool:
-    return isinstance(split, BoundedSplit) and split.is_finished
+def _is_finished(split: Any, report: HostReport) -> bool:
+    """Whether a split is at its end. If the split does not know one, its reader may have found it."""
+    if isinstance(split, BoundedSplit) and split.stopping_position is not None:
+        return split.is_finished
+    end = report.attributes.get(split.split_id, {}).get(STOP)
+    return end is not None and (split.position or 0) >= end

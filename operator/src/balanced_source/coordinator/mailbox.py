@@ -25,8 +25,8 @@ def with_events_seen(state: CoordinatorState[SplitT], host: str, number: int) ->
 
 def acknowledged(state: CoordinatorState[SplitT], report: HostReport) -> CoordinatorState[SplitT]:
     """The state without the events that a host has handed to its readers."""
-    mine = frozenset(state.subtasks_of(report.host))
-    rest = tuple(e for e in state.outbox if e.number > report.events_seen or e.subtask_id not in mine)
+    subtasks = frozenset(state.subtasks_of(report.host))
+    rest = tuple(e for e in state.outbox if e.number > report.events_seen or e.subtask_id not in subtasks)
     return state if len(rest) == len(state.outbox) else replace(state, outbox=rest)
 
 

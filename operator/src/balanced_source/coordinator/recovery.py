@@ -161,8 +161,8 @@ def _furthest(reports: Mapping[str, HostReport], split: SplitT, *, is_guess: boo
     The start position of a split that nobody ever had is a guess, and any report is better.
     """
     split_id = split.split_id
-    told = [r for r in reports.values() if not is_other(r.attributes.get(split_id, {}), split.attributes())]
-    position = newest(*(p for r in told for p in (r.retained.get(split_id), r.positions.get(split_id))))
+    matching = [r for r in reports.values() if not is_other(r.attributes.get(split_id, {}), split.attributes())]
+    position = newest(*(p for r in matching for p in (r.retained.get(split_id), r.positions.get(split_id))))
     if position is None or not is_guess:
         position = newest(position, split.position)
     return position
@@ -176,8 +176,8 @@ def _with_first_words(state: CoordinatorState[SplitT], reports: Mapping[str, Hos
     guessed = {s for s, o in state.owners.items() if not state.hosts[state.host_of(o)].known_from}
     held: dict[SplitId, int] = {}
     for name, report in reports.items():
-        mine = state.subtasks_of(name) if not state.hosts[name].known_from else ()
-        held |= {s: o for s, o in report.owners.items() if o in mine and s in guessed}
+        subtasks = state.subtasks_of(name) if not state.hosts[name].known_from else ()
+        held |= {s: o for s, o in report.owners.items() if o in subtasks and s in guessed}
     return replace(state, owners={**state.owners, **held}) if held else state
 
 
@@ -200,15 +200,15 @@ def _apply_positions(
         if name not in reports:
             continue
         split, report = state.splits[split_id], reports[name]
-        told = report.attributes.get(split_id)
+        reported = report.attributes.get(split_id)
         if state.hosts[name].known_from:
             moved[split_id] = state.split(split_id)
         elif split_id in report.positions:
             position = report.positions[split_id]
-            moved[split_id] = source.create_split(split_id, position, told or split.attributes())
+            moved[split_id] = source.create_split(split_id, position, reported or split.attributes())
         else:
-            is_same = told is not None and not is_other(told, split.attributes())
-            attributes = told if is_same and told is not None else split.attributes()
+            is_same = reported is not None and not is_other(reported, split.attributes())
+            attributes = reported if is_same and reported is not None else split.attributes()
             position = _furthest(reports, split, is_guess=split_id in epochs)
             moved[split_id] = source.create_split(split_id, position, attributes)
     return replace(state, splits={**state.splits, **moved})
@@ -238,14 +238,14 @@ def _without(state: CoordinatorState[SplitT], gone: Iterable[SplitId]) -> Coordi
 
 def _activate(state: CoordinatorState[SplitT], reports: Mapping[str, HostReport]) -> CoordinatorState[SplitT]:
     hosts = {name: _activated(host, state.epoch + 1) if name in reports else host for name, host in state.hosts.items()}
-    mine = {subtask for name in reports for subtask in state.subtasks_of(name)}
+    recovering = {subtask for name in reports for subtask in state.subtasks_of(name)}
     known = [s for s, o in state.owners.items() if _is_known(state, s, state.host_of(o))]
     return replace(
         state,
         hosts=hosts,
         tracker=state.tracker.forget(known),
-        no_more_splits=state.no_more_splits - mine,
-        outbox=tuple(e for e in state.outbox if e.subtask_id not in mine),
+        no_more_splits=state.no_more_splits - recovering,
+        outbox=tuple(e for e in state.outbox if e.subtask_id not in recovering),
     )
 
 
@@ -310,14 +310,14 @@ def _unclaimed(
 ) -> list[SplitT]:
     """What hosts hold that run no reader any more, since parallelism fell: others go on where they were."""
     return [
-        _told(source, report, decided, split_id, position)
+        _reported_split(source, report, decided, split_id, position)
         for report in reports
         for split_id, position in sorted({**report.retained, **report.positions}.items())
         if split_id not in state.owners
     ]
 
 
-def _told(
+def _reported_split(
     source: Source[SplitT, StateT],
     report: HostReport,
     decided: Mapping[SplitId, SplitT],
@@ -343,7 +343,7 @@ def _by_subtask(
     for split_id, position in sorted(positions.items()):
         subtask = _reporting_subtask(state, report, split_id, subtasks)
         if subtask is not None:
-            found.setdefault(subtask, []).append(_told(source, report, decided, split_id, position))
+            found.setdefault(subtask, []).append(_reported_split(source, report, decided, split_id, position))
     return found
 
 

@@ -43,9 +43,9 @@ def is_outdated(state: CoordinatorState[SplitT], published: Assignment | None, l
     """
     if published is None:
         return state.epoch > 0 or lineage > 1
-    mine, theirs = (state.lineage, state.epoch), (published.lineage, published.epoch)
-    if mine != theirs:
-        return theirs > mine
+    stored, announced = (state.lineage, state.epoch), (published.lineage, published.epoch)
+    if stored != announced:
+        return announced > stored
     return published.parallelism != state.parallelism or published.owners != visible_owners(state)
 
 
@@ -75,8 +75,8 @@ def _owners_on(state: CoordinatorState[SplitT], host: str) -> Mapping[SplitId, i
     owners = visible_owners(state)
     if len(state.hosts) == 1:
         return owners
-    mine = frozenset(state.subtasks_of(host))
-    return {s: o for s, o in owners.items() if o in mine}
+    subtasks = frozenset(state.subtasks_of(host))
+    return {s: o for s, o in owners.items() if o in subtasks}
 
 
 def absorbed(state: CoordinatorState[SplitT], name: str) -> CoordinatorState[SplitT]:
@@ -84,8 +84,8 @@ def absorbed(state: CoordinatorState[SplitT], name: str) -> CoordinatorState[Spl
     report = state.hosts[name].report
     if report is None:
         return state
-    mine = frozenset(state.subtasks_of(name))
-    known = state.splits_now(s for s, o in state.owners.items() if o in mine)
+    subtasks = frozenset(state.subtasks_of(name))
+    known = state.splits_now(s for s, o in state.owners.items() if o in subtasks)
     return replace(state, splits=changed(state.splits, added=known))
 
 

@@ -22,8 +22,8 @@ def unanswered(state: CoordinatorState[SplitT], report: HostReport, asked: Mappi
     if not report.requests:
         return {}
     given = Counter(owner for split_id, owner in state.owners.items() if split_id not in report.positions)
-    mine = frozenset(state.subtasks_of(report.host))
-    lacking = {s: n - given[s] - asked.get(s, 0) for s, n in sorted(report.requests.items()) if s in mine}
+    subtasks = frozenset(state.subtasks_of(report.host))
+    lacking = {s: n - given[s] - asked.get(s, 0) for s, n in sorted(report.requests.items()) if s in subtasks}
     return {subtask: count for subtask, count in lacking.items() if count > 0}
 
 

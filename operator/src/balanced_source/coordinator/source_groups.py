@@ -26,11 +26,11 @@ SIGNS_OF_LIFE: Final = 3
 
 @dataclass(slots=True)
 class _Member:
-    said: SourceWatermark
+    report: SourceWatermark
     stamp: Hashable
     heard_at: float
-    told: int | None = None
-    told_at: float = 0.0
+    sent: int | None = None
+    sent_at: float = 0.0
 
 
 @dataclass(slots=True)
@@ -39,63 +39,63 @@ class SourceGroups(Generic[KeyT]):
 
     _members: dict[KeyT, _Member] = field(default_factory=dict)
 
-    def hear(self, key: KeyT, said: SourceWatermark, *, stamp: Hashable, now: float) -> bool:
+    def hear(self, key: KeyT, report: SourceWatermark, *, stamp: Hashable, now: float) -> bool:
         """A source says how far it is. The same `stamp` again is no sign of life, and False."""
         known = self._members.get(key)
-        if known is None or known.said.group != said.group:
-            self._members[key] = _Member(said, stamp, now)
+        if known is None or known.report.group != report.group:
+            self._members[key] = _Member(report, stamp, now)
             return True
         if known.stamp == stamp:
             return False
-        known.said, known.stamp, known.heard_at = said, stamp, now
+        known.report, known.stamp, known.heard_at = report, stamp, now
         return True
 
     def forget(self, key: KeyT) -> str | None:
         """A source is gone: nobody waits for it. Returns the group that it was in."""
         known = self._members.pop(key, None)
-        return None if known is None else known.said.group
+        return None if known is None else known.report.group
 
     def watermark(self, key: KeyT, *, now: float) -> int:
         """How far the others of the group are: the least of those who have spoken within this source's idle timeout."""
-        patience = self._members[key].said.idle_timeout
+        patience = self._members[key].report.idle_timeout
         return min(
-            (other.said.watermark for _, other in self._others(key) if now - other.heard_at < patience),
+            (other.report.watermark for _, other in self._others(key) if now - other.heard_at < patience),
             default=MAX_WATERMARK,
         )
 
     def due_in(self, key: KeyT, *, now: float) -> float | None:
         """Seconds until a source should be told; 0: now. None: not before somebody says something."""
-        me, wanted = self._members[key], self.watermark(key, now=now)
-        if me.told is None:
+        member, wanted = self._members[key], self.watermark(key, now=now)
+        if member.sent is None:
             return 0.0
-        since = now - me.told_at
-        if self._is_news(me, wanted):
+        since = now - member.sent_at
+        if self._is_news(member, wanted):
             return max(0.0, TELL_INTERVAL - since)
         if wanted == MAX_WATERMARK:
             return None
-        return max(0.0, TELL_INTERVAL - since, me.said.idle_timeout / SIGNS_OF_LIFE - since)
+        return max(0.0, TELL_INTERVAL - since, member.report.idle_timeout / SIGNS_OF_LIFE - since)
 
     def tell(self, key: KeyT, *, now: float) -> int:
         """What a source is told now."""
-        me = self._members[key]
-        me.told, me.told_at = self.watermark(key, now=now), now
-        return me.told
+        member = self._members[key]
+        member.sent, member.sent_at = self.watermark(key, now=now), now
+        return member.sent
 
     def members(self, group: str) -> list[KeyT]:
         """Of a group."""
-        return [key for key, member in self._members.items() if member.said.group == group]
+        return [key for key, member in self._members.items() if member.report.group == group]
 
     def __contains__(self, key: object) -> bool:
         return key in self._members
 
     def _others(self, key: KeyT) -> Iterator[tuple[KeyT, _Member]]:
-        group = self._members[key].said.group
-        return ((k, m) for k, m in self._members.items() if k != key and m.said.group == group)
+        group = self._members[key].report.group
+        return ((k, m) for k, m in self._members.items() if k != key and m.report.group == group)
 
     @staticmethod
-    def _is_news(me: _Member, wanted: int) -> bool:
+    def _is_news(member: _Member, wanted: int) -> bool:
         """To be held, or to be released, is news however small the step is."""
         limits = (MIN_WATERMARK, MAX_WATERMARK)
-        if me.told is None or wanted in limits or me.told in limits:
-            return wanted != me.told
-        return abs(wanted - me.told) * STEPS >= me.said.max_drift
+        if member.sent is None or wanted in limits or member.sent in limits:
+            return wanted != member.sent
+        return abs(wanted - member.sent) * STEPS >= member.report.max_drift

@@ -84,7 +84,9 @@ def without_former(report: HostReport, splits: Mapping[SplitId, SplitT]) -> Host
     A host keeps the position of a split that it let go of. If the split was deleted and recreated meanwhile, that
     position means nothing any more.
     """
-    former = {s for s, told in report.attributes.items() if s in splits and is_other(told, splits[s].attributes())}
+    former = {
+        s for s, attributes in report.attributes.items() if s in splits and is_other(attributes, splits[s].attributes())
+    }
     if not former:
         return report
     return replace(
@@ -207,11 +209,11 @@ class CoordinatorState(Generic[SplitT]):
 
     def is_held_by(self, host: str) -> Callable[[SplitId], bool]:
         """Return a function that tells whether `holder_of` a split is this host; cheap for many splits."""
-        revoking, owners, mine = self.revoking, self.owners, frozenset(self.subtasks_of(host))
+        revoking, owners, subtasks = self.revoking, self.owners, frozenset(self.subtasks_of(host))
 
         def is_held(split_id: SplitId) -> bool:
             revocation = revoking.get(split_id)
-            return owners.get(split_id) in mine if revocation is None else revocation.host == host
+            return owners.get(split_id) in subtasks if revocation is None else revocation.host == host
 
         return is_held
 

@@ -40,8 +40,10 @@ class AttributeTable:
 
     def _with(self, fresh: Attributes, gone: Collection[SplitId]) -> Attributes:
         known = self._attributes
-        added = {s: told for s, told in fresh.items() if told and known.get(s) != told}
-        dropped = [s for s in itertools.chain(gone, (s for s, told in fresh.items() if not told)) if s in known]
+        added = {s: attributes for s, attributes in fresh.items() if attributes and known.get(s) != attributes}
+        dropped = [
+            s for s in itertools.chain(gone, (s for s, attributes in fresh.items() if not attributes)) if s in known
+        ]
         return changed(known, added=added, dropped=dropped) if added or dropped else known
 
 

@@ -21,8 +21,8 @@ def encode_splits(splits: Mapping[SplitId, SplitT]) -> Json:
 
 def encode_tables(positions: Mapping[SplitId, Position], attributes: Mapping[SplitId, Mapping[str, Json]]) -> Json:
     """The same, of what makes up the splits."""
-    told = {split_id: dict(a) for split_id, a in attributes.items() if a}
-    return {"positions": columns.encode_map(positions), "attributes": columns.encode_map(told)}
+    non_empty = {split_id: dict(a) for split_id, a in attributes.items() if a}
+    return {"positions": columns.encode_map(positions), "attributes": columns.encode_map(non_empty)}
 
 
 def decode_splits(data: Any, source: Source[SplitT, Any]) -> dict[SplitId, SplitT]:

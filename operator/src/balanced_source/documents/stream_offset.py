@@ -9,23 +9,36 @@ It is no stored document of ours (Spark stores it, and compares it as text), so 
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from balanced_source.api import Json, Position, SplitId
 from balanced_source.documents import columns, envelope
 from balanced_source.documents.journal import JournalPoint, point_from_json, point_to_json
 from balanced_source.errors import CorruptDocumentError, IncompatibleVersionError
 
-VERSION: Final = 6
+VERSION: Final = 7
 """Version 2 added attributes, version 3 `maxRecordsPerReader`, version 4 `source`, version 5 `terms`, version 6
-`journal`."""
+`journal`, version 7 `termEnds`."""
 
+_WITHOUT_TERM_ENDS: Final = 6
 _WITHOUT_JOURNAL: Final = 5
 _WITHOUT_TERMS: Final = 4
 _WITHOUT_SOURCE: Final = 3
 
 FINISHED: Final = "finished"
 """Member of the offset of a closing micro-batch; left out elsewhere. `StopWhenFinished` looks for it."""
+
+
+class TermEnd(NamedTuple):
+    """Says where the records of a leadership end in the log of a split.
+
+    Attributes:
+        term: number of the leadership.
+        end: first position that was written under a later one; no record before it was.
+    """
+
+    term: int
+    end: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +64,9 @@ class StreamOffset:
         terms: split → number of the leadership under which its position was the end of its log, or before it; it grows
             whenever the tail of the log may have been lost. Left out where brokers do not say, and of splits that
             were not read yet.
+        term_ends: split → where the records of former leaderships end in the log that was read, oldest first. With it
+            a cut is found exactly after several changes of the leader, see `host.log_check`. Left out of splits whose
+            leader did not change.
         journal: where the ends of this micro-batch are; None for sources whose ends are known when it is planned.
     """
 
@@ -66,6 +82,7 @@ class StreamOffset:
     closings: int = 0
     source: str = ""
     terms: Mapping[SplitId, int] = field(default_factory=dict)
+    term_ends: Mapping[SplitId, tuple[TermEnd, ...]] = field(default_factory=dict)
     journal: JournalPoint | None = None
 
 
@@ -75,6 +92,8 @@ def to_json(offset: StreamOffset) -> dict[str, Json]:
     source: dict[str, Json] = {"source": offset.source} if offset.source else {}
     terms: dict[str, Json] = {"terms": columns.encode_map(offset.terms)} if offset.terms else {}
     journal: dict[str, Json] = {"journal": point_to_json(offset.journal)} if offset.journal else {}
+    past = {s: [list(end) for end in ends] for s, ends in offset.term_ends.items() if ends}
+    term_ends: dict[str, Json] = {"termEnds": columns.encode_map(past)} if past else {}
     return {
         "version": _version(offset),
         "epoch": offset.epoch,
@@ -90,12 +109,15 @@ def to_json(offset: StreamOffset) -> dict[str, Json]:
         **source,
         **terms,
         **journal,
+        **term_ends,
     }
 
 
 def _version(offset: StreamOffset) -> int:
-    if offset.journal is not None:
+    if any(offset.term_ends.values()):
         return VERSION
+    if offset.journal is not None:
+        return _WITHOUT_TERM_ENDS
     if offset.terms:
         return _WITHOUT_JOURNAL
     return _WITHOUT_TERMS if offset.source else _WITHOUT_SOURCE
@@ -125,7 +147,20 @@ def from_json(data: Mapping[str, Any]) -> StreamOffset:
             closings=int(data.get(FINISHED, 0)),  # version 0.1.0 wrote `true`
             source=str(data.get("source", "")),
             terms=columns.decode_map(data.get("terms", [])) if version > _WITHOUT_TERMS else {},
-            journal=point_from_json(data["journal"]) if version > _WITHOUT_JOURNAL else None,
+            term_ends=_term_ends_from_json(data["termEnds"]) if version > _WITHOUT_TERM_ENDS else {},
+            journal=_journal_from_json(data, version),
         )
     except envelope.MALFORMED as error:
         raise CorruptDocumentError(f"no stream offset of this source: {error!r}") from error
+
+
+def _journal_from_json(data: Mapping[str, Any], version: int) -> JournalPoint | None:
+    is_named = "journal" in data if version > _WITHOUT_TERM_ENDS else version > _WITHOUT_JOURNAL
+    return point_from_json(data["journal"]) if is_named else None
+
+
+def _term_ends_from_json(rows: Json) -> dict[SplitId, tuple[TermEnd, ...]]:
+    return {
+        split_id: tuple(TermEnd(term=int(term), end=int(end)) for term, end in ends)
+        for split_id, ends in columns.decode_map(rows).items()
+    }

@@ -23,29 +23,31 @@ def adopt(offset: StreamOffset, assignment: Assignment, *, host: str) -> StreamO
     Raises:
         ContractViolationError: a split has no position anywhere; adopting would lose or repeat records.
     """
-    mine = owned_by(assignment, host)
-    fresh = {s: _start(offset, assignment, s) for s in mine if not _goes_on(offset, assignment, s)}
-    positions = {s: fresh[s] if s in fresh else offset.positions[s] for s in mine}
+    owned = owned_by(assignment, host)
+    fresh = {s: _start(offset, assignment, s) for s in owned if not _goes_on(offset, assignment, s)}
+    positions = {s: fresh[s] if s in fresh else offset.positions[s] for s in owned}
     held = {**offset.retained, **offset.positions}
-    retained = {s: held[s] for s in _kept(assignment) if s in held and s not in mine}
+    retained = {s: held[s] for s in _kept(assignment) if s in held and s not in owned}
+    unmoved = {
+        s
+        for s in offset.terms
+        if s in owned and positions[s] == offset.positions.get(s) and _is_same(offset, assignment, s)
+    }
     return StreamOffset(
         epoch=assignment.epoch,
         parallelism=assignment.parallelism,
         readers=tuple(readers_on(assignment, host)),
-        owners=mine,
+        owners=owned,
         positions=positions,
         starts=fresh,
         retained=retained,
-        terms={
-            s: term
-            for s, term in offset.terms.items()
-            if s in mine and positions[s] == offset.positions.get(s) and _is_same(offset, assignment, s)
-        },
+        terms={s: term for s, term in offset.terms.items() if s in unmoved},
+        term_ends={s: ends for s, ends in offset.term_ends.items() if s in unmoved},
         attributes={
             **{s: a for s, a in offset.attributes.items() if s in retained},
-            **{s: a for s, a in assignment.attributes.items() if s in mine},
+            **{s: a for s, a in assignment.attributes.items() if s in owned},
         },
-        journal=_kept_journal(offset.journal, mine.keys() - fresh.keys()),
+        journal=_kept_journal(offset.journal, owned.keys() - fresh.keys()),
     )
 
 
@@ -77,8 +79,8 @@ def owned_by(assignment: Assignment, host: str) -> Mapping[SplitId, int]:
     """Splits of the readers that run on `host`."""
     if _busy_hosts(assignment) == (host,):
         return assignment.owners
-    mine = frozenset(readers_on(assignment, host))
-    return {s: o for s, o in assignment.owners.items() if o in mine}
+    readers = frozenset(readers_on(assignment, host))
+    return {s: o for s, o in assignment.owners.items() if o in readers}
 
 
 def _kept_journal(point: JournalPoint | None, split_ids: AbstractSet[SplitId]) -> JournalPoint | None:

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from balanced_source.api import IDENTITY, STOP, SplitId, is_other
-from balanced_source.documents.stream_offset import StreamOffset
+from balanced_source.documents.stream_offset import StreamOffset, TermEnd
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,11 +15,13 @@ class Mark:
         position: first position that is not read.
         term: see `StreamOffset.terms`; None: unknown.
         identity: of the split that was read; None: unknown.
+        past: see `StreamOffset.term_ends`.
     """
 
     position: int
     term: int | None = None
     identity: str | None = None
+    past: tuple[TermEnd, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +34,7 @@ class SplitEnd:
         term: number of the leadership that says so; None: the broker does not say.
         checked: the mark whose records the log still has, or had up to `cut`; None: nothing was checked.
         cut: where the log was cut, if that is before the position of the checked mark.
+        past: what the check has learned, see `StreamOffset.term_ends`.
     """
 
     end: int
@@ -39,6 +42,7 @@ class SplitEnd:
     term: int | None = None
     checked: Mark | None = None
     cut: int | None = None
+    past: tuple[TermEnd, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +52,7 @@ class Look:
     Attributes:
         ends: how far each split can be read, at most to its stop; without splits of which that is unknown.
         terms: leadership that says so, for the splits of which it is known.
+        term_ends: ends of former leaderships, for the splits whose logs were checked.
         recreated: splits that were deleted, and whose ids other splits have now. Nothing of them can be read any more.
         cuts: splits whose log was cut before their position → where. Other records have the offsets after it.
         deleted: splits that were deleted before they were read to their stop → the stop.
@@ -55,6 +60,7 @@ class Look:
 
     ends: Mapping[SplitId, int] = field(default_factory=dict)
     terms: Mapping[SplitId, int] = field(default_factory=dict)
+    term_ends: Mapping[SplitId, tuple[TermEnd, ...]] = field(default_factory=dict)
     recreated: frozenset[SplitId] = frozenset()
     cuts: Mapping[SplitId, int] = field(default_factory=dict)
     deleted: Mapping[SplitId, int] = field(default_factory=dict)
@@ -67,7 +73,12 @@ class Look:
 def marks(base: StreamOffset) -> dict[SplitId, Mark]:
     """Returns where each split of `base` is read up to."""
     return {
-        s: Mark(position=p or 0, term=base.terms.get(s), identity=base.attributes.get(s, {}).get(IDENTITY))
+        s: Mark(
+            position=p or 0,
+            term=base.terms.get(s),
+            identity=base.attributes.get(s, {}).get(IDENTITY),
+            past=base.term_ends.get(s, ()),
+        )
         for s, p in base.positions.items()
     }
 
@@ -94,6 +105,7 @@ def look(base: StreamOffset, known: Mapping[SplitId, SplitEnd], *, deleted: Coll
     ends: dict[SplitId, int] = {}
     terms: dict[SplitId, int] = {}
     cuts: dict[SplitId, int] = {}
+    pasts: dict[SplitId, tuple[TermEnd, ...]] = {}
     stops = {s: int(base.attributes.get(s, {}).get(STOP, 0)) for s in deleted if s in base.positions}
     lost = {s: stop for s, stop in stops.items() if stop > (base.positions[s] or 0)}
     recreated = set()
@@ -112,13 +124,30 @@ def look(base: StreamOffset, known: Mapping[SplitId, SplitEnd], *, deleted: Coll
             ends[split_id] = min(answer.end, int(attributes.get(STOP, answer.end)))
         if answer.term is not None and split_id not in recreated:
             terms[split_id] = answer.term
-    return Look(ends=ends, terms=terms, recreated=frozenset(recreated), cuts=cuts, deleted=lost)
+            if answer.checked == mark:
+                pasts[split_id] = answer.past
+    return Look(ends=ends, terms=terms, term_ends=pasts, recreated=frozenset(recreated), cuts=cuts, deleted=lost)
 
 
-def confirmed(base: StreamOffset, known: Mapping[SplitId, SplitEnd]) -> dict[SplitId, tuple[Mark, int]]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Confirmed:
+    """States that the log of a split was found whole.
+
+    Attributes:
+        mark: up to where.
+        term: number of the leadership under which that was found.
+        past: what was learned of former ones.
+    """
+
+    mark: Mark
+    term: int
+    past: tuple[TermEnd, ...]
+
+
+def confirmed(base: StreamOffset, known: Mapping[SplitId, SplitEnd]) -> dict[SplitId, Confirmed]:
     """Returns marks of `base` whose logs were found whole, with the newer leadership under which they were."""
     return {
-        split_id: (mark, answer.term)
+        split_id: Confirmed(mark=mark, term=answer.term, past=answer.past)
         for split_id, mark in marks(base).items()
         if (answer := known.get(split_id)) is not None
         and answer.checked == mark
@@ -127,7 +156,13 @@ def confirmed(base: StreamOffset, known: Mapping[SplitId, SplitEnd]) -> dict[Spl
     }
 
 
-def with_confirmed(base: StreamOffset, found: Mapping[SplitId, tuple[Mark, int]]) -> StreamOffset:
+def with_confirmed(base: StreamOffset, found: Mapping[SplitId, Confirmed]) -> StreamOffset:
     """Returns `base` in the leaderships in which its marks were confirmed, so that none is checked twice."""
-    newer = {s: found[s][1] for s, mark in marks(base).items() if s in found and found[s][0] == mark}
-    return replace(base, terms={**base.terms, **newer}) if newer else base
+    newer = {s: found[s] for s, mark in marks(base).items() if s in found and found[s].mark == mark}
+    if not newer:
+        return base
+    return replace(
+        base,
+        terms={**base.terms, **{s: found.term for s, found in newer.items()}},
+        term_ends={**base.term_ends, **{s: found.past for s, found in newer.items() if found.past}},
+    )

@@ -1,6 +1,8 @@
 """When a reader host has read everything that it will ever get."""
 
-from balanced_source.api import STOP, SplitId
+from collections.abc import Mapping
+
+from balanced_source.api import STOP, Json, SplitId
 from balanced_source.documents.assignment import Assignment
 from balanced_source.documents.stream_offset import StreamOffset
 
@@ -30,3 +32,14 @@ def is_read(offset: StreamOffset, split_id: SplitId) -> bool:
         return True
     stop = offset.attributes.get(split_id, {}).get(STOP)
     return stop is not None and (offset.positions[split_id] or 0) >= stop
+
+
+def with_ends(offset: StreamOffset) -> Mapping[SplitId, Mapping[str, Json]]:
+    """Return the attributes of the splits of an offset. A split that turned out to be at its end has that as its stop.
+
+    So a report says which splits are read, also those whose ends nobody knew before.
+    """
+    done = offset.journal.finished if offset.journal is not None else frozenset()
+    known = offset.attributes
+    found = [s for s in done if s in offset.positions and STOP not in known.get(s, {})]
+    return {**known, **{s: {**known.get(s, {}), STOP: offset.positions[s] or 0} for s in found}} if found else known

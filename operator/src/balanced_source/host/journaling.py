@@ -90,10 +90,9 @@ def delivered(end: StreamOffset, records: Iterable[JournalRecord]) -> StreamOffs
 
 
 def caught_up(end: StreamOffset, records: Iterable[JournalRecord]) -> frozenset[SplitId]:
-    """Return the splits of which a micro-batch found nothing more: their readers looked, and met no limit."""
-    looked = {r.key.reader: r for r in records if not r.has_more}
-    splits = (s for s, owner in end.owners.items() if owner in looked)
-    return frozenset(s for s in splits if s in end.positions and s not in looked[end.owners[s]].ends)
+    """Return the splits of which everything was read: their readers looked for more, and met no limit."""
+    looked = {r.key.reader for r in records if not r.has_more}
+    return frozenset(s for s, owner in end.owners.items() if owner in looked and s in end.positions)
 
 
 def millis_behind(

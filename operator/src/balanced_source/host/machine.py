@@ -15,7 +15,7 @@ from balanced_source.documents.assignment import Assignment, NumberedEvent
 from balanced_source.documents.report import HostReport
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.host.adoption import adopt, go_on, readers_on
-from balanced_source.host.finish import is_read
+from balanced_source.host.finish import is_read, with_ends
 from balanced_source.lifecycles import INCARNATION, IncarnationEvent
 from balanced_source.lifecycles import IncarnationPhase as Phase
 
@@ -106,8 +106,8 @@ class ReaderHost:
         assignment = self.assignment
         if assignment is None or assignment.epoch > self.durable.epoch or self.phase is not Phase.READING:
             return self, ()
-        mine = frozenset(readers_on(assignment, self.name))
-        fresh = [e for e in assignment.events if e.number > self.events_seen and e.subtask_id in mine]
+        readers = frozenset(readers_on(assignment, self.name))
+        fresh = [e for e in assignment.events if e.number > self.events_seen and e.subtask_id in readers]
         fresh.sort(key=lambda e: e.number)
         return (replace(self, events_seen=fresh[-1].number), tuple(fresh)) if fresh else (self, ())
 
@@ -156,7 +156,7 @@ class ReaderHost:
             owners=durable.owners,
             positions={s: self.committed.get(s, durable.starts.get(s)) for s in durable.positions},
             retained=durable.retained,
-            attributes=durable.attributes,
+            attributes=with_ends(durable),
             lag=lag,
             heartbeat=heartbeat,
             location=location,

@@ -5,7 +5,7 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from balanced_source.api import SplitId
-from balanced_source.documents.stream_offset import StreamOffset
+from balanced_source.documents.stream_offset import StreamOffset, TermEnd
 from balanced_source.host.adoption import go_on
 
 
@@ -36,6 +36,7 @@ def advance(
     positions: Mapping[SplitId, int],
     *,
     terms: Mapping[SplitId, int] = MappingProxyType({}),
+    term_ends: Mapping[SplitId, tuple[TermEnd, ...]] = MappingProxyType({}),
     cuts: Mapping[SplitId, int] = MappingProxyType({}),
     max_records_per_reader: int | None = None,
 ) -> StreamOffset:
@@ -45,6 +46,7 @@ def advance(
         base: offset from which the micro-batch continues.
         positions: how far each split is read.
         terms: leadership under which the ends were said, see `StreamOffset.terms`.
+        term_ends: ends of former leaderships, of the splits whose logs were checked for that.
         cuts: splits whose log was cut before their position. They go back to the cut, and the next micro-batch reads
             the records that are there now.
         max_records_per_reader: see `StreamOffset`.
@@ -52,10 +54,13 @@ def advance(
     reached = {**positions, **cuts}
     moved = {s for s, p in reached.items() if p != (base.positions[s] or 0)}
     kept = {s: term for s, term in base.terms.items() if s in reached and s not in moved}
+    terms = {**kept, **{s: terms[s] for s in moved if s in terms}}
+    past = {**base.term_ends, **{s: term_ends[s] for s in moved if s in term_ends}}
     return replace(
         base,
         positions=reached,
-        terms={**kept, **{s: terms[s] for s in moved if s in terms}},
+        terms=terms,
+        term_ends={s: ends for s, ends in past.items() if s in terms},
         max_records_per_reader=max_records_per_reader,
     )
 

@@ -222,8 +222,8 @@ class ReaderGroup(Generic[T]):
 
     def _give(self, subtask: int, now: StreamOffset, held: Iterable[SplitId]) -> None:
         entry = self._readers[subtask]
-        mine = sorted(s for s, owner in now.owners.items() if owner == subtask and s not in frozenset(held))
-        splits = [split for split in (self._split(now, s) for s in mine) if not _is_finished(split)]
+        owned = sorted(s for s, owner in now.owners.items() if owner == subtask and s not in frozenset(held))
+        splits = [split for split in (self._split(now, s) for s in owned) if not _is_finished(split)]
         if splits:
             entry.reader.add_splits(splits)
             entry.has_ended = False

@@ -26,15 +26,17 @@ class SplitOutputs(ReaderOutput[T], Generic[T]):
         on_record: gets each record with its timestamp.
         on_watermark: gets the combined watermark each time that it grows.
         on_idle: gets whether the reader is idle, each time that it changes.
+        on_release: gets each split whose output is released, while its reader still has it.
         watermarks: of all splits.
     """
 
     on_record: Callable[[T, int | None], None]
     on_watermark: Callable[[int], None] = _ignore
     on_idle: Callable[[bool], None] = _ignore
+    on_release: Callable[[SplitId], None] = _ignore
     watermarks: CombinedWatermark[SplitId] = field(default_factory=CombinedWatermark)
     _outputs: dict[SplitId, "_SplitOutput[T]"] = field(default_factory=dict)
-    _told: tuple[int, bool] = (MIN_WATERMARK, False)
+    _emitted: tuple[int, bool] = (MIN_WATERMARK, False)
 
     def create_output_for_split(self, split_id: SplitId) -> SourceOutput[T]:
         made = self._outputs.get(split_id)
@@ -46,6 +48,7 @@ class SplitOutputs(ReaderOutput[T], Generic[T]):
 
     def release_output_for_split(self, split_id: SplitId) -> None:
         if (gone := self._outputs.pop(split_id, None)) is not None:
+            self.on_release(split_id)
             gone.is_released = True
             self.watermarks.remove(split_id)
             self.tell()
@@ -76,6 +79,10 @@ class SplitOutputs(ReaderOutput[T], Generic[T]):
         """How often each split that has an output said something; see `SplitIdleness`."""
         return {split_id: output.activity for split_id, output in self._outputs.items()}
 
+    def records(self) -> Mapping[SplitId, int]:
+        """How many records came of each split that has an output."""
+        return {split_id: output.records for split_id, output in self._outputs.items()}
+
     def mark_splits_idle(self, split_ids: Iterable[SplitId]) -> None:
         """The host found that nothing comes of these; as if they had said so themselves."""
         for split_id in split_ids:
@@ -84,8 +91,8 @@ class SplitOutputs(ReaderOutput[T], Generic[T]):
 
     def tell(self) -> None:
         """Pass on what has changed."""
-        (watermark, was_idle), now = self._told, self.watermarks
-        self._told = (now.watermark, now.is_idle)
+        (watermark, was_idle), now = self._emitted, self.watermarks
+        self._emitted = (now.watermark, now.is_idle)
         if now.watermark > watermark:
             self.on_watermark(now.watermark)
         if now.is_idle != was_idle:
@@ -98,10 +105,12 @@ class _SplitOutput(SourceOutput[T], Generic[T]):
     split_id: SplitId
     is_released: bool = False
     activity: int = 0
+    records: int = 0
 
     def collect(self, record: T, timestamp: int | None = None) -> None:
         self._check()
         self.activity += 1
+        self.records += 1
         if self.outputs.watermarks.is_idle_part(self.split_id):
             self.mark_active()
         self.outputs.on_record(record, timestamp)

@@ -15,7 +15,7 @@ DEADLINE = 20.0
 
 
 class SplitReaderContract:
-    """Derive, implement the hooks, and name the class ``Test…``. All splits are bounded.
+    """Derive, implement the hooks, and name the class ``Test…``. All splits end; of some, only reading may tell where.
 
     Attributes:
         can_pause: whether the reader supports `pause_or_resume_splits`.
@@ -68,7 +68,10 @@ class SplitReaderContract:
         reading.reader.close()
 
     def test_a_split_that_is_at_its_end_already_just_finishes(self) -> None:
-        split = self.splits()[0].at(self.splits()[0].stopping_position)
+        split = self.splits()[0]
+        if (stop := getattr(split, "stopping_position", None)) is None:
+            pytest.skip("only reading tells where this split ends")
+        split = split.at(stop)
         reading = _Reading(self.make_reader())
         reading.add(split)
 

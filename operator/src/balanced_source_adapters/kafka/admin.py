@@ -29,7 +29,7 @@ from balanced_source.reasons import Reason
 from balanced_source_adapters.kafka.client import ClusterClient, Tail, Topic, TopicsRefusedError, unanswered
 from balanced_source_adapters.kafka.client_statistics import BrokerStatistics
 from balanced_source_adapters.kafka.config import NoSecrets, client_config
-from balanced_source_adapters.kafka.log_check import find_cuts
+from balanced_source_adapters.kafka.log_check import check_logs
 from balanced_source_adapters.keeper import Keeper
 from balanced_source_adapters.lazy_log import get_logger
 
@@ -197,11 +197,11 @@ class KafkaAdmin:
         if not current:
             return {}
         try:
-            cuts = find_cuts(self._config(cluster), current)
+            found = check_logs(self._config(cluster), {s: (mark, ends[s].term) for s, mark in current.items()})
         except KafkaException as error:
             log.warning("cannot check logs now; trying again", cluster=cluster.name, error=error.args[0].name())
             return {}
-        return {s: replace(ends[s], checked=current[s], cut=cut) for s, cut in cuts.items()}
+        return {s: replace(ends[s], checked=current[s], cut=cut, past=past) for s, (cut, past) in found.items()}
 
     def topic_ids(self, cluster: KafkaCluster, topics: Collection[str]) -> Mapping[str, str]:
         """Return the ids of the topics that exist.
@@ -239,8 +239,8 @@ class KafkaAdmin:
         """Of the clients that have told any so far, by cluster."""
         with self._lock:
             clients = {name: client for name, (_, client) in self._clients.items()}
-        told = {name: client.statistics for name, client in clients.items()}
-        return {name: statistics for name, statistics in told.items() if statistics is not None}
+        by_cluster = {name: client.statistics for name, client in clients.items()}
+        return {name: statistics for name, statistics in by_cluster.items() if statistics is not None}
 
     def tend(self) -> None:
         """Fetch what the clients have queued, and give up those that nobody has used for long."""

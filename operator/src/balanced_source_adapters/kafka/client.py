@@ -61,7 +61,7 @@ _SILENT.propagate = False
 """librdkafka repeats itself every second while a broker is down; what it says is in our own errors."""
 
 
-class _Told:
+class _Notes:
     """What a client has told in passing. It knows no client, so that no circle keeps an unused one alive."""
 
     def __init__(self) -> None:
@@ -133,15 +133,15 @@ class ClusterClient:
         self._cluster = cluster
         self._config = config
         self._isolation = IsolationLevel.READ_COMMITTED if is_read_committed else IsolationLevel.READ_UNCOMMITTED
-        self._told = _Told()
+        self._notes = _Notes()
         self._admin: Any = None
         try:
             settings: dict[str, Any] = {
                 "statistics.interval.ms": INTERVAL_MS,
                 **config,
                 **({} if has_statistics else {"statistics.interval.ms": 0}),
-                "error_cb": self._told.on_error,
-                "stats_cb": self._told.on_statistics,
+                "error_cb": self._notes.on_error,
+                "stats_cb": self._notes.on_statistics,
                 "logger": _SILENT,
             }
             self._admin = AdminClient(settings)
@@ -153,7 +153,7 @@ class ClusterClient:
     def statistics(self) -> BrokerStatistics | None:
         """Newest that the client told; None before the first."""
         self.tend()
-        return self._told.statistics
+        return self._notes.statistics
 
     def tend(self) -> None:
         """Fetch what the client has queued; else it grows without end."""
@@ -298,7 +298,7 @@ class ClusterClient:
     def _listed(self, wanted: Wanted) -> ListedOffsets:
         listed = self._offsets.ask(wanted)
         if listed.answers and not listed.errors:
-            self._told.complaint = None
+            self._notes.complaint = None
         return listed
 
     def _refresh(self, topic: str | None) -> None:
@@ -320,7 +320,7 @@ class ClusterClient:
         if not answers and error.code() in _UNREACHABLE:
             return self._translated(KafkaException(error))
         return self._refusal(error, answers) or unanswered(
-            self._cluster, sorted(listed.errors), why=self._said(error), answers=answers
+            self._cluster, sorted(listed.errors), why=self._error_text(error), answers=answers
         )
 
     def _translated(self, raised: KafkaException) -> DiscoveryError:
@@ -328,13 +328,13 @@ class ClusterClient:
         error: KafkaError = raised.args[0]
         if self._admin is not None:
             self._admin.poll(0)  # delivers what the connections complained about
-        complaint, at = self._told.complaint or (None, 0.0)
+        complaint, at = self._notes.complaint or (None, 0.0)
         if complaint is not None and time.monotonic() - at > _RECENT:
             complaint = None
         for candidate in (error, complaint):
             if candidate is not None and (refusal := self._refusal(candidate)) is not None:
                 return refusal
-        why = self._said(complaint or error)
+        why = self._error_text(complaint or error)
         return TransientDiscoveryError(
             f"cluster {self._cluster} does not answer ({why}): check bootstrapServers and the network; trying again",
             scope=self._cluster,
@@ -347,18 +347,18 @@ class ClusterClient:
         if (refusal := _REFUSALS.get(error.code())) is None:
             return None
         reason, advice = refusal
-        message = f"cluster {self._cluster}: {self._said(error)}: {advice}"
+        message = f"cluster {self._cluster}: {self._error_text(error)}: {advice}"
         return RefusedDiscoveryError(message, scope=self._cluster, reason=reason, answers=answers)
 
     def _refused_topics(self, topics: Collection[str], error: KafkaError) -> str:
         names = sorted(topics)
         shown = ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
         return (
-            f"cluster {self._cluster} refuses topic {shown} ({self._said(error)}): grant the user Describe and Read on "
-            "it, or take it out of the subscription. Other topics are read meanwhile"
+            f"cluster {self._cluster} refuses topic {shown} ({self._error_text(error)}): grant the user Describe "
+            "and Read on it, or take it out of the subscription. Other topics are read meanwhile"
         )
 
-    def _said(self, error: KafkaError) -> str:
+    def _error_text(self, error: KafkaError) -> str:
         return without_secrets(error.str(), self._config)
 
 

@@ -222,8 +222,8 @@ class KinesisClient:
             )
         return {key: found[key] for key in (ACCESS_KEY, SECRET_KEY, TOKEN) if found.get(key)}
 
-    def _refusal(self, stream: str, told: Mapping[str, Any]) -> DiscoveryError:
-        code, text = str(told.get("Code", "")), str(told.get("Message", ""))
+    def _refusal(self, stream: str, answer: Mapping[str, Any]) -> DiscoveryError:
+        code, text = str(answer.get("Code", "")), str(answer.get("Message", ""))
         where = self._where(stream)
         if code in _THROTTLED:
             return ThrottledError(f"{where} answers {code}: it was asked too often", scope=stream)

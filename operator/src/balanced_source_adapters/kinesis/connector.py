@@ -68,9 +68,9 @@ class KinesisConnector(Connector):
                     client = client_of(server)
                     return discovered(client.shards(stream), created=client.summary(stream).created)
                 case FirstPositions(scope=stream, server=server):
-                    told = client_of(server).summary(stream)
-                    _check_start(call, told.now)
-                    return first_splits(call, created=told.created, now=told.now)
+                    summary = client_of(server).summary(stream)
+                    _check_start(call, summary.now)
+                    return first_splits(call, created=summary.created, now=summary.now)
                 case Alarm():
                     return None
                 case _:

@@ -38,7 +38,7 @@ LIMIT: Final = 2000
 PAUSE: Final = 0.5
 """Seconds until a fetch without any shard that is due returns."""
 
-IDENTITY_LIFE: Final = 5.0
+IDENTITY_LIFETIME: Final = 5.0
 """Seconds for which it is known that a stream was not deleted and created again, unless a request fails."""
 
 
@@ -252,7 +252,7 @@ class ShardReader(SplitReader[Record, ShardSplit]):
         identity, until = self._identities.get(split.stream, ("", float("-inf")))
         if until < self._clock():
             identity = self._client.summary(split.stream).created
-            self._identities[split.stream] = identity, self._clock() + IDENTITY_LIFE
+            self._identities[split.stream] = identity, self._clock() + IDENTITY_LIFETIME
         if split.created not in (None, identity):
             raise NotFoundError(f"stream {split.stream} was deleted and created again", scope=split.stream)
 

@@ -21,7 +21,7 @@ IDLE: Final = 0.5
 MAX_BACKOFF: Final = 10.0
 """Seconds between two attempts at a shard that keeps failing, at most."""
 
-LIFE: Final = 240.0
+ITERATOR_LIFETIME: Final = 240.0
 """Seconds for which an iterator is kept; it expires after 300."""
 
 SHARDS: Final = 4096
@@ -98,7 +98,7 @@ class SharedShards:
         """Return the iterator that goes on at a position; None if there is none that still lives."""
         with self._lock:
             iterator, made = self._of(key).iterators.get(position, ("", float("-inf")))
-            return iterator if now - made < LIFE else None
+            return iterator if now - made < ITERATOR_LIFETIME else None
 
     def forget(self, key: ShardKey) -> None:
         """Forget the iterators of a shard: they are of no use any more."""

@@ -22,7 +22,7 @@ def add_to(app: typer.Typer) -> None:
 
 
 def doctor(
-    name: Annotated[str, typer.Argument(help="Name of a BalancedSource; all of the namespace by default.")] = "",
+    name: Annotated[str, typer.Argument(help="Name of a BalancedSource. Default: all in the namespace.")] = "",
     *,
     namespace: NamespaceOption = "",
     context: ContextOption = "",

@@ -23,10 +23,10 @@ Look = Callable[[], list[SourceView]]
 _KEEP: Final = 30.0
 """Seconds that `top` continues showing what has moved."""
 
-NameArgument = Annotated[str, typer.Argument(help="Name of the BalancedSource; all of the namespace by default.")]
+NameArgument = Annotated[str, typer.Argument(help="Name of the BalancedSource. Default: all in the namespace.")]
 DirOption = Annotated[Path | None, typer.Option("--dir", help="Folder of local mode, instead of a cluster.")]
 WatchOption = Annotated[bool, typer.Option("-w", "--watch", help="Repeat until interrupted.")]
-IntervalOption = Annotated[float, typer.Option(min=0.2, max=3600, help="Seconds between two looks.")]
+IntervalOption = Annotated[float, typer.Option(min=0.2, max=3600, help="Seconds between two refreshes.")]
 
 
 def add_to(app: typer.Typer) -> None:
@@ -45,7 +45,7 @@ def status(
     interval: IntervalOption = 2.0,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Show sources: readiness, readers, splits, epoch, lag, and what is wrong."""
+    """Show sources: readiness, readers, splits, epoch, lag and problems."""
     look = _look(name, namespace, context, folder)
     _show(look, output, lambda views, _: render.overview(views), interval if watch else None)
 
@@ -130,8 +130,8 @@ def plan(
     state: Annotated[
         Path | None,
         typer.Option(
-            help="Enumerator state: a ConfigMap as YAML or JSON, or the file of local mode. By default the cluster is "
-            "asked."
+            help="Enumerator state: a ConfigMap as YAML or JSON, or the file of local mode. "
+            "Default: the state in the cluster."
         ),
     ] = None,
     output: OutputOption = Output.TABLE,
@@ -148,7 +148,7 @@ def rebalance(
     namespace: NamespaceOption = "",
     context: ContextOption = "",
 ) -> None:
-    """Rebalance a source now, whatever its rebalance mode is, by a new value of spec.rebalanceNonce."""
+    """Rebalance a source now, regardless of its rebalance mode, by changing spec.rebalanceNonce."""
     before, after = asyncio.run(_rebalanced(name, namespace, context))
     typer.echo(
         f"rebalance of {name} requested: spec.rebalanceNonce {before} → {after}. See: balanced-source top {name}"

@@ -27,8 +27,8 @@ def run(
 ) -> None:
     """Run the whole manifest on this machine, without Kubernetes: source, transform and sink.
 
-    Changes of the file take effect while it runs, for example of parallelism; those of spec.application when it is
-    started again. Secrets and ConfigMaps are folders beside the file. Stop it with Ctrl-C or SIGTERM.
+    Changes of the file, for example of parallelism, take effect while it runs. Changes of spec.application take
+    effect at the next start. Secrets and ConfigMaps are folders beside the file. Stop it with Ctrl-C or SIGTERM.
     """
     from balanced_source_operator.laptop.picture import picture
     from balanced_source_operator.laptop.run import run as run_manifest

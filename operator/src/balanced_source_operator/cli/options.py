@@ -15,6 +15,6 @@ class Output(enum.StrEnum):
 
 OutputOption = Annotated[Output, typer.Option("-o", "--output", help="Print a table, or JSON for programs.")]
 NamespaceOption = Annotated[
-    str, typer.Option("-n", "--namespace", help="Namespace; that of kubectl's context by default.")
+    str, typer.Option("-n", "--namespace", help="Namespace. Default: that of kubectl's context.")
 ]
-ContextOption = Annotated[str, typer.Option("--context", help="Context of the kubeconfig; the current one by default.")]
+ContextOption = Annotated[str, typer.Option("--context", help="Context of the kubeconfig. Default: the current one.")]

@@ -16,10 +16,9 @@ def add_to(app: typer.Typer) -> None:
 def infer_schema(
     file: Annotated[Path, typer.Option("-f", "--file", help="A BalancedSource; its schema may be missing.")],
 ) -> None:
-    """Look at some of the files that a manifest reads, and print their columns as DDL.
+    """Read some of a manifest's files and print their columns as DDL, to be checked and written into the manifest.
 
-    Run it where the files are: Secrets are folders beside the manifest, as for run. Check the result, and write it
-    into the manifest.
+    Run it where the files are. Secrets are folders beside the manifest, as for run.
     """
     from balanced_source_adapters.mounted_secrets import MountedSecrets
     from balanced_source_operator.contract.half import half_of

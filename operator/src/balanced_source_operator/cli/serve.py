@@ -14,7 +14,7 @@ def add_to(app: typer.Typer) -> None:
         app.command()(in_sentences(command))
 
 
-def operator(debug: Annotated[bool, typer.Option(help="Log more.")] = False) -> None:
+def operator(debug: Annotated[bool, typer.Option(help="Log debug messages.")] = False) -> None:
     """Run the operator. Its settings are BALANCED_SOURCE_… in the environment."""
     from balanced_source_operator.logs import configure_logging
     from balanced_source_operator.process import run
@@ -27,10 +27,10 @@ def operator(debug: Annotated[bool, typer.Option(help="Log more.")] = False) -> 
 def crd(
     connectors: Annotated[
         list[str] | None,
-        typer.Option("--with", help="Installed connector that gets its own branch in spec.source. Repeatable."),
+        typer.Option("--with", help="Installed connector that gets its own field in spec.source. Repeatable."),
     ] = None,
 ) -> None:
-    """Print the CustomResourceDefinition. Without --with, it is the same whatever is installed."""
+    """Print the CustomResourceDefinition. Installed connectors do not change it, except those named by --with."""
     from balanced_source_operator.spec.crd import custom_resource_definition, to_yaml
 
     typer.echo(to_yaml(custom_resource_definition(connectors or ())), nl=False)

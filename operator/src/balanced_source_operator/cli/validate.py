@@ -27,7 +27,9 @@ def validate(
     files: Annotated[list[str], typer.Option("-f", "--file", help="File or folder; - is the standard input.")],
     server: Annotated[
         ServerMode,
-        typer.Option(help="Also ask the API server (a dry run: nothing is stored). auto: if there is one."),
+        typer.Option(
+            help="Also check on the API server, by a dry run that stores nothing. auto: if one can be reached."
+        ),
     ] = ServerMode.AUTO,
     namespace: NamespaceOption = "",
     context: ContextOption = "",

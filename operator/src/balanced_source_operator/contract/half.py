@@ -56,6 +56,19 @@ class OperatorHalf(ABC, Generic[SpecT]):
     can_have_hosts: ClassVar[bool] = True
     """Whether several applications may read a source of this kind together (``spec.application.hosts``)."""
 
+    columns: ClassVar[tuple[str, ...] | None] = None
+    """Names of the columns that ``spec.application.pipeline.columns`` can choose from; empty: none can be chosen. None:
+    they depend on the spec, and the driver checks them."""
+
+    def columns_rules(self, kind: str) -> tuple[str, ...]:
+        """Return the CRD's rule for the whole spec that lets no other columns be chosen; none if they depend on it."""
+        if self.columns is None:
+            return ()
+        known = ", ".join(f"'{name}'" for name in self.columns)
+        chosen = "self.application.pipeline.columns"
+        absent = f"!has(self.source.{kind}) || !has(self.application.pipeline) || !has({chosen})"
+        return (f"{absent} || {chosen}.all(c, c in [{known}])",)
+
     def texts(self, spec: SpecT) -> tuple[TextReference, ...]:
         """Return the texts outside the resource that the spec refers to."""
         return ()

@@ -64,6 +64,7 @@ STABLE_AFTER: Final = 600.0
 """Seconds after which an application that fails counts as one that ran."""
 
 _TURN: Final = Hold(Reason.REPLACING_APPLICATION, "It restarts when the other hosts run again")
+_HAND_OVER: Final = Hold(Reason.REPLACING_APPLICATION, "It restarts when the other hosts have taken over its splits")
 
 _PASSING: Final = frozenset({ApplicationState.PENDING, ApplicationState.STOPPING})
 _LIVING: Final = frozenset({"Pending", "Running", "Unknown"})
@@ -88,6 +89,7 @@ class Wanted:
         hold: what a change of the settings waits for, unless a nonce asks for the restart; None if it need not wait.
         given_up: hash of settings that do not work: an application that was made from them waits for no policy.
         is_crowded: whether as many sources restart as may restart at once.
+        hands_over: whether the host hands its splits over before it restarts.
     """
 
     base: str
@@ -101,6 +103,7 @@ class Wanted:
     nonce: int | None = None
     hold: Hold | None = None
     is_crowded: bool = False
+    hands_over: bool = False
     given_up: str = ""
 
 
@@ -204,12 +207,14 @@ def _hold(application: Manifest, wanted: Wanted) -> Hold | None:
         return wanted.hold
     if not wanted.may_replace:
         return _TURN
-    return OTHER_SOURCES if wanted.is_crowded else None
+    if wanted.is_crowded:
+        return OTHER_SOURCES
+    return _HAND_OVER if wanted.hands_over else None
 
 
 def _waiting(application: Manifest, pods: Sequence[Manifest], wanted: Wanted, hold: Hold, *, now: float) -> Decision:
     """An application goes on with its former settings until it may be restarted."""
-    name, is_turn = _name(application), hold is _TURN
+    name, is_turn = _name(application), hold in (_TURN, _HAND_OVER)
     message = f"{_why(application, wanted)}. {name} has not been restarted yet. {hold.words}"
     return Decision(
         state=ApplicationState.RUNNING,

@@ -167,9 +167,9 @@ def _ready(facts: Facts, degraded: Problem | None, progressing: Problem | None) 
         return True, Reason.FINISHED, "everything has been read"
     reads = state is not None and acknowledged_epoch(state) > 0 and application.state is ApplicationState.RUNNING
     if reads and state is not None:
-        told = f"{degraded.message}; " if degraded is not None else ""
+        problem_text = f"{degraded.message}; " if degraded is not None else ""
         reading = f"{state.parallelism} readers read {len(state.owners)} splits in epoch {state.epoch}"
-        return True, Reason.READING, told + reading
+        return True, Reason.READING, problem_text + reading
     why = (
         degraded or progressing or Problem(reason=Reason.NOT_READING, message="no reader has adopted an assignment yet")
     )

@@ -25,6 +25,7 @@ class Facts:
         problems: everything else that is wrong, as far as the operator has found it.
         application: what was decided about it; with several hosts, see `controller.hosts.combined`.
         hosts: what was decided about the application of each host.
+        wanted_hosts: names of the hosts that the spec asks for.
         images: image of the application of each host, as far as it is known.
         silent_hosts: hosts that have not reported for so long that their lag is unknown.
         waiting_for: hosts that keep the recovery gate closed.
@@ -46,6 +47,7 @@ class Facts:
     problems: Sequence[Problem]
     application: Decision
     hosts: Mapping[str, Decision] = field(default_factory=dict)
+    wanted_hosts: Sequence[str] = ()
     images: Mapping[str, str] = field(default_factory=dict)
     silent_hosts: frozenset[str] = frozenset()
     waiting_for: Sequence[str]

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from balanced_source.coordinator import CoordinatorState
-from balanced_source.documents.storage import FIRST_HOST
+from balanced_source.documents.storage import FIRST_HOST, in_host_order
 from balanced_source_operator.controller.application import ApplicationState, Decision
 from balanced_source_operator.controller.facts import Facts
 from balanced_source_operator.spec.status import HostStatus
@@ -27,14 +27,17 @@ def combined(decisions: Mapping[str, Decision], state: CoordinatorState[Any] | N
 def host_statuses(facts: Facts) -> list[HostStatus]:
     """Return what the status says of each host; nothing for a source with one host, whose numbers these are."""
     state = facts.state
-    if state is None or len(state.hosts) == 1:
+    names = in_host_order(dict.fromkeys((*state.hosts, *facts.wanted_hosts))) if state is not None else {}
+    if state is None or len(names) == 1:
         return []
     splits = Counter(state.host_of(owner) for owner in state.owners.values())
-    return [_host_status(facts, state, name, splits[name]) for name in state.hosts]
+    return [_host_status(facts, state, name, splits[name]) for name in names]
 
 
 def _host_status(facts: Facts, state: CoordinatorState[Any], name: str, splits: int) -> HostStatus:
-    host, decision = state.hosts[name], facts.hosts.get(name, _NONE)
+    host, decision = state.hosts.get(name), facts.hosts.get(name, _NONE)
+    if host is None:  # it has handed its splits over, and restarts
+        return HostStatus(name=name, state=ApplicationState.STOPPING.value, image=facts.images.get(name, ""))
     report = host.report
     return HostStatus(
         name=name,

@@ -1,6 +1,7 @@
 """Validate: from the spec to the values that the pure library works with. The source's connector knows its branch."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -10,7 +11,7 @@ from balanced_source.connectors.discovery import DiscoveringSource
 from balanced_source.durations import seconds
 from balanced_source.errors import BalancedSourceError, ConnectorError, InvalidSpecError
 from balanced_source_operator.contract.half import Common, OperatorHalf, TextReference, Texts, half_of
-from balanced_source_operator.spec import NO_HOSTS, Assignment, BalancedSourceSpec, Strategy
+from balanced_source_operator.spec import NO_COLUMNS, NO_HOSTS, Assignment, BalancedSourceSpec, Strategy
 
 MIN_INTERVAL: Final = 30.0
 """Seconds between two rebalances of mode Drift that a user may ask for: loads must be observed in between."""
@@ -26,7 +27,8 @@ def texts_of(spec: BalancedSourceSpec) -> tuple[TextReference, ...]:
         ConnectorError: the connector of the source cannot be used.
     """
     half = half_of(spec.source.kind)
-    return half.texts(spec.source.config(half))
+    with _blamed(spec.source.kind, spec.source.field):
+        return half.texts(spec.source.config(half))
 
 
 def to_source(spec: BalancedSourceSpec, texts: Texts = NO_TEXTS) -> Source[Any, Any]:
@@ -61,19 +63,39 @@ def _translated(
     half = half_of(spec.source.kind)
     if spec.application.hosts is not None and not half.can_have_hosts:
         raise InvalidSpecError(NO_HOSTS, field="spec.application.hosts")
+    chosen = spec.application.pipeline.columns if spec.application.pipeline is not None else None
+    if half.columns is not None and not frozenset(chosen or ()) <= frozenset(half.columns):
+        raise InvalidSpecError(NO_COLUMNS, field="spec.application.pipeline.columns")
     common = Common(
         assigner=STRATEGIES[spec.assignment.strategy.value](),
         rebalance_policy=_rebalance_policy(spec.assignment),
     )
-    config = spec.source.config(half)
+    with _blamed(spec.source.kind, spec.source.field):
+        made: object = make(half, spec.source.config(half), common, spec.source.field)
+        if not isinstance(made, Source) or made.kind != spec.source.kind:
+            raise TypeError(f"{_named(made)} was made, and a Source of kind {spec.source.kind!r} was expected")
+        return made
+
+
+def _named(made: object) -> str:
+    return f"a Source of kind {made.kind!r}" if isinstance(made, Source) else f"a {type(made).__name__}"
+
+
+@contextmanager
+def _blamed(kind: str, field: str) -> Iterator[None]:
+    """Turn what a connector raises by mistake into a sentence: the last valid spec stays in effect then.
+
+    Raises:
+        ConnectorError: names the connector.
+    """
     try:
-        return make(half, config, common, spec.source.field)
+        yield
     except BalancedSourceError:
         raise
     except Exception as error:
         raise ConnectorError(
-            f"connector {spec.source.kind!r} failed on {spec.source.field}: {type(error).__name__}: {error}. Report "
-            "this to the authors of its package"
+            f"connector {kind!r} failed on {field}: {type(error).__name__}: {error}. Report this to the authors of its "
+            "package"
         ) from error
 
 
@@ -88,12 +110,14 @@ def check_change(before: Source[Any, Any], after: Source[Any, Any]) -> None:
             f"the kind of a source cannot be changed from {before.kind!r} to {after.kind!r}: make a new source",
             field="spec.source",
         )
-    half_of(after.kind).check_change(before, after, field=_field(after.kind))
+    with _blamed(after.kind, _field(after.kind)):
+        half_of(after.kind).check_change(before, after, field=_field(after.kind))
 
 
 def fixed_values(source: Source[Any, Any]) -> Mapping[str, str]:
     """Return what must not change while the source lives; see `OperatorHalf.fixed`."""
-    return half_of(source.kind).fixed(source)
+    with _blamed(source.kind, _field(source.kind)):
+        return half_of(source.kind).fixed(source)
 
 
 def check_fixed(before: Mapping[str, str], source: Source[Any, Any]) -> None:

@@ -51,14 +51,14 @@ class Records(Model):
     """How the records of Json and Csv files are parsed."""
 
     mode: CorruptMode = CorruptMode.PERMISSIVE
-    """What happens to records that do not fit: Permissive makes their columns null, DropMalformed drops them, FailFast
-    ends the query."""
+    """What happens to malformed records. Permissive: their columns are null. DropMalformed: they are dropped.
+    FailFast: the query ends with an error."""
 
     corrupt_column: Name = "_corrupt_record"
-    """Column for the text of records that do not fit, if the schema has it."""
+    """Column for the text of malformed records, if the schema has it."""
 
     header: bool = False
-    """Csv: whether the first line of each file is skipped, because it has names."""
+    """Csv: whether the first line of each file has column names and is skipped."""
 
     separator: Character = ","
     """Csv: the character between two values."""
@@ -83,7 +83,7 @@ class S3Store(Model):
     """Region of the buckets."""
 
     secret: ObjectName | None = None
-    """Secret in the namespace of the source with the keys accessKeyId and secretAccessKey, and perhaps sessionToken.
+    """Secret in the namespace of the source with the keys accessKeyId and secretAccessKey, and optionally sessionToken.
     Absent: the credentials of the driver's and the executors' pods."""
 
 
@@ -115,12 +115,12 @@ class FilesSpec(Model):
     )
 
     paths: Annotated[list[FilePath], Field(min_length=1, max_length=32)]
-    """Files to read: files, folders with all that is in them, or patterns with *, ?, [a-z], {a,b} and **.
+    """Files to read: files, folders with everything in them, or patterns with *, ?, [a-z], {a,b} and **.
     Absolute paths on volumes that driver and executors mount, or s3:// URLs. Names that begin with _ or . are
     skipped."""
 
     format: FileFormat
-    """What the bytes of a file mean. Json has one object per line."""
+    """Format of the files. Json has one object per line."""
 
     ddl: Annotated[
         Annotated[str, Field(min_length=1, max_length=16384, pattern=LINE)] | None, Field(alias="schema")
@@ -131,28 +131,28 @@ class FilesSpec(Model):
     """How records are parsed."""
 
     s3: S3Store | None = None
-    """How the store of s3:// paths is reached."""
+    """Access to the store of s3:// paths."""
 
     split_bytes: Annotated[int, Field(ge=65536, le=2**40)] = 67108864
     """Size in bytes of the blocks into which files are cut. Compressed text and Binary files are never cut."""
 
     look_ahead: Annotated[int, Field(ge=1, le=100)] = 2
-    """Number of blocks that each reader has at hand. A micro-batch reads at most these."""
+    """Number of blocks that are assigned to each reader ahead. A micro-batch reads at most these."""
 
     discovery_interval: Duration | None = None
-    """Time between two looks for new files, at least 1s. Absent: the files that are there at the start are read, then
-    the source is finished."""
+    """Time between two listings of new files, at least 1s. Absent: the source reads the files that exist at the
+    start, and is then finished."""
 
     names_grow: bool = False
-    """Whether the names of new objects are greater than those of older ones, as with names that begin with a time.
-    Then most looks list only what is new in an S3-compatible store. No effect on volumes."""
+    """Whether names of new objects sort after those of older ones, as with names that begin with a time. Then most
+    listings of an S3-compatible store return only new objects. No effect on volumes."""
 
     late_window: Duration = "1h"
-    """How much later than newer files a file may appear, by its modification time."""
+    """How late a file may appear: how much older it may be than files found before (modification time)."""
 
     on_loss: OnLoss = OnLoss.FAIL
-    """What happens if a file changed, vanished or came too late. Fail stops and says so. Skip continues without
-    the file and counts it."""
+    """What happens if a file changed, disappeared or arrived too late. Fail: reading stops, and a condition names the
+    file. Skip: reading continues without the file, which is counted."""
 
     allow_repeat: bool = False
     """Whether reading continues after the enumerator state was lost, although files may then be read twice."""

@@ -29,6 +29,7 @@ class KafkaOperatorHalf(OperatorHalf[KafkaSpec]):
     spec = KafkaSpec
     description = "Topics on Kafka clusters."
     words = WORDS
+    columns = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType", "headers", "cluster")
 
     def texts(self, spec: KafkaSpec) -> tuple[TextReference, ...]:
         """The metadata of `clustersFrom`."""

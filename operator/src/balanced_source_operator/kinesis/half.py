@@ -20,6 +20,7 @@ class KinesisOperatorHalf(OperatorHalf[KinesisSpec]):
     spec = KinesisSpec
     description = "Streams of Amazon Kinesis."
     words = WORDS
+    columns = ()
 
     def to_source(self, spec: KinesisSpec, common: Common, texts: Texts, *, field: str) -> KinesisSource:
         if len(set(spec.streams)) < len(spec.streams):

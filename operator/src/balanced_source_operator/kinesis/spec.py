@@ -87,16 +87,16 @@ class KinesisSpec(Model):
     """URL of a Kinesis server. Absent: AWS."""
 
     secret: ObjectName | None = None
-    """Secret in the namespace of the source with the keys accessKeyId and secretAccessKey, and perhaps sessionToken.
+    """Secret in the namespace of the source with the keys accessKeyId and secretAccessKey, and optionally sessionToken.
     With it, the operator lists the shards. Absent: the driver does, and the credentials are those of the pods."""
 
     starting_position: StartingPosition = StartingPosition()
     """Where a stream is read from that is read for the first time."""
 
     discovery_interval: Duration = "30s"
-    """Time between two looks for new shards, at least 1s. Children of a shard that was read to its end are looked
-    for at once."""
+    """Time between two listings of shards, at least 1s. Children of a shard that was read to its end are listed at
+    once."""
 
     on_data_loss: OnLoss = OnLoss.FAIL
-    """What happens if records expired before they were read, or a stream was deleted and created again. Fail stops
-    and says so. Continue reads on with the records that are left."""
+    """What happens if records expired before they were read, or a stream was deleted and created again. Fail: reading
+    stops, and a condition names the shards. Continue: reading continues with the records that are left."""

@@ -29,7 +29,7 @@ class LocalLook:
         self._assignment: Assignment | None = None
         self._report: HostReport | None = None
         self._unreadable: dict[Path, str] = {}
-        self._told: Seen | None = None
+        self._published: Seen | None = None
 
     def __call__(self, operator: LocalOperator) -> None:
         """Publish what there is, if it differs from what was published last."""
@@ -43,8 +43,8 @@ class LocalLook:
             checkpoint=operator.checkpoint,
             notes=notes,
         )
-        if seen != self._told:
-            self._told = seen
+        if seen != self._published:
+            self._published = seen
             self._publish(seen)
 
     def _read(self) -> None:

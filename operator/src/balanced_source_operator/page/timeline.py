@@ -84,23 +84,23 @@ def _is_same(known: Assignment | None, assignment: Assignment) -> bool:
 
 
 def _entry(before: Assignment | None, now: Assignment, at: float) -> Entry:
-    told = _told(before.owners, now.owners) if before is not None else _Told()
+    difference = _difference(before.owners, now.owners) if before is not None else _Difference()
     return Entry(
         epoch=now.epoch,
         lineage=now.lineage,
         at=at,
         readers=now.parallelism,
         splits=len(now.owners),
-        moved=told.moved,
-        added=told.added.total(),
-        removed=told.removed.total(),
-        moves=told.shown,
-        why=_why(before, now, told),
+        moved=difference.moved,
+        added=difference.added.total(),
+        removed=difference.removed.total(),
+        moves=difference.shown,
+        why=_why(before, now, difference),
     )
 
 
 @dataclass(slots=True, kw_only=True)
-class _Told:
+class _Difference:
     """What differs between two assignments, counted without keeping every move."""
 
     moved: int = 0
@@ -109,23 +109,23 @@ class _Told:
     shown: tuple[OwnerChange, ...] = ()
 
 
-def _told(before: Mapping[SplitId, int], now: Mapping[SplitId, int]) -> _Told:
-    told = _Told(shown=first_moves(before, now, SHOWN))
+def _difference(before: Mapping[SplitId, int], now: Mapping[SplitId, int]) -> _Difference:
+    difference = _Difference(shown=first_moves(before, now, SHOWN))
     for move in changes(before, now):
         if move.before is None:
-            told.added[move.split[:-1]] += 1
+            difference.added[move.split[:-1]] += 1
         elif move.after is None:
-            told.removed[move.split[:-1]] += 1
+            difference.removed[move.split[:-1]] += 1
         else:
-            told.moved += 1
-    return told
+            difference.moved += 1
+    return difference
 
 
-def _why(before: Assignment | None, now: Assignment, told: _Told) -> str:
+def _why(before: Assignment | None, now: Assignment, difference: _Difference) -> str:
     if before is None:
         return "In effect when the operator began to look; earlier epochs are not known"
-    reasons = [*_reasons(before, now), *_split_reasons(told)]
-    if not reasons and told.moved:
+    reasons = [*_reasons(before, now), *_split_reasons(difference)]
+    if not reasons and difference.moved:
         reasons.append("rebalanced")
     if now.epoch > before.epoch + 1 and now.lineage == before.lineage:
         reasons.append(f"epochs {before.epoch + 1} to {now.epoch} in one step")
@@ -150,10 +150,10 @@ def _members(assignment: Assignment) -> frozenset[str]:
     return frozenset(assignment.incarnations) - assignment.idle_hosts
 
 
-def _split_reasons(told: _Told) -> list[str]:
+def _split_reasons(difference: _Difference) -> list[str]:
     return [
         f"{found.total()} {'split' if found.total() == 1 else 'splits'} {verb}{_places(found)}"
-        for found, verb in ((told.added, "added"), (told.removed, "removed, finished or revoked"))
+        for found, verb in ((difference.added, "added"), (difference.removed, "removed, finished or revoked"))
         if found
     ]
 

@@ -39,14 +39,14 @@ class Alignments:
         if self._settled_at is None:
             self._settled_at = now + SETTLE
         key = (source.namespace, source.name)
-        said = _said(source, report)
-        if said is None and key not in self._groups:
-            said = _declared(source, spec)
-        if said is not None:
+        watermark = _reported_watermark(source, report)
+        if watermark is None and key not in self._groups:
+            watermark = _declared(source, spec)
+        if watermark is not None:
             self._wakes[key] = wake
             stamp = (report.incarnation, report.sequence) if report is not None else None
-            if self._groups.hear(key, said, stamp=stamp, now=now):
-                self._wake_others(key, said.group, now)
+            if self._groups.hear(key, watermark, stamp=stamp, now=now):
+                self._wake_others(key, watermark.group, now)
 
     def forget(self, source: Identity) -> None:
         """A source is served no more."""
@@ -79,15 +79,15 @@ class Alignments:
                 self._wakes[key]()
 
 
-def _said(source: Identity, report: HostReport | None) -> SourceWatermark | None:
+def _reported_watermark(source: Identity, report: HostReport | None) -> SourceWatermark | None:
     """Groups of different namespaces have nothing to do with each other."""
-    if report is None or (said := report.alignment) is None:
+    if report is None or (alignment := report.alignment) is None:
         return None
     return SourceWatermark(
-        group=f"{source.namespace}/{said.group}",
-        watermark=said.watermark,
-        max_drift=said.max_drift,
-        idle_timeout=said.idle_timeout,
+        group=f"{source.namespace}/{alignment.group}",
+        watermark=alignment.watermark,
+        max_drift=alignment.max_drift,
+        idle_timeout=alignment.idle_timeout,
     )
 
 

@@ -46,6 +46,7 @@ from balanced_source_operator.runtime.environment import Desired, Environment
 from balanced_source_operator.runtime.events import EventRecorder
 from balanced_source_operator.runtime.observed import Observed
 from balanced_source_operator.runtime.ownership import binding, checked, unbound_problem
+from balanced_source_operator.runtime.reports import Reports
 from balanced_source_operator.spec.hosts import readers_per_host
 
 _OF_HOSTS = (Reason.OWNER_REFERENCE_MISSING,)
@@ -98,6 +99,7 @@ class Children:
         needs_driver: bool = False,
         may_replace: bool = True,
         may_restart: Callable[[], bool] = lambda: True,
+        hands_over: Callable[[], bool] = lambda: False,
     ) -> Decision:
         """Make the children what they should be; returns what was decided about the application.
 
@@ -107,6 +109,7 @@ class Children:
             needs_driver: whether a driver must run although nothing is assigned.
             may_replace: see `Wanted`.
             may_restart: asked before a running application is stopped because its settings changed.
+            hands_over: asked after that, whether the host's splits go to other hosts first.
 
         Raises:
             KubernetesError: the API server does not answer, or refused.
@@ -122,6 +125,8 @@ class Children:
         decision = replaced(host, self._applications, self._pods) or self._decide(wanted)
         if decision.is_restart and not may_restart():
             decision = self._decide(replace(wanted, is_crowded=True))
+        elif decision.is_restart and hands_over():
+            decision = self._decide(replace(wanted, hands_over=True))
         decision = self._held(decision, coordinator)
         self._failures = _failures_in_row(decision, self._failures)
         await self._carry_out_deletions(decision)
@@ -318,14 +323,19 @@ class Children:
             options=desired.reader_options,
             is_bounded=desired.source.boundedness is Boundedness.BOUNDED,
         )
-        # The newest incarnation that has registered.
-        manifest["metadata"]["annotations"][INCARNATION_ANNOTATION] = str(host.incarnation if host is not None else 0)
+        manifest["metadata"]["annotations"][INCARNATION_ANNOTATION] = str(self._newest_incarnation(host))
         if drains(host):
             manifest["metadata"]["annotations"][DRAIN_ANNOTATION] = "true"
         # One that exists was made by the operator before this one, and has not been seen yet.
         if await self._adopt_or_create(operator.kind, manifest):
             self._env.metrics.created(self._identity)
             await self._events.post(Reason.APPLICATION_CREATED, f"SparkApplication {name} was created")
+
+    def _newest_incarnation(self, host: HostState | None) -> int:
+        """Return that of the host's last driver, also of one that ran before the host was removed and added again."""
+        report = Reports(self._identity, self._observed).newest()
+        known = host.incarnation if host is not None else 0
+        return max(known, report.incarnation) if report is not None else known
 
 
 def _has_work(coordinator: SourceCoordinator[Any, Any]) -> bool:

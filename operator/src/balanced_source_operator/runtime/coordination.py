@@ -16,8 +16,10 @@ from balanced_source.coordinator import (
     Event,
     ExecuteCall,
     HostOverdue,
+    HostPhase,
     HostRole,
     HostsChanged,
+    HostState,
     ParallelismChanged,
     PersistState,
     PublishAssignment,
@@ -39,6 +41,7 @@ from balanced_source.reasons import Reason
 from balanced_source_adapters.connectors import installed
 from balanced_source_operator.controller.drain import is_drain
 from balanced_source_operator.controller.liveness import Pulses, newest_report
+from balanced_source_operator.controller.rollback import has_registered
 from balanced_source_operator.kube.port import Manifest
 from balanced_source_operator.resources.identity import Identity
 from balanced_source_operator.resources.kinds import CONFIG_MAP
@@ -91,12 +94,17 @@ class Coordination:
         self._report_within: float | None = None
         self._asked: tuple[WantedCall, ...] = ()
         self._undone: list[Effect] = []
+        self._away: str | None = None
         self._saved_at = 0.0
         self._log = log.bind(source=source.name, namespace=source.namespace)
         self.coordinator: SourceCoordinator[Any, Any] | None = None
 
-    async def turn(self, desired: Desired) -> None:
+    async def turn(self, desired: Desired, *, away: str | None = None) -> None:
         """Make the coordinator agree with what is desired and what is seen, and do what it says.
+
+        Args:
+            desired: the spec in effect.
+            away: host that is to hand its splits over now, because its application restarts.
 
         Raises:
             StateConflictError: somebody else stores state for this source.
@@ -105,6 +113,7 @@ class Coordination:
         coordinator = self.coordinator or await self._load(desired)
         if coordinator is None:
             return
+        self._away = away
         await self._do_undone()
         await self._feed(coordinator, desired)
         await self._align(desired)
@@ -262,7 +271,9 @@ class Coordination:
         """
         await self._want_hosts(coordinator, desired)
         for host in tuple(coordinator.state.hosts):
-            if (report := self.reported(host)) is not None:
+            report, known = self.reported(host), coordinator.state.hosts.get(host)
+            # The report of another host may have been what a leaving one was kept for.
+            if report is not None and known is not None and not self._is_of_former_times(known, report):
                 await self._handle(coordinator, ReportReceived(report))
         if (report := self.reported()) is not None:
             self._hear_driver(report)
@@ -274,12 +285,23 @@ class Coordination:
                 await self._handle(coordinator, event)
         await self._want_hosts(coordinator, desired)  # one that has drained may join again
 
+    def _is_of_former_times(self, host: HostState, report: HostReport) -> bool:
+        """Whether a report was left by a driver that ran before its host was removed and added again.
+
+        Taken for a registration it would give the host splits that nobody reads until its application runs.
+        """
+        if host.role is not HostRole.JOINING or host.phase is not HostPhase.EXPECTED:
+            return False
+        there = self._observed.by_host.get(report.host, [])
+        current = [a for a in there if not a["metadata"].get("deletionTimestamp")]
+        return not any(has_registered(application, report.incarnation) for application in current)
+
     async def _want_hosts(self, coordinator: SourceCoordinator[Any, Any], desired: Desired) -> None:
         """Tell which hosts there are to be. One that has drained waits until its drain attempt is stopped."""
         known = coordinator.state.hosts
         here = {name for name, host in known.items() if host.role is not HostRole.LEAVING}
         drained = {h for h, found in self._observed.by_host.items() if h not in known and any(map(is_drain, found))}
-        wanted = tuple(name for name in host_names(desired.spec) if name not in drained)
+        wanted = tuple(name for name in host_names(desired.spec) if name not in {*drained, self._away})
         if not desired.is_recalled and wanted and here != set(wanted):
             await self._handle(coordinator, HostsChanged(wanted))
 
@@ -385,11 +407,11 @@ class Coordination:
         """Another operator's state is a conflict; anything else is overwritten with what we know."""
         if not await self._state.is_still_foreign():
             return
-        mine, name = self._state.content, self._state.name
+        content, name = self._state.content, self._state.name
         if await self._is_valid_state():
             raise StateConflictError(f"ConfigMap {name} was written by another process")
-        if mine is not None:
-            await self._state.put(mine)
+        if content is not None:
+            await self._state.put(content)
             message = f"ConfigMap {name} was changed or deleted by hand: restored"
             await self._events.post(Reason.STATE_RESTORED, message, warning=True)
 

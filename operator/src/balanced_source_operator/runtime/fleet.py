@@ -9,12 +9,15 @@ from balanced_source.coordinator.phase import acknowledged_epoch
 from balanced_source.documents.storage import FIRST_HOST, in_host_order
 from balanced_source.reasons import Reason
 from balanced_source_operator.controller.application import ApplicationState, Decision
-from balanced_source_operator.kube.port import KubernetesError
+from balanced_source_operator.kube.port import KubernetesError, RefusedError
 from balanced_source_operator.resources.identity import Identity
 from balanced_source_operator.runtime.children import Children
 from balanced_source_operator.runtime.environment import Desired, Environment
 from balanced_source_operator.runtime.events import EventRecorder
+from balanced_source_operator.runtime.hand_over import HandOver
 from balanced_source_operator.runtime.observed import Observed
+from balanced_source_operator.runtime.refused_hosts import RefusedHosts
+from balanced_source_operator.spec.hosts import host_names
 
 Decisions = Mapping[str, Decision]
 """What was decided about the application of each host, by its name. The first host is always there."""
@@ -42,6 +45,18 @@ class Fleet:
         self._problems = problems
         self._children: dict[str, Children] = {}
         self._last: dict[str, Decision] = {}
+        self._refused = RefusedHosts()
+        self._hand_over = HandOver(environment.settings.stuck_after, wake)
+
+    @property
+    def has_refused(self) -> bool:
+        """Whether the API server refuses objects of one of several hosts."""
+        return bool(self._refused)
+
+    @property
+    def away(self) -> str | None:
+        """The host that is to have no splits now, because it restarts with changed settings; None if there is none."""
+        return self._hand_over.host
 
     async def turn(
         self, desired: Desired, coordinator: SourceCoordinator[Any, Any] | None, *, needs_driver: bool = False
@@ -60,31 +75,49 @@ class Fleet:
     ) -> Decisions:
         if coordinator is None:
             return await self._each((FIRST_HOST,), lambda c, _: self._only(c, desired, needs_driver))
-        wanted = tuple(coordinator.state.hosts)
+        wanted, names = tuple(coordinator.state.hosts), host_names(desired.spec)
 
         async def act(children: Children, host: str) -> Decision:
             if host not in wanted:
+                self._refused.clear(host)
                 return await children.retire()
+            if (paused := self._refused.paused(host, desired.spec)) is not None:
+                return paused
             is_first = host == FIRST_HOST
-            others = [other for other in coordinator.state.members if other != host]
+            others = [other for other in names if other != host]
             # A host that has not read anything yet has nothing to lose, and may be what the others wait for.
-            may_replace = not children.has_adopted(coordinator) or all(
-                self._runs(other) and self._of(other).has_adopted(coordinator) for other in others
+            may_replace = not children.has_adopted(coordinator) or (
+                self.away in (None, host)
+                and all(self._runs(other) and self._of(other).has_adopted(coordinator) for other in others)
             )
-            self._last[host] = await children.turn(
+            turn = children.turn(
                 desired,
                 coordinator,
                 needs_driver=needs_driver and is_first,
                 may_replace=may_replace,
                 may_restart=self._may_restart,
+                hands_over=lambda: self._hand_over.begin(host, coordinator.state),
             )
+            self._last[host] = await (turn if len(wanted) == 1 else self._unless_refused(host, turn, desired))
             return self._last[host]
 
+        self._hand_over.note_turn()
         decisions = await self._each(tuple(dict.fromkeys((*wanted, *self._present))), act)
+        self._hand_over.note_end(known=set(wanted), present=self._observed.by_host.keys())
         for host in self._children.keys() - {FIRST_HOST, *wanted, *self._present}:
             self._children.pop(host).forget()
             self._last.pop(host, None)
+            self._refused.clear(host)
         return {host: decision for host, decision in decisions.items() if host in wanted}
+
+    async def _unless_refused(self, host: str, turn: Awaitable[Decision], desired: Desired) -> Decision:
+        """Return what is decided about one of several hosts. One whose objects are refused does not stop the others."""
+        try:
+            decision = await turn
+        except RefusedError as error:
+            return self._refused.note(host, desired.spec, error, seen=self._of(host).look())
+        self._refused.clear(host)
+        return decision
 
     async def _only(self, children: Children, desired: Desired, needs_driver: bool) -> Decision:
         return await children.turn(desired, None, needs_driver=needs_driver, may_restart=self._may_restart)
@@ -102,7 +135,9 @@ class Fleet:
             d.pending is not None and d.pending.reason == Reason.WAITING_FOR_OTHER_SOURCES for d in decisions.values()
         ):
             return
-        if all(d.state is ApplicationState.RUNNING and not d.reason for d in decisions.values()):
+        if self._hand_over.host is None and all(
+            d.state is ApplicationState.RUNNING and not d.reason for d in decisions.values()
+        ):
             slots.release(self._identity)
         elif is_first_look and coordinator is not None and acknowledged_epoch(coordinator.state):
             slots.resume(self._identity)

@@ -3,6 +3,7 @@
 import base64
 from collections.abc import Iterable, Mapping
 
+from balanced_source_adapters.mounted_secrets import texts
 from balanced_source_operator.kube.port import KubernetesApi
 from balanced_source_operator.resources.kinds import SECRET
 
@@ -27,7 +28,7 @@ class SecretCache:
                 self._values.pop(name, None)
             else:
                 data = found.get("data") or {}
-                self._values[name] = {key: base64.b64decode(value).decode().rstrip("\n") for key, value in data.items()}
+                self._values[name] = texts({key: base64.b64decode(value) for key, value in data.items()})
 
     def read(self, name: str) -> Mapping[str, str]:
         """Returns the keys of a Secret that was loaded, with their values.

@@ -56,6 +56,7 @@ from balanced_source_operator.runtime.status_writer import StatusWriter
 from balanced_source_operator.runtime.templates import TemplateCheck
 from balanced_source_operator.runtime.trials import Trials
 from balanced_source_operator.spec import parse_spec
+from balanced_source_operator.spec.hosts import host_names
 
 BACKOFF_FIRST: Final = 0.5
 BACKOFF_MAX: Final = 30.0
@@ -197,7 +198,8 @@ class SourceRuntime:
         self._problems.clear(Reason.STATE_CONFLICT)
         self._problems.clear(Reason.FOREIGN_OBJECT)
         self._failing_since = None
-        self._api.turn_succeeded()
+        if not self._fleet.has_refused:
+            self._api.turn_succeeded()
         held_back = await self._write_status()
         metadata_due = self._metadata.pause(self._desired.spec if self._desired is not None else None)
         alignment_due = self._env.alignments.pause(self._identity)
@@ -219,7 +221,7 @@ class SourceRuntime:
             self._decisions = await self._fleet.stop()
         await self._validate()
         if self._desired is not None:
-            await self._coordination.turn(self._desired)
+            await self._coordination.turn(self._desired, away=self._fleet.away)
         if not is_stopped:
             self._decisions = await self._run_applications()
         await self._autoscaler.turn(self._desired, self._coordination.report, is_paused=is_stopped)
@@ -361,6 +363,7 @@ class SourceRuntime:
             application=self._decision,
             hosts=self._decisions,
             images=self._fleet.images,
+            wanted_hosts=host_names(self._desired.spec) if self._desired is not None else (),
             silent_hosts=self._pulses.silent(now=now),
             waiting_for=coordinator.waiting_for if coordinator is not None else (),
             is_silent=bool(self._pulses.silent(now=now)),

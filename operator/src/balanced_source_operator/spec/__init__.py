@@ -33,6 +33,8 @@ WORDS: Final[Mapping[str, str]] = {
 """What a pattern asks for."""
 
 
+NO_COLUMNS: Final = "names columns that rows of this kind of source do not have"
+
 NO_HOSTS: Final = "hosts cannot be used with this kind of source, which one application reads: remove hosts"
 
 
@@ -45,7 +47,12 @@ class BalancedSourceSpec(Model):
                 rule(f"!has(self.source.{kind}) || !has(self.application.hosts)", NO_HOSTS)
                 for kind, half in BRANCHES.items()
                 if not half.can_have_hosts
-            )
+            ),
+            *(
+                rule(text, f"pipeline.columns {NO_COLUMNS}")
+                for kind, half in BRANCHES.items()
+                for text in half.columns_rules(kind)
+            ),
         )
     )
 
@@ -91,6 +98,7 @@ def parse_spec(raw: Any) -> BalancedSourceSpec:
 __all__ = [
     "GROUP",
     "KIND",
+    "NO_COLUMNS",
     "NO_HOSTS",
     "PLURAL",
     "VERSION",

@@ -1,7 +1,7 @@
 """``spec.application``: the PySpark application whose readers receive the splits."""
 
 import enum
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final
 
 from pydantic import AfterValidator, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
@@ -37,7 +37,10 @@ CONF_KEY: Final = r"^spark[.][A-Za-z0-9][A-Za-z0-9._/$-]*$"
 CHECKPOINT_OWNER: Final = f"{names.LABEL[:-1]}/{names.OBJECT[1:]}"
 """Namespace and name of a source, as its stream offsets name it."""
 
-ColumnName = Literal["key", "value", "topic", "partition", "offset", "timestamp", "timestampType", "headers", "cluster"]
+COLUMN: Final = r"^[^,\x00-\x20\x7f]([^,\x00-\x1f\x7f]*[^,\x00-\x20\x7f])?$"
+"""Names of columns are sent to the driver with commas between them."""
+
+ColumnName = Annotated[str, Field(pattern=COLUMN, max_length=255)]
 """A column of the rows."""
 
 Template = Annotated[
@@ -155,11 +158,12 @@ class Pipeline(Model):
     for example after a rename. Absent: the query ends with an error when its checkpoint belongs to another source."""
 
     include_headers: bool = False
-    """Whether rows have a column `headers`."""
+    """Whether rows of a Kafka source have a column `headers`."""
 
-    columns: Annotated[list[ColumnName], Field(min_length=1, max_length=9)] | None = None
-    """Columns of the rows, in this order. Columns that are not listed are not created. Absent: all
-    columns except headers."""
+    columns: Annotated[list[ColumnName], Field(min_length=1, max_length=200)] | None = None
+    """Columns of the rows, in this order, for sources that let you choose them: Kafka (key, value, topic, partition,
+    offset, timestamp, timestampType, headers, cluster) and files (those of the schema). Columns that are not listed are
+    not created. Absent: all columns; for Kafka all except headers."""
 
     max_records_per_reader: Annotated[int, Field(ge=1, le=2**53)] | None = None
     """If a reader's share of a micro-batch exceeds this many records, the surplus is split into
@@ -290,7 +294,7 @@ class Application(Model):
     Absent: one."""
 
     host_loss_policy: HostLossPolicy = HostLossPolicy()
-    """What happens to the splits of a host of several that is lost for long."""
+    """What happens to the splits of one of several hosts that does not report for some time."""
 
     restart: ApplicationRestart = ApplicationRestart()
     """When changed settings restart the running application."""

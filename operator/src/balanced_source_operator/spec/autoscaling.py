@@ -27,7 +27,7 @@ class Autoscaling(Model):
     """Percentage of its capacity that the busiest reader uses. The rest is for growth while new readers start."""
 
     max_lag: Duration = "60s"
-    """How far readers may be behind, as time, before more readers are added to catch up than the load needs."""
+    """Lag, in time, above which readers are added to catch up."""
 
     scale_down_delay: Duration = "5m"
-    """How long fewer readers must suffice before their number is reduced. It is increased at once."""
+    """How long fewer readers must suffice before the number is reduced. It is increased at once."""

@@ -46,8 +46,8 @@ class HostLossPolicy(Model):
     )
 
     type: HostLoss = HostLoss.WAIT
-    """Wait: its splits wait until its application runs again. Reassign: the other hosts read them, once a drain attempt
-    has settled what the lost host has delivered. Drivers then stop reading when they could not report for half of
+    """Wait: its splits wait until its application runs again. Reassign: the other hosts read them after a drain
+    attempt has settled what the lost host delivered. Drivers then stop reading when they could not report for half of
     `after`."""
 
     after: Annotated[Duration, AfterValidator(_is_long_enough)] = "2m"

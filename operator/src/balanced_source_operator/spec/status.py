@@ -90,7 +90,7 @@ class AutoscalingStatus(Model):
     """What the newest decision was taken from. The condition Autoscaling says why."""
 
     desired_readers: int = 0
-    """Number of readers that was decided."""
+    """Number of readers that the autoscaler chose."""
 
     utilization: int | None = None
     """Percentage of its capacity that the busiest reader uses, without a backlog; absent while unknown."""
@@ -143,7 +143,7 @@ class Status(Model):
     """What the autoscaler measures; absent without spec.autoscaling."""
 
     application: ApplicationStatus = ApplicationStatus()
-    """The Spark application. With several hosts, one that does not run, if there is any."""
+    """The Spark application. With several hosts: one that does not run, if any."""
 
     hosts: Annotated[list[HostStatus], Field(max_length=128)] = []
     """Hosts of a source that has several."""

@@ -90,8 +90,8 @@ def _merged(schema_findings: list[Finding], model_findings: list[Finding]) -> li
     """Say each thing once: the schema knows unknown fields best, the models have words for patterns."""
     final = {finding.path for finding in schema_findings if finding.is_final}
     kept = [finding for finding in model_findings if not any(_covers(path, finding.path) for path in final)]
-    said = {finding.path for finding in kept}
-    rest = [finding for finding in schema_findings if finding.is_final or finding.path not in said]
+    reported = {finding.path for finding in kept}
+    rest = [finding for finding in schema_findings if finding.is_final or finding.path not in reported]
     return sorted([*kept, *rest], key=lambda finding: tuple(map(str, finding.path)))
 
 

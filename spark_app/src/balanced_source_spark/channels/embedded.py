@@ -29,7 +29,7 @@ from balanced_source_spark.instance import Instance
 CONFIRM: Final = CONFIRMATION_DELAY + 1.0
 """Seconds without any split after which there is nothing to read: brokers learn of a new topic one after another."""
 
-NO_SPLITS: Final = "all clusters have answered, and what the options select has no partitions. Check the subscription"
+NO_SPLITS: Final = "the source has answered, and what the options select has no splits. Check the options"
 
 
 UID: Final = "embedded"

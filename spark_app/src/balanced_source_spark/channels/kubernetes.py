@@ -77,7 +77,7 @@ class KubernetesChannel:
         )
         self._uid = uid
         self._stop = threading.Event()
-        self._mine: HostReport | None = None
+        self._last_report: HostReport | None = None
         self._base: increments.Base | None = None
         self._base_refs: tuple[PartRef, ...] = ()
         self._revision: str | None = None
@@ -99,7 +99,7 @@ class KubernetesChannel:
             seen.append(report.incarnation)
         if (assignment := self._assignment_in(self._get(self._names.assignment))) is not None:
             seen.append(assignment.incarnations.get(host, 0))
-        self._mine = None
+        self._last_report = None
         return max(seen) + 1
 
     def former(self, host: str) -> HostReport | None:
@@ -120,7 +120,7 @@ class KubernetesChannel:
 
     def write(self, report: HostReport) -> None:
         document = report_document.encode(report, source=self._uid)
-        if self._mine is None:
+        if self._last_report is None:
             self._check_not_fenced(report)
         try:
             self._replace(document)
@@ -131,7 +131,7 @@ class KubernetesChannel:
             self._replace_again(document)
         except _FAULTS as error:
             raise ChannelError(f"cannot write {self._names.readers}: {error}") from error
-        self._mine = report
+        self._last_report = report
 
     def refusal(self) -> str | None:
         return None

@@ -169,7 +169,7 @@ class Follower:
         self._stop = stop
         self._revision: str | None = None
         self._backoff = Backoff()
-        self._said: tuple[str, float] = ("", -SAY_AGAIN)
+        self._logged: tuple[str, float] = ("", -SAY_AGAIN)
 
     def run(self) -> None:
         """Follow; faults are retried for ever."""
@@ -210,8 +210,8 @@ class Follower:
 
     def _say(self, error: Exception) -> None:
         """Log a fault when it begins, and once a minute while it lasts."""
-        text, at = self._said
+        text, at = self._logged
         if text == str(error) and time.monotonic() - at < SAY_AGAIN:
             return
-        self._said = (str(error), time.monotonic())
+        self._logged = (str(error), time.monotonic())
         log.warning("cannot follow the assignment now; the query continues", error=str(error) or repr(error))

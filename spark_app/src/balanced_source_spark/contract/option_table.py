@@ -90,7 +90,9 @@ def _declared(name: str, known: Iterable[Option]) -> Option | None:
 
 def _unknown(names: Sequence[str], known: Iterable[Option]) -> InvalidSpecError:
     if names[0] in _PATHS:
-        return rejected(names[0], "this source has no path: call load() without arguments, and set subscribe")
+        return rejected(
+            names[0], "this source has no path: call load() without arguments, and name what to read in options"
+        )
     hints = [f"{shown(name)}{_hint(name, known)}" for name in names[:SHOWN]]
     return InvalidSpecError(
         f'unknown option {", ".join(hints)}. All names are on the page "Options" of the documentation',

@@ -99,7 +99,7 @@ class ReadersHalf(AnyHalf[ReadT], Generic[ReadT, T, SplitT]):
 
     @abstractmethod
     def rows(self, records: Sequence[T]) -> "pa.RecordBatch":
-        """Return the rows of these records, in the columns of `schema`."""
+        """Return the rows of these records, in the columns of `schema`: one row per record, in the same order."""
 
     def hooks(self, context: PlannerContext[ReadT]) -> ReaderHooks:
         return ReaderHooks()

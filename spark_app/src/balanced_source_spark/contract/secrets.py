@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from balanced_source_adapters.mounted_secrets import MountedSecrets
+from balanced_source_adapters.mounted_secrets import MountedSecrets, texts
 from balanced_source_spark.contract.option_table import rejected
 
 GIVEN: Final = "(options)"
@@ -50,7 +50,7 @@ class QuerySecrets:
         if self.folder is None or not self.folder.is_dir():
             raise LookupError(f"the folder {self.folder} of the option secretsDir does not exist on this machine")
         visible = sorted(path for path in self.folder.iterdir() if not path.name.startswith("."))
-        found = {path.name: path.read_text().rstrip("\n") for path in visible if path.is_file()}
+        found = texts({path.name: path.read_bytes() for path in visible if path.is_file()})
         for path in visible:
             if path.is_dir():
                 found |= MountedSecrets(self.folder).read(path.name)

@@ -22,7 +22,7 @@ OPTIONS: Final = (
         group=_READ,
         is_embedded=True,
         meaning=(
-            "Files to read: a file, a folder with all that is in it, or a pattern with `*`, `?`, `[a-z]`, `{a,b}` and "
+            "Files to read: a file, a folder with everything in it, or a pattern with `*`, `?`, `[a-z]`, `{a,b}` and "
             "`**`. An absolute path, or an `s3://` URL. Names that begin with `_` or `.` are skipped."
         ),
     ),
@@ -69,15 +69,15 @@ OPTIONS: Final = (
         group=_READ,
         default="`2`",
         is_embedded=True,
-        meaning="Blocks that each reader has at hand: a micro-batch reads at most these.",
+        meaning="Blocks that are assigned to each reader ahead. A micro-batch reads at most these.",
     ),
     Option(
         name="discoveryInterval",
         group=_READ,
         is_embedded=True,
         meaning=(
-            "Time between two looks for new files. Absent: the files that are there at the start are read, then "
-            "the query ends. With it, `stateDir` is required."
+            "Time between two listings of new files. Absent: the query reads the files that exist at the start, "
+            "and ends. If set, `stateDir` is required."
         ),
     ),
     Option(
@@ -86,8 +86,8 @@ OPTIONS: Final = (
         default="`false`",
         is_embedded=True,
         meaning=(
-            "Whether the names of new objects are greater than those of older ones, as with names that begin with a "
-            "time. Then most looks list only what is new in an S3-compatible store. No effect on volumes."
+            "Whether names of new objects sort after those of older ones, as with names that begin with a time. "
+            "Then most listings of an S3-compatible store return only new objects. No effect on volumes."
         ),
     ),
     Option(
@@ -95,14 +95,14 @@ OPTIONS: Final = (
         group=_READ,
         default="`1h`",
         is_embedded=True,
-        meaning="How much later than newer files a file may appear, by its modification time.",
+        meaning="How late a file may appear: how much older it may be than files found before (modification time).",
     ),
     Option(
         name="onLoss",
         group=_READ,
         default="`Fail`",
         is_embedded=True,
-        meaning="What happens if a file changed, vanished or came too late: `Fail`, or `Skip` it and count it.",
+        meaning="What happens if a file changed, disappeared or arrived too late: `Fail`, or `Skip` it and count it.",
     ),
     Option(
         name="allowRepeat",
@@ -116,7 +116,7 @@ OPTIONS: Final = (
         group=_PARSED,
         default="`PERMISSIVE`",
         meaning=(
-            "Records of `json` and `csv` that do not fit: `PERMISSIVE` makes all their columns null, and puts the "
+            "Malformed records of `json` and `csv`. `PERMISSIVE` sets all their columns to null, and puts the "
             "text into the column `columnNameOfCorruptRecord` if the schema has it. `DROPMALFORMED` drops them. "
             "`FAILFAST` fails."
         ),
@@ -125,13 +125,13 @@ OPTIONS: Final = (
         name="columnNameOfCorruptRecord",
         group=_PARSED,
         default="`_corrupt_record`",
-        meaning="Column for the text of records that do not fit.",
+        meaning="Column for the text of malformed records.",
     ),
     Option(
         name="header",
         group=_PARSED,
         default="`false`",
-        meaning="`csv`: whether the first line of each file is skipped, because it has names.",
+        meaning="`csv`: whether the first line of each file has column names and is skipped.",
     ),
     Option(name="sep", group=_PARSED, default="`,`", meaning="`csv`: the character between two values."),
     Option(name="quote", group=_PARSED, default='`"`', meaning="`csv`: the character around values; empty: none."),
@@ -149,7 +149,7 @@ OPTIONS: Final = (
         group=_STORE,
         is_embedded=True,
         meaning=(
-            "Name of a folder in `secretsDir` with the files `accessKeyId` and `secretAccessKey`, and perhaps "
+            "Name of a folder in `secretsDir` with the files `accessKeyId` and `secretAccessKey`, and optionally "
             "`sessionToken`. Absent: the credentials of the driver's and executors' environment."
         ),
     ),

@@ -178,6 +178,7 @@ def _offset(offset: StreamOffset, name: str) -> StreamOffset:
         retained=_own(offset.retained, name),
         attributes=_own(offset.attributes, name),
         terms=_own(offset.terms, name),
+        term_ends=_own(offset.term_ends, name),
     )
 
 
@@ -185,6 +186,7 @@ def _look(seen: Look, name: str) -> Look:
     return Look(
         ends=_own(seen.ends, name),
         terms=_own(seen.terms, name),
+        term_ends=_own(seen.term_ends, name),
         recreated=frozenset(split_id[1:] for split_id in seen.recreated if split_id[0] == name),
         cuts=_own(seen.cuts, name),
         deleted=_own(seen.deleted, name),

@@ -12,7 +12,7 @@ OPTIONS: Final = (
         group=_GROUP,
         meaning=(
             "Parts that are read in turn, as a JSON array of objects: `connector`, the options of that "
-            "connector, and perhaps `startAfter`, which says what the part before measures so that this one starts "
+            "connector, and optionally `startAfter`, which says what the part before measures so that this one starts "
             'behind it: `{"time": "column"}`, or `{"offsets": {"topic": "column", "partition": "column", "offset": '
             '"column"}}`.'
         ),
@@ -20,6 +20,6 @@ OPTIONS: Final = (
     Option(
         name="columns",
         group=_GROUP,
-        meaning="Names of the columns to read, separated by commas, for parts that do not say it themselves.",
+        meaning="Names of the columns to read, separated by commas, for parts without this option.",
     ),
 )

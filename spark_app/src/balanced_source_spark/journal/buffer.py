@@ -6,10 +6,16 @@ from typing import IO, Any, Final, Generic, TypeVar
 
 import pyarrow as pa
 
+from balanced_source.errors import ContractViolationError
+
 T = TypeVar("T")
 
 CHUNK: Final = 1000
-"""Records of one Arrow batch."""
+"""Records of one Arrow batch at most."""
+
+CHUNK_BYTES: Final = 4 * 1024 * 1024
+"""Bytes after which an Arrow batch is full. The size of some records shows only when they have become rows. So the
+first batches are small, and later ones are as large as the rows before them allow."""
 
 IN_MEMORY: Final = 32 * 1024 * 1024
 """Bytes of rows that stay in memory."""
@@ -29,6 +35,8 @@ class Buffer(Generic[T]):
         self._records: list[T] = []
         self._batches: list[pa.RecordBatch] = []
         self._held = 0
+        self._chunk = 1
+        self._weight = 0
         self._file: IO[bytes] | None = None
         self._writer: Any = None
         self.count = 0
@@ -37,8 +45,9 @@ class Buffer(Generic[T]):
     def add(self, record: T, _timestamp: int | None = None) -> None:
         """Append a record."""
         self._records.append(record)
+        self._weight += _size(record)
         self.count += 1
-        if len(self._records) >= CHUNK:
+        if len(self._records) >= self._chunk or self._weight >= CHUNK_BYTES:
             self._convert()
 
     def batches(self) -> Iterator[pa.RecordBatch]:
@@ -60,13 +69,27 @@ class Buffer(Generic[T]):
     def _convert(self) -> None:
         if not self._records:
             return
-        batch = self._rows(self._records)
-        self._records = []
+        batch = self._checked(self._rows(self._records))
+        self._chunk = max(1, min(2 * self._chunk, CHUNK, CHUNK_BYTES * batch.num_rows // max(1, batch.nbytes)))
+        self._records, self._weight = [], 0
         self.bytes += batch.nbytes
         self._held += batch.nbytes
         self._batches.append(batch)
         if self._held > self._limit:
             self._spill()
+
+    def _checked(self, batch: object) -> pa.RecordBatch:
+        """Return the rows of the records, if that is what the connector made."""
+        if not isinstance(batch, pa.RecordBatch):
+            raise ContractViolationError(
+                f"rows of the connector's Spark half returned a {type(batch).__name__}: return a pyarrow.RecordBatch"
+            )
+        if batch.num_rows != len(self._records):
+            raise ContractViolationError(
+                f"rows of the connector's Spark half returned {batch.num_rows} rows for {len(self._records)} records: "
+                "return one row per record. Leave out a record, or split it up, in the reader"
+            )
+        return batch
 
     def _spill(self) -> None:
         if self._file is None:
@@ -76,3 +99,16 @@ class Buffer(Generic[T]):
             self._writer.write_batch(batch)
         self._batches.clear()
         self._held = 0
+
+
+def _size(record: object) -> int:
+    """Return the bytes of the texts in a record, as far as that is cheap to tell."""
+    match record:
+        case bytes() | str():
+            return len(record)
+        case tuple():
+            return sum(len(part) for part in record if isinstance(part, bytes | str))
+        case dict():
+            return sum(len(part) for part in record.values() if isinstance(part, bytes | str))
+        case _:
+            return 0

@@ -87,7 +87,8 @@ class Folding:
         return self._journal.newest(name)
 
     def _closed(self, end: StreamOffset, name: str, number: int) -> list[JournalRecord] | None:
-        found = close(self._journal, name, number, readers_of(end))
+        # Also of a micro-batch without anything to read: a missing record tells a journal that is older.
+        found = close(self._journal, name, number, readers_of(end) or [0])
         if number % DELETE_EVERY == 0:
             self._journal.delete_below(name, number - self._min_batches)
         return found

@@ -12,9 +12,16 @@ from pyspark.sql.datasource import InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit
 
 from balanced_source.api import Problem, SplitId
+from balanced_source.documents.assignment import Assignment
 from balanced_source.documents.journal import FetchLimits, JournalPoint, JournalRecord
 from balanced_source.documents.stream_offset import StreamOffset
-from balanced_source.errors import DiscoveryError, ForeignCheckpointError, ForeignJournalError, JournalError
+from balanced_source.errors import (
+    DiscoveryError,
+    ForeignCheckpointError,
+    ForeignJournalError,
+    InvalidSpecError,
+    JournalError,
+)
 from balanced_source.host.journaling import caught_up, delivered, has_progress, millis_behind, next_end, shares
 from balanced_source.reasons import Reason
 from balanced_source_spark.contract.readers import ReaderHooks, ReadersHalf
@@ -79,12 +86,24 @@ class JournalPlanner(StreamPlanner):
         """The targets are the ends at this time, or for a source that does not know any: to be caught up once."""
         if self._hooks.knows_ends:
             super()._take_targets()
-            return
-        self._runtime.first_assignment(timeout=self._options.start_timeout)
-        self._targets = {}
+        elif not self._begins_pulling(self._runtime.first_assignment(timeout=self._options.start_timeout)):
+            self._targets = {}
 
-    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
-        """Return the offset of the next micro-batch, or `start` while there is nothing to read."""
+    def _begins_pulling(self, assignment: Assignment) -> bool:
+        if assignment.look_ahead and self._journal.is_batch:
+            # All micro-batches are planned before the first is read, and where it ends is unknown until then.
+            raise InvalidSpecError(
+                f"a batch query cannot read connector {self._options.connector!r}: its readers ask for splits while "
+                "they read, and the ends of the splits are unknown. Use a stream with trigger AvailableNow",
+                field="options.connector",
+            )
+        return super()._begins_pulling(assignment)
+
+    def _is_over(self, logged: StreamOffset) -> bool:
+        delivered = self._delivered(logged)
+        return delivered is not None and super()._is_over(delivered)
+
+    def _next_offset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         logged = self._asked(start)
         self._tell_guarantee()
         if isinstance(limit, ReadAllAvailable):  # trigger(once=True) or a batch query
@@ -100,6 +119,8 @@ class JournalPlanner(StreamPlanner):
         if self._is_due(begin, end):
             self._planned, self._planned_at = point, time.monotonic()
             return self._signed(end)
+        if self._is_pulling:
+            return start
         closing = self._closing(begin)
         return start if closing is None else self._signed(closing)
 
@@ -182,11 +203,13 @@ class JournalPlanner(StreamPlanner):
         """Find the journal of the checkpoint, once per process.
 
         Raises:
-            ForeignJournalError: it is not there.
+            ForeignJournalError: it is not there, or lacks records that the checkpoint needs.
         """
         newest = self._patiently(lambda: self._folding.find(point.journal))
         if newest is None:
             return False
+        if newest < point.number - 1:  # each micro-batch is closed before the next one is planned
+            raise ForeignJournalError(_lost(point, newest))
         self._is_found = True
         if newest > point.number:
             self._begin_anew(point, newest)
@@ -280,6 +303,14 @@ def _older(point: JournalPoint, newest: int) -> str:
         f"the journal has records up to {newest}. The checkpoint was restored from an older copy, or "
         "asynchronous progress tracking is on. Records are delivered again, and a sink that recognises "
         "micro-batches by their number may skip new ones. Restore the sink to the same point"
+    )
+
+
+def _lost(point: JournalPoint, newest: int) -> str:
+    return (
+        f"the journal is older than the Spark checkpoint: it ends with micro-batch {newest}, and the checkpoint with "
+        f"{point.number}. Where that micro-batch ended is unknown. Restore the journal that belongs to the checkpoint, "
+        "or start the query with a new checkpointLocation"
     )
 
 

@@ -3,7 +3,7 @@
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, Final, Self
 
 import pyarrow as pa
@@ -24,6 +24,7 @@ from balanced_source.reader import SplitOutputs
 from balanced_source_spark.contract.half import Query
 from balanced_source_spark.contract.readers import ReadersHalf
 from balanced_source_spark.journal.buffer import Buffer
+from balanced_source_spark.journal.exactness import check_known, check_moves, checked_millis, checked_split
 from balanced_source_spark.task_log import tell
 
 SETTLE: Final = 100
@@ -102,13 +103,13 @@ class Reading:
         self._stops = stops
         self._context = TaskContext(share)
         self.buffer: Buffer[Any] = Buffer(half.rows)
-        self._output = SplitOutputs[Any](self.buffer.add)
+        self._output = SplitOutputs[Any](self.buffer.add, on_release=self._note_end)
         self._at: dict[SplitId, Position] = dict(share.starts)
         self._left: set[SplitId] = set(share.starts)
         self._finished: set[SplitId] = set()
         self._empty = 0
+        self._splits = [checked_split(half, s, p, self._attributes(s)) for s, p in share.starts.items()]
         self._reader: SourceReader[Any, Any] = half.reader(query, settings, self._context)
-        self._splits = [half.split(s, p, self._attributes(s)) for s, p in share.starts.items()]
 
     def __enter__(self) -> Self:
         self._reader.start()
@@ -168,6 +169,7 @@ class Reading:
     def settle(self) -> None:
         """Take note of positions, and let go of splits that are where they shall stop."""
         found = {split.split_id: split.position for split in self._reader.snapshot_state(1)}
+        check_known(found, self._share.starts)
         for split_id in list(self._left):
             if split_id in found:
                 self._at[split_id] = found[split_id]
@@ -179,10 +181,16 @@ class Reading:
             self._left.difference_update(reached)
 
     def record(self, *, has_more: bool) -> JournalRecord:
-        """Return what was read so far."""
+        """Return what was read so far.
+
+        Raises:
+            ContractViolationError: it cannot be read again. A record is never changed, so it is not even written.
+        """
         self.settle()
         starts = self._share.starts
         moved = {s: p for s, p in self._at.items() if p != starts[s]}
+        check_moves(starts, moved)
+        self._check_unmoved(moved)
         return JournalRecord(
             key=self._share.key,
             starts={s: starts[s] for s in sorted({*moved, *self._finished})},
@@ -190,7 +198,7 @@ class Reading:
             finished=frozenset(self._finished),
             has_more=has_more,
             records=self.buffer.count,
-            behind={s: millis for s, millis in sorted(self._reader.millis_behind().items()) if s in self._left},
+            behind={s: millis for s, millis in sorted(checked_millis(self._reader).items()) if s in self._left},
         )
 
     def check_exact(self) -> None:
@@ -205,6 +213,26 @@ class Reading:
                     f"split {split_id} was sealed up to position {stop}, and reading it again leads "
                     f"to {self._at[split_id]}: the connector's positions are not exact"
                 )
+
+    def _check_unmoved(self, moved: Collection[SplitId]) -> None:
+        """Check that no split has emitted records and stays where it was: they would come again, and never replay.
+
+        Raises:
+            ContractViolationError: one has.
+        """
+        emitted = self._output.records()
+        stuck = sorted(s for s in self._left if emitted.get(s) and s not in moved)
+        if stuck or (self.buffer.count and not moved and not self._finished):
+            where = f"split {stuck[0]} stays at {self._at[stuck[0]]!r}" if stuck else "no split has moved"
+            raise ContractViolationError(
+                f"the reader has emitted records, and {where}: move the position of a split behind each record that "
+                "it emits"
+            )
+
+    def _note_end(self, split_id: SplitId) -> None:
+        """Note where a split ends: the snapshots after this one do not have it any more."""
+        ends = (split.position for split in self._reader.snapshot_state(1) if split.split_id == split_id)
+        self._at[split_id] = next(ends, self._at.get(split_id))
 
     def _is_at(self, split_id: SplitId) -> bool:
         return (self._at[split_id] or 0) >= (self._stops[split_id] or 0)
@@ -237,7 +265,7 @@ def fetch(reading: Reading, limits: FetchLimits) -> JournalRecord:
             if _is_full(reading.buffer, limits) or _is_late(begun, last, limits):
                 return reading.record(has_more=True)
         elif _is_late(begun, time.monotonic(), limits):
-            return reading.record(has_more=reading.is_catching_up)
+            return reading.record(has_more=reading.is_catching_up or reading.buffer.count > 0)
         elif _is_caught_up(reading, time.monotonic() - last, patience):
             break
     return reading.record(has_more=False)

@@ -1,13 +1,15 @@
 """Journals in a folder that driver and executors share: a file per record, created by hard link.
 
 A link fails if its name is taken, on local file systems and on NFS; a rename would replace the file. The content is
-whole before it has its name, so no reader ever sees half a record.
+whole before it has its name, so no reader ever sees half a record. Whoever acts on a record makes its name durable
+first: a machine that loses power must not forget a range whose rows were emitted.
 
 Each journal has a folder of its own, with a marker that only the driver writes. Nobody else makes a folder: an executor
 that does not see the driver's folder fails, where it would seal records that nobody reads.
 """
 
 import contextlib
+import errno
 import os
 import shutil
 import uuid
@@ -50,6 +52,8 @@ class FolderJournal:
             home.mkdir(parents=True, exist_ok=True)
             self._prove(home)
             self._link(home / MARKER, f"journal {journal} of Balanced Source\n")
+            for folder in (self.folder, self.folder.parent):
+                _make_durable(folder)
         except OSError as error:
             raise self._unusable(error) from error
 
@@ -77,8 +81,10 @@ class FolderJournal:
 
     def read(self, key: RecordKey) -> JournalRecord | None:
         """See `Journal`; raises CorruptDocumentError for a file that is no record of this journal."""
+        path = self._path(key)
         try:
-            text = self._path(key).read_text(encoding="utf-8")
+            text = path.read_text(encoding="utf-8")
+            _make_durable(path.parent)  # whoever sealed it may have died before that
         except FileNotFoundError:
             self._check_reachable(key.journal)
             return None
@@ -141,6 +147,7 @@ class FolderJournal:
         with self._written(path, text) as temporary:
             try:
                 os.link(temporary, path)
+                _make_durable(path.parent)
             except FileExistsError:
                 return False
         return True
@@ -149,6 +156,7 @@ class FolderJournal:
     def _linked(temporary: Path, path: Path) -> SealResult:
         try:
             os.link(temporary, path)
+            _make_durable(path.parent)
         except FileExistsError:
             return SealResult.TAKEN
         except OSError:
@@ -178,6 +186,18 @@ class FolderJournal:
 
     def _unusable(self, error: OSError) -> JournalError:
         return JournalError(f"journal {self.folder} cannot be used: {error}. Check the folder and its rights")
+
+
+def _make_durable(folder: Path) -> None:
+    """Write the names of a folder's files to the disk. File systems that cannot do that do it at once (NFS)."""
+    number = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(number)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+            raise
+    finally:
+        os.close(number)
 
 
 def _made(home: Path) -> float:

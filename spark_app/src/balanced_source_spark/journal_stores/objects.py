@@ -180,9 +180,9 @@ class ObjectJournal:
             raise self._unusable(error) from error
 
     def _unusable(self, error: Exception) -> JournalError:
-        said = str(error).splitlines()[0].rstrip(". ") if str(error) else type(error).__name__
+        cause = str(error).splitlines()[0].rstrip(". ") if str(error) else type(error).__name__
         return JournalError(
-            f"journal {self.url} cannot be used: {said}. Check the bucket, its endpoint, and the credentials "
+            f"journal {self.url} cannot be used: {cause}. Check the bucket, its endpoint, and the credentials "
             "and rights of the driver and the executors"
         )
 

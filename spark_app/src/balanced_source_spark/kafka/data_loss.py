@@ -74,8 +74,8 @@ class LossCounter:
         for piece in (piece for reader in plans for piece in reader.ranges):
             _add(ranges, piece.split_id, int(piece.start or 0), int(piece.end or 0))
         for name in sorted({KafkaSplitId.of(split_id).cluster for split_id in ranges}):
-            mine = {s: r for s, r in ranges.items() if KafkaSplitId.of(s).cluster == name}
-            self._count(settings.cluster(name), mine)
+            in_cluster = {s: r for s, r in ranges.items() if KafkaSplitId.of(s).cluster == name}
+            self._count(settings.cluster(name), in_cluster)
 
     def _count(self, cluster: KafkaCluster, planned: _Ranges) -> None:
         """Count what is skipped of one cluster, with what could not be counted before."""
@@ -130,7 +130,7 @@ class LossProblems:
             **_by_topic("deleted", seen.deleted),
         }
         policy = settings.on_data_loss
-        for key in [k for k, told in self._reported.items() if told is OnDataLoss.FAIL and k not in gone]:
+        for key in [k for k, reported in self._reported.items() if reported is OnDataLoss.FAIL and k not in gone]:
             self._problems.set_problem(key, None)  # with consent, it stays as the record of what is missing
             del self._reported[key]
         for key, split_ids in gone.items():

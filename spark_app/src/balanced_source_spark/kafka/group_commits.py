@@ -62,12 +62,12 @@ class GroupCommits:
 
     def _commit(self, offsets: Mapping[SplitId, int]) -> None:
         for name in sorted({KafkaSplitId.of(s).cluster for s in offsets}):
-            mine = {s: offset for s, offset in offsets.items() if KafkaSplitId.of(s).cluster == name}
+            in_cluster = {s: offset for s, offset in offsets.items() if KafkaSplitId.of(s).cluster == name}
             started = time.monotonic()
             try:
-                self._commit_to(name, mine)
+                self._commit_to(name, in_cluster)
             except DiscoveryError as error:
                 log.warning("cannot commit to the group now", cluster=name, error=str(error))
             else:
-                self._done |= mine
-                log.debug("committed", cluster=name, splits=len(mine), seconds=time.monotonic() - started)
+                self._done |= in_cluster
+                log.debug("committed", cluster=name, splits=len(in_cluster), seconds=time.monotonic() - started)

@@ -39,7 +39,7 @@ _topics: Final[dict[tuple[str, str], str]] = {}
 """Cluster and topic → id of the topic that this process reads."""
 _renewals: Final[Counter[str]] = Counter()
 """Cluster → how often one of its topics turned out to be another one."""
-_told: Final[dict[int, float]] = {}
+_logged: Final[dict[int, float]] = {}
 
 
 def is_available() -> bool:
@@ -77,8 +77,8 @@ def read_ranges(ranges: Sequence[SplitRange], settings: RangeReaderSettings) -> 
 def _tell(settings: RangeReaderSettings, reader: Any) -> None:
     """One line per consumer and minute in the executor's log: since its consumer was made. None in its first minute."""
     now = time.monotonic()
-    if now - _told.setdefault(settings.reader, now) >= TELL_EVERY:
-        _told[settings.reader] = now
+    if now - _logged.setdefault(settings.reader, now) >= TELL_EVERY:
+        _logged[settings.reader] = now
         figures = {name: round(number, 3) for name, number in reader.counters().items()}
         tell("info", "native consumer", cluster=settings.cluster, reader=settings.reader, **figures)
 

@@ -71,7 +71,7 @@ OPTIONS: Final = (
         group=_READ,
         default="`300`",
         is_embedded=True,
-        meaning="Seconds between two looks for new topics and partitions; `0`: only at the start.",
+        meaning="Seconds between two discoveries of topics and partitions; `0`: only at the start.",
     ),
     Option(
         name="failOnDataLoss",
@@ -154,31 +154,33 @@ OPTIONS: Final = (
         name="columns",
         group=_ROWS,
         default="all but `headers`",
-        meaning=("Columns of the rows, separated by commas, in this order. Columns that are not listed are not made."),
+        meaning=(
+            "Columns of the rows, separated by commas, in this order. Columns that are not listed are not created."
+        ),
     ),
     Option(
         name="maxOffsetsPerTrigger",
         group=_BATCHES,
         is_embedded=True,
-        meaning="Offsets that a micro-batch reads at most, of all splits together.",
+        meaning="Maximum number of offsets that a micro-batch reads, over all splits.",
     ),
     Option(
         name="maxOffsetsPerSplit",
         group=_BATCHES,
         is_embedded=True,
-        meaning="Offsets that a micro-batch reads of one split at most.",
+        meaning="Maximum number of offsets that a micro-batch reads from one split.",
     ),
     Option(
         name="maxBytesPerTrigger",
         group=_BATCHES,
         is_embedded=True,
-        meaning="Bytes of keys, values and headers that a micro-batch reads at most; estimated.",
+        meaning="Maximum number of bytes of keys, values and headers that a micro-batch reads; estimated.",
     ),
     Option(
         name="minOffsetsPerTrigger",
         group=_BATCHES,
         is_embedded=True,
-        meaning="Offsets that must be available before a micro-batch begins.",
+        meaning="Minimum number of available offsets before a micro-batch begins.",
     ),
     Option(
         name="maxTriggerDelay",
@@ -199,7 +201,7 @@ OPTIONS: Final = (
         name="prefetchBytes",
         group=_RUNS,
         default="64 MiB",
-        meaning="Bytes that one reader fetches ahead at most.",
+        meaning="Maximum number of bytes that one reader fetches ahead.",
     ),
     *(
         Option(name=name, group=_OTHERS, instead=instead, meaning=f"The query logs one warning: {instead}.")

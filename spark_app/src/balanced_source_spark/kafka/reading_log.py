@@ -17,7 +17,7 @@ from balanced_source_spark.task_log import TELL_EVERY, tell
 
 @dataclass(slots=True)
 class _Sums:
-    told_at: float
+    logged_at: float
     micro_batches: int = 0
     rows: int = 0
     bytes: int = 0
@@ -65,7 +65,7 @@ class ReadingLog:
 
     def _say(self, cluster: str, reader: int, sums: _Sums) -> None:
         now = self._clock()
-        if now - sums.told_at < TELL_EVERY:
+        if now - sums.logged_at < TELL_EVERY:
             return
         self._sums[cluster, reader] = _Sums(now)
         self._tell(

@@ -7,6 +7,7 @@ after it: ids never return, so a range is of the planned topic if the id is the 
 
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Final
@@ -25,6 +26,9 @@ RETRY: Final = 0.5
 
 MISSING: Final = 5.0
 """Seconds for which a topic has to be missing until it counts as deleted: brokers learn of topics one after another."""
+
+Read = Callable[[Sequence[SplitRange]], Iterator[pa.RecordBatch]]
+"""Reads ranges."""
 
 TopicIds = Callable[[Collection[str]], Mapping[str, str]]
 """Ids of the topics that exist. Raises DiscoveryError."""
@@ -53,7 +57,7 @@ class SameTopics:
     def read(
         self,
         ranges: Sequence[SplitRange],
-        read: Callable[[Sequence[SplitRange]], Iterator[pa.RecordBatch]],
+        read: Read,
         interrupt: Interrupt,
     ) -> Iterator[pa.RecordBatch]:
         """All records of the ranges whose topics are the planned ones.
@@ -68,10 +72,11 @@ class SameTopics:
             TransientDiscoveryError: the cluster does not answer.
             RefusedDiscoveryError: the cluster refuses.
         """
-        kept = self._planned(ranges)
+        kept = ranges if self.policy is OnDataLoss.FAIL else self._planned(ranges)
+        read_kept = self._read_while_asking if self.policy is OnDataLoss.FAIL else _read
         try:
             with self.watch.watching(self._deletion(kept), interrupt) as watched:
-                for batch in read(kept):
+                for batch in read_kept(kept, read):
                     watched.moved()
                     yield batch
         except (OffsetsLostError, ReadStalledError):
@@ -79,19 +84,28 @@ class SameTopics:
             raise
         self._check(kept)
 
+    def _read_while_asking(self, ranges: Sequence[SplitRange], read: Read) -> Iterator[pa.RecordBatch]:
+        """Fetch the first records while the cluster is asked, and deliver none before it has answered.
+
+        A task whose rows are not all wanted, as by `limit`, may never come to the check at the end.
+        """
+        with ThreadPoolExecutor(1, thread_name_prefix="bsrc-topics") as pool:
+            checked = pool.submit(self._check, ranges)
+            for batch in read(ranges):
+                checked.result()
+                yield batch
+            checked.result()
+
     def _planned(self, ranges: Sequence[SplitRange]) -> Sequence[SplitRange]:
         found = self._known(ranges)
-        others = _others(ranges, found)
-        if others and self.policy is OnDataLoss.FAIL:
-            raise OffsetsLostError(self._said(others, found))
-        if others:
-            tell("warning", self._said(others, found), ranges=len(others))
+        if others := _others(ranges, found):
+            tell("warning", self._message(others, found), ranges=len(others))
         return [piece for piece in ranges if piece not in others]
 
     def _check(self, ranges: Sequence[SplitRange]) -> None:
         found = self._known(ranges)
         if others := _others(ranges, found):
-            raise OffsetsLostError(self._said(others, found))
+            raise OffsetsLostError(self._message(others, found))
 
     def _deletion(self, ranges: Sequence[SplitRange]) -> Callable[[], bool]:
         """Return a test whether a topic of these ranges is gone; one that is only missing must be so for a while."""
@@ -126,7 +140,7 @@ class SameTopics:
             time.sleep(RETRY)
         return {}
 
-    def _said(self, ranges: Sequence[SplitRange], found: Mapping[str, str]) -> str:
+    def _message(self, ranges: Sequence[SplitRange], found: Mapping[str, str]) -> str:
         by_topic = groupby(sorted(ranges, key=lambda r: r.split_id), key=lambda r: KafkaSplitId.of(r.split_id).topic)
         gaps = {
             topic: [
@@ -139,6 +153,10 @@ class SameTopics:
             topic_recreated(self.cluster, topic, listed, self.policy, exists=topic in found).message
             for topic, listed in gaps.items()
         )
+
+
+def _read(ranges: Sequence[SplitRange], read: Read) -> Iterator[pa.RecordBatch]:
+    return read(ranges)
 
 
 def _topics(ranges: Sequence[SplitRange]) -> set[str]:

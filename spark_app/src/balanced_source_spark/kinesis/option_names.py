@@ -20,7 +20,7 @@ OPTIONS: Final = (
         default="`TRIM_HORIZON`",
         is_embedded=True,
         meaning=(
-            "Where a stream is read from that is read for the first time: `TRIM_HORIZON` (the oldest record), `LATEST` "
+            "Where reading of a new stream starts: `TRIM_HORIZON` (the oldest record), `LATEST` "
             "(records that arrive from now on), `AT_TIMESTAMP` or `SEQUENCE_NUMBERS`."
         ),
     ),
@@ -46,8 +46,7 @@ OPTIONS: Final = (
         default="`30s`",
         is_embedded=True,
         meaning=(
-            "Time between two looks for new shards. Children of a shard that was read to its end are looked for at "
-            "once."
+            "Time between two listings of shards. Children of a shard that was read to its end are listed at once."
         ),
     ),
     Option(
@@ -74,8 +73,9 @@ OPTIONS: Final = (
         group=_SERVER,
         is_embedded=True,
         meaning=(
-            "Name of a folder in `secretsDir` with the files `accessKeyId` and `secretAccessKey`, and perhaps "
-            "`sessionToken`. Absent: the standard chain of the driver and the executors (environment, profile, role)."
+            "Name of a folder in `secretsDir` with the files `accessKeyId` and `secretAccessKey`, and optionally "
+            "`sessionToken`. Absent: the standard chain of the driver and the executors (environment, profile, "
+            "role)."
         ),
     ),
 )

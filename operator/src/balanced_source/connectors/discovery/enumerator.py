@@ -15,7 +15,9 @@ from balanced_source.api import (
     SplitId,
     SplitsAssignment,
 )
+from balanced_source.connectors.answers import checked_splits
 from balanced_source.connectors.discovery import recreated
+from balanced_source.connectors.discovery.answers import checked_discovery
 from balanced_source.connectors.discovery.contract import SplitDiscovery
 from balanced_source.connectors.discovery.gone import retained_and_absent, unread
 from balanced_source.connectors.discovery.reported import scopes_held, take_reported, without_guesses
@@ -25,9 +27,9 @@ from balanced_source.connectors.discovery.values import (
     Discovered,
     DiscoveryState,
     Initialize,
-    Life,
     Retained,
     SplitT,
+    TransientState,
     is_read,
     some,
 )
@@ -56,7 +58,7 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
         super().__init__(context)
         self.source = source
         self.state = state
-        self.life = Life()
+        self.transient = TransientState()
 
     # --- life cycle ---------------------------------------------------------------------------------------------
 
@@ -71,20 +73,22 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
 
     def fork(self, context: SplitEnumeratorContext[SplitT]) -> Self:
         copy = type(self)(context, self.source, self.state)
-        copy.life = self.life
+        copy.transient = self.transient
         return copy
 
     def problems(self) -> Mapping[str, Exception]:
-        return self.life.problems
+        return self.transient.problems
 
     def blocked(self) -> Mapping[str, Exception]:
-        return {scope: problem for scope, problem in self.life.problems.items() if scope in self.life.failures}
+        return {
+            scope: problem for scope, problem in self.transient.problems.items() if scope in self.transient.failures
+        }
 
     def undiscovered(self) -> frozenset[str]:
         return frozenset(self.source.scopes()) - self.state.discovered
 
     def pending_splits(self) -> int:
-        return len(self.state.unassigned) + len(self.life.in_flight)
+        return len(self.state.unassigned) + len(self.transient.in_flight)
 
     def is_finished(self) -> bool:
         owned = self.context.current_assignments()
@@ -98,7 +102,7 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
     def add_readers(self, subtask_ids: Sequence[int]) -> None:
         registered = self.context.registered_readers()
         readers = [registered[subtask_id] for subtask_id in subtask_ids]
-        waiting, listed = self.state.unassigned.keys(), self.life.in_flight | self.life.doubtful
+        waiting, listed = self.state.unassigned.keys(), self.transient.in_flight | self.transient.doubtful
         self._void_look_ups(scopes_held(readers, self.source))
         owned, until = self.context.current_assignments(), self._retained_until()
         self.state, unwanted = take_reported(self.state, readers, owned, self.source, until=until)
@@ -109,7 +113,7 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
 
     def _confirm(self, reported: Collection[SplitId]) -> None:
         """Look again before reported splits are assigned: what was listed under their ids may be others by now."""
-        self.life = replace(self.life, unconfirmed=self.life.unconfirmed.union(reported))
+        self.transient = replace(self.transient, unconfirmed=self.transient.unconfirmed.union(reported))
         for scope in sorted({self.source.scope_of(s) for s in reported}):
             self._ask(scope, delay=0.0)
 
@@ -124,12 +128,16 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
 
     def _void_look_ups(self, scopes: Collection[str]) -> None:
         """Readers told more of these scopes than was known when start positions were asked for: ask again."""
-        before, self.life = self.life, self.life.without_look_ups(scopes)
-        for scope in sorted({call.scope for call in before.look_ups} - {call.scope for call in self.life.look_ups}):
+        before, self.transient = self.transient, self.transient.without_look_ups(scopes)
+        for scope in sorted(
+            {call.scope for call in before.look_ups} - {call.scope for call in self.transient.look_ups}
+        ):
             self._ask(scope, delay=0.0)
 
     def add_splits_back(self, splits: Sequence[SplitT], subtask_id: int) -> None:
-        self._void_look_ups({self.source.scope_of(s.split_id) for s in splits if s.split_id in self.life.in_flight})
+        self._void_look_ups(
+            {self.source.scope_of(s.split_id) for s in splits if s.split_id in self.transient.in_flight}
+        )
         wanted = {s.split_id: s for s in splits if self.source.subscribes(s.split_id)}
         if len(wanted) < len(splits):
             self._dismiss({s.split_id: s for s in splits if s.split_id not in wanted}, subtask_id)
@@ -159,7 +167,7 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
 
     def rebalance(self, cause: RebalanceCause) -> None:
         if self.source.rebalance_policy.allows(cause):
-            self.life = replace(self.life, cause=cause)
+            self.transient = replace(self.transient, cause=cause)
             self.state = replace(self.state, rebalance_due=True)
         self._assign()
 
@@ -168,13 +176,13 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
         policy, now = self.source.rebalance_policy, self.context.now()
         if policy.mode is not RebalanceMode.DRIFT:
             return
-        watch = self.life.drift or assigners.DriftWatch(changed_at=now)
+        watch = self.transient.drift or assigners.DriftWatch(changed_at=now)
         drift = None
         if watch.is_look_due(policy, now) and self._is_settled():
             question = self._question((), cause=RebalanceCause.DRIFT)
             positions = self.context.split_positions()
             watch, drift = watch.look(policy, self.source.assigner, question, positions=positions, now=now)
-        self.life = replace(self.life, drift=watch)
+        self.transient = replace(self.transient, drift=watch)
         if drift is not None:
             self._follow_drift(drift)
 
@@ -218,10 +226,10 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
         before, self.source = self.source, source
         same = frozenset(
             scope
-            for scope in self.life.answered.intersection(source.scopes(), before.scopes())
+            for scope in self.transient.answered.intersection(source.scopes(), before.scopes())
             if source.discover(scope, 0) == before.discover(scope, 0)
         )
-        self.life = replace(self.life, answered=same)
+        self.transient = replace(self.transient, answered=same)
         self._agree_with_source()
         self._set_retention_alarm()
         for scope in source.scopes():
@@ -240,7 +248,7 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
 
     def _keep_scopes(self, scopes: frozenset[str]) -> None:
         """Forget what is known about scopes that are no more, and in time that they were discovered."""
-        self.life = self.life.within(scopes, self.source.scope_of)
+        self.transient = self.transient.within(scopes, self.source.scope_of)
         retained = {self.source.scope_of(s) for s in self.state.retained}
         self.state = self.state.of_scopes(
             scopes, retained=retained, now=self.context.now(), until=self._retained_until()
@@ -251,9 +259,10 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
     def handle_discovery(self, call: Discover, result: Discovered | CallFailure) -> None:
         """Completion of a `Discover`."""
         scope = call.scope
-        if self.life.rounds.get(scope) != call.round or scope not in self.source.scopes():
+        if self.transient.rounds.get(scope) != call.round or scope not in self.source.scopes():
             return
-        self.life = self.life.confirmed(scope, self.source.scope_of)
+        self.transient = self.transient.confirmed(scope, self.source.scope_of)
+        result = checked_discovery(call, result, self.context.current_assignments())
         if isinstance(result, CallFailure):
             self._scope_failed(scope, result.error)
         else:
@@ -262,11 +271,12 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
 
     def handle_initialized(self, call: Initialize, result: Iterable[SplitT] | CallFailure) -> None:
         """Completion of an `Initialize`; ignored if its scope was taken out of the source meanwhile."""
-        if not self.life.is_looking_up(call):
+        if not self.transient.is_looking_up(call):
             return
-        self.life = self.life.looked_up(call)
+        self.transient = self.transient.looked_up(call)
+        result = checked_splits(call, result, frozenset(call.split_ids))
         if isinstance(result, CallFailure):
-            self.life = replace(self.life, incomplete=self.life.incomplete | {call.scope})
+            self.transient = replace(self.transient, incomplete=self.transient.incomplete | {call.scope})
             self._scope_failed(call.scope, result.error)
         else:
             fresh = {s.split_id: s for s in result if self.source.subscribes(s.split_id)}
@@ -289,16 +299,16 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
         self._set_retention_alarm()
 
     def _ask(self, scope: str, *, delay: float) -> None:
-        number = self.life.rounds.get(scope, 0) + 1
-        self.life = replace(self.life, rounds={**self.life.rounds, scope: number})
+        number = self.transient.rounds.get(scope, 0) + 1
+        self.transient = replace(self.transient, rounds={**self.transient.rounds, scope: number})
         self.context.call_async(self.source.discover(scope, number), self.handle_discovery, initial_delay=delay)
 
     def _scope_failed(self, scope: str, error: Exception) -> None:
-        self.life = self.life.failed(scope, error, threshold=self.source.failure_threshold)
-        self._ask(scope, delay=min(2.0 ** (self.life.failures[scope] - 1), MAX_BACKOFF))
+        self.transient = self.transient.failed(scope, error, threshold=self.source.failure_threshold)
+        self._ask(scope, delay=min(2.0 ** (self.transient.failures[scope] - 1), MAX_BACKOFF))
 
     def _scope_listed(self, scope: str, result: Discovered) -> None:
-        self.life = self.life.listed(scope, result)
+        self.transient = self.transient.listed(scope, result)
         listed = self._without_replaced(scope, result)
         unsure = self._find_removed(scope, listed, result)
         self._find_new(scope, listed)
@@ -318,26 +328,28 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
             return result.split_ids
         if self.source.may_lose:
             self._report_gone(replaced, exists=True)
-            self.life = replace(self.life, doubtful=self.life.doubtful | replaced)
+            self.transient = replace(self.transient, doubtful=self.transient.doubtful | replaced)
             self._remove(replaced, "recreated, and read from their beginning as soon as readers let go", forget=True)
             return result.split_ids
         problem = recreated.refusal(scope, replaced, self.state, self.context, self.source)
-        self.life = replace(self.life, problems={**self.life.problems, scope: problem})
+        self.transient = replace(self.transient, problems={**self.transient.problems, scope: problem})
         held = {*self.context.current_assignments(), *self.state.unassigned}
         return result.split_ids - (replaced - held)
 
     def _find_removed(self, scope: str, listed: frozenset[SplitId], result: Discovered) -> bool:
         """Count known splits that are not listed; True if some are missing but not yet confirmed as removed."""
         held = {*self.context.current_assignments(), *self.state.unassigned}
-        retained = retained_and_absent(scope, result, self.state, self.life, self.source) - held
+        retained = retained_and_absent(scope, result, self.state, self.transient, self.source) - held
         absent = result.without_refused({s for s in held - listed if self.source.scope_of(s) == scope} | retained)
-        others = {s: n for s, n in self.life.missing.items() if self.source.scope_of(s) != scope}
-        counts = {s: self.life.missing.get(s, 0) + 1 for s in absent}
+        others = {s: n for s, n in self.transient.missing.items() if self.source.scope_of(s) != scope}
+        counts = {s: self.transient.missing.get(s, 0) + 1 for s in absent}
         removed = {s for s, count in counts.items() if count >= CONFIRMATIONS}
-        self.life = replace(self.life, missing={**others, **{s: n for s, n in counts.items() if s not in removed}})
+        self.transient = replace(
+            self.transient, missing={**others, **{s: n for s, n in counts.items() if s not in removed}}
+        )
         self._report_gone(removed, exists=False)
         self._remove(removed - retained, "not listed any more")
-        self.life = replace(self.life, named=(self.life.named | removed) & self.state.retained.keys())
+        self.transient = replace(self.transient, named=(self.transient.named | removed) & self.state.retained.keys())
         return len(removed) < len(absent)
 
     def _find_new(self, scope: str, listed: frozenset[SplitId]) -> None:
@@ -347,7 +359,7 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
             moved = frozenset(s for s in moved if s not in ids) if ids else moved
         returning = {s: state.retained[s].split for s in moved & state.retained.keys()}
         leaving = {s for s in moved - returning.keys() if self.context.is_revoking(s)}
-        self.life = self.life.awaits(scope, leaving)
+        self.transient = self.transient.awaits(scope, leaving)
         if returning:
             rest = {s: e for s, e in state.retained.items() if s not in returning}
             self.state = replace(state, retained=rest, unassigned={**state.unassigned, **returning})
@@ -359,14 +371,14 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
     def _look_up(self, scope: str, split_ids: tuple[SplitId, ...]) -> None:
         is_first = scope not in self.state.discovered
         call = self.source.initialize(scope, split_ids, is_first=is_first)
-        self.life = self.life.looks_up(call)
+        self.transient = self.transient.looks_up(call)
         self.context.call_async(call, self.handle_initialized)
 
     def _in(self, phase: SplitPhase) -> Collection[SplitId]:
         """Ids of the splits in a phase; none for phases that the coordinator alone knows."""
         match phase:
             case SplitPhase.IN_FLIGHT:
-                return self.life.in_flight
+                return self.transient.in_flight
             case SplitPhase.UNASSIGNED:
                 return self.state.unassigned.keys()
             case SplitPhase.ASSIGNED:
@@ -377,14 +389,14 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
                 return ()
 
     def _mark_discovered(self, scope: str) -> None:
-        if scope not in self.state.discovered and self.life.is_settled(scope):
+        if scope not in self.state.discovered and self.transient.is_settled(scope):
             self.state = replace(self.state, discovered=self.state.discovered | {scope})
 
     # --- assignment ---------------------------------------------------------------------------------------------
 
     def _assign(self) -> None:
         """Give owners to all that may have one, then tell readers if that was all."""
-        may_move = self.state.rebalance_due and self.life.is_sure(self.source.scopes())
+        may_move = self.state.rebalance_due and self.transient.is_sure(self.source.scopes())
         pending = [s for s in self.state.unassigned if self._is_confirmed(s)]
         if pending or may_move:
             self._place(pending, may_move=may_move)
@@ -394,12 +406,14 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
 
     def _is_confirmed(self, split_id: SplitId) -> bool:
         """Nothing is assigned before its scope was asked in this process, nor while it seems to be gone or replaced."""
-        return not self.life.doubts(split_id) and self.source.scope_of(split_id) in self.life.answered
+        return not self.transient.doubts(split_id) and self.source.scope_of(split_id) in self.transient.answered
 
     def _place(self, pending: Collection[SplitId], *, may_move: bool) -> None:
         state, n = self.state, self.context.current_parallelism()
         kept = {s: o for s in pending if (o := state.preferred.get(s, n)) < n}
-        question = self._question([s for s in pending if s not in kept], cause=self.life.cause if may_move else None)
+        question = self._question(
+            [s for s in pending if s not in kept], cause=self.transient.cause if may_move else None
+        )
         if kept:
             question = replace(question, owners={**question.owners, **kept})
         changes = assigners.place(self.source.assigner, question)
@@ -408,8 +422,8 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
         self._give({s: o for s, o in wanted.items() if o in readers})
         is_done = all(o in readers for o in wanted.values())
         self.state = replace(self.state, rebalance_due=state.rebalance_due and not (may_move and is_done))
-        if may_move and self.life.drift is not None:
-            self.life = replace(self.life, drift=self.life.drift.moved(self.context.now()))
+        if may_move and self.transient.drift is not None:
+            self.transient = replace(self.transient, drift=self.transient.drift.moved(self.context.now()))
 
     def _question(self, pending: Collection[SplitId], *, cause: RebalanceCause | None) -> assigners.Placement:
         """To the policy; without a cause nothing may move."""
@@ -482,4 +496,4 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
         if not self.source.discovers_once or self.undiscovered():
             return False
         waiting = self.state.unassigned.keys() - self.state.finished
-        return self.life.answered.issuperset(self.source.scopes()) and not (self.life.is_unsettled or waiting)
+        return self.transient.answered.issuperset(self.source.scopes()) and not (self.transient.is_unsettled or waiting)

@@ -4,11 +4,15 @@ from collections.abc import Collection
 
 from balanced_source.api import SplitEnumeratorContext, SplitId
 from balanced_source.connectors.discovery.contract import SplitDiscovery
-from balanced_source.connectors.discovery.values import Discovered, DiscoveryState, Life, SplitT, is_read
+from balanced_source.connectors.discovery.values import Discovered, DiscoveryState, SplitT, TransientState, is_read
 
 
 def retained_and_absent(
-    scope: str, listed: Discovered, state: DiscoveryState[SplitT], life: Life, source: SplitDiscovery[SplitT]
+    scope: str,
+    listed: Discovered,
+    state: DiscoveryState[SplitT],
+    transient: TransientState,
+    source: SplitDiscovery[SplitT],
 ) -> frozenset[SplitId]:
     """Return splits that only retained positions know of, that a listing lacks, and that were not named before.
 
@@ -18,7 +22,7 @@ def retained_and_absent(
         split_id
         for split_id, entry in state.retained.items()
         if split_id not in listed.split_ids
-        and split_id not in life.named
+        and split_id not in transient.named
         and source.scope_of(split_id) == scope
         and source.subscribes(split_id)
         and not is_read(entry.split)

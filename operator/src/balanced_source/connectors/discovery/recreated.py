@@ -20,12 +20,12 @@ def replaced(
 def _is_former(
     split_id: SplitId, identity: str, state: DiscoveryState[SplitT], context: SplitEnumeratorContext[SplitT]
 ) -> bool:
-    told = {IDENTITY: identity}
+    attributes = {IDENTITY: identity}
     if split_id in context.current_assignments():
-        return is_other(context.assigned_attributes(split_id), told)
+        return is_other(context.assigned_attributes(split_id), attributes)
     retained = state.retained.get(split_id)
     split = state.unassigned.get(split_id) or (retained.split if retained is not None else None)
-    return split is not None and is_other(split.attributes(), told)
+    return split is not None and is_other(split.attributes(), attributes)
 
 
 def refusal(

@@ -131,8 +131,8 @@ def without_guesses(
     held = frozenset(source.scope_of(s) for s in reported)
 
     def is_wrong(split: SplitT) -> bool:
-        told = reported.get(split.split_id)
-        return told is not None and is_other(told.attributes(), split.attributes())
+        found = reported.get(split.split_id)
+        return found is not None and is_other(found.attributes(), split.attributes())
 
     guesses = {s for s in state.unassigned if source.scope_of(s) in held and (s in guessed or s not in state.preferred)}
     gone = guesses | {s for s, split in state.unassigned.items() if is_wrong(split)}

@@ -69,7 +69,7 @@ class DiscoveryState(Generic[SplitT]):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Life:
+class TransientState:
     """What a restart may forget.
 
     Attributes:

@@ -66,14 +66,14 @@ class PartContext(SplitEnumeratorContext[SourceSplit]):
     def current_assignments(self) -> Mapping[SplitId, int]:
         everything = self._context.current_assignments()
         if self._own is None or self._own[0] is not everything:
-            self._own = everything, self._mine(everything)
+            self._own = everything, self._of_part(everything)
         return self._own[1]
 
     def split_loads(self) -> Mapping[SplitId, float]:
-        return self._mine(self._context.split_loads())
+        return self._of_part(self._context.split_loads())
 
     def split_positions(self) -> Mapping[SplitId, Position]:
-        return self._mine(self._context.split_positions())
+        return self._of_part(self._context.split_positions())
 
     def assigned_split(self, split_id: SplitId) -> SourceSplit:
         return self._context.assigned_split(self._outer(split_id)).split
@@ -133,7 +133,7 @@ class PartContext(SplitEnumeratorContext[SourceSplit]):
     def _outer(self, split_id: SplitId) -> SplitId:
         return (self._part.name, *split_id)
 
-    def _mine(self, values: Mapping[SplitId, V]) -> dict[SplitId, V]:
+    def _of_part(self, values: Mapping[SplitId, V]) -> dict[SplitId, V]:
         name = self._part.name
         return {split_id[1:]: value for split_id, value in values.items() if split_id[0] == name}
 

@@ -134,8 +134,8 @@ class HybridSplitEnumerator(SplitEnumerator[HybridSplit, HybridState]):
     def _follow_reports(self, readers: Iterable[ReaderInfo[HybridSplit]]) -> None:
         """Readers hold splits of a later part: the state was lost, or is an older copy."""
         names = self.source.names
-        told = {split.part for reader in readers for split in (*reader.reported_splits, *reader.retained_splits)}
-        furthest = max((names.index(name) for name in told if name in names), default=0)
+        parts = {split.part for reader in readers for split in (*reader.reported_splits, *reader.retained_splits)}
+        furthest = max((names.index(name) for name in parts if name in names), default=0)
         if furthest <= self.index:
             return
         former = names[self.index : furthest]

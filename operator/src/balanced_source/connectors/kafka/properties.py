@@ -35,7 +35,10 @@ _FILE: Final = "it names a file of the operator's pod; put the content into a Se
 
 LENDING: Final[Mapping[str, str]] = {
     "ssl.key.location": f"{_FILE}, as ssl.key.pem",
+    "ssl.certificate.location": f"{_FILE}, as ssl.certificate.pem",
+    "ssl.crl.location": "it names a file of the operator's pod",
     "ssl.keystore.location": f"{_FILE}, as ssl.key.pem and ssl.certificate.pem",
+    "sasl.kerberos.principal": "it would be a part of a command that the operator's pod runs",
     "sasl.kerberos.keytab": "it names a file of the operator's pod, whose identity is not the source's",
     "sasl.oauthbearer.assertion.file": "it would send a file of the operator's pod to the token endpoint",
     "sasl.oauthbearer.assertion.private.key.file": f"{_FILE}, as sasl.oauthbearer.assertion.private.key.pem",
@@ -44,6 +47,16 @@ LENDING: Final[Mapping[str, str]] = {
 }
 """Properties that use files or the identity of the process they are in. The operator is not the source: refused in
 every spec and Secret that the operator reads. A driver without an operator is the user's own, so it may use them."""
+
+AUTHORITIES: Final[Mapping[str, str]] = {"ssl.ca.location": "ssl.ca.pem", "https.ca.location": "https.ca.pem"}
+"""Property that names a file of certificates of authorities → the one that holds its content."""
+
+PUBLIC: Final = ("/etc/ssl/", "/etc/pki/", "/usr/share/ca-certificates/", "/usr/local/share/ca-certificates/")
+"""Folders with certificates of authorities. Elsewhere, a file may be secret, or a pipe: the client waits for one
+while it holds the interpreter's lock, so that no source is served."""
+
+PROBE: Final = "probe"
+"""Value with which the client library looks for the certificates of the system."""
 
 SECRET_PARTS: Final = (
     "password",
@@ -91,6 +104,17 @@ def check_not_lending(properties: Mapping[str, str], *, field: str) -> None:
     for name in sorted(properties):
         if (reason := LENDING.get(name)) is not None:
             raise InvalidSpecError(f"property {name} is not allowed here: {reason}", field=field)
+        if name in AUTHORITIES and not _is_public(properties[name]):
+            raise InvalidSpecError(
+                f"property {name} is not allowed here: it names a file of the operator's pod that is not below "
+                f"{', '.join(PUBLIC)}. Put the certificates into a Secret, as {AUTHORITIES[name]}, and name that in "
+                "propertiesFrom",
+                field=field,
+            )
+
+
+def _is_public(path: str) -> bool:
+    return path == PROBE or (path.startswith(PUBLIC) and ".." not in path.split("/"))
 
 
 def is_secret(name: str) -> bool:

@@ -60,12 +60,12 @@ class ShardEnumerator(DiscoveringSplitEnumerator[ShardSplit]):
         return Lineage(shards=result.shards, held=held | retained, finished=self.state.finished & held, skipped=skipped)
 
     def _held(self, scope: str) -> frozenset[SplitId]:
-        known = (*self.context.current_assignments(), *self.state.unassigned, *self.life.in_flight)
+        known = (*self.context.current_assignments(), *self.state.unassigned, *self.transient.in_flight)
         return frozenset(s for s in known if self.source.scope_of(s) == scope)
 
     def _unread(self, scope: str) -> frozenset[SplitId]:
         """Shards that readers have to read on."""
-        return self._held(scope) - self.life.in_flight - self.state.finished
+        return self._held(scope) - self.transient.in_flight - self.state.finished
 
     def _release(self, lineage: Lineage) -> None:
         """Let go of shards that are read, as soon as the checkpoint of a reader host holds one of their children."""

@@ -15,6 +15,7 @@ from balanced_source.api import (
     SplitsAssignment,
     is_other,
 )
+from balanced_source.connectors.answers import checked_splits
 from balanced_source.connectors.pull.contract import SplitListing
 from balanced_source.connectors.pull.dealing import dealt, least_loaded
 from balanced_source.connectors.pull.values import ListSplits, PullState, SplitT, Waiting
@@ -93,6 +94,7 @@ class PullingSplitEnumerator(SplitEnumerator[SplitT, PullState[SplitT]], Generic
         """Completion of a `ListSplits`."""
         if call.round != self.waiting.round or self.state.is_listed:
             return
+        result = checked_splits(call, result)
         if isinstance(result, CallFailure):
             self._failed(result.error)
             return

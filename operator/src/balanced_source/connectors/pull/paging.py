@@ -14,11 +14,12 @@ from dataclasses import replace
 from typing import Any, Final, Generic, Self
 
 from balanced_source.api import Boundedness, CallFailure, SplitEnumeratorContext, SplitId
+from balanced_source.connectors.pull.answers import checked_page
 from balanced_source.connectors.pull.contract import SplitListing
 from balanced_source.connectors.pull.enumerator import PullingSplitEnumerator
 from balanced_source.connectors.pull.source import PullSource
 from balanced_source.connectors.pull.values import ListSplits, Page, PullState, SplitT
-from balanced_source.errors import ContractViolationError, RefusedDiscoveryError
+from balanced_source.errors import RefusedDiscoveryError
 from balanced_source.reasons import Reason
 
 FEW: Final = 256
@@ -58,11 +59,10 @@ class PagingSplitEnumerator(PullingSplitEnumerator[SplitT], Generic[SplitT]):
         if call.round != self.waiting.round or self.state.is_listed:
             return
         self.is_listing = False
+        result = checked_page(call, result)
         if isinstance(result, CallFailure):
             self._failed(result.error)
             return
-        if not isinstance(result, Page):
-            raise ContractViolationError(f"a listing returned {type(result).__name__} instead of a page")
         if result.refusal:
             self._refused(result.refusal)
             return

@@ -84,7 +84,7 @@ def _weighed(it: _Situation) -> AutoscalerMemory:
     if it.load.has_backlog:
         memory = it.memory if it.is_measured else it.memory.disturbed(it.now)
         memory = memory.noting(it.now, it.wanted, delay=it.policy.scale_down_delay)
-        return _said(it, memory, it.wanted, Reason.CATCHING_UP, words.catching_up(it.load, it.wanted))
+        return _verdict(it, memory, it.wanted, Reason.CATCHING_UP, words.catching_up(it.load, it.wanted))
     fewest = it.wanted if need is None else min(need, it.wanted)
     memory = it.memory.noting(it.now, fewest, delay=it.policy.scale_down_delay)
     memory = replace(memory, attempt=None)
@@ -96,16 +96,16 @@ def _more(it: _Situation, need: int | None) -> AutoscalerMemory:
     memory = it.memory.noting(it.now, it.wanted, delay=it.policy.scale_down_delay)
     if it.now < it.memory.blocked_until:
         message = words.downstream(it.wanted)
-        return _said(it, memory, it.wanted, Reason.DOWNSTREAM_LIMIT, message, is_able=False)
+        return _verdict(it, memory, it.wanted, Reason.DOWNSTREAM_LIMIT, message, is_able=False)
     if need is None:
         return _limited(it, memory)
     recent = it.memory.recent(RECENT)
     attempt = Increase(readers=it.wanted, rate=recent.rate) if recent is not None and it.load.has_backlog else None
     balanced = it.load.demand / (it.capacity * it.policy.target_utilization)
     if it.load.is_uneven and balanced <= it.wanted:
-        return _said(it, memory, need, Reason.SPLITS_UNEVEN, words.uneven(it.load, it.wanted, need))
+        return _verdict(it, memory, need, Reason.SPLITS_UNEVEN, words.uneven(it.load, it.wanted, need))
     message = words.more(it.load, it.capacity, it.wanted, need)
-    return _said(it, replace(memory, attempt=attempt), need, Reason.SCALED_UP, message)
+    return _verdict(it, replace(memory, attempt=attempt), need, Reason.SCALED_UP, message)
 
 
 def _limited(it: _Situation, memory: AutoscalerMemory) -> AutoscalerMemory:
@@ -113,10 +113,10 @@ def _limited(it: _Situation, memory: AutoscalerMemory) -> AutoscalerMemory:
     if it.load.is_uneven:
         readers = max(it.wanted, beside_hot_split(it.policy, it.load, it.capacity))
         if it.load.hottest * it.load.arrival <= it.capacity:
-            return _said(it, memory, readers, Reason.CATCHING_UP, words.one_is_catching_up(it.load))
-        return _said(it, memory, readers, Reason.HOT_SPLIT, words.hot_split(it.load, it.capacity), is_able=False)
+            return _verdict(it, memory, readers, Reason.CATCHING_UP, words.one_is_catching_up(it.load))
+        return _verdict(it, memory, readers, Reason.HOT_SPLIT, words.hot_split(it.load, it.capacity), is_able=False)
     most = it.policy.max_readers
-    return _said(it, memory, most, Reason.AT_MAXIMUM, words.at_maximum(it.load, it.capacity, most), is_able=False)
+    return _verdict(it, memory, most, Reason.AT_MAXIMUM, words.at_maximum(it.load, it.capacity, most), is_able=False)
 
 
 def _fewer(it: _Situation, memory: AutoscalerMemory) -> AutoscalerMemory:
@@ -126,17 +126,17 @@ def _fewer(it: _Situation, memory: AutoscalerMemory) -> AutoscalerMemory:
     if is_probe:
         fewest = it.policy.bounded(it.wanted - max(1, it.wanted // PROBE))
     if (now := min(fewest, memory.needs[-1][1])) >= it.wanted:
-        return _said(it, memory, it.wanted, Reason.WITHIN_TARGET, words.within(it.load, it.capacity, it.wanted))
+        return _verdict(it, memory, it.wanted, Reason.WITHIN_TARGET, words.within(it.load, it.capacity, it.wanted))
     waited = it.now - (memory.calm_since or it.now)
     is_due = fewest < it.wanted and waited >= it.policy.scale_down_delay and it.adopted == it.wanted
     if not is_due or not memory.may_reverse(it.now):
-        return _said(it, memory, it.wanted, Reason.SCALE_DOWN_DELAYED, words.delayed(it.load, it.wanted, now))
+        return _verdict(it, memory, it.wanted, Reason.SCALE_DOWN_DELAYED, words.delayed(it.load, it.wanted, now))
     if is_probe:
-        return _said(it, memory, fewest, Reason.PROBING, words.probing(it.wanted, fewest))
-    return _said(it, memory, fewest, Reason.SCALED_DOWN, words.fewer(it.load, it.capacity, it.wanted, fewest))
+        return _verdict(it, memory, fewest, Reason.PROBING, words.probing(it.wanted, fewest))
+    return _verdict(it, memory, fewest, Reason.SCALED_DOWN, words.fewer(it.load, it.capacity, it.wanted, fewest))
 
 
-def _said(
+def _verdict(
     it: _Situation, memory: AutoscalerMemory, readers: int, reason: Reason, message: str, *, is_able: bool = True
 ) -> AutoscalerMemory:
     verdict = Verdict(

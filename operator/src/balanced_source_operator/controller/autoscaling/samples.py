@@ -34,12 +34,12 @@ class Sample:
         """Return the sample that a report is; None while its driver reads nothing or does not know its lag."""
         if report.lag is None or not report.parallelism:
             return None
-        told = report.metrics.get(UNREAD)
+        counted = report.metrics.get(UNREAD)
         return cls(
             at=report.heartbeat,
             incarnation=report.incarnation,
             readers=report.parallelism,
-            unread=told if isinstance(told, int) and not isinstance(told, bool) else report.lag,
+            unread=counted if isinstance(counted, int) and not isinstance(counted, bool) else report.lag,
             positions={s: p or 0 for s, p in report.positions.items()},
             owners=report.owners,
         )

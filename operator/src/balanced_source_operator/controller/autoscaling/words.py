@@ -45,7 +45,7 @@ def downstream(wanted: int) -> str:
     """Return why no readers are added: the last increase changed nothing."""
     return (
         f"The last increase to {wanted} readers hardly raised the throughput, so something else is the limit. Check "
-        "the sink, the transformation and the brokers; readers are added again after 10 minutes"
+        "the sink, the transformation and the servers of the source; readers are added again after 10 minutes"
     )
 
 

@@ -1,0 +1,1 @@
+"""Manifests of examples/, each run on one machine."""
