@@ -60,11 +60,15 @@ test-real: testbed ## Quick tests that need real parts: API server, brokers, Spa
 test-slow: testbed native ## Tests on real parts that take long
 	$(call real,integration and (slow or thorough) and not e2e)
 
+# All of them share one JVM, with its defaults: with one compiler and an archive of classes, Spark 4.3's tasks could
+# not be read any more (java.io.OptionalDataException) from some test on, twice in about ten runs.
 test-spark43: testbed ## The Spark side's tests on PySpark 4.3, but those that take minutes
 	@echo "the Spark side on PySpark 4.3 …"
 	@python="$$(PYTHONPATH=tests $(RUN) testbed venv 4.3.0)"/bin/python && native="$$(.ci/native)/site" && \
-	  $(QUICK_JVM) SPARK_SUBMIT_OPTS="$$(PYTHONPATH=tests $(RUN) testbed spark-options 4.3.0)" \
-	  PYTHONPATH="$(CURDIR)/operator/src:$(CURDIR)/spark_app/src:$$native" "$$python" -m pytest -q -p no:cacheprovider -m "not slow" tests/integration/spark
+	  export PYTHONPATH="$(CURDIR)/operator/src:$(CURDIR)/spark_app/src:$$native" && \
+	  run="$$python -m pytest -q -o cache_dir=.pytest_cache/spark43 -m 'not slow' tests/integration/spark" && \
+	  { eval "$$run" || { echo "NOT STABLE: the tests above failed; they run once more, in a new JVM …"; \
+	    eval "$$run --last-failed --last-failed-no-failures=none"; }; }
 
 test-unit: install ## Unit tests, and contract suites on fakes (no I/O, under a minute)
 	@$(RUN) pytest -q -n 2 tests/unit tests/contract -m "not integration"
