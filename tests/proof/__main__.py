@@ -29,7 +29,7 @@ CLOSURES: Final = (*LARGE, *SMALL)
 MUTANT_LIMIT: Final = 200_000
 """States after which a mutant counts as survivor."""
 
-CLOSURE_LIMIT: Final = 1_000_000
+CLOSURE_LIMIT: Final = 200_000
 """States after which a closure is cut: it has then visited everything up to some depth, and says so."""
 
 CHUNK: Final = 50
@@ -50,9 +50,9 @@ PARTS: Final = ("closures", "lives", "lines", "bugs", "journal", "pull", "ledger
 app = typer.Typer(add_completion=False)
 
 
-def explore(number: int, told: "Queue[Report | None]") -> Report:
+def explore(number: int, told: "Queue[Report | None]", limit: int) -> Report:
     """One closure; it runs in a process of its own."""
-    return Explorer(CLOSURES[number], told.put, limit=CLOSURE_LIMIT).run()
+    return Explorer(CLOSURES[number], told.put, limit=limit).run()
 
 
 def hunt(number: int) -> Report:
@@ -82,10 +82,12 @@ def trace(number: int) -> set[lines.Line]:
 
 @app.command()
 def main(
+    *,
     workers: Annotated[int, typer.Option(help="Processes at once.")] = 2,
     only: Annotated[str, typer.Option(help="Only closures, lives and seeded bugs with this in their name.")] = "",
     lives: Annotated[int, typer.Option(help="Number of random lives.")] = 10_000,
     seed: Annotated[int, typer.Option(help="Of the first life of each setting; a failure prints its own.")] = 0,
+    states: Annotated[int, typer.Option(help="States after which a closure is cut.")] = CLOSURE_LIMIT,
     parts: Annotated[str, typer.Option(help="Some of these, with commas between them.")] = ",".join(PARTS),
 ) -> None:
     """Prove the protocol on the real code."""
@@ -97,7 +99,7 @@ def main(
         told: Queue[Report | None] = manager.Queue()
         listener = threading.Thread(target=_listen, args=(told, show))
         listener.start()
-        is_sound = "closures" not in chosen or all([*_closures(pool, told, show, only)])
+        is_sound = "closures" not in chosen or all([*_closures(pool, told, show, only, states)])
         told.put(None)
         listener.join()
         is_sound &= "lives" not in chosen or _lives(pool, show, only, total=lives, first=seed)
@@ -115,9 +117,11 @@ def _listen(told: "Queue[Report | None]", show: Show) -> None:
         show.tell(report)
 
 
-def _closures(pool: ProcessPoolExecutor, told: "Queue[Report | None]", show: Show, only: str) -> Iterator[bool]:
+def _closures(
+    pool: ProcessPoolExecutor, told: "Queue[Report | None]", show: Show, only: str, states: int
+) -> Iterator[bool]:
     numbers = [number for number, setting in enumerate(CLOSURES) if only in setting.name]
-    searches = {pool.submit(explore, number, told): number for number in numbers}
+    searches = {pool.submit(explore, number, told, states): number for number in numbers}
     done: dict[int, Report] = {}
     for search in as_completed(searches):
         report = done[searches[search]] = search.result()
