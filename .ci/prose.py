@@ -1,4 +1,7 @@
-"""Look for constructions that are not plain English in what users read: `make lint` fails when it finds one."""
+"""Look for constructions that are not plain English in what users read.
+
+`make lint` fails when it finds one.
+"""
 
 import ast
 import re
@@ -12,16 +15,22 @@ READ = ("README.md", "docs", ".github", "charts/balanced-source", "crds", "examp
 CODE = ("operator/src", "spark_app/src")
 SUFFIXES = {".md", ".yaml", ".yml", ".txt", ".ipynb"}
 LEFT_OUT = {"scenarios.md", "protocol.md", "balancedsource.io_balancedsources.yaml"}
-"""Names of tests, a page of internals that is still to be rewritten, and a copy: the CRD itself is read in `crds`."""
+"""Names of tests, a page of internals that is still to be rewritten, and a copy: the CRD itself is
+read in `crds`."""
 
 
 def main() -> int:
     """Print what is found; the exit code is 1 if anything is."""
     rules = tomllib.loads((ROOT / ".ci" / "prose.toml").read_text(encoding="utf-8"))
     patterns = [(re.compile(pattern, re.IGNORECASE), advice) for pattern, advice in rules.items()]
-    files = [*_files(), *(file for folder in CODE for file in sorted((ROOT / folder).rglob("*.py")))]
+    files = [
+        *_files(),
+        *(file for folder in CODE for file in sorted((ROOT / folder).rglob("*.py"))),
+    ]
     found = [complaint for file in files for complaint in _of(file, patterns)]
-    print("\n".join(found) or f"prose: {len(files)} files have none of {len(patterns)} constructions")
+    print(
+        "\n".join(found) or f"prose: {len(files)} files have none of {len(patterns)} constructions"
+    )
     return 1 if found else 0
 
 
@@ -29,7 +38,9 @@ def _files() -> Iterator[Path]:
     for name in READ:
         path = ROOT / name
         for file in [path] if path.is_file() else sorted(path.rglob("*")):
-            if file.suffix in SUFFIXES and (file.name not in LEFT_OUT or file.parent.name == "crds"):
+            if file.suffix in SUFFIXES and (
+                file.name not in LEFT_OUT or file.parent.name == "crds"
+            ):
                 yield file
 
 
@@ -50,7 +61,11 @@ def _in_code(file: Path, patterns: list[tuple[re.Pattern[str], str]]) -> Iterato
     tree = ast.parse(file.read_text(encoding="utf-8"))
     documentation = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documentation:
+        if (
+            isinstance(node, ast.Constant)
+            and isinstance(node.value, str)
+            and id(node) not in documentation
+        ):
             for pattern, advice in patterns:
                 if match := pattern.search(node.value):
                     yield _complaint(file, node.lineno, match[0], advice)

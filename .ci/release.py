@@ -1,7 +1,7 @@
 """Make a release: versions, changelog, tag, wheels, images, chart, bills of materials, signatures.
 
     .ci/release.py 0.2.0             print what would be done, and change nothing
-    .ci/release.py 0.2.0 --publish   do it; needs docker, helm, syft, cosign and twine, and the rights to publish
+    .ci/release.py 0.2.0 --publish   do it; needs docker, helm, syft, cosign, twine, and rights
 
 Every step can be repeated. docs/development.md describes the procedure.
 """
@@ -40,7 +40,9 @@ def changed_files(version: str, today: dt.date) -> dict[str, str]:
         for pattern in patterns:
             text, count = re.subn(pattern, rf"\g<1>{version}\g<2>", text)
             if count != 1:
-                raise ValueError(f"{name} has its version in {count} places that match {pattern}, not in one")
+                raise ValueError(
+                    f"{name} has its version in {count} places that match {pattern}, not in one"
+                )
         found[name] = text
     changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     head, heading, rest = changelog.partition(UNRELEASED)
@@ -51,8 +53,14 @@ def changed_files(version: str, today: dt.date) -> dict[str, str]:
 
 
 def commands(version: str, registry: str) -> list[list[str]]:
-    """Return the commands that publish a version, in order. The tag is pushed last: before that, nothing is final."""
-    images = [f"{registry}/operator:{version}", *(f"{registry}/spark:{spark}-{version}" for spark in SPARK)]
+    """Return the commands that publish a version, in order.
+
+    The tag is pushed last: before that, nothing is final.
+    """
+    images = [
+        f"{registry}/operator:{version}",
+        *(f"{registry}/spark:{spark}-{version}" for spark in SPARK),
+    ]
     chart = f"dist/balanced-source-{version}.tgz"
     return [
         ["make", "test"],
@@ -61,14 +69,30 @@ def commands(version: str, registry: str) -> list[list[str]]:
         [".ci/wheels", "dist"],
         ["docker", "build", "--target", "operator", "--tag", images[0], "."],
         *(
-            ["docker", "build", "--target", "spark", "--build-arg", f"SPARK_VERSION={spark}", "--tag", image, "."]
+            [
+                "docker",
+                "build",
+                "--target",
+                "spark",
+                "--build-arg",
+                f"SPARK_VERSION={spark}",
+                "--tag",
+                image,
+                ".",
+            ]
             for spark, image in zip(SPARK, images[1:], strict=True)
         ),
-        *(["syft", image, "--output", f"spdx-json=dist/{image.replace('/', '_')}.spdx.json"] for image in images),
+        *(
+            ["syft", image, "--output", f"spdx-json=dist/{image.replace('/', '_')}.spdx.json"]
+            for image in images
+        ),
         ["helm", "package", "charts/balanced-source", "--destination", "dist"],
         *(["docker", "push", image] for image in images),
         ["helm", "push", chart, f"oci://{registry}/charts"],
-        *(["cosign", "sign", "--yes", image] for image in (*images, f"{registry}/charts/balanced-source:{version}")),
+        *(
+            ["cosign", "sign", "--yes", image]
+            for image in (*images, f"{registry}/charts/balanced-source:{version}")
+        ),
         ["sh", "-c", "twine upload dist/*.whl dist/*.tar.gz"],
         ["git", "push", "origin", "HEAD", f"v{version}"],
     ]
@@ -76,7 +100,9 @@ def commands(version: str, registry: str) -> list[list[str]]:
 
 def main(arguments: Sequence[str] = sys.argv[1:]) -> int:
     """Print the plan, or carry it out; the exit code is 1 if it cannot be made."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("version")
     parser.add_argument("--registry", default="registry.example.org/balanced-source")
     parser.add_argument("--publish", action="store_true", help="do it")
@@ -102,7 +128,8 @@ def main(arguments: Sequence[str] = sys.argv[1:]) -> int:
 
 
 def _output(*command: str) -> str:
-    return subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout  # noqa: S603 - git
+    # git
+    return subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout  # noqa: S603
 
 
 def _fail(message: str) -> int:

@@ -1,6 +1,9 @@
-"""Check the built documentation site: a page never makes a request to another host, and no link leads nowhere.
+"""Check the built documentation site.
 
-Links between pages and their anchors are checked by `mkdocs build --strict`; this looks at what the theme added.
+A page never makes a request to another host, and no link leads nowhere.
+
+Links between pages and their anchors are checked by `mkdocs build --strict`; this looks at what the
+theme added.
 """
 
 import sys
@@ -33,7 +36,10 @@ def main(site: Path) -> int:
     """Print what is wrong; the exit code is 1 if anything is."""
     pages = sorted(site.rglob("*.html"))
     complaints = [complaint for page in pages for complaint in _complaints(site, page)]
-    print("\n".join(complaints) or f"site: {len(pages)} pages load nothing from elsewhere and have no dead link")
+    print(
+        "\n".join(complaints)
+        or f"site: {len(pages)} pages load nothing from elsewhere and have no dead link"
+    )
     return 1 if complaints or not pages else 0
 
 
@@ -42,7 +48,9 @@ def _complaints(site: Path, file: Path) -> list[str]:
     page.feed(file.read_text(encoding="utf-8"))
     outside = [f"{name}: loads {target}" for target in page.loaded if urlsplit(target).netloc]
     dead = [
-        f"{name}: dead link {link}" for link in page.linked if file.name != "404.html" and _is_dead(site, file, link)
+        f"{name}: dead link {link}"
+        for link in page.linked
+        if file.name != "404.html" and _is_dead(site, file, link)
     ]
     return outside + dead
 
@@ -51,7 +59,9 @@ def _is_dead(site: Path, file: Path, link: str) -> bool:
     parts = urlsplit(link)
     if parts.scheme or parts.netloc or not parts.path:
         return False
-    target = site / parts.path.lstrip("/") if parts.path.startswith("/") else file.parent / parts.path
+    target = (
+        site / parts.path.lstrip("/") if parts.path.startswith("/") else file.parent / parts.path
+    )
     return not (target.is_file() or (target / "index.html").is_file())
 
 

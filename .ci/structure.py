@@ -1,6 +1,9 @@
-"""Hold the code to its budget of lengths, and one class name to one meaning: `make lint` fails otherwise.
+"""Hold the code to its budget of lengths, and one class name to one meaning.
 
-Lengths of functions do not count their docstring. The budget is in `LIMITS`; docs/development.md says why.
+`make lint` fails otherwise.
+
+Lengths of functions do not count their docstring. The budget is in `LIMITS`; docs/development.md
+says why.
 """
 
 import ast
@@ -26,7 +29,8 @@ class Limits(NamedTuple):
 OWN_NAMES = {"spec", "spec.py", "files", "kafka", "kinesis", "examples"}
 """Folders and files whose classes may be called as one elsewhere.
 
-A model of the manifest is called like the value that it becomes, and connectors do not see each other.
+A model of the manifest is called like the value that it becomes, and connectors do not see each
+other.
 """
 
 RIDDLES = {"told", "said", "mine", "life"}
@@ -42,7 +46,10 @@ def main() -> int:
     others = [(_lines(file), str(file.relative_to(ROOT))) for file in _files(OTHERS)]
     lengths = [*_over("function", functions), *_over("file", files), *_too_long("file", others)]
     complaints = [*lengths, *_named_twice(), *_riddles()]
-    print("\n".join(complaints) or f"structure: {len(functions)} functions in {len(files)} files keep the budget")
+    print(
+        "\n".join(complaints)
+        or f"structure: {len(functions)} functions in {len(files)} files keep the budget"
+    )
     return 1 if complaints else 0
 
 
@@ -96,13 +103,20 @@ def _riddles() -> Iterator[str]:
         for node in ast.walk(ast.parse(file.read_text())):
             if (name := _given_name(node)).strip("_").lower() in RIDDLES:
                 line = getattr(node, "lineno", 0)
-                yield f"{file.relative_to(ROOT)}:{line}: {name} does not say what it holds: name the thing"
+                yield (
+                    f"{file.relative_to(ROOT)}:{line}: {name} does not say what it holds: name the"
+                    " thing"
+                )
 
 
 def _given_name(node: ast.AST) -> str:
     """Return the name that a node gives to something; empty for all others."""
     match node:
-        case ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()) | ast.arg(arg=name):
+        case (
+            ast.Name(id=name, ctx=ast.Store())
+            | ast.Attribute(attr=name, ctx=ast.Store())
+            | ast.arg(arg=name)
+        ):
             return name
         case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
             return name

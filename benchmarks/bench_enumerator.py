@@ -1,9 +1,12 @@
-"""What a source of many splits costs the operator: time, memory, bytes. No broker, no API server: one core, real code.
+"""What a source of many splits costs the operator: time, memory, bytes.
 
-    python -m benchmarks.bench_enumerator [--splits 1000,10000,100000,1000000] [--readers 64] [--repeats 3]
+No broker, no API server: one core, real code.
 
-One JSON object per line on stdout, a table on stderr. Seconds are processor time of this process, so that
-neighbours on the machine count less; the best and the worst of all repeats are given beside the median.
+    python -m benchmarks.bench_enumerator [--splits 1000,10000,…] [--readers 64] [--repeats 3]
+
+One JSON object per line on stdout, a table on stderr. Seconds are processor time of this process,
+so that neighbours on the machine count less; the best and the worst of all repeats are given beside
+the median.
 """
 
 import argparse
@@ -87,13 +90,17 @@ EVENTS = (
 
 
 def split_ids(count: int) -> list[SplitId]:
-    """Partitions of topics with names as they are found in the field; 6 to 96 partitions per topic."""
+    """Partitions of topics with names as they are found in the field.
+
+    6 to 96 partitions per topic.
+    """
     rng = random.Random(7)
     found: list[SplitId] = []
     number = 0
     while len(found) < count:
         cluster = rng.choice(CLUSTERS)
-        topic = f"{rng.choice(DOMAINS)}.{rng.choice(THINGS)}.{rng.choice(EVENTS)}.v{rng.randint(1, 4)}-{number:05d}"
+        kind = f"{rng.choice(DOMAINS)}.{rng.choice(THINGS)}.{rng.choice(EVENTS)}"
+        topic = f"{kind}.v{rng.randint(1, 4)}-{number:05d}"
         number += 1
         found += [(cluster, topic, p) for p in range(rng.choice((6, 12, 24, 48, 96)))]
     return found[:count]
@@ -115,12 +122,19 @@ class World:
         )
         rng = random.Random(11)
         self.offsets = {s: int(rng.lognormvariate(16, 3)) for s in self.ids}
-        self.topics = {s[:2]: "".join(rng.choices(string.ascii_letters + string.digits, k=22)) for s in self.ids}
-        self.coordinator: SourceCoordinator[Any, Any] = SourceCoordinator(self.source, parallelism=self.readers)
+        self.topics = {
+            s[:2]: "".join(rng.choices(string.ascii_letters + string.digits, k=22))
+            for s in self.ids
+        }
+        self.coordinator: SourceCoordinator[Any, Any] = SourceCoordinator(
+            self.source, parallelism=self.readers
+        )
 
     def note(self, effects: list[Effect]) -> None:
         """Remember the calls that are due."""
-        due = [effect for effect in effects if isinstance(effect, ExecuteCall) and effect.delay == 0]
+        due = [
+            effect for effect in effects if isinstance(effect, ExecuteCall) and effect.delay == 0
+        ]
         self.calls |= {effect.call_id: effect.call for effect in due}
 
     def discover(self, known: list[SplitId]) -> None:
@@ -130,7 +144,9 @@ class World:
             call_id, call = self.calls.popitem()
             if isinstance(call, DiscoverKafka):
                 found = by_cluster[call.scope]
-                result: Any = Discovered(split_ids=found, identities={s: self.topics.get(s[:2], "new") for s in found})
+                result: Any = Discovered(
+                    split_ids=found, identities={s: self.topics.get(s[:2], "new") for s in found}
+                )
             elif isinstance(call, InitializeKafka):
                 result = [self._split(s) for s in call.split_ids]
             else:
@@ -158,7 +174,10 @@ class World:
             heartbeat=100.0,
         )
         self.coordinator.handle(ReportReceived(held), now=0.0)
-        read = {s: p + round(100 * rate) for (s, p), rate in zip(positions.items(), self._rates(), strict=False)}
+        read = {
+            s: p + round(100 * rate)
+            for (s, p), rate in zip(positions.items(), self._rates(), strict=False)
+        }
         later = replace(held, sequence=3, positions=read, heartbeat=200.0)
         self.coordinator.handle(ReportReceived(later), now=0.0)
 
@@ -180,7 +199,10 @@ class World:
 
     def grow(self) -> None:
         """A discovery that finds one percent more partitions."""
-        more = [("prod-us-east-1", "payments.refund.created.v9", p) for p in range(max(1, len(self.ids) // 100))]
+        more = [
+            ("prod-us-east-1", "payments.refund.created.v9", p)
+            for p in range(max(1, len(self.ids) // 100))
+        ]
         self.offsets = {**self.offsets, **dict.fromkeys(more, 0)}
         enumerator = self.coordinator.enumerator
         for scope in CLUSTERS:
@@ -231,7 +253,9 @@ class Bench:
         """All measurements."""
         ids = split_ids(self.splits)
         if not self.only:
-            yield self._row("first assignment", lambda: World(ids, self.strategy, self.readers), World.start)
+            yield self._row(
+                "first assignment", lambda: World(ids, self.strategy, self.readers), World.start
+            )
         world = World(ids, self.strategy, self.readers)
         world.start()
         first = world.coordinator.assignment
@@ -253,7 +277,9 @@ class Bench:
             ("discovery with 1 % more", World.grow),
         ]
 
-    def _row(self, name: str, prepare: Callable[[], World], act: Callable[[World], None]) -> dict[str, Any]:
+    def _row(
+        self, name: str, prepare: Callable[[], World], act: Callable[[World], None]
+    ) -> dict[str, Any]:
         seconds = []
         for _ in range(self.repeats):
             world = prepare()
@@ -275,20 +301,31 @@ class Bench:
             ),
             ("decode assignment", whole, lambda: assignment_document.decode(whole, source=UID)),
         ):
-            yield {**self._head(name, [timed(act) for _ in range(self.repeats)]), **self._sizes(document)}
+            yield {
+                **self._head(name, [timed(act) for _ in range(self.repeats)]),
+                **self._sizes(document),
+            }
 
     def _publications(self, world: World, first: Any) -> Iterator[dict[str, Any]]:
-        """What a rescale writes, beside the whole assignment; and everything that is stored together."""
+        """What a rescale writes, beside the whole assignment.
+
+        And everything that is stored together.
+        """
         _, first_base = increments.encode(first, source=UID, base=None)
         text, base = increments.encode(world.coordinator.assignment, source=UID, base=first_base)
-        state = len(compress(state_codec.encode(world.coordinator.checkpoint(), world.source, uid=UID)))
+        state = len(
+            compress(state_codec.encode(world.coordinator.checkpoint(), world.source, uid=UID))
+        )
         for name, of in (("stored at first", first_base), ("stored once adopted", base)):
             stored = len(compress(of.text if of is not None else "")) + len(compress(text)) + state
             yield {**self._head(name, []), "packed_bytes": stored, **self._per_split(stored)}
         told = world.coordinator.state.hosts["0"].report
         if told is not None:
             report = replace(told, attributes=world.coordinator.assignment.attributes)
-            yield {**self._head("stored by the driver", []), **self._sizes(report_document.encode(report, source=UID))}
+            yield {
+                **self._head("stored by the driver", []),
+                **self._sizes(report_document.encode(report, source=UID)),
+            }
         for readers in (self.readers + 1, self.readers - 1, 2 * self.readers):
             fork = world.fork()
             fork.rescale(readers)
@@ -296,10 +333,17 @@ class Bench:
             encode = partial(increments.encode, after, source=UID, base=base)
             seconds = [timed(encode) for _ in range(self.repeats)]
             text, fresh = encode()
-            written = len(compress(text)) + (0 if fresh is None or fresh is base else len(compress(fresh.text)))
+            written = len(compress(text)) + (
+                0 if fresh is None or fresh is base else len(compress(fresh.text))
+            )
             whole = len(compress(assignment_document.encode(after, source=UID)))
             row = self._head(f"publish rescale {self.readers} → {readers}", seconds)
-            yield {**row, "packed_bytes": written, "whole_packed_bytes": whole, **self._per_split(written)}
+            yield {
+                **row,
+                "packed_bytes": written,
+                "whole_packed_bytes": whole,
+                **self._per_split(written),
+            }
 
     def _sizes(self, document: str) -> dict[str, Any]:
         packed = len(compress(document))
@@ -319,13 +363,22 @@ def print_row(row: dict[str, Any]) -> None:
     """JSON for programs, a line for people."""
     print(json.dumps(row), flush=True)
     seconds = row.get("seconds")
-    took = f"{seconds['median']:9.3f} s [{seconds['min']:.3f} … {seconds['max']:.3f}]" if seconds else " " * 11
+    took = (
+        f"{seconds['median']:9.3f} s [{seconds['min']:.3f} … {seconds['max']:.3f}]"
+        if seconds
+        else " " * 11
+    )
     more = [f"{row['peak_mib']:.0f} MiB"] if "peak_mib" in row else []
     if "packed_bytes" in row:
-        more.append(f"{row['packed_bytes'] / 1024:.1f} KiB packed, {row['packed_bytes_per_split']} per split")
+        more.append(
+            f"{row['packed_bytes'] / 1024:.1f} KiB packed, {row['packed_bytes_per_split']} per"
+            " split"
+        )
     if "whole_packed_bytes" in row:
         more.append(f"whole: {row['whole_packed_bytes'] / 1024:.1f} KiB")
-    line = f"{row['splits']:>9} {row['strategy']:<11} {row['operation']:<28} {took}  {', '.join(more)}"
+    line = (
+        f"{row['splits']:>9} {row['strategy']:<11} {row['operation']:<28} {took}  {', '.join(more)}"
+    )
     print(line, file=sys.stderr, flush=True)
 
 
@@ -336,7 +389,9 @@ def main() -> None:
     parser.add_argument("--readers", type=int, default=64)
     parser.add_argument("--strategies", default="RoundRobin,LoadAware")
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--only", default="", help="only changes whose names begin so: rescale, discovery")
+    parser.add_argument(
+        "--only", default="", help="only changes whose names begin so: rescale, discovery"
+    )
     arguments = parser.parse_args()
     for count in map(int, arguments.splits.split(",")):
         for strategy in arguments.strategies.split(","):

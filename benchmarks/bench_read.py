@@ -1,7 +1,10 @@
-"""Reading Kafka: ours beside Spark's own source, Flink and a bare librdkafka loop, interleaved in one run.
+"""Reading Kafka.
 
-Tables on stderr; JSON with the raw rounds on stdout, and one file per case with `--keep`. Ratios are computed within a
-round, so that a change of the machine's speed affects all contestants; above 1 means faster than the rival.
+Ours beside Spark's own source, Flink and a bare librdkafka loop, interleaved in one run.
+
+Tables on stderr; JSON with the raw rounds on stdout, and one file per case with `--keep`. Ratios
+are computed within a round, so that a change of the machine's speed affects all contestants; above
+1 means faster than the rival.
 """
 
 import json
@@ -38,16 +41,27 @@ def main(  # noqa: PLR0917 - options of the command line
     case: list[str] = typer.Option([], help="Only these cases."),
     rounds: int = typer.Option(0, help="Interleaved rounds of each case; 5, or 2 if quick."),
     scale: float = typer.Option(0.0, help="Factor of records and seconds; 1, or 0.25 if quick."),
-    flink: bool = typer.Option(False, help="Flink reads the backlogs too, if its packages are available."),
+    flink: bool = typer.Option(
+        False, help="Flink reads the backlogs too, if its packages are available."
+    ),
     beside: int = typer.Option(0, help="Measure beside this many programs that each use a core."),
-    keep: Path | None = typer.Option(None, help="Folder for one JSON file per case; cases that are there are skipped."),
-    compare: Path | None = typer.Option(None, help="JSON of an earlier run: name regressions of more than 5 %."),
+    keep: Path | None = typer.Option(
+        None, help="Folder for one JSON file per case; cases that are there are skipped."
+    ),
+    compare: Path | None = typer.Option(
+        None, help="JSON of an earlier run: name regressions of more than 5 %."
+    ),
     plots: Path | None = typer.Option(None, help="Folder for a chart of each case (SVG)."),
 ) -> None:
     """Measure and print; exit code 1 if a row was lost or duplicated."""
     chosen = case or list(QUICK if quick else CASES if every else CORE)
     rounds, scale = rounds or (2 if quick else 5), scale or (0.25 if quick else 1.0)
-    results: dict[str, Any] = {"benchmark": "read", "rounds": rounds, "scale": scale, "machine": machine(beside)}
+    results: dict[str, Any] = {
+        "benchmark": "read",
+        "rounds": rounds,
+        "scale": scale,
+        "machine": machine(beside),
+    }
     results["cases"] = _kept(keep, chosen)
     missing = [name for name in chosen if name not in results["cases"]]
     with open_parts(flink=flink and bool(missing)) as parts, _busy(beside):
@@ -107,7 +121,11 @@ def _show_changes(earlier: dict[str, Any], results: dict[str, Any]) -> None:
 
 def machine(beside: int) -> dict[str, Any]:
     """Return what the figures depend on."""
-    return {"cpus": os.cpu_count(), "load_before": round(os.getloadavg()[0], 1), "busy_programs_beside": beside}
+    return {
+        "cpus": os.cpu_count(),
+        "load_before": round(os.getloadavg()[0], 1),
+        "busy_programs_beside": beside,
+    }
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
-"""Live rescale under load, against stopping Spark's native Kafka source and starting it anew, in one run.
+"""Live rescale under load, against a restart of Spark's native Kafka source, in one run.
 
-JSON on stdout, a table on stderr. Both applications run beside each other on the same cluster and read the same topics;
-their rescales alternate, so that drift of the machine's speed hits both.
+JSON on stdout, a table on stderr. Both applications run beside each other on the same cluster and
+read the same topics; their rescales alternate, so that drift of the machine's speed hits both.
 
-Each has one executor with `--slots` task slots. With the default of 5 nobody waits for a process; with fewer, ours asks
-for executors before it takes more readers, which the rival does not. The rival's driver lives on: it stops its query
-and starts it anew, which is its best case.
+Each has one executor with `--slots` task slots. With the default of 5 nobody waits for a process;
+with fewer, ours asks for executors before it takes more readers, which the rival does not. The
+rival's driver lives on: it stops its query and starts it anew, which is its best case.
 """
 
 import itertools
@@ -54,7 +54,9 @@ class Native:
     def start(self, parallelism: int) -> None:
         """Submit it, in the same way and with the same resources as ours."""
         self.ask(parallelism)
-        jars = ",".join(f"local://{jar}" for jar in sorted(ensure_jars("spark-kafka").glob("*.jar")))
+        jars = ",".join(
+            f"local://{jar}" for jar in sorted(ensure_jars("spark-kafka").glob("*.jar"))
+        )
         program = self._scene.data / "native_rescale_app.py"
         program.write_text((CHECKOUT / "benchmarks" / "native_rescale_app.py").read_text())
         cluster = self._scene.cluster
@@ -70,7 +72,11 @@ class Native:
                 "image": cluster.image(),
                 "mainApplicationFile": "local:///data/native_rescale_app.py",
                 "arguments": [cluster.kafka().bootstrap, ",".join(TOPICS), "10"],
-                "restartPolicy": {"type": "Never", "onSubmissionFailureRetryInterval": 5, "onFailureRetryInterval": 5},
+                "restartPolicy": {
+                    "type": "Never",
+                    "onSubmissionFailureRetryInterval": 5,
+                    "onFailureRetryInterval": 5,
+                },
                 "sparkConf": {
                     **cluster.driver_spark_conf,
                     "spark.jars": jars,
@@ -78,7 +84,12 @@ class Native:
                         "org.apache.spark.deploy.k8s.features.NetworkPolicyFeatureStep"
                     ),
                 },
-                "driver": {"cores": 1, "memory": "768m", "serviceAccount": "spark", "template": self._pod("driver")},
+                "driver": {
+                    "cores": 1,
+                    "memory": "768m",
+                    "serviceAccount": "spark",
+                    "template": self._pod("driver"),
+                },
                 "executor": {
                     "instances": 1,
                     "cores": self._slots,
@@ -116,17 +127,25 @@ class Native:
 def main(
     rescales: int = typer.Option(20, help="Rescales of each."),
     rate: int = typer.Option(2000, help="Records per second that are produced."),
-    slots: int = typer.Option(max(SIZES), help="Task slots of an executor; fewer than readers: ours wait for more."),
+    slots: int = typer.Option(
+        max(SIZES), help="Task slots of an executor; fewer than readers: ours wait for more."
+    ),
     rival: bool = typer.Option(True, help="Measure Spark's native source too."),
 ) -> None:
     """Measure, print, and fail if a record was lost or duplicated."""
     progress = Progress(console)
-    with new_cluster(Path(tempfile.mkdtemp(prefix="balanced-source-bench-")), progress=progress) as cluster:
+    with new_cluster(
+        Path(tempfile.mkdtemp(prefix="balanced-source-bench-")), progress=progress
+    ) as cluster:
         scene = Scene(
-            cluster, OperatorProcess(cluster.control_plane, spark_conf=cluster.driver_spark_conf), slots=slots
+            cluster,
+            OperatorProcess(cluster.control_plane, spark_conf=cluster.driver_spark_conf),
+            slots=slots,
         )
         native = Native(scene, slots) if rival else None
-        result = {"slots": slots} | measure(scene, native, rescales=rescales, rate=rate, progress=progress)
+        result = {"slots": slots} | measure(
+            scene, native, rescales=rescales, rate=rate, progress=progress
+        )
         scene.operator.stop()
     sys.stdout.write(json.dumps(result, indent=1) + "\n")
     show(result)
@@ -134,7 +153,9 @@ def main(
     raise typer.Exit(1 if ours["lost"] or ours["duplicated"] or ours["restarts"] else 0)
 
 
-def measure(scene: Scene, native: Native | None, *, rescales: int, rate: int, progress: Progress) -> dict[str, Any]:
+def measure(
+    scene: Scene, native: Native | None, *, rescales: int, rate: int, progress: Progress
+) -> dict[str, Any]:
     """One run."""
     cluster = scene.cluster
     cluster.kafka().admin.create_topics(TOPICS)
@@ -147,16 +168,24 @@ def measure(scene: Scene, native: Native | None, *, rescales: int, rate: int, pr
         incarnation = scene.source.report.incarnation
         sizes = itertools.islice(itertools.cycle(SIZES), rescales)
         for number, size in enumerate(sizes, 1):
-            ours.append(_rescale(scene.batches, lambda n=size: scene.source.patch({"parallelism": n}), size))
+            ours.append(
+                _rescale(scene.batches, lambda n=size: scene.source.patch({"parallelism": n}), size)
+            )
             if native is not None:
                 theirs.append(_rescale(native.batches, lambda n=size: native.ask(n), size))
             console.print(
-                f"rescale {number}/{rescales} to {size}: {ours[-1]} native: {theirs[-1:] or '-'}", markup=False
+                f"rescale {number}/{rescales} to {size}: {ours[-1]} native: {theirs[-1:] or '-'}",
+                markup=False,
             )
         restarts = scene.source.report.incarnation - incarnation
         load.stop()
         with progress.step("read the rest"):
-            wait_until(lambda: rows(scene.sink) >= load.produced, 120, "all records to arrive", interval=0.5)
+            wait_until(
+                lambda: rows(scene.sink) >= load.produced,
+                120,
+                "all records to arrive",
+                interval=0.5,
+            )
         delivery = check_delivery(scene.sink, scene.expected)
     result: dict[str, Any] = {
         "benchmark": "rescale",
@@ -182,7 +211,11 @@ def measure(scene: Scene, native: Native | None, *, rescales: int, rate: int, pr
 def show(result: dict[str, Any]) -> None:
     """The table for people."""
     table = Table(
-        "", "patch → first batch begins", "… is committed", "longest gap in output", title="seconds: min / median / max"
+        "",
+        "patch → first batch begins",
+        "… is committed",
+        "longest gap in output",
+        title="seconds: min / median / max",
     )
     for name in ("ours", "native_stop_and_start"):
         if name in result:
@@ -199,11 +232,18 @@ def _start(scene: Scene, native: Native | None, rate: int) -> None:
     wait_until(lambda: scene.has_caught_up(rate), 120, "our application to catch up", interval=0.5)
     if native is not None:
         wait_until(lambda: len(native.batches()) > 3, 300, "the rival to read", interval=1)
-        wait_until(lambda: native.batches()[-1].rows < rate * 3, 300, "the rival to catch up", interval=1)
+        wait_until(
+            lambda: native.batches()[-1].rows < rate * 3, 300, "the rival to catch up", interval=1
+        )
 
 
-def _rescale(finished: Callable[[], list[Batch]], ask: Callable[[], None], size: int) -> dict[str, float]:
-    """Ask for another size; returns seconds until the first micro-batch with it, and the longest gap in output."""
+def _rescale(
+    finished: Callable[[], list[Batch]], ask: Callable[[], None], size: int
+) -> dict[str, float]:
+    """Ask for another size.
+
+    Returns seconds until the first micro-batch with it, and the longest gap in output.
+    """
     seen = finished()[-1]
     asked = time.time()
     ask()
@@ -211,7 +251,11 @@ def _rescale(finished: Callable[[], list[Batch]], ask: Callable[[], None], size:
     def first() -> Sequence[Batch] | None:
         """The batches from the last one before until two with the new size have ended."""
         newer = [batch for batch in finished() if batch.ended >= seen.ended]
-        fitting = [batch for batch in newer if batch.parallelism == size and batch.planned > asked and batch.rows]
+        fitting = [
+            batch
+            for batch in newer
+            if batch.parallelism == size and batch.planned > asked and batch.rows
+        ]
         return newer if len(fitting) > 1 else None
 
     window = wait_until(first, 120, f"micro-batches with {size} readers", interval=0.3) or []

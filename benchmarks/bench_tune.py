@@ -1,7 +1,10 @@
-"""Searches the best settings of each rival, one knob after the other; prints each step and the settings found.
+"""Searches the best settings of each rival, one knob after the other.
 
-A value is kept only if it beats the best settings so far in interleaved rounds: median ratio of rows per second of the
-whole run. So each rival is tuned as carefully as ours, and noise of a few per cent changes nothing.
+Prints each step and the settings found.
+
+A value is kept only if it beats the best settings so far in interleaved rounds: median ratio of
+rows per second of the whole run. So each rival is tuned as carefully as ours, and noise of a few
+per cent changes nothing.
 """
 
 import json
@@ -74,8 +77,13 @@ def search(name: str, speed: Callable[[Settings], float], rounds: int) -> Settin
     return best
 
 
-def _ratio(speed: Callable[[Settings], float], candidate: Settings, best: Settings, rounds: int) -> float:
-    """Return the median ratio; who reads first alternates, because the JVM gets faster with each reading."""
+def _ratio(
+    speed: Callable[[Settings], float], candidate: Settings, best: Settings, rounds: int
+) -> float:
+    """Return the median ratio.
+
+    Who reads first alternates, because the JVM gets faster with each reading.
+    """
     ratios = []
     for number in range(rounds):
         order = (candidate, best) if number % 2 else (best, candidate)
@@ -86,12 +94,16 @@ def _ratio(speed: Callable[[Settings], float], candidate: Settings, best: Settin
 
 def _spark(parts: Parts, case: Backlog, settings: Settings) -> float:
     contestant = native("spark", settings)
-    read = read_backlog(parts.spark, parts.kafka, "tune", contestant, readers=case.readers, ignored=parts.others())
+    read = read_backlog(
+        parts.spark, parts.kafka, "tune", contestant, readers=case.readers, ignored=parts.others()
+    )
     return read.rows / read.whole
 
 
 def _flink(parts: Parts, flink: FlinkCluster, case: Backlog, settings: Settings) -> float:
-    read = on_flink.read_backlog(flink, parts.kafka, "tune", readers=case.readers, properties=settings)
+    read = on_flink.read_backlog(
+        flink, parts.kafka, "tune", readers=case.readers, properties=settings
+    )
     return read.rows / read.whole
 
 

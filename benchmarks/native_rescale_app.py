@@ -1,7 +1,10 @@
-"""The rival's application: Spark's own Kafka source, stopped and started anew to change its number of partitions.
+"""The rival's application.
 
-Runs in the driver's pod. Reads the wanted number from a file, writes one JSON line per finished micro-batch (the form
-of our packaged application's log), and `minPartitions` is the nearest thing that the native source has to parallelism.
+Spark's own Kafka source, stopped and started anew to change its number of partitions.
+
+Runs in the driver's pod. Reads the wanted number from a file, writes one JSON line per finished
+micro-batch (the form of our packaged application's log), and `minPartitions` is the nearest thing
+that the native source has to parallelism.
 """
 
 import json
@@ -14,7 +17,11 @@ from typing import Any
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
-CONTROL, SINK, CHECKPOINT = Path("/data/native-parallelism"), "/data/native", "/data/checkpoints/native"
+CONTROL, SINK, CHECKPOINT = (
+    Path("/data/native-parallelism"),
+    "/data/native",
+    "/data/checkpoints/native",
+)
 
 
 class Progress(StreamingQueryListener):

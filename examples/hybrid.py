@@ -1,6 +1,9 @@
-"""Reads a history from Parquet files, then continues with Kafka: ``spark-submit examples/hybrid.py``.
+"""Reads a history from Parquet files, then continues with Kafka.
 
-The files have the columns of Kafka's records, with the offset of each. Reading continues behind them.
+``spark-submit examples/hybrid.py``.
+
+The files have the columns of Kafka's records, with the offset of each. Reading continues behind
+them.
 """
 
 import json
@@ -12,7 +15,9 @@ from pyspark.sql import SparkSession
 HISTORY = os.environ.get("HISTORY", "/data/orders")
 BROKERS = os.environ.get("BROKERS", "localhost:9092")
 WORK = os.environ.get("WORK") or tempfile.mkdtemp(prefix="hybrid-")
-COLUMNS = "key BINARY, value BINARY, topic STRING, partition INT, offset BIGINT, timestamp TIMESTAMP"
+COLUMNS = (
+    "key BINARY, value BINARY, topic STRING, partition INT, offset BIGINT, timestamp TIMESTAMP"
+)
 
 parts = [
     {

@@ -19,5 +19,9 @@ rows = (
     .option("secretsDir", "/etc/balanced-source/secrets")
     .load()
 )
-query = rows.writeStream.foreachBatch(write).option("checkpointLocation", "/data/checkpoints/orders").start()
+query = (
+    rows.writeStream.foreachBatch(write)
+    .option("checkpointLocation", "/data/checkpoints/orders")
+    .start()
+)
 query.awaitTermination()

@@ -29,11 +29,15 @@ LONGEST_FIRST = (
     "integration/spark/test_driver_killed.py",
     "integration/kafka/test_rotation.py",
 )
-"""Folders, and files with parts of their own, in the order in which workers take them; the others follow."""
+"""Folders, and files with parts of their own, in the order in which workers take them; the others
+follow."""
 
 
 class FolderScheduling(LoadScopeScheduling):  # type: ignore[misc] - xdist has no types
-    """One worker runs what shares real parts: a folder, as a rule. Groups by marker do nothing with pytest 9."""
+    """One worker runs what shares real parts: a folder, as a rule.
+
+    Groups by marker do nothing with pytest 9.
+    """
 
     def _split_scope(self, nodeid: str) -> str:
         return _scope(nodeid)
@@ -52,9 +56,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if parts[0] in FOLDERS:
             item.add_marker(FOLDERS[parts[0]])
         if parts[0] != "unit":
-            # Threads that follow a document die with the process and leave their sockets to it; the collector may
-            # find these while another folder's test runs.
-            item.add_marker(pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"))
+            # Threads that follow a document die with the process and leave their sockets to it; the
+            # collector may find these while another folder's test runs.
+            item.add_marker(
+                pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+            )
     ranks = {scope: rank for rank, scope in enumerate(LONGEST_FIRST)}
     items.sort(key=lambda item: ranks.get(_scope(item.nodeid), len(ranks)))
 
@@ -68,8 +74,8 @@ def _scope(nodeid: str) -> str:
 def _event_loop_of_the_main_thread() -> Iterator[None]:
     """Give the main thread a loop that is closed in the end.
 
-    pytest-asyncio asks for the present loop before each asynchronous test; if there is none, Python 3.11
-    makes one, which nobody closes, and its warning would fail some later test.
+    pytest-asyncio asks for the present loop before each asynchronous test; if there is none, Python
+    3.11 makes one, which nobody closes, and its warning would fail some later test.
     """
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)

@@ -1,10 +1,13 @@
-"""`make bench-autoscale`: the product's autoscaler beside a horizontal pod autoscaler on lag, tuned for each load.
+"""`make bench-autoscale`.
+
+The product's autoscaler beside a horizontal pod autoscaler on lag, tuned for each load.
 
     python -m benchmarks.autoscaling [--seed 1] [--recorded FILE.csv]
 
-Both have the same bounds. The rival is tuned by a grid for each load, with the load known in advance: of all settings,
-the one with the least product of lag and reader-hours. `better than` and `worse than` count settings of the whole grid,
-also with a larger minimum, that are worse and better than the product on both counts.
+Both have the same bounds. The rival is tuned by a grid for each load, with the load known in
+advance: of all settings, the one with the least product of lag and reader-hours. `better than` and
+`worse than` count settings of the whole grid, also with a larger minimum, that are worse and better
+than the product on both counts.
 """
 
 import argparse
@@ -21,10 +24,13 @@ from benchmarks.autoscaling.world import Outcome, World
 FIRST_READERS: Final = 4
 
 _HEAD: Final = """\
-Lag: unread records × seconds, in millions. HPA: AverageValue in records / window in s / share per minute.
+Lag: unread records × seconds, in millions. HPA: AverageValue in records / window in s / share \
+per minute.
 
-| load | lag | lag, HPA | reader-hours | reader-hours, HPA | reversals per hour | reversals, HPA | HPA's settings \
-| better on both | better than | worse than | HPA with a tuned minimum: lag | reader-hours | minReplicas |
+| load | lag | lag, HPA | reader-hours | reader-hours, HPA \
+| reversals per hour | reversals, HPA | HPA's settings \
+| better on both | better than | worse than | HPA with a tuned minimum: lag \
+| reader-hours | minReplicas |
 |---|---|---|---|---|---|---|---|---|---|---|---|---|---|"""
 
 
@@ -101,7 +107,9 @@ def _tuned(runs: Sequence[Run]) -> Run:
 
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--recorded", type=Path, help="lines of seconds,records per second")
     chosen = parser.parse_args()
@@ -110,7 +118,9 @@ def main() -> None:
     better = sum(comparison.is_better for comparison in found.values())
     rows = [comparison.row(name) for name, comparison in found.items()]
     sys.stdout.write(
-        "\n".join([f"Seed {chosen.seed}. {_HEAD}", *rows, "", f"better on both: {better} of {len(found)}"])
+        "\n".join(
+            [f"Seed {chosen.seed}. {_HEAD}", *rows, "", f"better on both: {better} of {len(found)}"]
+        )
     )
     sys.stdout.write("\n")
 

@@ -1,4 +1,7 @@
-"""The two autoscalers: the product's own code, and the horizontal pod autoscaler's algorithm on lag."""
+"""The two autoscalers.
+
+The product's own code, and the horizontal pod autoscaler's algorithm on lag.
+"""
 
 import math
 from collections.abc import Iterator
@@ -6,7 +9,13 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import Final
 
-from balanced_source_operator.controller.autoscaling import AutoscalerMemory, Policy, Sample, decide, observe
+from balanced_source_operator.controller.autoscaling import (
+    AutoscalerMemory,
+    Policy,
+    Sample,
+    decide,
+    observe,
+)
 from benchmarks.autoscaling.shapes import TICK
 from benchmarks.autoscaling.world import CAPACITY, MAX_READERS, World
 
@@ -25,7 +34,8 @@ WINDOWS: Final = (0, 300, 1200)
 """Grid: `scaleDown.stabilizationWindowSeconds`."""
 
 STEPS: Final = (1.0, 0.25, 0.1)
-"""Grid: share of the replicas that `scaleDown.policies` allow to go within a minute, but one at least."""
+"""Grid: share of the replicas that `scaleDown.policies` allow to go within a minute, but one at
+least."""
 
 FEWEST: Final = (1, 8, 16)
 """Grid: `minReplicas`."""
@@ -89,7 +99,9 @@ class PodAutoscaler:
         usage = lag / (self.target * current)
         wanted = current if abs(usage - 1) <= TOLERANCE else math.ceil(lag / self.target)
         wanted = max(self.fewest, min(MAX_READERS, wanted))
-        self._seen = [(at, n) for at, n in self._seen if at > world.now - self.window] + [(world.now, wanted)]
+        self._seen = [(at, n) for at, n in self._seen if at > world.now - self.window] + [
+            (world.now, wanted)
+        ]
         if wanted >= current:
             return min(wanted, max(2 * world.wanted, world.wanted + 4))
         return self._fewer(world, min(max(n for _, n in self._seen), current))

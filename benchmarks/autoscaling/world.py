@@ -1,8 +1,11 @@
-"""A source in steps of five seconds: splits, readers that need time to start, and an autoscaler that watches them.
+"""A source in steps of five seconds.
 
-A fluid model: a reader takes from its splits what is there, up to its capacity, in proportion to their backlogs.
-Micro-batches are not modelled. A larger number of readers takes effect when its executors have started, a smaller one
-at once; readers are paid for from the moment they are asked for.
+Splits, readers that need time to start, and an autoscaler that watches them.
+
+A fluid model: a reader takes from its splits what is there, up to its capacity, in proportion to
+their backlogs. Micro-batches are not modelled. A larger number of readers takes effect when its
+executors have started, a smaller one at once; readers are paid for from the moment they are asked
+for.
 """
 
 from collections.abc import Iterable
@@ -81,7 +84,12 @@ class World:
         for rates in load:
             self._tick(rates)
             self._ask(autoscaler.readers(self))
-        return Outcome(lag=self._lag / 1e6, readers=self._paid / HOUR, reversals=self._reversals(), worst=self._worst)
+        return Outcome(
+            lag=self._lag / 1e6,
+            readers=self._paid / HOUR,
+            reversals=self._reversals(),
+            worst=self._worst,
+        )
 
     def _tick(self, rates: list[float]) -> None:
         if self.now >= self._ready_at:

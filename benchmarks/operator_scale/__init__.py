@@ -1,1 +1,4 @@
-"""How the operator scales: a real API server and broker, and stand-ins for the drivers of many sources."""
+"""How the operator scales.
+
+A real API server and broker, and stand-ins for the drivers of many sources.
+"""

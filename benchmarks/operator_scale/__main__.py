@@ -1,10 +1,13 @@
-"""`make bench-operator`: what the operator costs with 1 … 1,000 sources, on a real API server and broker.
+"""`make bench-operator`.
 
-    python -m benchmarks.operator_scale [--sources 1,30,100] [--window 60] [--patches 50] [--json FILE]
+What the operator costs with 1 … 1,000 sources, on a real API server and broker.
 
-For each number of sources: heartbeats every 10 s (idle), positions every 2 s (busy), patches of parallelism, and a new
-start of the operator beside running drivers. Processor share is the time that the operator's process was charged for,
-divided by wall time; requests are counted by the API server's audit log.
+    python -m benchmarks.operator_scale [--sources 1,30] [--window 60] [--patches 50] [--json FILE]
+
+For each number of sources: heartbeats every 10 s (idle), positions every 2 s (busy), patches of
+parallelism, and a new start of the operator beside running drivers. Processor share is the time
+that the operator's process was charged for, divided by wall time; requests are counted by the API
+server's audit log.
 """
 
 import argparse
@@ -26,12 +29,14 @@ from testbed.progress import Progress
 
 PATCHES_PER_SECOND: Final = 4.0
 SETTLE: Final = 30.0
-"""Seconds between a change of the load and the measurement: two heartbeats, in which drivers register and adopt."""
+"""Seconds between a change of the load and the measurement: two heartbeats, in which drivers
+register and adopt."""
 
 _DEADLINE: Final = 900.0
 
 _HEAD: Final = """\
-| sources | CPU idle | CPU busy | RSS MiB | threads | TCP | requests/s idle | busy | patch p50 | p99 | start |
+| sources | CPU idle | CPU busy | RSS MiB | threads | TCP | requests/s idle \
+| busy | patch p50 | p99 | start |
 |---|---|---|---|---|---|---|---|---|---|---|"""
 
 
@@ -122,16 +127,22 @@ class Bench:
         await self._until(lambda: drivers.assigned, sources, "assigned")
         await drivers.run()
         try:
-            idle = await self._load(drivers, "heartbeats every 10 s", interval=HEARTBEAT, has_progress=False)
+            idle = await self._load(
+                drivers, "heartbeats every 10 s", interval=HEARTBEAT, has_progress=False
+            )
             patches = await self._patch(drivers)
-            busy = await self._load(drivers, "positions every 2 s", interval=POSITIONS, has_progress=True)
+            busy = await self._load(
+                drivers, "positions every 2 s", interval=POSITIONS, has_progress=True
+            )
             drivers.interval, drivers.has_progress = HEARTBEAT, False
             begin = await asyncio.to_thread(world.start_operator)
             await self._until(world.served, sources, "served after a new start")
             start, start_cpu = time.monotonic() - begin, world.look().cpu
         finally:
             await drivers.stop()
-        return Row(sources=sources, idle=idle, busy=busy, patches=patches, start=start, start_cpu=start_cpu)
+        return Row(
+            sources=sources, idle=idle, busy=busy, patches=patches, start=start, start_cpu=start_cpu
+        )
 
     async def _grow(self, api: Api, sources: int) -> None:
         if not self._world.operator.is_running:
@@ -140,9 +151,13 @@ class Bench:
         await self._world.grow(api, before=self._sources, after=sources)
         self._sources = sources
         await self._until(self._world.served, sources, "served")
-        self._progress.line(f"{sources} sources: created and served in {time.monotonic() - begin:.1f} s")
+        self._progress.line(
+            f"{sources} sources: created and served in {time.monotonic() - begin:.1f} s"
+        )
 
-    async def _load(self, drivers: Drivers, name: str, *, interval: float, has_progress: bool) -> Load:
+    async def _load(
+        self, drivers: Drivers, name: str, *, interval: float, has_progress: bool
+    ) -> Load:
         drivers.interval, drivers.has_progress = interval, has_progress
         await asyncio.sleep(SETTLE)
         first, written = self._world.look(), drivers.written
@@ -151,25 +166,27 @@ class Bench:
         load = _load(first, last)
         reports = (drivers.written - written) / (last.at - first.at)
         self._progress.line(
-            f"{self._sources} sources, {name} ({reports:.1f} reports/s): {load.cpu:.1%} of a core, {load.mib:.0f} MiB, "
-            f"{load.threads} threads, {load.rate:.2f} requests/s: {_words(load)}; machine load {os.getloadavg()[0]:.0f}"
+            f"{self._sources} sources, {name} ({reports:.1f} reports/s): {load.cpu:.1%} of a core,"
+            f" {load.mib:.0f} MiB, {load.threads} threads, {load.rate:.2f} requests/s:"
+            f" {_words(load)}; machine load {os.getloadavg()[0]:.0f}"
         )
         return load
 
     async def _patch(self, drivers: Drivers) -> tuple[float, ...]:
-        """Change the number of readers of source after source, without waiting for the one before."""
+        """Change the number of readers of source after source, without waiting in between."""
         tasks: list[asyncio.Task[float]] = []
         for number in range(self._patches):
             name = name_of(number % self._sources)
             if number >= self._sources:  # one patch of a source at a time
                 await tasks[number - self._sources]
-            self._readers[name] = self._readers.get(name, FIRST_READERS) + 1  # another number than at any time before
+            # another number than at any time before
+            self._readers[name] = self._readers.get(name, FIRST_READERS) + 1
             tasks.append(asyncio.create_task(drivers.rescale(name, self._readers[name])))
             await asyncio.sleep(1 / PATCHES_PER_SECOND)
         seconds = tuple(await asyncio.gather(*tasks))
         self._progress.line(
-            f"{self._sources} sources, {len(seconds)} patches: published after {quantile(seconds, 0.5):.3f} s (p50), "
-            f"{quantile(seconds, 0.99):.3f} s (p99)"
+            f"{self._sources} sources, {len(seconds)} patches: published after"
+            f" {quantile(seconds, 0.5):.3f} s (p50), {quantile(seconds, 0.99):.3f} s (p99)"
         )
         return seconds
 
@@ -209,12 +226,14 @@ def _tell(rows: Sequence[Row]) -> None:
         rate = extrapolated(rows, 1000, lambda row: row.idle.rate)
         start = extrapolated(rows, 1000, lambda row: row.start)
         print(
-            f"straight line to 1,000 sources, idle: {cpu:.1%} of a core, {mib:.0f} MiB, {rate:.2f} requests/s, "
-            f"start {start:.0f} s"
+            f"straight line to 1,000 sources, idle: {cpu:.1%} of a core, {mib:.0f} MiB, {rate:.2f}"
+            f" requests/s, start {start:.0f} s"
         )
 
 
-async def _run(world: World, sizes: Sequence[int], arguments: argparse.Namespace, progress: Progress) -> list[Row]:
+async def _run(
+    world: World, sizes: Sequence[int], arguments: argparse.Namespace, progress: Progress
+) -> list[Row]:
     bench = Bench(world, window=arguments.window, patches=arguments.patches, progress=progress)
     async with world.api() as api:
         return [await bench.measure(api, sources) for sources in sizes]
@@ -222,10 +241,14 @@ async def _run(world: World, sizes: Sequence[int], arguments: argparse.Namespace
 
 def main() -> None:
     """Run."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--sources", default="1,20", help="numbers of sources, ascending")
     parser.add_argument("--window", type=float, default=40.0, help="seconds of each measurement")
-    parser.add_argument("--patches", type=int, default=40, help="changes of parallelism for each number of sources")
+    parser.add_argument(
+        "--patches", type=int, default=40, help="changes of parallelism for each number of sources"
+    )
     parser.add_argument("--json", type=Path, help="where all figures are written")
     parser.add_argument("--folder", type=Path, help="where logs go; a temporary folder by default")
     arguments = parser.parse_args()

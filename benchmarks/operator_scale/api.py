@@ -38,11 +38,16 @@ class Api:
         return self
 
     async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         await self._session.close()
 
-    async def request(self, method: str, path: str, body: Any = None, *, kind: str = "application/json") -> Any:
+    async def request(
+        self, method: str, path: str, body: Any = None, *, kind: str = "application/json"
+    ) -> Any:
         """Send a request and return what the API server answers.
 
         Raises:
@@ -50,7 +55,9 @@ class Api:
         """
         data = None if body is None else json.dumps(body)
         headers = {"Content-Type": kind}
-        async with self._session.request(method, self._server + path, data=data, headers=headers) as response:
+        async with self._session.request(
+            method, self._server + path, data=data, headers=headers
+        ) as response:
             text = await response.text()
             if response.status >= 300:
                 raise RuntimeError(f"{method} {path}: {response.status} {text[:300]}")
@@ -71,7 +78,9 @@ class Api:
         answer: Mapping[str, Any] = await self.request("GET", kind.path(namespace))
         return list(answer["items"])
 
-    async def watch(self, kind: ResourceKind, namespace: str, *, only: bytes) -> AsyncIterator[Mapping[str, Any]]:
+    async def watch(
+        self, kind: ResourceKind, namespace: str, *, only: bytes
+    ) -> AsyncIterator[Mapping[str, Any]]:
         """Yield all objects of a kind, then those that change, if their line contains `only`."""
         listed = await self.request("GET", kind.path(namespace))
         for item in listed["items"]:

@@ -1,7 +1,8 @@
 """Stand-ins for the drivers of many sources, as the API server and the operator see them.
 
-Each has a running SparkApplication and driver pod, adopts what is assigned, and writes its report as often as a driver
-does: a heartbeat every 10 s while nothing is read, positions every 2 s while something is. No record is read.
+Each has a running SparkApplication and driver pod, adopts what is assigned, and writes its report
+as often as a driver does: a heartbeat every 10 s while nothing is read, positions every 2 s while
+something is. No record is read.
 """
 
 import asyncio
@@ -120,7 +121,10 @@ class Drivers:
         self._tasks.clear()
 
     async def rescale(self, name: str, parallelism: int) -> float:
-        """Patch the number of readers; return the seconds until an assignment for that many readers is published."""
+        """Patch the number of readers.
+
+        Return the seconds until an assignment for that many readers is published.
+        """
         stand, path = self._stands[name], BALANCED_SOURCE.path(self._namespace, name)
         stand.adopted.clear()
         begin = time.monotonic()
@@ -164,7 +168,9 @@ class Drivers:
         created, started = [], []
         for application in applications:
             pod = _driver_pod(self._namespace, application)
-            status = KUBEFLOW_APPLICATION.path(self._namespace, application["metadata"]["name"], "status")
+            status = KUBEFLOW_APPLICATION.path(
+                self._namespace, application["metadata"]["name"], "status"
+            )
             state = {"applicationState": {"state": "RUNNING"}, "executionAttempts": 1}
             running = {"status": {**state, "driverInfo": {"podName": pod["metadata"]["name"]}}}
             created.append(("POST", POD.path(self._namespace), pod, "application/json"))
@@ -184,7 +190,11 @@ def _driver_pod(namespace: str, application: Mapping[str, Any]) -> dict[str, Any
     }
     template = application["spec"]["driver"]["template"]
     variables = [e for c in template["spec"]["containers"] for e in c.get("env", ())]
-    container = {"name": "spark-kubernetes-driver", "image": application["spec"]["image"], "env": variables}
+    container = {
+        "name": "spark-kubernetes-driver",
+        "image": application["spec"]["image"],
+        "env": variables,
+    }
     owner = {
         "apiVersion": KUBEFLOW_APPLICATION.api_version,
         "kind": KUBEFLOW_APPLICATION.kind,

@@ -63,30 +63,46 @@ class World:
 
     def __enter__(self) -> Self:
         with contextlib.ExitStack() as stack:
-            crds = [Builder().ensure(SPARK_OPERATOR_FILES)[SPARK_OPERATOR_FILES] / "crds", CHECKOUT / "crds"]
-            self.plane = stack.enter_context(ControlPlane(self._folder / "plane", crds=crds, progress=self._progress))
+            crds = [
+                Builder().ensure(SPARK_OPERATOR_FILES)[SPARK_OPERATOR_FILES] / "crds",
+                CHECKOUT / "crds",
+            ]
+            self.plane = stack.enter_context(
+                ControlPlane(self._folder / "plane", crds=crds, progress=self._progress)
+            )
             self._audit = self._folder / _AUDIT
             self._start_audit()
-            self.kafka = stack.enter_context(KafkaCluster("main", self._folder / "kafka", progress=self._progress))
-            self.kafka.admin.create_topics({f"topic-{number}": PARTITIONS for number in range(TOPICS)})
+            self.kafka = stack.enter_context(
+                KafkaCluster("main", self._folder / "kafka", progress=self._progress)
+            )
+            self.kafka.admin.create_topics(
+                {f"topic-{number}": PARTITIONS for number in range(TOPICS)}
+            )
             self.plane.kubectl("create", "serviceaccount", "spark")
             self.plane.create_user(USER, ["system:masters"])
             ports = stack.enter_context(contextlib.closing(PortPool()))
             self._metrics_port = ports.take()
             settings = {"STUCK_AFTER_SECONDS": "31536000", "METRICS_PORT": str(self._metrics_port)}
-            self.operator = OperatorProcess(self.plane, user=USER, settings=settings, start_timeout=120)
+            self.operator = OperatorProcess(
+                self.plane, user=USER, settings=settings, start_timeout=120
+            )
             stack.callback(self.operator.stop)
             self._stack = stack.pop_all()
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self._stack.close()
 
     def api(self) -> Api:
         """A client with all rights."""
-        return Api(self.plane.server, ca_file=str(self.plane.ca_file), token=self.plane.token(ADMIN))
+        return Api(
+            self.plane.server, ca_file=str(self.plane.ca_file), token=self.plane.token(ADMIN)
+        )
 
     async def grow(self, api: Api, *, before: int, after: int) -> None:
         """Create further sources."""
@@ -95,7 +111,10 @@ class World:
         await api.many(("POST", path, body, "application/json") for body in bodies)
 
     def start_operator(self) -> float:
-        """Start the operator, or start it again after a kill; returns the time at which it was started, monotonic."""
+        """Start the operator, or start it again after a kill.
+
+        Returns the time at which it was started, monotonic.
+        """
         if self.operator.is_running:
             self.operator.kill()
         begin = time.monotonic()
@@ -103,14 +122,18 @@ class World:
         return begin
 
     def served(self) -> int:
-        """Return the sources that the running operator has finished a turn of, with an assignment."""
+        """Return the sources with an assignment for which the running operator ended a turn."""
         url = f"http://127.0.0.1:{self._metrics_port}/metrics?name[]=balanced_source_epoch"
         try:
             with urllib.request.urlopen(url, timeout=10) as answer:
                 text = answer.read().decode()
         except OSError:
             return 0
-        values = (line.rsplit(" ", 1)[1] for line in text.splitlines() if line.startswith("balanced_source_epoch{"))
+        values = (
+            line.rsplit(" ", 1)[1]
+            for line in text.splitlines()
+            if line.startswith("balanced_source_epoch{")
+        )
         return sum(float(value) >= 1 for value in values)
 
     def look(self) -> Look:
@@ -128,7 +151,10 @@ class World:
             )
 
     def _requests(self) -> Counter[str]:
-        """Requests by verb and resource. A watch that is opened counts once, like any other request."""
+        """Requests by verb and resource.
+
+        A watch that is opened counts once, like any other request.
+        """
         counts: Counter[str] = Counter()
         with self._audit.open() as lines:
             for line in lines:
@@ -137,16 +163,27 @@ class World:
         return counts
 
     def _start_audit(self) -> None:
-        """The API server writes down each request of the operator: the only count that does not trust it."""
+        """The API server writes down each request of the operator.
+
+        The only count that does not trust it.
+        """
         rules = [
-            {"level": "Metadata", "users": [USER], "omitStages": ["ResponseStarted", "ResponseComplete", "Panic"]},
+            {
+                "level": "Metadata",
+                "users": [USER],
+                "omitStages": ["ResponseStarted", "ResponseComplete", "Panic"],
+            },
             {"level": "None"},
         ]
         policy = self._folder / "audit-policy.json"
-        policy.write_text(json.dumps({"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": rules}))
+        policy.write_text(
+            json.dumps({"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": rules})
+        )
         self._audit.touch()
         self.plane.kill_apiserver()
-        self.plane.start_apiserver(f"--audit-policy-file={policy}", f"--audit-log-path={self._audit}")
+        self.plane.start_apiserver(
+            f"--audit-policy-file={policy}", f"--audit-log-path={self._audit}"
+        )
         wait_until(self.plane.ready, 60, "the API server")
 
     def _manifest(self, number: int) -> dict[str, Any]:

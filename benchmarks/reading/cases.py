@@ -42,13 +42,22 @@ class Drip:
 
 CASES: Final[Mapping[str, Backlog | Drip]] = {
     "backlog-100B": Backlog(records=4_000_000, size=100),
-    "backlog-100B-value": Backlog(records=4_000_000, size=100, contestants=(OURS_VALUE, SPARK_TUNED_VALUE)),
+    "backlog-100B-value": Backlog(
+        records=4_000_000, size=100, contestants=(OURS_VALUE, SPARK_TUNED_VALUE)
+    ),
     "backlog-1KB": Backlog(records=800_000, size=1024),
     "backlog-10KB": Backlog(records=80_000, size=10_240),
-    "backlog-100B-1-reader": Backlog(records=2_000_000, size=100, readers=1, contestants=(OURS, SPARK_TUNED)),
-    "backlog-100B-4-readers": Backlog(records=2_000_000, size=100, readers=4, contestants=(OURS, SPARK_TUNED)),
+    "backlog-100B-1-reader": Backlog(
+        records=2_000_000, size=100, readers=1, contestants=(OURS, SPARK_TUNED)
+    ),
+    "backlog-100B-4-readers": Backlog(
+        records=2_000_000, size=100, readers=4, contestants=(OURS, SPARK_TUNED)
+    ),
     "backlog-100B-zipf": Backlog(
-        records=4_000_000, size=100, zipf=1.2, contestants=(OURS, OURS_CUT, SPARK_10_MS, SPARK_TUNED)
+        records=4_000_000,
+        size=100,
+        zipf=1.2,
+        contestants=(OURS, OURS_CUT, SPARK_10_MS, SPARK_TUNED),
     ),
     "drip-16": Drip(partitions=16, seconds=30),
     "drip-1000": Drip(partitions=1000, seconds=75),
@@ -56,5 +65,12 @@ CASES: Final[Mapping[str, Backlog | Drip]] = {
 
 QUICK: Final = ("backlog-100B", "drip-16")
 
-CORE: Final = ("backlog-100B", "backlog-100B-value", "backlog-1KB", "backlog-10KB", "backlog-100B-zipf", "drip-16")
+CORE: Final = (
+    "backlog-100B",
+    "backlog-100B-value",
+    "backlog-1KB",
+    "backlog-10KB",
+    "backlog-100B-zipf",
+    "drip-16",
+)
 """What `make bench-read` measures unless cases are named: at most an hour."""

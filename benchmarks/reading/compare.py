@@ -36,7 +36,8 @@ class Change:
 def changes(earlier: Mapping[str, Any], results: Mapping[str, Any]) -> Iterator[Change]:
     """Yield each median ratio that both runs measured.
 
-    Ratios within a run are compared, not rows per second: the machine may be faster or slower today.
+    Ratios within a run are compared, not rows per second: the machine may be faster or slower
+    today.
     """
     for case, result in results["cases"].items():
         before = earlier["cases"].get(case, {}).get("ratios", {})

@@ -1,4 +1,4 @@
-"""Who reads: both of our readers, Spark's own Kafka source in three settings, and a loop that only counts."""
+"""Who reads: our two readers, Spark's Kafka source in three settings, and a counting loop."""
 
 import json
 import subprocess
@@ -33,15 +33,26 @@ class Contestant:
         return {**given, "parallelism": str(readers)} if self.format == "balanced" else given
 
 
-OURS: Final = Contestant(name="ours", format="balanced", options={"reader": "native", "starttimeoutseconds": "60"})
-OURS_CUT: Final = Contestant(name="ours, cut", format="balanced", options={**OURS.options, "maxrecordsperreader": "1"})
-PYTHON: Final = Contestant(name="ours, pure Python", format="balanced", options={**OURS.options, "reader": "python"})
+OURS: Final = Contestant(
+    name="ours", format="balanced", options={"reader": "native", "starttimeoutseconds": "60"}
+)
+OURS_CUT: Final = Contestant(
+    name="ours, cut", format="balanced", options={**OURS.options, "maxrecordsperreader": "1"}
+)
+PYTHON: Final = Contestant(
+    name="ours, pure Python", format="balanced", options={**OURS.options, "reader": "python"}
+)
 OURS_VALUE: Final = Contestant(
-    name="ours, value only", format="balanced", options={**OURS.options, "columns": "value"}, columns=("value",)
+    name="ours, value only",
+    format="balanced",
+    options={**OURS.options, "columns": "value"},
+    columns=("value",),
 )
 
 
-def native(name: str, properties: Mapping[str, str], *, columns: tuple[str, ...] = ()) -> Contestant:
+def native(
+    name: str, properties: Mapping[str, str], *, columns: tuple[str, ...] = ()
+) -> Contestant:
     """Return Spark's own source with these properties of the Java consumer."""
     options = {f"kafka.{key}": value for key, value in properties.items()}
     return Contestant(name=name, format="kafka", options=options, columns=columns)
@@ -75,25 +86,41 @@ def bare_loop(kafka: KafkaCluster, topic: str, *, readers: int) -> tuple[float, 
         Wall seconds, CPU seconds, records.
     """
     ends = {p: end for p, (_, end) in kafka.admin.offsets(topic).items()}
-    shares = [{p: end for p, end in ends.items() if p % readers == number} for number in range(readers)]
+    shares = [
+        {p: end for p, end in ends.items() if p % readers == number} for number in range(readers)
+    ]
     calls = [
-        [sys.executable, "-m", "benchmarks.reading.contestants", kafka.bootstrap, topic, json.dumps(share)]
+        [
+            sys.executable,
+            "-m",
+            "benchmarks.reading.contestants",
+            kafka.bootstrap,
+            topic,
+            json.dumps(share),
+        ]
         for share in shares
         if share
     ]
-    running = [subprocess.Popen(call, stdout=subprocess.PIPE, text=True) for call in calls]  # noqa: S603 - this file
+    # This file
+    running = [subprocess.Popen(call, stdout=subprocess.PIPE, text=True) for call in calls]  # noqa: S603
     told = [json.loads(process.communicate()[0]) for process in running]
     return max(t["wall"] for t in told), sum(t["cpu"] for t in told), sum(t["rows"] for t in told)
 
 
 def _count(bootstrap: str, topic: str, ends: Mapping[str, int]) -> dict[str, float]:
-    import balanced_source_native as native  # type: ignore[import-not-found] # built by `make native`
+    # Built by `make native`
+    import balanced_source_native as native  # type: ignore[import-not-found]
 
     from balanced_source_spark.kafka.settings import DEFAULTS, FORCED
 
     config = {"bootstrap.servers": bootstrap, **DEFAULTS, **FORCED}
-    text = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in config.items()}
-    reader = native.RangeReader(text, cluster="", columns=[], max_rows=1 << 20, max_bytes=1 << 30, stall=60.0)
+    text = {
+        key: str(value).lower() if isinstance(value, bool) else str(value)
+        for key, value in config.items()
+    }
+    reader = native.RangeReader(
+        text, cluster="", columns=[], max_rows=1 << 20, max_bytes=1 << 30, stall=60.0
+    )
     began, cpu, rows = time.monotonic(), time.process_time(), 0
     reader.begin([(topic, int(p), 0, end) for p, end in ends.items()])
     while (batch := reader.next_batch()) is not None:

@@ -15,18 +15,23 @@ class Cost:
     """A context manager around what is measured.
 
     Args:
-        roots: processes that are counted with everything that they started; this one if there are none.
-        ignored: processes that are not, nor what they started: brokers, producers, rivals that wait for their turn.
+        roots: processes that are counted with everything that they started; this one if there are
+            none.
+        ignored: processes that are not, nor what they started: brokers, producers, rivals that wait
+            for their turn.
 
     Attributes:
         cpu: seconds of user and system time, over all processes.
         jvm_cpu: the part of JVMs; the rest is Python's.
-        python_mb: largest sum of the memory of Python workers and planning processes, this one left out. A page that
-            forked processes share counts once (the kernel's "proportional set size").
+        python_mb: largest sum of the memory of Python workers and planning processes, this one left
+            out. A page that forked processes share counts once (the kernel's "proportional set
+            size").
         jvm_mb: largest sum of resident memory of JVMs.
     """
 
-    def __init__(self, *, roots: frozenset[int] = frozenset(), ignored: frozenset[int] = frozenset()) -> None:
+    def __init__(
+        self, *, roots: frozenset[int] = frozenset(), ignored: frozenset[int] = frozenset()
+    ) -> None:
         self._roots = [psutil.Process(pid) for pid in roots or (os.getpid(),)]
         self._ignored = ignored | {child.pid for pid in ignored for child in _below(pid)}
         self._stop = threading.Event()
@@ -43,20 +48,33 @@ class Cost:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self._stop.set()
         self._thread.join()
-        self.cpu, self.jvm_cpu = (now - before for now, before in zip(self._spent(), self._before, strict=True))
+        self.cpu, self.jvm_cpu = (
+            now - before for now, before in zip(self._spent(), self._before, strict=True)
+        )
 
     def _processes(self) -> list[psutil.Process]:
         return [
             *self._roots,
-            *(child for root in self._roots for child in _below(root.pid) if child.pid not in self._ignored),
+            *(
+                child
+                for root in self._roots
+                for child in _below(root.pid)
+                if child.pid not in self._ignored
+            ),
         ]
 
     def _spent(self) -> tuple[float, float]:
-        """Times of the living, and of the dead that a living one has waited for; and the JVMs' own part of it."""
+        """Times of the living, and of the dead that a living one has waited for.
+
+        And the JVMs' own part of it.
+        """
         total = jvm = 0.0
         for process in self._processes():
             try:
@@ -66,7 +84,8 @@ class Cost:
             own = times.user + times.system
             total += own
             jvm += own if name == "java" else 0.0
-            if process.pid != os.getpid():  # brokers and producers of earlier cases ended as our own children
+            # brokers and producers of earlier cases ended as our own children
+            if process.pid != os.getpid():
                 total += times.children_user + times.children_system
         return total, jvm
 

@@ -15,7 +15,14 @@ from benchmarks.statistics_of import spread
 Rounds = dict[str, list[dict[str, float]]]
 """Figures of each contestant, one entry per round."""
 
-RIVALS: Final = (SPARK.name, SPARK_10_MS.name, SPARK_TUNED.name, SPARK_TUNED_VALUE.name, FLINK, FLINK_TUNED)
+RIVALS: Final = (
+    SPARK.name,
+    SPARK_10_MS.name,
+    SPARK_TUNED.name,
+    SPARK_TUNED_VALUE.name,
+    FLINK,
+    FLINK_TUNED,
+)
 
 
 def summary(figures: Rounds, compared: tuple[str, ...], *, higher: bool) -> dict[str, Any]:
@@ -24,18 +31,25 @@ def summary(figures: Rounds, compared: tuple[str, ...], *, higher: bool) -> dict
     Args:
         figures: of all contestants.
         compared: keys of the figures that get ratios.
-        higher: whether a higher figure is better. A ratio above 1 always means that the contestant beats the rival.
+        higher: whether a higher figure is better. A ratio above 1 always means that the contestant
+            beats the rival.
     """
     ratios = {
         rival: {
-            name: {key: _ratio(figures[name], figures[rival], key, higher=higher) for key in compared}
+            name: {
+                key: _ratio(figures[name], figures[rival], key, higher=higher) for key in compared
+            }
             for name in figures
             if name != rival
         }
         for rival in RIVALS
         if rival in figures
     }
-    return {"rounds": figures, "contestants": {n: _spreads(r) for n, r in figures.items()}, "ratios": ratios}
+    return {
+        "rounds": figures,
+        "contestants": {n: _spreads(r) for n, r in figures.items()},
+        "ratios": ratios,
+    }
 
 
 def _spreads(rounds: Sequence[Mapping[str, float]]) -> dict[str, Any]:
@@ -44,14 +58,20 @@ def _spreads(rounds: Sequence[Mapping[str, float]]) -> dict[str, Any]:
 
 
 def _ratio(
-    ours: Sequence[Mapping[str, float]], theirs: Sequence[Mapping[str, float]], key: str, *, higher: bool
+    ours: Sequence[Mapping[str, float]],
+    theirs: Sequence[Mapping[str, float]],
+    key: str,
+    *,
+    higher: bool,
 ) -> dict[str, float] | None:
-    pairs = [(a[key], b[key]) for a, b in zip(ours, theirs, strict=True) if a.get(key) and b.get(key)]
+    pairs = [
+        (a[key], b[key]) for a, b in zip(ours, theirs, strict=True) if a.get(key) and b.get(key)
+    ]
     return spread([a / b if higher else b / a for a, b in pairs], digits=2) if pairs else None
 
 
 def per_row(rows: int, whole: float, running: float, cpu: float) -> dict[str, float]:
-    """Return rows per second of the whole run and while micro-batches run, and CPU seconds per million rows."""
+    """Return rows per second (whole run, micro-batches) and CPU seconds per million rows."""
     return {
         "rows_per_s": round(rows / whole),
         "rows_per_s_running": round(rows / running) if running else 0,
@@ -79,7 +99,9 @@ def of_stream(seen: Mapping[str, Any], seconds: float) -> dict[str, float]:
     for key in ("trigger", "addBatch", "planning", "logs", "latency"):
         if values := seen[key]:
             entry[f"{key}_p50"] = round(statistics.median(values))
-            entry[f"{key}_p95"] = round(statistics.quantiles(values, n=20)[18] if len(values) > 1 else values[0])
+            entry[f"{key}_p95"] = round(
+                statistics.quantiles(values, n=20)[18] if len(values) > 1 else values[0]
+            )
     return entry
 
 
@@ -93,5 +115,8 @@ def show(console: Console, name: str, result: Mapping[str, Any]) -> None:
     console.print(table)
     for rival, ratios in result["ratios"].items():
         for contestant, by_key in ratios.items():
-            texts = (f"{k} {v['median']} ({v['min']} to {v['max']})" if v else f"{k} -" for k, v in by_key.items())
+            texts = (
+                f"{k} {v['median']} ({v['min']} to {v['max']})" if v else f"{k} -"
+                for k, v in by_key.items()
+            )
             console.print(f"  {contestant} : {rival}   {'   '.join(texts)}", markup=False)

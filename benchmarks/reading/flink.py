@@ -1,4 +1,7 @@
-"""Flink on the same topic: SQL from its Kafka source into a sink that drops all, on a cluster that is up already."""
+"""Flink on the same topic.
+
+SQL from its Kafka source into a sink that drops all, on a cluster that is up already.
+"""
 
 import time
 from collections.abc import Iterator, Mapping
@@ -37,7 +40,9 @@ COLUMNS: Final = {
 
 
 @contextmanager
-def flink_cluster(folder: Path, progress: Progress, *, slots: int = SLOTS * 2) -> Iterator[FlinkCluster | None]:
+def flink_cluster(
+    folder: Path, progress: Progress, *, slots: int = SLOTS * 2
+) -> Iterator[FlinkCluster | None]:
     """A cluster, or None and a line that says why, if its packages cannot be had."""
     try:
         flink = ensure_flink(progress=progress)
@@ -50,18 +55,26 @@ def flink_cluster(folder: Path, progress: Progress, *, slots: int = SLOTS * 2) -
 
 
 def read_backlog(
-    flink: FlinkCluster, kafka: KafkaCluster, topic: str, *, readers: int, properties: Mapping[str, str]
+    flink: FlinkCluster,
+    kafka: KafkaCluster,
+    topic: str,
+    *,
+    readers: int,
+    properties: Mapping[str, str],
 ) -> Backlog:
     """From the first record to the last; rows are those that the reading tasks have counted.
 
-    `whole` begins with the first statement and ends when the job is seen to have finished, as a query of Spark does;
-    `running` is what the job manager tells of the tasks, from their deployment on.
+    `whole` begins with the first statement and ends when the job is seen to have finished, as a
+    query of Spark does; `running` is what the job manager tells of the tasks, from their deployment
+    on.
     """
     with Cost(roots=flink.pids) as cost, SqlSession(flink.gateway, flink.jobs) as session:
         began = time.monotonic()
         for statement in _tables(kafka.bootstrap, topic, readers, properties):
             session.execute(statement)
-        job = session.await_job(session.execute("INSERT INTO nothing SELECT * FROM backlog")["jobID"])
+        job = session.await_job(
+            session.execute("INSERT INTO nothing SELECT * FROM backlog")["jobID"]
+        )
         whole = time.monotonic() - began
     reading = [v for v in job["vertices"] if v["metrics"]["read-records-complete"]]
     return Backlog(
@@ -78,7 +91,8 @@ def read_backlog(
 def _tables(bootstrap: str, topic: str, readers: int, properties: Mapping[str, str]) -> list[str]:
     kept = ", ".join(f"`{name}` {kind}" for name, kind in COLUMNS.items())
     read = ", ".join(
-        f"`{name}` {kind}" + ("" if name in ("key", "value") else " METADATA VIRTUAL") for name, kind in COLUMNS.items()
+        f"`{name}` {kind}" + ("" if name in ("key", "value") else " METADATA VIRTUAL")
+        for name, kind in COLUMNS.items()
     )
     options = {
         "connector": "kafka",
@@ -102,4 +116,6 @@ def _tables(bootstrap: str, topic: str, readers: int, properties: Mapping[str, s
 
 
 def _seconds(vertices: list[dict[str, Any]]) -> float:
-    return float(max(v["end-time"] for v in vertices) - min(v["start-time"] for v in vertices)) / 1000
+    return (
+        float(max(v["end-time"] for v in vertices) - min(v["start-time"] for v in vertices)) / 1000
+    )

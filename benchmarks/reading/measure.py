@@ -35,17 +35,28 @@ class Parts:
         return self.kafka.pids | (self.flink.pids if self.flink else frozenset()) | set(further)
 
 
-def measure(parts: Parts, name: str, case: Backlog | Drip, *, rounds: int, scale: float) -> dict[str, Any]:
+def measure(
+    parts: Parts, name: str, case: Backlog | Drip, *, rounds: int, scale: float
+) -> dict[str, Any]:
     """Measure one case of either kind."""
     if isinstance(case, Backlog):
         return _measure_backlog(parts, name, case, rounds=rounds, scale=scale)
     return _measure_drip(parts, name, case, rounds=rounds, scale=scale)
 
 
-def _measure_backlog(parts: Parts, name: str, case: Backlog, *, rounds: int, scale: float) -> dict[str, Any]:
+def _measure_backlog(
+    parts: Parts, name: str, case: Backlog, *, rounds: int, scale: float
+) -> dict[str, Any]:
     """Measure one case; the first round warms up and does not count."""
     records = int(case.records * scale)
-    fill(parts.kafka, name, partitions=case.partitions, records=records, size=case.size, zipf=case.zipf)
+    fill(
+        parts.kafka,
+        name,
+        partitions=case.partitions,
+        records=records,
+        size=case.size,
+        zipf=case.zipf,
+    )
     figures: Rounds = {}
     wrong = 0
     for number in range(rounds + 1):
@@ -57,7 +68,11 @@ def _measure_backlog(parts: Parts, name: str, case: Backlog, *, rounds: int, sca
         wrong += rows != records
         _note(parts, figures, BARE, number, per_row(rows, wall, wall, cpu))
     parts.kafka.admin.delete_topic(name)
-    return {"records": records, "wrong": wrong, **summary(figures, ("rows_per_s", "rows_per_s_running"), higher=True)}
+    return {
+        "records": records,
+        "wrong": wrong,
+        **summary(figures, ("rows_per_s", "rows_per_s_running"), higher=True),
+    }
 
 
 def readings(parts: Parts, topic: str, case: Backlog) -> list[tuple[str, Callable[[], Reading]]]:
@@ -65,17 +80,29 @@ def readings(parts: Parts, topic: str, case: Backlog) -> list[tuple[str, Callabl
     found: list[tuple[str, Callable[[], Reading]]] = [
         (
             each.name,
-            partial(read_backlog, parts.spark, parts.kafka, topic, each, readers=case.readers, ignored=parts.others()),
+            partial(
+                read_backlog,
+                parts.spark,
+                parts.kafka,
+                topic,
+                each,
+                readers=case.readers,
+                ignored=parts.others(),
+            ),
         )
         for each in case.contestants
     ]
     if parts.flink:
         read = partial(on_flink.read_backlog, parts.flink, parts.kafka, topic, readers=case.readers)
-        found += [(who, partial(read, properties=given)) for who, given in on_flink.PROPERTIES.items()]
+        found += [
+            (who, partial(read, properties=given)) for who, given in on_flink.PROPERTIES.items()
+        ]
     return found
 
 
-def _measure_drip(parts: Parts, name: str, case: Drip, *, rounds: int, scale: float) -> dict[str, Any]:
+def _measure_drip(
+    parts: Parts, name: str, case: Drip, *, rounds: int, scale: float
+) -> dict[str, Any]:
     """Measure the contestants one after the other in each round, each long enough to settle."""
     kafka = parts.kafka
     kafka.admin.create_topic(name, partitions=case.partitions)
@@ -95,7 +122,11 @@ def _measure_drip(parts: Parts, name: str, case: Drip, *, rounds: int, scale: fl
                 )
             _note(parts, figures, contestant.name, number, of_stream(seen, seconds))
     kafka.admin.delete_topic(name)
-    return {"rate": case.rate, "seconds": seconds, **summary(figures, ("addBatch_p50", "trigger_p50"), higher=False)}
+    return {
+        "rate": case.rate,
+        "seconds": seconds,
+        **summary(figures, ("addBatch_p50", "trigger_p50"), higher=False),
+    }
 
 
 def rotated(contestants: Sequence[T], number: int) -> Sequence[T]:
@@ -104,7 +135,9 @@ def rotated(contestants: Sequence[T], number: int) -> Sequence[T]:
     return [*contestants[cut:], *contestants[:cut]]
 
 
-def _note(parts: Parts, figures: Rounds, name: str, number: int, entry: Mapping[str, float]) -> None:
+def _note(
+    parts: Parts, figures: Rounds, name: str, number: int, entry: Mapping[str, float]
+) -> None:
     parts.console.print(f"  round {number} {name}: {entry}", markup=False)
     if number:
         figures.setdefault(name, []).append(dict(entry))

@@ -30,14 +30,18 @@ _STYLE: Final = (
 def write_plots(folder: Path, cases: Mapping[str, Mapping[str, Any]]) -> list[Path]:
     """Write a chart of each case; returns the files."""
     folder.mkdir(parents=True, exist_ok=True)
-    files = {folder / f"{name}.svg": chart(name, case["contestants"]) for name, case in cases.items()}
+    files = {
+        folder / f"{name}.svg": chart(name, case["contestants"]) for name, case in cases.items()
+    }
     for file, drawn in files.items():
         file.write_text(drawn + "\n")
     return list(files)
 
 
 def chart(title: str, contestants: Mapping[str, Mapping[str, Any]]) -> str:
-    """Return an SVG image: a group of bars per figure, medians with a line from the least to the largest.
+    """Return an SVG image.
+
+    A group of bars per figure, medians with a line from the least to the largest.
 
     Args:
         title: of the image, for those who cannot see it.

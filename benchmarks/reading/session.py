@@ -19,7 +19,8 @@ from testbed.kafka import KafkaCluster
 SLOTS: Final = 2
 
 WARM: Final = 20
-"""Micro-batches of a stream before those that are measured: the start of a query and a cold JVM are not the subject."""
+"""Micro-batches of a stream before those that are measured: the start of a query and a cold JVM are
+not the subject."""
 
 WARM_UP: Final = 60.0
 """Seconds after which measuring begins in any case."""
@@ -71,14 +72,20 @@ def read_backlog(
     readers: int,
     ignored: frozenset[int],
 ) -> Backlog:
-    """From the first record to the last, into nothing; processes that are `ignored` do not count as ours."""
+    """From the first record to the last, into nothing.
+
+    Processes that are `ignored` do not count as ours.
+    """
     options = {**contestant.settings(kafka, topic, readers=readers), "startingOffsets": "earliest"}
     with Cost(ignored=ignored) as cost, tempfile.TemporaryDirectory() as checkpoint:
         began = time.monotonic()
         rows = spark.readStream.format(contestant.format).options(**options).load()
         rows = rows.select(*contestant.columns) if contestant.columns else rows
         query = (
-            rows.writeStream.format("noop").option("checkpointLocation", checkpoint).trigger(availableNow=True).start()
+            rows.writeStream.format("noop")
+            .option("checkpointLocation", checkpoint)
+            .trigger(availableNow=True)
+            .start()
         )
         query.awaitTermination()
         whole = time.monotonic() - began
@@ -104,12 +111,21 @@ def watch_stream(
     seconds: float,
     ignored: frozenset[int],
 ) -> dict[str, Any]:
-    """Read new records as often as Spark can; what is told is of `seconds` after the warm-up. Times in milliseconds."""
+    """Read new records as often as Spark can; what is told is of `seconds` after the warm-up.
+
+    Times in milliseconds.
+    """
     options = contestant.settings(kafka, topic, readers=readers)
     with tempfile.TemporaryDirectory() as checkpoint:
         millis = f.unix_millis("timestamp")
-        rows = spark.readStream.format(contestant.format).options(**options, startingOffsets="latest").load()
-        observed = rows.observe("seen", f.min(millis).alias("oldest"), f.max(millis).alias("newest"))
+        rows = (
+            spark.readStream.format(contestant.format)
+            .options(**options, startingOffsets="latest")
+            .load()
+        )
+        observed = rows.observe(
+            "seen", f.min(millis).alias("oldest"), f.max(millis).alias("newest")
+        )
         query = observed.writeStream.format("noop").option("checkpointLocation", checkpoint).start()
         warm_up = _warm_up(query)
         before = len(_batches(query))
@@ -127,7 +143,8 @@ def watch_stream(
         "trigger": _sums(progress, "triggerExecution"),
         "addBatch": _sums(progress, "addBatch"),
         "planning": _sums(progress, "latestOffset", "getBatch", "queryPlanning"),
-        "logs": _sums(progress, "walCommit", "commitOffsets"),  # Spark's own, on this disk; nobody can save them
+        # Spark's own, on this disk; nobody can save them
+        "logs": _sums(progress, "walCommit", "commitOffsets"),
         "latency": [_latency(p) for p in progress],
         "cpu": cost.cpu,
         "python_mb": cost.python_mb,
@@ -141,7 +158,10 @@ def _sums(progress: list[Any], *steps: str) -> list[int]:
 
 
 def _warm_up(query: Any) -> float:
-    """Wait for `WARM` micro-batches, for every contestant alike; a source that makes none has had its chance."""
+    """Wait for `WARM` micro-batches, for every contestant alike.
+
+    A source that makes none has had its chance.
+    """
     began = time.monotonic()
     while query.isActive and time.monotonic() - began < WARM_UP and len(_batches(query)) < WARM:
         time.sleep(0.2)
@@ -156,7 +176,11 @@ def _batches(query: Any) -> list[Any]:
 def _latency(progress: Any) -> float:
     """Age of the oldest record when its micro-batch was committed."""
     began = _millis(progress.timestamp)
-    return began + float(progress.durationMs["triggerExecution"]) - float(progress.observedMetrics["seen"].oldest)
+    return (
+        began
+        + float(progress.durationMs["triggerExecution"])
+        - float(progress.observedMetrics["seen"].oldest)
+    )
 
 
 def _millis(text: str) -> float:

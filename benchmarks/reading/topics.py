@@ -1,4 +1,7 @@
-"""What is read: topics with records that do not compress away, evenly spread or skewed; and a steady drip."""
+"""What is read: topics with records that do not compress away, evenly spread or skewed.
+
+And a steady drip.
+"""
 
 import itertools
 import os
@@ -14,11 +17,18 @@ from confluent_kafka import Producer
 
 from testbed.kafka import KafkaCluster
 
-_SETTINGS: Final = {"linger.ms": 20, "batch.size": 1 << 18, "queue.buffering.max.messages": 200_000, "log_level": 3}
+_SETTINGS: Final = {
+    "linger.ms": 20,
+    "batch.size": 1 << 18,
+    "queue.buffering.max.messages": 200_000,
+    "log_level": 3,
+}
 _POOL: Final = 512
 
 
-def fill(kafka: KafkaCluster, topic: str, *, partitions: int, records: int, size: int, zipf: float = 0.0) -> None:
+def fill(
+    kafka: KafkaCluster, topic: str, *, partitions: int, records: int, size: int, zipf: float = 0.0
+) -> None:
     """Make a topic and write `records` records of `size` bytes."""
     kafka.admin.create_topic(topic, partitions=partitions)
     producer = Producer({"bootstrap.servers": kafka.bootstrap, **_SETTINGS})
@@ -40,7 +50,15 @@ def fill(kafka: KafkaCluster, topic: str, *, partitions: int, records: int, size
 def drip(kafka: KafkaCluster, topic: str, *, partitions: int, rate: int) -> Iterator[int]:
     """Records of 100 bytes at a steady rate, by another process; gives its number."""
     process = subprocess.Popen(  # noqa: S603 - this very file
-        [sys.executable, "-m", "benchmarks.reading.topics", kafka.bootstrap, topic, str(partitions), str(rate)]
+        [
+            sys.executable,
+            "-m",
+            "benchmarks.reading.topics",
+            kafka.bootstrap,
+            topic,
+            str(partitions),
+            str(rate),
+        ]
     )
     try:
         yield process.pid

@@ -1,7 +1,9 @@
-"""Reads logs into a folder of JSON files, one per micro-batch: ``python read.py FOLDER option=value …``.
+"""Reads logs into a folder of JSON files, one per micro-batch.
 
-A file is replaced when its micro-batch is run again, so the files hold each entry once, whatever happens to this
-program: start it again with the same folder.
+``python read.py FOLDER option=value …``.
+
+A file is replaced when its micro-batch is run again, so the files hold each entry once, whatever
+happens to this program: start it again with the same folder.
 """
 
 import json
@@ -29,7 +31,13 @@ def main(folder: str, *options: str) -> None:
     register(spark)
     given = {"journalLocation": str(out.absolute() / "checkpoint" / "journal")}
     given |= dict(option.split("=", 1) for option in options)
-    writer = spark.readStream.format("balanced").option("connector", "httplog").options(**given).load().writeStream
+    writer = (
+        spark.readStream.format("balanced")
+        .option("connector", "httplog")
+        .options(**given)
+        .load()
+        .writeStream
+    )
     writer = writer.foreachBatch(write).option("checkpointLocation", str(out / "checkpoint"))
     writer.trigger(processingTime="200 milliseconds").start().awaitTermination()
 

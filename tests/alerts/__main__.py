@@ -1,4 +1,4 @@
-"""Checks the chart's alerts and the operator's metrics with promtool, which is fetched once from Debian if missing."""
+"""Checks the chart's alerts and the operator's metrics with promtool (from Debian if missing)."""
 
 import shutil
 import sys
@@ -55,7 +55,10 @@ def main() -> None:
         alerts = yaml.safe_load(RULES.read_text())
         _write(folder / "complete.yaml", alerts)
         # The cases compare labels; sentences are only checked for being valid templates.
-        _write(folder / "rules.yaml", [{key: rule[key] for key in rule if key != "annotations"} for rule in alerts])
+        _write(
+            folder / "rules.yaml",
+            [{key: rule[key] for key in rule if key != "annotations"} for rule in alerts],
+        )
         shutil.copy(CASES, folder)
         sys.stdout.write(run([program, "check", "rules", "complete.yaml"], cwd=folder))
         sys.stdout.write(run([program, "test", "rules", CASES.name], cwd=folder))

@@ -1,4 +1,7 @@
-"""``python -m chaos``: runs schedules of faults, and ends with one line that says what came of them."""
+"""``python -m chaos``.
+
+Runs schedules of faults, and ends with one line that says what came of them.
+"""
 
 import json
 import shutil
@@ -41,18 +44,25 @@ def main(
     faults: Annotated[int, typer.Option(help="Per schedule.")] = 18,
     nodes: Annotated[int, typer.Option(help="Brokers of the largest cluster.")] = 3,
     lanes: Annotated[int, typer.Option(help="Schedules of the light engine at once.")] = 4,
-    only: Annotated[str, typer.Option(help="Kinds of faults, separated by commas; all by default.")] = "",
-    folder: Annotated[Path | None, typer.Option(help="Keeps everything here; a temporary folder by default.")] = None,
+    only: Annotated[
+        str, typer.Option(help="Kinds of faults, separated by commas; all by default.")
+    ] = "",
+    folder: Annotated[
+        Path | None, typer.Option(help="Keeps everything here; a temporary folder by default.")
+    ] = None,
 ) -> None:
     """Run schedules; exit code 1 when anything was lost, duplicated or stuck."""
     run_dir = folder or Path(tempfile.mkdtemp(prefix="balanced-source-chaos-"))
     program = Builder(progress=Progress(console)).ensure("linearisable")["linearisable"]
     schedules = [_draw(number, only, faults) for number in range(seed, seed + light)]
     with Brokers(run_dir / "brokers", Progress(console), NODES | {"main": nodes}) as brokers:
-        # both at once: while one waits for a JVM the other one has the machine, and their faults overlap
+        # both at once: while one waits for a JVM the other one has the machine, and their faults
+        # overlap
         with ThreadPoolExecutor(1, thread_name_prefix="light") as side:
             lights = side.submit(_run_light, schedules, brokers, run_dir, program, lanes=lanes)
-            fulls = [*_run_full(range(seed, seed + full), brokers, run_dir, program, sources=sources)]
+            fulls = [
+                *_run_full(range(seed, seed + full), brokers, run_dir, program, sources=sources)
+            ]
             outcomes = [*lights.result(), *fulls]
         console.print(f"disturbances of brokers: {dict(brokers.counts)}", markup=False)
     is_ok = all(outcome.is_ok for outcome in outcomes)
@@ -81,9 +91,15 @@ def _run_light(
         console.print(f"[light {seed}] {schedule.world}", markup=False)
         try:
             outcome = run(
-                schedule, brokers, run_dir / str(seed), zygote=zygote, program=program, tell=_teller(f"light {seed}")
+                schedule,
+                brokers,
+                run_dir / str(seed),
+                zygote=zygote,
+                program=program,
+                tell=_teller(f"light {seed}"),
             )
-        except Exception:  # noqa: BLE001 - a bug of the engine fails its schedule, and the others go on
+        except Exception:  # noqa: BLE001
+            # A bug of the engine fails its schedule, and the others go on
             outcome = _given_up(traceback.format_exc())
         _tell(outcome, seed, "light")
         return outcome
@@ -94,7 +110,9 @@ def _run_light(
         return list(pool.map(one, schedules))
 
 
-def _run_full(seeds: range, brokers: Brokers, run_dir: Path, program: Path, *, sources: int) -> Iterator[Outcome]:
+def _run_full(
+    seeds: range, brokers: Brokers, run_dir: Path, program: Path, *, sources: int
+) -> Iterator[Outcome]:
     if not seeds:
         return
     from chaos.full.run import run as run_full
@@ -103,7 +121,9 @@ def _run_full(seeds: range, brokers: Brokers, run_dir: Path, program: Path, *, s
     try:
         with Stack(run_dir / "full", brokers, Progress(console), PLANS[:sources]) as stack:
             for seed in seeds:
-                outcome = run_full(stack, seed, count=FULL_FAULTS, program=program, tell=_teller(f"full {seed}"))
+                outcome = run_full(
+                    stack, seed, count=FULL_FAULTS, program=program, tell=_teller(f"full {seed}")
+                )
                 _tell(outcome, seed, "full")
                 yield outcome
     except TestbedError as error:  # what the light engine finds meanwhile counts all the same
@@ -113,12 +133,16 @@ def _run_full(seeds: range, brokers: Brokers, run_dir: Path, program: Path, *, s
 
 
 def _given_up(why: str) -> Outcome:
-    return Outcome(verdict=NOTHING, is_stuck=False, seconds=0, failures=(), user_actions=(), given_up=why)
+    return Outcome(
+        verdict=NOTHING, is_stuck=False, seconds=0, failures=(), user_actions=(), given_up=why
+    )
 
 
 def _teller(name: str) -> Callable[[str], None]:
     began = time.monotonic()
-    return lambda text: console.print(f"[{name}] {time.monotonic() - began:5.1f} s  {text}", markup=False)
+    return lambda text: console.print(
+        f"[{name}] {time.monotonic() - began:5.1f} s  {text}", markup=False
+    )
 
 
 def _tell(outcome: Outcome, seed: int, engine: str) -> None:
@@ -147,8 +171,9 @@ def _summary(outcomes: list[Outcome], *, is_ok: bool) -> str:
     wrong["given_up"] = sum(outcome.given_up is not None for outcome in outcomes)
     more = "".join(f" {name}={count}" for name, count in wrong.items() if count)
     return (
-        f"chaos: {'OK' if is_ok else 'FAILED'} schedules={len(outcomes)} records={total('records')} "
-        f"lost={total('lost')} duplicated={total('duplicated')} stuck={sum(o.is_stuck for o in outcomes)}{more}"
+        f"chaos: {'OK' if is_ok else 'FAILED'} schedules={len(outcomes)} records={total('records')}"
+        f" lost={total('lost')} duplicated={total('duplicated')}"
+        f" stuck={sum(o.is_stuck for o in outcomes)}{more}"
     )
 
 

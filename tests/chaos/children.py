@@ -17,7 +17,10 @@ _LIBC: Final = ctypes.CDLL(None)
 
 
 def die_with_parent() -> None:
-    """Let the kernel end this process with the one that forked it, also when it is stopped. Forks do not inherit it."""
+    """Let the kernel end this process with the one that forked it, also when it is stopped.
+
+    Forks do not inherit it.
+    """
     _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
@@ -34,7 +37,8 @@ def judge(folder: Path, program: Path) -> dict[str, Any]:
         RuntimeError: the checker failed.
     """
     command = [sys.executable, "-m", "chaos.checker", str(folder), str(program)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment())  # noqa: S603 - our own
+    # Our own
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment())  # noqa: S603
     if not done.stdout:
         raise RuntimeError(f"the checker failed: {done.stderr}")
     return {**json.loads(done.stdout), "is_ok": done.returncode == 0}

@@ -1,8 +1,10 @@
-"""A network that can be disturbed without privileges: a relay in front of each broker, which advertises its port.
+"""A network that can be disturbed without privileges.
 
-A relay forwards bytes between clients and its broker, unless it is told to be a black hole (connections stay open,
-nothing passes), to reset (every connection ends by RST), to be slow, or to look as if packets were lost: TCP repeats
-them, so that some of what is sent arrives late.
+A relay in front of each broker, which advertises its port.
+
+A relay forwards bytes between clients and its broker, unless it is told to be a black hole
+(connections stay open, nothing passes), to reset (every connection ends by RST), to be slow, or to
+look as if packets were lost: TCP repeats them, so that some of what is sent arrives late.
 """
 
 import asyncio

@@ -1,4 +1,7 @@
-"""What a schedule is: a world to begin with, and faults in an order. Both follow from a seed alone."""
+"""What a schedule is: a world to begin with, and faults in an order.
+
+Both follow from a seed alone.
+"""
 
 import random
 from collections.abc import Mapping
@@ -106,7 +109,9 @@ class Schedule:
     faults: tuple[Fault, ...]
 
 
-def draw(seed: int, *, natives: bool, kinds: tuple[str, ...], count: int = 18, rare: str | None = None) -> Schedule:
+def draw(
+    seed: int, *, natives: bool, kinds: tuple[str, ...], count: int = 18, rare: str | None = None
+) -> Schedule:
     """Draw a schedule.
 
     Args:

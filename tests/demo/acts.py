@@ -1,4 +1,7 @@
-"""Acts that demos share: rescale a running source, kill its driver or an executor, wait for records to arrive."""
+"""Acts that demos share.
+
+Rescale a running source, kill its driver or an executor, wait for records to arrive.
+"""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -22,7 +25,9 @@ class Acts(ABC):
         sink: folder of its file sink.
     """
 
-    def __init__(self, cluster: ProcessCluster, operator: OperatorProcess, name: str, sink: Path) -> None:
+    def __init__(
+        self, cluster: ProcessCluster, operator: OperatorProcess, name: str, sink: Path
+    ) -> None:
         self.cluster, self.operator, self.sink = cluster, operator, sink
         self.source = SourceView(cluster.control_plane.kubectl, name)
 
@@ -35,7 +40,12 @@ class Acts(ABC):
         """Change the parallelism; returns 1 if that restarted anything."""
         before = self._identity()
         self.source.patch({"parallelism": readers})
-        wait_until(lambda: self._is_read_by(readers), 600, f"micro-batches with {readers} readers", interval=0.5)
+        wait_until(
+            lambda: self._is_read_by(readers),
+            600,
+            f"micro-batches with {readers} readers",
+            interval=0.5,
+        )
         self.wait_more()
         return 0 if self._identity() == before else 1
 
@@ -48,12 +58,21 @@ class Acts(ABC):
         incarnation = self.source.report.incarnation
         self.cluster.kill_pod_process(self._driver()["metadata"]["name"])
         meanwhile()
-        wait_until(lambda: self.source.report.incarnation > incarnation, 600, "a new driver to register", interval=0.5)
+        wait_until(
+            lambda: self.source.report.incarnation > incarnation,
+            600,
+            "a new driver to register",
+            interval=0.5,
+        )
         self.wait_more()
 
     def kill_executor(self) -> None:
         """Kill an executor, and wait until others have read what its tasks did not finish."""
-        running = [pod for pod in self.cluster.pods("spark-role=executor") if pod["status"].get("phase") == "Running"]
+        running = [
+            pod
+            for pod in self.cluster.pods("spark-role=executor")
+            if pod["status"].get("phase") == "Running"
+        ]
         self.cluster.kill_pod_process(running[0]["metadata"]["name"])
         self.wait_more()
 
@@ -72,7 +91,9 @@ class Acts(ABC):
 
     def _driver(self) -> dict[str, Any]:
         name = f"{self.source.status['application']['name']}-driver"
-        return next(pod for pod in self.cluster.pods("spark-role=driver") if pod["metadata"]["name"] == name)
+        return next(
+            pod for pod in self.cluster.pods("spark-role=driver") if pod["metadata"]["name"] == name
+        )
 
     def _identity(self) -> tuple[Any, ...]:
         pod = self._driver()

@@ -5,13 +5,21 @@ import json
 from collections.abc import Iterator
 from typing import Any, Final
 
-from balanced_source_operator.resources.kinds import DRAIN_ANNOTATION, HOST_LABEL, KUBEFLOW_APPLICATION
+from balanced_source_operator.resources.kinds import (
+    DRAIN_ANNOTATION,
+    HOST_LABEL,
+    KUBEFLOW_APPLICATION,
+)
 from testbed.errors import CommandError
 from testbed.kubectl import Kubectl
 from testbed.waiting import wait_until
 
 _GROUP: Final = "admissionregistration.k8s.io"
-_POD: Final = {"apiVersion": "v1", "kind": "Pod", "spec": {"containers": [{"name": "probe", "image": "probe"}]}}
+_POD: Final = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "spec": {"containers": [{"name": "probe", "image": "probe"}]},
+}
 
 
 @contextlib.contextmanager
@@ -50,7 +58,10 @@ def _is_of(host: str) -> str:
 def _refused(
     kubectl: Kubectl, rule: dict[str, Any], expression: str, probe: dict[str, Any], host: str
 ) -> Iterator[None]:
-    """Refuse new objects for which a CEL expression holds; a probe tells when the API server does and when it ends."""
+    """Refuse new objects for which a CEL expression holds.
+
+    A probe tells when the API server does and when it ends.
+    """
     name = f"no-{rule['resources'][0]}"
     metadata = {"name": name, "namespace": "default", "labels": {HOST_LABEL: host}}
     manifest = json.dumps({**probe, "metadata": metadata})
@@ -64,7 +75,9 @@ def _refused(
             return True
         return False
 
-    for each in _policy(name, {**rule, "operations": ["CREATE"]}, expression, f"no room for host {host}"):
+    for each in _policy(
+        name, {**rule, "operations": ["CREATE"]}, expression, f"no room for host {host}"
+    ):
         kubectl.apply(each)
     try:
         wait_until(is_refused, 60, "the API server to refuse", interval=0.5)
@@ -75,7 +88,9 @@ def _refused(
         wait_until(lambda: not is_refused(), 60, "the API server to accept again", interval=0.5)
 
 
-def _policy(name: str, rule: dict[str, Any], expression: str, message: str) -> Iterator[dict[str, Any]]:
+def _policy(
+    name: str, rule: dict[str, Any], expression: str, message: str
+) -> Iterator[dict[str, Any]]:
     head = {"apiVersion": f"{_GROUP}/v1", "metadata": {"name": name}}
     yield {
         **head,

@@ -1,8 +1,8 @@
 """A connector that the tree does not know, under the operator: ``python -m demo.connector``.
 
-The wheels of the product and of the sample connector are built, and installed beside the dependencies; operator, driver
-and executors load both from there. The source is read with 2, 5 and 3 readers; a driver and an executor are killed, and
-a task between its seal and its first row.
+The wheels of the product and of the sample connector are built, and installed beside the
+dependencies; operator, driver and executors load both from there. The source is read with 2, 5 and
+3 readers; a driver and an executor are killed, and a task between its seal and its first row.
 """
 
 import contextlib
@@ -34,7 +34,8 @@ from testbed.waiting import wait_until
 IMAGE: Final = "balanced-source/spark-httplog:1"
 LOGS: Final = tuple(f"log-{number}" for number in range(7))
 FAULTS: Final = "faults"
-"""Folder of the volume `/data` in which `support.journal_faults` finds what is to go wrong in a task."""
+"""Folder of the volume `/data` in which `support.journal_faults` finds what is to go wrong in a
+task."""
 
 KILL_TASK: Final = "kill-task-after-seal"
 TOKEN: Final = "let-me-in"  # noqa: S105 - of a server that lives as long as the demo
@@ -69,27 +70,39 @@ class Scene(Acts):
         kubectl("apply", "-f", str(file))
 
     def kill_task(self) -> None:
-        """Kill a task between its seal and its first row; its next attempt reads the sealed range."""
+        """Kill a task between its seal and its first row.
+
+        Its next attempt reads the sealed range.
+        """
         fault = self.data / FAULTS / KILL_TASK
         fault.touch()
-        wait_until(lambda: not fault.exists(), 300, "a task to seal its range and die", interval=0.5)
+        wait_until(
+            lambda: not fault.exists(), 300, "a task to seal its range and die", interval=0.5
+        )
         self.wait_more()
 
     def delivered(self) -> Counter[Entry]:
         """What is in the sink."""
         tables = (pq.read_table(file).to_pylist() for file in committed_files(self.sink))
-        return Counter((row["log"], row["number"], row["text"]) for table in tables for row in table)
+        return Counter(
+            (row["log"], row["number"], row["text"]) for table in tables for row in table
+        )
 
     def _manifest(self) -> dict[str, Any]:
         manifest: dict[str, Any] = yaml.safe_load(EXAMPLE.read_text())
-        spec, config = manifest["spec"], {"url": self.api.url, "secret": "api", "discoveryInterval": "1s"}
+        spec, config = (
+            manifest["spec"],
+            {"url": self.api.url, "secret": "api", "discoveryInterval": "1s"},
+        )
         spec["source"] = {"custom": {"connector": "httplog", "config": config}}
         spec["application"]["image"] = IMAGE
         (self.data / FAULTS).mkdir(parents=True, exist_ok=True)
         for role in ("driver", "executor"):
             settings = spec["application"][role]
             settings["memory"] = "768m"
-            settings["template"]["spec"]["volumes"] = [{"name": "data", "hostPath": {"path": str(self.data)}}]
+            settings["template"]["spec"]["volumes"] = [
+                {"name": "data", "hostPath": {"path": str(self.data)}}
+            ]
         return manifest
 
 
@@ -140,14 +153,21 @@ def play(scene: Scene, progress: Progress) -> int:
 
 @app.command()
 def main(
-    folder: Path | None = typer.Option(None, help="Where everything goes; a temporary folder by default."),
+    folder: Path | None = typer.Option(
+        None, help="Where everything goes; a temporary folder by default."
+    ),
 ) -> None:
     """Play the story; exit code 1 when an entry was lost or duplicated."""
     progress = Progress(console)
     run_dir = folder or Path(tempfile.mkdtemp(prefix="balanced-source-demo-"))
     with progress.step("build wheels, and install them"):
-        installed = with_faults(install(run_dir / "wheels", CHECKOUT, SAMPLE), Path("/data") / FAULTS)
-    with LogApi() as api, new_cluster(run_dir / "cluster", kafka=(), images={IMAGE: image(installed)}) as cluster:
+        installed = with_faults(
+            install(run_dir / "wheels", CHECKOUT, SAMPLE), Path("/data") / FAULTS
+        )
+    with (
+        LogApi() as api,
+        new_cluster(run_dir / "cluster", kafka=(), images={IMAGE: image(installed)}) as cluster,
+    ):
         for name in LOGS:
             api.append(name, 100)
         operator = OperatorProcess(
@@ -162,8 +182,9 @@ def main(
     lost, more = (produced - delivered).total(), (delivered - produced).total()
     is_ok = not (lost or more or restarts) and api.tokens.keys() == {f"Bearer {TOKEN}"}
     console.print(
-        f"demo-connector: {'OK' if is_ok else 'FAILED'} produced={produced.total()} delivered={delivered.total()} "
-        f"lost={lost} duplicated={more} restarts_by_rescale={restarts}",
+        f"demo-connector: {'OK' if is_ok else 'FAILED'} produced={produced.total()}"
+        f" delivered={delivered.total()} lost={lost} duplicated={more}"
+        f" restarts_by_rescale={restarts}",
         markup=False,
     )
     raise typer.Exit(0 if is_ok else 1)

@@ -1,7 +1,7 @@
 """Files under the operator: ``python -m demo.files``.
 
-First a folder that is read to its end. Then a folder, and after it a bucket of an S3 server, that get new files while
-2, 5 and 3 readers read them, and while the driver and an executor are killed.
+First a folder that is read to its end. Then a folder, and after it a bucket of an S3 server, that
+get new files while 2, 5 and 3 readers read them, and while the driver and an executor are killed.
 """
 
 import contextlib
@@ -102,7 +102,9 @@ class Bucket(Place):
         super().__init__()
         self._endpoint = endpoint
         host = endpoint.removeprefix("http://")
-        self._client = S3FileSystem(access_key=KEY, secret_key=KEY, endpoint_override=host, scheme="http")
+        self._client = S3FileSystem(
+            access_key=KEY, secret_key=KEY, endpoint_override=host, scheme="http"
+        )
 
     @property
     def spec(self) -> dict[str, Any]:
@@ -129,7 +131,9 @@ class FilesScene(Acts):
         place: what it reads.
     """
 
-    def __init__(self, cluster: ProcessCluster, operator: OperatorProcess, name: str, place: Place) -> None:
+    def __init__(
+        self, cluster: ProcessCluster, operator: OperatorProcess, name: str, place: Place
+    ) -> None:
         self._data = volume_of(cluster)
         super().__init__(cluster, operator, name, self._data / name)
         self.name, self.place = name, place
@@ -153,7 +157,9 @@ class FilesScene(Acts):
     def delete(self) -> None:
         """Delete the source, and wait for its pods to be gone: two applications do not fit."""
         self.cluster.control_plane.kubectl("delete", f"bsrc/{self.name}")
-        wait_until(lambda: not self.cluster.pods("spark-role"), 120, "the pods to be gone", interval=0.5)
+        wait_until(
+            lambda: not self.cluster.pods("spark-role"), 120, "the pods to be gone", interval=0.5
+        )
 
     def wait_finished(self) -> None:
         """Wait until the source has read everything and says so."""
@@ -166,14 +172,25 @@ class FilesScene(Acts):
     def wait_all(self) -> None:
         """Wait until everything has arrived; what is missing after that is counted as lost."""
         with contextlib.suppress(DeadlineError):
-            wait_until(lambda: rows(self.sink) >= self.produced, 120, "all records to arrive", interval=0.5)
+            wait_until(
+                lambda: rows(self.sink) >= self.produced, 120, "all records to arrive", interval=0.5
+            )
 
     def _manifest(self, interval: str | None) -> dict[str, Any]:
         manifest: dict[str, Any] = yaml.safe_load(EXAMPLE.read_text())
         manifest["metadata"]["name"], spec = self.name, manifest["spec"]
-        files = {"format": "Json", "schema": "file STRING, line BIGINT", "splitBytes": 65536, "lookAhead": 8}
+        files = {
+            "format": "Json",
+            "schema": "file STRING, line BIGINT",
+            "splitBytes": 65536,
+            "lookAhead": 8,
+        }
         spec["source"] = {
-            "files": {**files, **self.place.spec, **({"discoveryInterval": interval} if interval else {})}
+            "files": {
+                **files,
+                **self.place.spec,
+                **({"discoveryInterval": interval} if interval else {}),
+            }
         }
         pipeline = spec["application"]["pipeline"]
         pipeline["sink"]["options"]["path"] = f"/data/{self.name}"
@@ -181,7 +198,9 @@ class FilesScene(Acts):
         for role in ("driver", "executor"):
             settings = spec["application"][role]
             settings["memory"] = "768m"
-            settings["template"]["spec"]["volumes"] = [{"name": "data", "hostPath": {"path": str(self._data)}}]
+            settings["template"]["spec"]["volumes"] = [
+                {"name": "data", "hostPath": {"path": str(self._data)}}
+            ]
         return manifest
 
 
@@ -236,8 +255,13 @@ def play_continuous(scene: FilesScene, progress: Progress) -> int:
     return restarts
 
 
-def play(cluster: ProcessCluster, operator: OperatorProcess, endpoint: str, progress: Progress) -> bool:
-    """Play all acts; returns whether each record was delivered once, and no rescale restarted anything."""
+def play(
+    cluster: ProcessCluster, operator: OperatorProcess, endpoint: str, progress: Progress
+) -> bool:
+    """Play all acts.
+
+    Returns whether each record was delivered once, and no rescale restarted anything.
+    """
     credentials = [f"--from-literal={name}={KEY}" for name in ("accessKeyId", "secretAccessKey")]
     cluster.control_plane.kubectl("create", "secret", "generic", "store", *credentials)
     volume = volume_of(cluster)
@@ -265,7 +289,9 @@ def _sum_up(scenes: tuple[FilesScene, ...], restarts: int) -> bool:
 
 
 @app.command()
-def main(folder: Path = typer.Option(None, help="Where everything goes; a temporary folder by default.")) -> None:
+def main(
+    folder: Path = typer.Option(None, help="Where everything goes; a temporary folder by default."),
+) -> None:
     """Play the story; exit code 1 when a record was lost or duplicated."""
     progress = Progress(console)
     run_dir = folder or Path(tempfile.mkdtemp(prefix="balanced-source-demo-"))

@@ -1,4 +1,7 @@
-"""A source that several applications read: what its user does and sees, and what its hosts have written."""
+"""A source that several applications read.
+
+What its user does and sees, and what its hosts have written.
+"""
 
 import dataclasses
 from collections import Counter
@@ -41,11 +44,17 @@ _START: Final = 600.0
 
 
 def images() -> dict[str, ProcessImage]:
-    """Return the images besides that of the checkout: the same under another tag, and one whose driver ends at once."""
+    """Return the images besides that of the checkout.
+
+    The same under another tag, and one whose driver ends at once.
+    """
     cache = Cache()
     same = spark_image(ensure_venv(SPARK[0], cache), cache)
     message = "echo 'this image has no balanced_source_spark' >&2; exit 1"
-    return {NEXT_IMAGE: same, BROKEN_IMAGE: dataclasses.replace(same, entrypoint=("/bin/bash", "-c", message))}
+    return {
+        NEXT_IMAGE: same,
+        BROKEN_IMAGE: dataclasses.replace(same, entrypoint=("/bin/bash", "-c", message)),
+    }
 
 
 class HostScene:
@@ -88,7 +97,7 @@ class HostScene:
         return str(self.hosts.get(host, {}).get("role", ""))
 
     def reads(self, *, hosts: int, readers: int, image: str | None = None) -> bool:
-        """Whether so many hosts run, read all splits with so many readers, and have adopted that."""
+        """Whether so many hosts run, read all splits with so many readers, and have adopted it."""
         status = self.source.status
         found = status.get("hosts", [])
         return (
@@ -101,16 +110,20 @@ class HostScene:
         )
 
     def wait_reading(self, *, hosts: int, readers: int, image: str | None = None) -> None:
-        """Wait until `reads` is true, no host counts as lost, and records of each split have been committed since."""
+        """Wait until `reads` is true, no host is lost, and each split has had records committed."""
 
         def is_so() -> bool:
-            return self.reads(hosts=hosts, readers=readers, image=image) and not self.condition("Degraded", "HostLost")
+            return self.reads(hosts=hosts, readers=readers, image=image) and not self.condition(
+                "Degraded", "HostLost"
+            )
 
         wait_until(is_so, _START, f"{hosts} hosts to read with {readers} readers", interval=2)
         self.wait_read_again()
 
     def wait_read_again(self, without: frozenset[Split] = frozenset()) -> None:
-        """Wait until two further micro-batches of each split have been committed. The first one may be a replay.
+        """Wait until two further micro-batches of each split have been committed.
+
+        The first one may be a replay.
 
         Args:
             without: splits that nobody reads now.
@@ -119,7 +132,9 @@ class HostScene:
 
         def is_read() -> bool:
             now = self._counts()
-            return all(now[split] > count + 1 for split, count in before.items() if split not in without)
+            return all(
+                now[split] > count + 1 for split, count in before.items() if split not in without
+            )
 
         wait_until(is_read, _START, "further micro-batches of all splits", interval=2)
 
@@ -138,14 +153,22 @@ class HostScene:
     def condition(self, kind: str, reason: str) -> str:
         """Return the message of a condition that is true for this reason; empty if it is not."""
         found = self.source.condition(kind)
-        return str(found.get("message", "")) if (found.get("status"), found.get("reason")) == ("True", reason) else ""
+        return (
+            str(found.get("message", ""))
+            if (found.get("status"), found.get("reason")) == ("True", reason)
+            else ""
+        )
 
     def incarnations(self) -> dict[str, str]:
         """Return the uid of each host's driver pod: a restart changes it."""
         found = {}
         for host, status in self.hosts.items():
             pod = self.cluster.control_plane.get("pods", f"{status['application']}-driver")
-            restarts = [one["restartCount"] for one in pod["status"].get("containerStatuses", [])] if pod else []
+            restarts = (
+                [one["restartCount"] for one in pod["status"].get("containerStatuses", [])]
+                if pod
+                else []
+            )
             found[host] = f"{pod['metadata']['uid']} {restarts}" if pod else ""
         return found
 
@@ -171,7 +194,9 @@ class HostScene:
         for role in ("driver", "executor"):
             settings = application[role]
             settings["memory"] = "640m"
-            settings["template"]["spec"]["volumes"] = [{"name": "data", "hostPath": {"path": str(self._data)}}]
+            settings["template"]["spec"]["volumes"] = [
+                {"name": "data", "hostPath": {"path": str(self._data)}}
+            ]
         application["executor"]["cores"] = _SLOTS
         return manifest
 

@@ -1,8 +1,9 @@
 """One source, read by two and three applications: ``python -m demo.hosts``.
 
-Readers go from 6 to 9 to 4 by `kubectl scale`, and hosts follow. The driver of a host is killed and comes back. A host
-stays away, once with `hostLossPolicy` Wait and once with Reassign. The image changes, and then to one that is broken.
-At the end the broker's log is compared with what all hosts have written.
+Readers go from 6 to 9 to 4 by `kubectl scale`, and hosts follow. The driver of a host is killed and
+comes back. A host stays away, once with `hostLossPolicy` Wait and once with Reassign. The image
+changes, and then to one that is broken. At the end the broker's log is compared with what all hosts
+have written.
 """
 
 import contextlib
@@ -17,7 +18,15 @@ import typer
 from rich.console import Console
 
 from demo.away import without_applications, without_pods
-from demo.host_scene import BROKEN_IMAGE, NEXT_IMAGE, READERS_PER_HOST, SPLITS, TRIGGER, HostScene, images
+from demo.host_scene import (
+    BROKEN_IMAGE,
+    NEXT_IMAGE,
+    READERS_PER_HOST,
+    SPLITS,
+    TRIGGER,
+    HostScene,
+    images,
+)
 from demo.scene import TOPICS, new_cluster
 from support.story.host_sinks import Gap, Proof, gaps, moves
 from support.story.load import Load
@@ -34,7 +43,11 @@ AWAY = "1"
 
 _PATIENCE = 600.0
 
-_OPERATOR = {"RETRY_FAILED_AFTER_SECONDS": "5", "RESYNC_SECONDS": "10", "SAVE_INTERVAL_SECONDS": "5"}
+_OPERATOR = {
+    "RETRY_FAILED_AFTER_SECONDS": "5",
+    "RESYNC_SECONDS": "10",
+    "SAVE_INTERVAL_SECONDS": "5",
+}
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 console = Console(highlight=False, soft_wrap=True)
@@ -96,7 +109,11 @@ class Story:
             self.wait_reading()
         after = self.scene.incarnations()
         self.restarts += sum(before[host] != after[host] for host in before.keys() & after.keys())
-        found = [move.after.at - asked for move in moves(self.scene.sinks.commits()) if move.after.at > asked]
+        found = [
+            move.after.at - asked
+            for move in moves(self.scene.sinks.commits())
+            if move.after.at > asked
+        ]
         self._note_moves(found, is_between_running=is_between_running)
         self.show()
 
@@ -105,15 +122,20 @@ class Story:
         console.print(self.scene.kubectl("get", "bsrc", "-o", "wide").rstrip(), markup=False)
         for name, host in self.scene.hosts.items():
             image = host["image"].rpartition(":")[2]
-            words = f"{host['role']}, {host['state']}, {host['readers']} readers, {host['splits']} splits"
-            console.print(f"  host {name}: {host['application']}, {words}, image {image}", markup=False)
+            words = (
+                f"{host['role']}, {host['state']}, {host['readers']} readers, {host['splits']}"
+                " splits"
+            )
+            console.print(
+                f"  host {name}: {host['application']}, {words}, image {image}", markup=False
+            )
 
     def _note_moves(self, seconds: list[float], *, is_between_running: bool) -> None:
         if not seconds:
             return
         console.print(
-            f"  {len(seconds)} splits moved; median {statistics.median(seconds):.2f} s from the command to the first "
-            f"micro-batch on the next host, committed",
+            f"  {len(seconds)} splits moved; median {statistics.median(seconds):.2f} s from the"
+            " command to the first micro-batch on the next host, committed",
             markup=False,
         )
         if is_between_running:
@@ -136,7 +158,9 @@ def play(scene: HostScene, progress: Progress, acts: Sequence[str]) -> tuple[Sto
         load.stop()
         produced = load.produced
         with progress.step("read the rest"), contextlib.suppress(DeadlineError):
-            wait_until(lambda: scene.sinks.rows >= produced, 180, "all records to arrive", interval=2)
+            wait_until(
+                lambda: scene.sinks.rows >= produced, 180, "all records to arrive", interval=2
+            )
     with progress.step("compare the broker's log with the sinks of all hosts"):
         return story, scene.prove()
 
@@ -158,7 +182,12 @@ def kill(scene: HostScene) -> None:
     """Kill the driver of a host, and wait until its application has noticed."""
     before = scene.incarnations()[AWAY]
     scene.kill_driver(AWAY)
-    wait_until(lambda: scene.incarnations().get(AWAY) != before, _PATIENCE, "the driver to be gone", interval=2)
+    wait_until(
+        lambda: scene.incarnations().get(AWAY) != before,
+        _PATIENCE,
+        "the driver to be gone",
+        interval=2,
+    )
 
 
 def lose_and_wait(story: Story) -> None:
@@ -168,7 +197,10 @@ def lose_and_wait(story: Story) -> None:
         with without_pods(scene.cluster.control_plane, AWAY):
             kill(scene)
             wait_until(
-                lambda: scene.condition("Degraded", "HostLost"), _PATIENCE, "host 1 to count as lost", interval=1
+                lambda: scene.condition("Degraded", "HostLost"),
+                _PATIENCE,
+                "host 1 to count as lost",
+                interval=1,
             )
             console.print(f"  {scene.condition('Degraded', 'HostLost')}", markup=False)
             held = frozenset(split for split, host in owners(scene).items() if host == AWAY)
@@ -177,17 +209,32 @@ def lose_and_wait(story: Story) -> None:
 
 
 def lose_and_reassign(story: Story) -> None:
-    """A host stays away; a drain attempt settles what it has delivered, and the others read its splits."""
+    """A host stays away.
+
+    A drain attempt settles what it has delivered, and the others read its splits.
+    """
     scene, api = story.scene, story.scene.cluster.control_plane
     scene.patch(hostLossPolicy={"type": "Reassign"})
-    wait_until(lambda: scene.source.assignment.report_within, 60, "the drivers to be told", interval=2)
+    wait_until(
+        lambda: scene.source.assignment.report_within, 60, "the drivers to be told", interval=2
+    )
     with story.act("host 1 is lost, hostLossPolicy Reassign: the other hosts read its splits"):
         with without_applications(api, AWAY):
             with without_pods(api, AWAY):
                 kill(scene)
-                wait_until(lambda: scene.role(AWAY) == "Draining", _PATIENCE, "host 1 to be given up", interval=2)
+                wait_until(
+                    lambda: scene.role(AWAY) == "Draining",
+                    _PATIENCE,
+                    "host 1 to be given up",
+                    interval=2,
+                )
                 console.print(f"  {scene.condition('Degraded', 'HostLost')}", markup=False)
-            wait_until(lambda: _others_read_all(scene), _PATIENCE, "the others to read all splits", interval=2)
+            wait_until(
+                lambda: _others_read_all(scene),
+                _PATIENCE,
+                "the others to read all splits",
+                interval=2,
+            )
             scene.wait_read_again()
             story.show()
         story.wait_reading()
@@ -207,13 +254,20 @@ def break_image(story: Story) -> None:
     before = scene.image
     with story.act(f"kubectl patch: image {BROKEN_IMAGE}, which is rolled back"):
         scene.patch(image=BROKEN_IMAGE, restart={"rollbackAfter": "30s"})
-        wait_until(lambda: scene.condition("Degraded", "RolledBack"), _PATIENCE, "the rollback", interval=2)
+        wait_until(
+            lambda: scene.condition("Degraded", "RolledBack"), _PATIENCE, "the rollback", interval=2
+        )
         console.print(f"  {scene.condition('Degraded', 'RolledBack')}", markup=False)
         story.wait_reading(before)
     story.show()
     with story.act("kubectl patch: the spec is corrected"):
         scene.patch(image=before)
-        wait_until(lambda: not scene.condition("Degraded", "RolledBack"), 60, "the condition to go", interval=2)
+        wait_until(
+            lambda: not scene.condition("Degraded", "RolledBack"),
+            60,
+            "the condition to go",
+            interval=2,
+        )
 
 
 ACTS: Final[Mapping[str, Callable[[Story], None]]] = {
@@ -246,17 +300,17 @@ def sum_up(story: Story, proof: Proof) -> bool:
     """Print the figures; returns whether all is well."""
     median = statistics.median(story.hand_overs) if story.hand_overs else float("nan")
     console.print(
-        f"hand-over between running hosts: median {median:.2f} s from the command to the first micro-batch of a moved "
-        f"split on its next host, committed ({len(story.hand_overs)} splits, trigger {TRIGGER:g} s); host restarts by "
-        f"scale: {story.restarts}",
+        f"hand-over between running hosts: median {median:.2f} s from the command to the first"
+        f" micro-batch of a moved split on its next host, committed ({len(story.hand_overs)}"
+        f" splits, trigger {TRIGGER:g} s); host restarts by scale: {story.restarts}",
         markup=False,
     )
     longest = max(story.gaps(), default=None)
     is_ok = proof.is_exact and proof.produced > 0 and not story.restarts
     console.print(
-        f"demo-hosts: {'OK' if is_ok else 'FAILED'} produced={proof.produced} delivered={proof.delivered} "
-        f"lost={proof.lost} duplicated={proof.duplicated} "
-        f"longest_gap_of_a_split={longest.seconds if longest else 0:.1f}s",
+        f"demo-hosts: {'OK' if is_ok else 'FAILED'} produced={proof.produced}"
+        f" delivered={proof.delivered} lost={proof.lost} duplicated={proof.duplicated}"
+        f" longest_gap_of_a_split={longest.seconds if longest else 0:.1f}s",
         markup=False,
     )
     return is_ok
@@ -264,15 +318,24 @@ def sum_up(story: Story, proof: Proof) -> bool:
 
 @app.command()
 def main(
-    folder: Path | None = typer.Option(None, help="Where everything goes; a temporary folder by default."),
+    folder: Path | None = typer.Option(
+        None, help="Where everything goes; a temporary folder by default."
+    ),
     acts: str = typer.Option(",".join(ACTS), help="Acts to play, with commas."),
 ) -> None:
-    """Play the story; exit code 1 when a record was lost or duplicated, or a change of readers restarted a host."""
+    """Play the story.
+
+    Exit code 1 when a record was lost or duplicated, or a change of readers restarted a host.
+    """
     progress = Progress(console)
     run_dir = folder or Path(tempfile.mkdtemp(prefix="balanced-source-demo-"))
-    with new_cluster(run_dir / "cluster", images=images(), progress=progress, keep_logs=folder is not None) as cluster:
+    with new_cluster(
+        run_dir / "cluster", images=images(), progress=progress, keep_logs=folder is not None
+    ) as cluster:
         conf = cluster.driver_spark_conf
-        scene = HostScene(cluster, OperatorProcess(cluster.control_plane, spark_conf=conf, settings=_OPERATOR))
+        scene = HostScene(
+            cluster, OperatorProcess(cluster.control_plane, spark_conf=conf, settings=_OPERATOR)
+        )
         try:
             is_ok = sum_up(*play(scene, progress, acts.split(",")))
         finally:

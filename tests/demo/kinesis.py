@@ -1,8 +1,9 @@
 """A Kinesis stream under the operator: ``python -m demo.kinesis``.
 
-Records of some keys are produced all the time, while shards are split and merged, readers go from 2 to 4 to 1, and an
-executor and the driver are killed. While no driver reads, a shard is split, and a child of it as well. At the end, a
-checker that shares no code with the product counts the records in the sink, and compares the order of each key.
+Records of some keys are produced all the time, while shards are split and merged, readers go from 2
+to 4 to 1, and an executor and the driver are killed. While no driver reads, a shard is split, and a
+child of it as well. At the end, a checker that shares no code with the product counts the records
+in the sink, and compares the order of each key.
 """
 
 import contextlib
@@ -47,7 +48,9 @@ class KinesisScene(Acts):
         stream: what is read.
     """
 
-    def __init__(self, cluster: ProcessCluster, operator: OperatorProcess, endpoint: str, stream: Stream) -> None:
+    def __init__(
+        self, cluster: ProcessCluster, operator: OperatorProcess, endpoint: str, stream: Stream
+    ) -> None:
         self._data = cluster.run_dir / "data"
         super().__init__(cluster, operator, NAME, self._data / NAME)
         self.stream, self._endpoint = stream, endpoint
@@ -57,17 +60,29 @@ class KinesisScene(Acts):
         return self.stream.sent
 
     def apply(self) -> str:
-        """Create the source, and its Secret when a condition asks for it; returns what the condition says."""
+        """Create the source, and its Secret when a condition asks for it.
+
+        Returns what the condition says.
+        """
         kubectl = self.cluster.control_plane.kubectl
         file = self.cluster.run_dir / "kinesis.yaml"
         file.write_text(yaml.safe_dump(self._manifest()))
         kubectl("apply", "-f", str(file))
-        complaint = wait_until(self._complaint, 120, "a condition that names the Secret", interval=0.5) or ""
+        complaint = (
+            wait_until(self._complaint, 120, "a condition that names the Secret", interval=0.5)
+            or ""
+        )
         known = {
             "accessKeyId": ENVIRONMENT["AWS_ACCESS_KEY_ID"],
             "secretAccessKey": ENVIRONMENT["AWS_SECRET_ACCESS_KEY"],
         }
-        kubectl("create", "secret", "generic", "kinesis", *(f"--from-literal={k}={v}" for k, v in known.items()))
+        kubectl(
+            "create",
+            "secret",
+            "generic",
+            "kinesis",
+            *(f"--from-literal={k}={v}" for k, v in known.items()),
+        )
         return complaint
 
     def _complaint(self) -> str:
@@ -88,31 +103,48 @@ class KinesisScene(Acts):
         self.stream.merge(*self.stream.open_shards()[index : index + 2])
 
     def wait_read(self) -> None:
-        """Wait until only open shards are left, and read: their ancestors were read to their end."""
+        """Wait until only open shards are left, and read.
+
+        Their ancestors were read to their end.
+        """
 
         def is_read() -> bool:
             wanted = {(NAME, shard) for shard in self.stream.open_shards()}
-            return self.source.report.positions.keys() == wanted == self.source.assignment.owners.keys()
+            return (
+                self.source.report.positions.keys()
+                == wanted
+                == self.source.assignment.owners.keys()
+            )
 
         wait_until(is_read, 300, "the children to be read", interval=0.5)
 
     def wait_all(self) -> None:
         """Wait until everything has arrived; what is missing after that is counted as lost."""
         with contextlib.suppress(DeadlineError):
-            wait_until(lambda: rows(self.sink) >= self.produced, 180, "all records to arrive", interval=0.5)
+            wait_until(
+                lambda: rows(self.sink) >= self.produced, 180, "all records to arrive", interval=0.5
+            )
 
     def _manifest(self) -> dict[str, Any]:
         manifest: dict[str, Any] = yaml.safe_load(EXAMPLE.read_text())
         spec = manifest["spec"]
         region = ENVIRONMENT["AWS_DEFAULT_REGION"]
-        spec["source"]["kinesis"] |= {"endpoint": self._endpoint, "region": region, "discoveryInterval": "2s"}
+        spec["source"]["kinesis"] |= {
+            "endpoint": self._endpoint,
+            "region": region,
+            "discoveryInterval": "2s",
+        }
         # The checker wants the files of each micro-batch by themselves.
-        spec["application"]["sparkConf"] = {"spark.sql.streaming.fileSink.log.compactInterval": "100000"}
+        spec["application"]["sparkConf"] = {
+            "spark.sql.streaming.fileSink.log.compactInterval": "100000"
+        }
         self._data.mkdir(exist_ok=True)
         for role in ("driver", "executor"):
             settings = spec["application"][role]
             settings["memory"] = "768m"
-            settings["template"]["spec"]["volumes"] = [{"name": "data", "hostPath": {"path": str(self._data)}}]
+            settings["template"]["spec"]["volumes"] = [
+                {"name": "data", "hostPath": {"path": str(self._data)}}
+            ]
         return manifest
 
 
@@ -163,7 +195,9 @@ def play(scene: KinesisScene, progress: Progress) -> int:
             scene.wait_read()
         with progress.step("kill -9 an executor"):
             scene.kill_executor()
-        with progress.step("kill -9 the driver; a split, and a split of its child, while nobody reads"):
+        with progress.step(
+            "kill -9 the driver; a split, and a split of its child, while nobody reads"
+        ):
             scene.kill_driver(meanwhile=scene.split_twice)
             scene.wait_read()
         with progress.step("kubectl patch: 1 reader"):
@@ -178,7 +212,9 @@ def play(scene: KinesisScene, progress: Progress) -> int:
 
 
 @app.command()
-def main(folder: Path = typer.Option(None, help="Where everything goes; a temporary folder by default.")) -> None:
+def main(
+    folder: Path = typer.Option(None, help="Where everything goes; a temporary folder by default."),
+) -> None:
     """Play the story; exit code 1 when a record was lost, duplicated or out of order."""
     progress = Progress(console)
     run_dir = folder or Path(tempfile.mkdtemp(prefix="balanced-source-demo-"))
@@ -186,15 +222,17 @@ def main(folder: Path = typer.Option(None, help="Where everything goes; a tempor
         operator = OperatorProcess(cluster.control_plane, spark_conf=cluster.driver_spark_conf)
         with progress.step("start operator"):
             operator.start()
-        scene = KinesisScene(cluster, operator, endpoint, Stream(kinesis_client(endpoint), shards=2, name=NAME))
+        scene = KinesisScene(
+            cluster, operator, endpoint, Stream(kinesis_client(endpoint), shards=2, name=NAME)
+        )
         restarts = play(scene, progress)
         found = check_order(scene.sink, scene.produced)
         operator.stop()
     is_ok = found.is_exact and not restarts
     console.print(
-        f"demo-kinesis: {'OK' if is_ok else 'FAILED'} produced={scene.produced} delivered={found.delivered} "
-        f"lost={found.lost} duplicated={found.duplicated} out_of_order={found.out_of_order} "
-        f"restarts_by_rescale={restarts}",
+        f"demo-kinesis: {'OK' if is_ok else 'FAILED'} produced={scene.produced}"
+        f" delivered={found.delivered} lost={found.lost} duplicated={found.duplicated}"
+        f" out_of_order={found.out_of_order} restarts_by_rescale={restarts}",
         markup=False,
     )
     raise typer.Exit(0 if is_ok else 1)

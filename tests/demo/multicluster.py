@@ -1,11 +1,13 @@
-"""Upstream's example of global balance, live: four real brokers, one Spark query, clusters that come and go.
+"""Upstream's example of global balance, live.
+
+Four real brokers, one Spark query, clusters that come and go.
 
     make demo-multicluster
 
-Seven readers; a topic of four partitions on each cluster. local-3 is added, local-2 removed, then added again, then
-five readers are left. After each step the owners are shown, before and after, beside those of the per-cluster mode
-that a second coordinator keeps for the same clusters. One query reads all the time; in the end every record must have
-arrived exactly once.
+Seven readers; a topic of four partitions on each cluster. local-3 is added, local-2 removed, then
+added again, then five readers are left. After each step the owners are shown, before and after,
+beside those of the per-cluster mode that a second coordinator keeps for the same clusters. One
+query reads all the time; in the end every record must have arrived exactly once.
 """
 
 import sys
@@ -108,7 +110,11 @@ def main() -> None:
         for step in STORY:
             expected += _produce(brokers, step)
             _play(step, ours, theirs, query)
-            wait_until(lambda: ours.operator.look() or _is_adopted(ours), 60, "the query to adopt the assignment")
+            wait_until(
+                lambda: ours.operator.look() or _is_adopted(ours),
+                60,
+                "the query to adopt the assignment",
+            )
             wait_rows(query, sink, expected)
         is_same_run = query.runId == run
         query.stop()
@@ -116,12 +122,16 @@ def main() -> None:
 
 
 def _play(step: Step, ours: Mode, theirs: Mode, query: StreamingQuery) -> None:
-    befores = {mode.name: (dict(mode.state.owners), mode.state.parallelism) for mode in (ours, theirs)}
+    befores = {
+        mode.name: (dict(mode.state.owners), mode.state.parallelism) for mode in (ours, theirs)
+    }
     _say(f"\n── {step[0]} " + "─" * (72 - len(step[0])))
     for mode in (ours, theirs):
         mode.apply(step)
         owners, parallelism = befores[mode.name]
-        moved = sum(mode.state.owners[s] != owner for s, owner in owners.items() if s in mode.state.owners)
+        moved = sum(
+            mode.state.owners[s] != owner for s, owner in owners.items() if s in mode.state.owners
+        )
         _table(f"{mode.name}, before", owners, parallelism)
         _table(f"{mode.name}, after", mode.state.owners, mode.state.parallelism, moved=moved)
     assert query.exception() is None, str(query.exception())
@@ -150,7 +160,8 @@ def _prove(sink: Collector, expected: int, *, is_same_run: bool) -> None:
     got = Counter((row.cluster, row.partition, row.offset) for row in sink.rows)
     twice = sum(count - 1 for count in got.values())
     _say(
-        f"\nrecords produced {expected}, read {len(got)}, read twice {twice}, query restarts {0 if is_same_run else 1}"
+        f"\nrecords produced {expected}, read {len(got)}, read twice {twice},"
+        f" query restarts {0 if is_same_run else 1}"
     )
     if len(got) != expected or twice or not is_same_run:
         sys.exit(1)
@@ -161,7 +172,9 @@ def _brokers(folder: Path) -> Iterator[Sequence[KafkaCluster]]:
     supervisor = Supervisor(folder)
     with ExitStack() as stack:
         made = [
-            stack.enter_context(KafkaCluster(f"local-{n}", folder, heap="256m", supervisor=supervisor))
+            stack.enter_context(
+                KafkaCluster(f"local-{n}", folder, heap="256m", supervisor=supervisor)
+            )
             for n in range(CLUSTERS)
         ]
         for broker in made:

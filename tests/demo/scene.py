@@ -25,7 +25,9 @@ class Scene:
         slots: cores of an executor, if not those of the example.
     """
 
-    def __init__(self, cluster: ProcessCluster, operator: OperatorProcess, *, slots: int | None = None) -> None:
+    def __init__(
+        self, cluster: ProcessCluster, operator: OperatorProcess, *, slots: int | None = None
+    ) -> None:
         self._slots = slots
         self.cluster = cluster
         self.operator = operator
@@ -45,7 +47,9 @@ class Scene:
         for role in ("driver", "executor"):
             settings = spec["application"][role]
             settings["memory"] = "768m"
-            settings["template"]["spec"]["volumes"] = [{"name": "data", "hostPath": {"path": str(self.data)}}]
+            settings["template"]["spec"]["volumes"] = [
+                {"name": "data", "hostPath": {"path": str(self.data)}}
+            ]
         if self._slots is not None:
             spec["application"]["executor"]["cores"] = self._slots
         return manifest
@@ -65,7 +69,11 @@ class Scene:
     @property
     def driver_pod(self) -> dict[str, Any]:
         """The driver's pod."""
-        return next(pod for pod in self.cluster.pods("spark-role=driver") if pod["metadata"]["name"] == self.driver)
+        return next(
+            pod
+            for pod in self.cluster.pods("spark-role=driver")
+            if pod["metadata"]["name"] == self.driver
+        )
 
     def batches(self) -> list[Batch]:
         """Micro-batches of the driver that runs now."""
@@ -77,14 +85,21 @@ class Scene:
         return len(self.batches()) > 2 and lag is not None and lag < rate
 
     def batches_on_disk(self) -> list[Batch]:
-        """Micro-batches of all drivers of the present application, from the node's files: no API server is asked."""
+        """Micro-batches of all drivers of the present application, from the node's files.
+
+        No API server is asked.
+        """
         return list(batches(self.cluster.all_logs(self._driver_name)))
 
     @property
     def expected(self) -> dict[tuple[str, str, int], int]:
         """Records per partition, as the broker counts them."""
         admin = self.cluster.kafka().admin
-        return {("main", topic, p): end for topic in TOPICS for p, (_, end) in admin.offsets(topic).items()}
+        return {
+            ("main", topic, p): end
+            for topic in TOPICS
+            for p, (_, end) in admin.offsets(topic).items()
+        }
 
 
 def new_cluster(
@@ -94,5 +109,10 @@ def new_cluster(
     images: Mapping[str, ProcessImage] | None = None,
     **options: Any,
 ) -> ProcessCluster:
-    """A cluster with our custom resource; with a broker, and the images of the checkout, unless said otherwise."""
-    return ProcessCluster(run_dir, kafka=kafka, crds=[CHECKOUT / "crds"], extra_images=images, **options)
+    """A cluster with our custom resource.
+
+    With a broker, and the images of the checkout, unless said otherwise.
+    """
+    return ProcessCluster(
+        run_dir, kafka=kafka, crds=[CHECKOUT / "crds"], extra_images=images, **options
+    )

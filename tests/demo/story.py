@@ -1,4 +1,4 @@
-"""The story: start, rescale up and down by kubectl, grow a topic, lose the operator, lose the driver, then count."""
+"""The story: start, rescale by kubectl, grow a topic, lose operator and driver, then count."""
 
 import contextlib
 import tempfile
@@ -39,7 +39,10 @@ def main(
         if keep:
             cluster.start()
         scene = Scene(
-            cluster, OperatorProcess(cluster.control_plane, spark_conf=cluster.driver_spark_conf, detach=keep)
+            cluster,
+            OperatorProcess(
+                cluster.control_plane, spark_conf=cluster.driver_spark_conf, detach=keep
+            ),
         )
         try:
             delivery, produced, restarts = play(scene, progress)
@@ -52,25 +55,34 @@ def main(
             scene.operator.stop()
     is_ok = delivery.is_exact and restarts == 0
     console.print(
-        f"demo: {'OK' if is_ok else 'FAILED'} produced={produced} delivered={delivery.delivered} "
-        f"lost={delivery.lost} duplicated={delivery.duplicated + delivery.unexpected} restarts_by_rescale={restarts}",
+        f"demo: {'OK' if is_ok else 'FAILED'} produced={produced} delivered={delivery.delivered}"
+        f" lost={delivery.lost} duplicated={delivery.duplicated + delivery.unexpected}"
+        f" restarts_by_rescale={restarts}",
         markup=False,
     )
     raise typer.Exit(0 if is_ok else 1)
 
 
 def play(scene: Scene, progress: Progress) -> tuple[Delivery, int, int]:
-    """All acts; returns what arrived, how many records were produced, and how often a rescale restarted something."""
+    """All acts; returns the arrived rows, the records produced, and restarts by rescales."""
     scene.cluster.kafka().admin.create_topics(TOPICS)
     with progress.step("start operator"):
         scene.operator.start()
     with Load(scene.cluster.kafka().bootstrap, rate=RATE, topics=tuple(TOPICS)) as load:
-        _act("kubectl apply -f examples/orders.yaml (broker, folders and memory of this machine filled in)")
+        _act(
+            "kubectl apply -f examples/orders.yaml (broker, folders and memory of this machine"
+            " filled in)"
+        )
         scene.apply()
         with progress.step("driver and executor start, first micro-batches"):
             scene.source.wait_adopted(parallelism=2, splits=13, timeout=300)
         with progress.step("catch up with what was produced meanwhile"):
-            wait_until(lambda: scene.has_caught_up(RATE), 120, "the lag to be less than a second's load", interval=0.5)
+            wait_until(
+                lambda: scene.has_caught_up(RATE),
+                120,
+                "the lag to be less than a second's load",
+                interval=0.5,
+            )
         console.print(owner_table(scene.source.assignment), markup=False)
         restarts = sum(rescale(scene, readers) for readers in (5, 3))
         grow(scene, progress)
@@ -79,7 +91,12 @@ def play(scene: Scene, progress: Progress) -> tuple[Delivery, int, int]:
         load.stop()
         console.print(f"produced {load.produced} records, {load.rate:.0f} per second", markup=False)
         with progress.step("read the rest"), contextlib.suppress(DeadlineError):
-            wait_until(lambda: rows(scene.sink) >= load.produced, 120, "all records to arrive", interval=0.5)
+            wait_until(
+                lambda: rows(scene.sink) >= load.produced,
+                120,
+                "all records to arrive",
+                interval=0.5,
+            )
         delivery = check_delivery(scene.sink, scene.expected)
     _act("kubectl get bsrc")
     console.print(scene.kubectl("get", "bsrc").rstrip(), markup=False)
@@ -88,7 +105,11 @@ def play(scene: Scene, progress: Progress) -> tuple[Delivery, int, int]:
 
 def rescale(scene: Scene, readers: int) -> int:
     """Change the parallelism by kubectl; returns 1 if anything was restarted by that."""
-    before, pod, incarnation = scene.source.assignment, scene.driver_pod, scene.source.report.incarnation
+    before, pod, incarnation = (
+        scene.source.assignment,
+        scene.driver_pod,
+        scene.source.report.incarnation,
+    )
     _act(f'kubectl patch bsrc/orders --type merge -p \'{{"spec":{{"parallelism":{readers}}}}}\'')
     asked = time.time()
     scene.source.patch({"parallelism": readers})
@@ -96,9 +117,10 @@ def rescale(scene: Scene, readers: int) -> int:
     scene.source.wait_adopted(parallelism=readers, timeout=30)
     after = scene.source.assignment
     console.print(
-        f"{batch.planned - asked:.2f} s from the patch to the first micro-batch with {readers} readers (number "
-        f"{batch.number}, {batch.rows} rows, committed after {batch.ended - asked:.2f} s); {moves(before, after)} of "
-        f"{len(before.owners)} splits moved",
+        f"{batch.planned - asked:.2f} s from the patch to the first micro-batch with {readers}"
+        f" readers (number {batch.number}, {batch.rows} rows, committed after"
+        f" {batch.ended - asked:.2f} s); {moves(before, after)} of {len(before.owners)} splits"
+        " moved",
         markup=False,
     )
     console.print(owner_table(after), markup=False)
@@ -130,18 +152,33 @@ def lose_operator(scene: Scene, progress: Progress) -> None:
         _wait_for_batches(scene, 10)
     with progress.step("start the operator again"):
         scene.operator.start()
-        wait_until(lambda: scene.source.condition("Ready").get("status") == "True", 30, "the source to be Ready")
+        wait_until(
+            lambda: scene.source.condition("Ready").get("status") == "True",
+            30,
+            "the source to be Ready",
+        )
     after = scene.source.assignment
-    console.print(f"epoch {after.epoch} (was {before.epoch}), {moves(before, after)} splits moved", markup=False)
+    console.print(
+        f"epoch {after.epoch} (was {before.epoch}), {moves(before, after)} splits moved",
+        markup=False,
+    )
 
 
 def lose_driver(scene: Scene, progress: Progress) -> None:
-    """Kill the driver: it comes back with its checkpoint, replays what was not committed, and registers again."""
+    """Kill the driver.
+
+    It comes back with its checkpoint, replays what was not committed, and registers again.
+    """
     _act("kill -9 the driver")
     incarnation = scene.source.report.incarnation
     scene.cluster.kill_pod_process(scene.driver)
     with progress.step("a new driver reads"):
-        wait_until(lambda: scene.source.report.incarnation > incarnation, 300, "a new driver to register", interval=0.5)
+        wait_until(
+            lambda: scene.source.report.incarnation > incarnation,
+            300,
+            "a new driver to register",
+            interval=0.5,
+        )
         scene.source.wait_adopted(parallelism=3, splits=17, timeout=120)
         _wait_for_batches(scene, 3)
     console.print(owner_table(scene.source.assignment), markup=False)
@@ -179,6 +216,7 @@ def _say_how_to_go_on(scene: Scene) -> None:
     kubeconfig = scene.cluster.control_plane.kubeconfig(ADMIN)
     console.print(
         f"\neverything goes on running:\n  export KUBECONFIG={kubeconfig}\n  kubectl get bsrc\n"
-        f"end it with: PYTHONPATH=tests .venv/bin/python -m testbed down --dir {scene.cluster.run_dir}",
+        "end it with: PYTHONPATH=tests .venv/bin/python -m testbed down"
+        f" --dir {scene.cluster.run_dir}",
         markup=False,
     )

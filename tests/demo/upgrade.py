@@ -1,8 +1,9 @@
 """The operator is upgraded from release 0.1.0 under running queries: ``python -m demo.upgrade``.
 
-Helm installs the chart of the release with its CRD and its operator. Two sources are read by drivers with the image of
-that release. Then Helm upgrades to the chart of this checkout. SparkApplications and driver pods must be the same as
-before, also after a rescale by the new operator. At the end the broker's log is compared with the sinks.
+Helm installs the chart of the release with its CRD and its operator. Two sources are read by
+drivers with the image of that release. Then Helm upgrades to the chart of this checkout.
+SparkApplications and driver pods must be the same as before, also after a rescale by the new
+operator. At the end the broker's log is compared with the sinks.
 """
 
 import contextlib
@@ -54,7 +55,8 @@ class UpgradeScene:
     Args:
         cluster: started, with a broker and without the CRD.
         former: the release to start with.
-        ports: where free ports come from: all pods of the process node listen on the same addresses.
+        ports: where free ports come from: all pods of the process node listen on the same
+            addresses.
     """
 
     def __init__(self, cluster: ProcessCluster, former: InstalledRelease, ports: PortPool) -> None:
@@ -99,12 +101,17 @@ class UpgradeScene:
         before = {name: len(sink.commits()) for name, sink in self.sinks.items()}
 
         def is_more() -> bool:
-            return all(len(self.sinks[name].commits()) > count + 1 for name, count in before.items())
+            return all(
+                len(self.sinks[name].commits()) > count + 1 for name, count in before.items()
+            )
 
         wait_until(is_more, _PATIENCE, "further micro-batches of all sources", interval=1)
 
     def runs(self) -> dict[str, tuple[str, ...]]:
-        """Return what a restart would change: uids of SparkApplication and driver pod, restarts, incarnation."""
+        """Return what a restart would change.
+
+        Uids of SparkApplication and driver pod, restarts, incarnation.
+        """
         return {name: self._run(source) for name, source in self.sources.items()}
 
     def _run(self, source: SourceView) -> tuple[str, ...]:
@@ -145,11 +152,24 @@ class UpgradeScene:
             "settings": {"resyncSeconds": 5, "saveIntervalSeconds": 2},
         }
         file = self.helm.values(f"{verb}-values", values)
-        self.helm(verb, RELEASE, chart, "--namespace", SYSTEM, "--values", file, "--wait", "--timeout", "5m")
+        self.helm(
+            verb,
+            RELEASE,
+            chart,
+            "--namespace",
+            SYSTEM,
+            "--values",
+            file,
+            "--wait",
+            "--timeout",
+            "5m",
+        )
 
     def _manifest(self, name: str) -> dict[str, Any]:
         """The release's own example, for one topic."""
-        manifest: dict[str, Any] = yaml.safe_load((self.former.tree / "examples" / "orders.yaml").read_text())
+        manifest: dict[str, Any] = yaml.safe_load(
+            (self.former.tree / "examples" / "orders.yaml").read_text()
+        )
         manifest["metadata"]["name"], spec = name, manifest["spec"]
         kafka, application = spec["source"]["kafka"], spec["application"]
         kafka["clusters"][0]["bootstrapServers"] = self.cluster.kafka().bootstrap
@@ -167,16 +187,23 @@ class UpgradeScene:
         for role in ("driver", "executor"):
             settings = application[role]
             settings["memory"] = "640m"
-            settings["template"]["spec"]["volumes"] = [{"name": "data", "hostPath": {"path": str(self._data)}}]
+            settings["template"]["spec"]["volumes"] = [
+                {"name": "data", "hostPath": {"path": str(self._data)}}
+            ]
         application["executor"]["cores"] = 3
         return manifest
 
 
 def play(scene: UpgradeScene, progress: Progress) -> tuple[int, Proof]:
-    """Play all acts; returns how many sources the upgrade restarted, and the broker's log against the sinks."""
+    """Play all acts.
+
+    Returns how many sources the upgrade restarted, and the broker's log against the sinks.
+    """
     former = scene.former.release
     scene.cluster.kafka().admin.create_topics(TOPICS)
-    with progress.step(f"helm install: chart, CRD and operator of release {former.version} ({former.commit[:7]})"):
+    with progress.step(
+        f"helm install: chart, CRD and operator of release {former.version} ({former.commit[:7]})"
+    ):
         scene.install()
     with Load(scene.cluster.kafka().bootstrap, rate=RATE, topics=tuple(TOPICS)) as load:
         with progress.step("kubectl apply: two sources, with the image of the release"):
@@ -185,20 +212,29 @@ def play(scene: UpgradeScene, progress: Progress) -> tuple[int, Proof]:
         before = scene.runs()
         with progress.step("helm upgrade: chart, CRD and operator of this checkout"):
             scene.upgrade()
-            wait_until(lambda: scene.operator_images() == {OPERATOR}, 120, "the former operator to be gone", interval=1)
+            wait_until(
+                lambda: scene.operator_images() == {OPERATOR},
+                120,
+                "the former operator to be gone",
+                interval=1,
+            )
             scene.wait_more()
         with progress.step("kubectl patch: 3 readers, told by the new operator to the old drivers"):
             scene.patch({"parallelism": 3})
             scene.wait_adopted(3)
         restarts = _compared(before, scene.runs())
         console.print(scene.kubectl("get", "bsrc", "-o", "wide").rstrip(), markup=False)
-        with progress.step("kubectl patch: the image of this checkout, a restart that the user asks for"):
+        with progress.step(
+            "kubectl patch: the image of this checkout, a restart that the user asks for"
+        ):
             scene.patch({"application": {"image": NEW_IMAGE}})
             wait_until(lambda: _all_new(before, scene.runs()), _PATIENCE, "new drivers", interval=1)
             scene.wait_adopted(3)
         load.stop()
         with progress.step("read the rest"), contextlib.suppress(DeadlineError):
-            wait_until(lambda: scene.rows >= load.produced, 180, "all records to arrive", interval=1)
+            wait_until(
+                lambda: scene.rows >= load.produced, 180, "all records to arrive", interval=1
+            )
     with progress.step("compare the broker's log with the sinks"):
         return restarts, scene.prove()
 
@@ -207,7 +243,10 @@ def _compared(before: Mapping[str, tuple[str, ...]], after: Mapping[str, tuple[s
     """Print what a restart would have changed; returns how many sources were restarted."""
     for name, run in after.items():
         words = "the same" if run == before[name] else f"was {before[name]}"
-        console.print(f"  {name}: SparkApplication {run[0]}, driver pod {run[1]}, incarnation {run[-1]}: {words}")
+        console.print(
+            f"  {name}: SparkApplication {run[0]}, driver pod {run[1]}, incarnation {run[-1]}:"
+            f" {words}"
+        )
     return sum(before[name] != after[name] for name in before)
 
 
@@ -236,9 +275,14 @@ def started(run_dir: Path, progress: Progress, *, keep_logs: bool) -> Iterator[U
 
 @app.command()
 def main(
-    folder: Path | None = typer.Option(None, help="Where everything goes; a temporary folder by default."),
+    folder: Path | None = typer.Option(
+        None, help="Where everything goes; a temporary folder by default."
+    ),
 ) -> None:
-    """Play the story; exit code 1 when the upgrade restarted a query, or a record was lost or duplicated."""
+    """Play the story.
+
+    Exit code 1 when the upgrade restarted a query, or a record was lost or duplicated.
+    """
     progress = Progress(console)
     run_dir = folder or Path(tempfile.mkdtemp(prefix="balanced-source-demo-"))
     with started(run_dir / "cluster", progress, keep_logs=folder is not None) as scene:

@@ -1,1 +1,4 @@
-"""``make test-doctor``: a real cluster and a real broker, sixteen seeded faults, each named correctly."""
+"""``make test-doctor``.
+
+A real cluster and a real broker, sixteen seeded faults, each named correctly.
+"""

@@ -29,22 +29,43 @@ SPARK_CRD = {
     "spec": {
         "group": "sparkoperator.k8s.io",
         "scope": "Namespaced",
-        "names": {"kind": "SparkApplication", "plural": "sparkapplications", "singular": "sparkapplication"},
+        "names": {
+            "kind": "SparkApplication",
+            "plural": "sparkapplications",
+            "singular": "sparkapplication",
+        },
         "versions": [
             {
                 "name": "v1beta2",
                 "served": True,
                 "storage": True,
-                "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
+                "schema": {
+                    "openAPIV3Schema": {
+                        "type": "object",
+                        "x-kubernetes-preserve-unknown-fields": True,
+                    }
+                },
             }
         ],
     },
 }
 RULES = [
-    {"apiGroups": ["balancedsource.io"], "resources": ["balancedsources", "balancedsources/status"], "verbs": ["*"]},
-    {"apiGroups": [""], "resources": ["configmaps", "pods", "secrets", "serviceaccounts", "events"], "verbs": ["*"]},
+    {
+        "apiGroups": ["balancedsource.io"],
+        "resources": ["balancedsources", "balancedsources/status"],
+        "verbs": ["*"],
+    },
+    {
+        "apiGroups": [""],
+        "resources": ["configmaps", "pods", "secrets", "serviceaccounts", "events"],
+        "verbs": ["*"],
+    },
     {"apiGroups": ["sparkoperator.k8s.io"], "resources": ["sparkapplications"], "verbs": ["*"]},
-    {"apiGroups": ["rbac.authorization.k8s.io"], "resources": ["roles", "rolebindings"], "verbs": ["*"]},
+    {
+        "apiGroups": ["rbac.authorization.k8s.io"],
+        "resources": ["roles", "rolebindings"],
+        "verbs": ["*"],
+    },
 ]
 
 
@@ -66,7 +87,11 @@ class Hospital:
         self.apply(SPARK_CRD)
         for crd in ("balancedsources.balancedsource.io", "sparkapplications.sparkoperator.k8s.io"):
             self.control_plane.wait_established(crd)
-        role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "operator"}}
+        role = {
+            "apiVersion": "rbac.authorization.k8s.io/v1",
+            "kind": "ClusterRole",
+            "metadata": {"name": "operator"},
+        }
         self.apply(
             {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "doctor"}},
             {**role, "rules": RULES},
@@ -80,7 +105,11 @@ class Hospital:
                 **rbac,
                 "kind": "RoleBinding",
                 "metadata": {"name": "operator", "namespace": namespace},
-                "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "operator"},
+                "roleRef": {
+                    "apiGroup": "rbac.authorization.k8s.io",
+                    "kind": "ClusterRole",
+                    "name": "operator",
+                },
                 "subjects": [{"kind": "ServiceAccount", "name": "operator", "namespace": "doctor"}],
             }
         )
@@ -94,10 +123,16 @@ class Hospital:
             "kind": "SubjectAccessReview",
             "spec": {
                 "user": "system:serviceaccount:doctor:operator",
-                "resourceAttributes": {"namespace": namespace, "verb": "get", "resource": "secrets"},
+                "resourceAttributes": {
+                    "namespace": namespace,
+                    "verb": "get",
+                    "resource": "secrets",
+                },
             },
         }
-        answer = self.control_plane.kubectl("create", "-f", "-", "-o", "json", stdin=json.dumps(review))
+        answer = self.control_plane.kubectl(
+            "create", "-f", "-", "-o", "json", stdin=json.dumps(review)
+        )
         return bool(json.loads(answer)["status"]["allowed"])
 
     def namespace(self, *, is_granted: bool = True) -> str:
@@ -105,7 +140,11 @@ class Hospital:
         name = f"ward-{next(self._numbers)}"
         self.apply(
             {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}},
-            {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "spark", "namespace": name}},
+            {
+                "apiVersion": "v1",
+                "kind": "ServiceAccount",
+                "metadata": {"name": "spark", "namespace": name},
+            },
         )
         if is_granted:
             self.grant(name)
@@ -117,21 +156,42 @@ class Hospital:
         spec["source"]["kafka"]["clusters"][0]["bootstrapServers"] = self.kafka.bootstrap
         return spec
 
-    def admit(self, namespace: str, spec: Mapping[str, Any], status: Mapping[str, Any] | None = None) -> None:
+    def admit(
+        self, namespace: str, spec: Mapping[str, Any], status: Mapping[str, Any] | None = None
+    ) -> None:
         """Create the source `orders`, with the status that an operator would have written."""
         body = {"apiVersion": "balancedsource.io/v1alpha1", "kind": "BalancedSource"}
         self.apply({**body, "metadata": {"name": "orders", "namespace": namespace}, "spec": spec})
         patch = {"status": {"observedGeneration": 1} if status is None else status}
         self.control_plane.kubectl(
-            "patch", "bsrc/orders", "-n", namespace, "--subresource=status", "--type=merge", "-p", json.dumps(patch)
+            "patch",
+            "bsrc/orders",
+            "-n",
+            namespace,
+            "--subresource=status",
+            "--type=merge",
+            "-p",
+            json.dumps(patch),
         )
 
     def faults(self, namespace: str, *arguments: str, kubeconfig: Path | None = None) -> list[str]:
         """What the command finds, as a user runs it."""
-        command = [sys.executable, "-m", "balanced_source_operator.command", "doctor", "-n", namespace, "-o", "json"]
+        command = [
+            sys.executable,
+            "-m",
+            "balanced_source_operator.command",
+            "doctor",
+            "-n",
+            namespace,
+            "-o",
+            "json",
+        ]
         done = subprocess.run(  # noqa: S603 - our own interpreter
             [*command, *(arguments or ("--operator", ACCOUNT))],
-            env={"KUBECONFIG": str(kubeconfig or self.control_plane.kubeconfig()), "PATH": "/usr/bin:/bin"},
+            env={
+                "KUBECONFIG": str(kubeconfig or self.control_plane.kubeconfig()),
+                "PATH": "/usr/bin:/bin",
+            },
             capture_output=True,
             text=True,
             check=False,

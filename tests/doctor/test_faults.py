@@ -1,4 +1,7 @@
-"""Each seeded fault is named, and nothing else. The first test needs a cluster without CRDs: the order matters."""
+"""Each seeded fault is named, and nothing else.
+
+The first test needs a cluster without CRDs: the order matters.
+"""
 
 import copy
 from pathlib import Path
@@ -14,7 +17,10 @@ pytestmark = pytest.mark.integration
 
 
 def test_01_nothing_is_installed(hospital: Hospital) -> None:
-    assert hospital.faults("default", "--operator", "doctor:operator")[:2] == ["CrdMissing", "PermissionMissing"]
+    assert hospital.faults("default", "--operator", "doctor:operator")[:2] == [
+        "CrdMissing",
+        "PermissionMissing",
+    ]
     assert "SparkOperatorMissing" in hospital.faults("default")
 
 
@@ -38,7 +44,9 @@ def test_03_a_healthy_source(hospital: Hospital) -> None:
     assert hospital.faults(namespace) == []
 
 
-def test_04_an_api_server_that_does_not_answer(hospital: Hospital, closed_port: int, tmp_path: Path) -> None:
+def test_04_an_api_server_that_does_not_answer(
+    hospital: Hospital, closed_port: int, tmp_path: Path
+) -> None:
     config = yaml.safe_load(hospital.control_plane.kubeconfig().read_text())
     config["clusters"][0]["cluster"]["server"] = f"https://127.0.0.1:{closed_port}"
     (tmp_path / "config").write_text(yaml.safe_dump(config))
@@ -65,7 +73,13 @@ def test_07_no_spark_operator_in_this_namespace(hospital: Hospital) -> None:
     hospital.admit(namespace, hospital.spec())
     labels = {"balancedsource.io/name": "orders"}
     metadata = {"name": "orders-1", "namespace": namespace, "labels": labels}
-    hospital.apply({"apiVersion": "sparkoperator.k8s.io/v1beta2", "kind": "SparkApplication", "metadata": metadata})
+    hospital.apply(
+        {
+            "apiVersion": "sparkoperator.k8s.io/v1beta2",
+            "kind": "SparkApplication",
+            "metadata": metadata,
+        }
+    )
 
     assert hospital.faults(namespace) == ["SparkOperatorSilent"]
 
@@ -88,7 +102,10 @@ def _with_streams(spec: dict[str, Any]) -> None:
         (_with_claim, "VolumeClaimMissing"),
         (_with_streams, "ConfigMapMissing"),
         (lambda spec: spec.update(assignment={"rebalance": {"minInterval": "1s"}}), "InvalidSpec"),
-        (lambda spec: spec["source"]["kafka"].update(subscription={"topics": ["oders"]}), "UnknownTopic"),
+        (
+            lambda spec: spec["source"]["kafka"].update(subscription={"topics": ["oders"]}),
+            "UnknownTopic",
+        ),
     ],
 )
 def test_08_a_fault_of_the_source(hospital: Hospital, change: Any, fault: str) -> None:
@@ -109,9 +126,18 @@ def test_09_a_broker_that_does_not_answer(hospital: Hospital, closed_port: int) 
 
 def test_10_a_condition(hospital: Hospital) -> None:
     namespace = hospital.namespace()
-    condition = {"type": "Degraded", "status": "True", "reason": "QuotaExceeded", "message": "pods: 10 of 10"}
+    condition = {
+        "type": "Degraded",
+        "status": "True",
+        "reason": "QuotaExceeded",
+        "message": "pods: 10 of 10",
+    }
     stamp = {"lastTransitionTime": "2026-01-01T00:00:00Z", "observedGeneration": 1}
-    hospital.admit(namespace, hospital.spec(), {"observedGeneration": 1, "conditions": [{**condition, **stamp}]})
+    hospital.admit(
+        namespace,
+        hospital.spec(),
+        {"observedGeneration": 1, "conditions": [{**condition, **stamp}]},
+    )
 
     assert hospital.faults(namespace) == ["QuotaExceeded"]
 

@@ -1,4 +1,7 @@
-"""Answers of Kafka brokers, as the client library hands them on: missing, twice, negative, of another kind."""
+"""Answers of Kafka brokers, as the client library hands them on.
+
+Missing, twice, negative, of another kind.
+"""
 
 import json
 from collections.abc import Mapping
@@ -31,25 +34,37 @@ from fuzz.values import broken
 CODES: Final = sorted(
     code
     for name in dir(KafkaError)
-    if name.strip("_").isupper() and isinstance(code := getattr(KafkaError, name), int) and code != 0
+    if name.strip("_").isupper()
+    and isinstance(code := getattr(KafkaError, name), int)
+    and code != 0
 )
-STATISTICS: Final = ({"brokers": {"a:1/1": {"state": "UP", "rtt": {"avg": 10}, "throttle": {"avg": 1}, "tx": 5}}},)
+STATISTICS: Final = (
+    {"brokers": {"a:1/1": {"state": "UP", "rtt": {"avg": 10}, "throttle": {"avg": 1}, "tx": 5}}},
+)
 TOPICS: Final = ("t", "orders", "__consumer_offsets", "a b", "", "x" * 300, "é", "..")
 
 errors = st.sampled_from(CODES)
-offsets = st.sampled_from((0, 1, 5, -1, -2, -1001, 2**31, 2**63 - 1)) | st.integers(-(2**63), 2**63 - 1)
+offsets = st.sampled_from((0, 1, 5, -1, -2, -1001, 2**31, 2**63 - 1)) | st.integers(
+    -(2**63), 2**63 - 1
+)
 answers = offsets | errors.map(KafkaError)
 worlds: Final = st.fixed_dictionaries(
     {
         "topics": st.dictionaries(
-            st.sampled_from(TOPICS), st.lists(st.integers(-1, 3) | st.just(2**31 - 1), max_size=4), max_size=3
+            st.sampled_from(TOPICS),
+            st.lists(st.integers(-1, 3) | st.just(2**31 - 1), max_size=4),
+            max_size=3,
         ),
         "listing": st.none() | errors,
         "describing": st.none() | errors,
         "offsets": st.lists(answers, min_size=1, max_size=4),
         "commits": st.lists(answers, min_size=1, max_size=4),
-        "initializer": st.sampled_from((EARLIEST, LATEST, FromCommit("g"), FromTime(5), FromTime(5, reset=None))),
-        "subscriber": st.sampled_from((TopicList(("t", "orders")), TopicPattern(".*"), TopicPattern("o.*", "x"))),
+        "initializer": st.sampled_from(
+            (EARLIEST, LATEST, FromCommit("g"), FromTime(5), FromTime(5, reset=None))
+        ),
+        "subscriber": st.sampled_from(
+            (TopicList(("t", "orders")), TopicPattern(".*"), TopicPattern("o.*", "x"))
+        ),
     }
 )
 cases: Final = worlds | broken(STATISTICS).map(json.dumps) | st.text(max_size=20)
@@ -79,21 +94,35 @@ class Library:
     def list_topics(self, _topic: str | None = None, **_: Any) -> Any:
         if self.world["listing"] is not None:
             raise KafkaException(KafkaError(self.world["listing"]))
-        return SimpleNamespace(topics={name: _listed(numbers) for name, numbers in self.world["topics"].items()})
+        return SimpleNamespace(
+            topics={name: _listed(numbers) for name, numbers in self.world["topics"].items()}
+        )
 
     def describe_topics(self, names: Any, **_: Any) -> Mapping[str, Future[Any]]:
         code = self.world["describing"]
         found: dict[str, Future[Any]] = {}
         for name in names:
-            partitions = [SimpleNamespace(id=number) for number in self.world["topics"].get(name, ())]
+            partitions = [
+                SimpleNamespace(id=number) for number in self.world["topics"].get(name, ())
+            ]
             missing = KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART)
-            told = SimpleNamespace(partitions=partitions, topic_id="id") if name in self.world["topics"] else missing
+            told = (
+                SimpleNamespace(partitions=partitions, topic_id="id")
+                if name in self.world["topics"]
+                else missing
+            )
             found[name] = done(KafkaError(code) if code is not None else told)
         return found
 
-    def list_offsets(self, wanted: Mapping[TopicPartition, Any], **_: Any) -> Mapping[TopicPartition, Future[Any]]:
+    def list_offsets(
+        self, wanted: Mapping[TopicPartition, Any], **_: Any
+    ) -> Mapping[TopicPartition, Future[Any]]:
         def answer(told: Any) -> Any:
-            return told if isinstance(told, KafkaError) else SimpleNamespace(offset=told, timestamp=0, leader_epoch=0)
+            return (
+                told
+                if isinstance(told, KafkaError)
+                else SimpleNamespace(offset=told, timestamp=0, leader_epoch=0)
+            )
 
         return {tp: done(answer(self._next("offsets"))) for tp in wanted}
 
@@ -103,7 +132,9 @@ class Library:
         for partition in request.topic_partitions:
             told = self._next("commits")
             error, offset = (told, -1001) if isinstance(told, KafkaError) else (None, told)
-            entry = TopicPartition(partition.topic, partition.partition, max(-1001, min(offset, 2**63 - 1)))
+            entry = TopicPartition(
+                partition.topic, partition.partition, max(-1001, min(offset, 2**63 - 1))
+            )
             listed.append(_committed(entry, error))
         return {request.group_id: done(SimpleNamespace(topic_partitions=listed))}
 

@@ -61,7 +61,10 @@ def batches(inputs: int, first: int) -> Iterator[Batch]:
 
 
 def run(batch: Batch, judge: Judge) -> None:
-    """Draws the inputs of a batch and checks each of them; what is found goes to the judge, made as small as can be."""
+    """Draws the inputs of a batch and checks each of them.
+
+    What is found goes to the judge, made as small as can be.
+    """
     kind = KINDS[batch.kind]
     is_counting = True
 

@@ -12,7 +12,11 @@ from fuzz.judge import Judge, SilentError, TracebackError, shortened
 from fuzz.manifests import specs
 from fuzz.values import broken
 
-_HEAD: Final = {"apiVersion": BALANCED_SOURCE.api_version, "kind": BALANCED_SOURCE.kind, "metadata": {"name": "orders"}}
+_HEAD: Final = {
+    "apiVersion": BALANCED_SOURCE.api_version,
+    "kind": BALANCED_SOURCE.kind,
+    "metadata": {"name": "orders"},
+}
 
 
 @st.composite
@@ -25,7 +29,10 @@ def texts(draw: st.DrawFn) -> bytes:
         text = yaml.safe_dump_all([value] * draw(st.integers(1, 2)), allow_unicode=True)
         cut = draw(st.integers(0, len(text)))
         return (text if draw(st.booleans()) else text[:cut]).encode("utf-8", "surrogatepass")
-    return draw(st.binary(max_size=60) | st.text(max_size=60).map(lambda text: text.encode("utf-8", "surrogatepass")))
+    return draw(
+        st.binary(max_size=60)
+        | st.text(max_size=60).map(lambda text: text.encode("utf-8", "surrogatepass"))
+    )
 
 
 _COMMANDS: Final = (
@@ -35,7 +42,9 @@ _COMMANDS: Final = (
     ["status", "--dir"],
     ["top", "--dir"],
 )
-cases: Final = st.tuples(st.sampled_from(_COMMANDS), st.lists(st.text(max_size=20), max_size=2), texts())
+cases: Final = st.tuples(
+    st.sampled_from(_COMMANDS), st.lists(st.text(max_size=20), max_size=2), texts()
+)
 
 
 def check(case: Any, judge: Judge) -> None:
@@ -43,7 +52,9 @@ def check(case: Any, judge: Judge) -> None:
     arguments, more, given = case
     result = CliRunner().invoke(app, [*arguments, *more], input=given)
     if result.exit_code not in (0, 1, 2):
-        raise TracebackError(f"{result.exception!r} for {arguments + more} {shortened(repr(given))}")
+        raise TracebackError(
+            f"{result.exception!r} for {arguments + more} {shortened(repr(given))}"
+        )
     if result.exit_code:
         judge.refused += 1
         if not result.output.strip():

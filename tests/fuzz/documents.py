@@ -1,4 +1,7 @@
-"""Stored documents: torn, edited, of other versions, and written by somebody who knows how the digest is made."""
+"""Stored documents.
+
+Torn, edited, of other versions, and written by somebody who knows how the digest is made.
+"""
 
 import base64
 import bz2
@@ -18,7 +21,9 @@ from fuzz.values import broken
 from support.golden import FORMATS, SOURCE
 from support.golden_files import FOLDER, digests
 
-FILES: Final = [name for name in digests() if name.endswith(".json") and not name.startswith("packed")]
+FILES: Final = [
+    name for name in digests() if name.endswith(".json") and not name.startswith("packed")
+]
 KINDS: Final = sorted(FORMATS, key=len, reverse=True)
 
 
@@ -27,7 +32,9 @@ def kind_of(name: str) -> str:
     return next((kind for kind in KINDS if name.startswith(kind)), "assignment")
 
 
-TEXTS: Final = [(kind_of(name), (FOLDER / name).read_text(encoding="utf-8").strip()) for name in FILES]
+TEXTS: Final = [
+    (kind_of(name), (FOLDER / name).read_text(encoding="utf-8").strip()) for name in FILES
+]
 
 
 @st.composite
@@ -83,7 +90,11 @@ def check(case: Any, judge: Judge) -> None:
 def _ids(value: Any) -> set[Any]:
     """All split ids in a value."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {split_id for field in dataclasses.fields(value) for split_id in _ids(getattr(value, field.name))}
+        return {
+            split_id
+            for field in dataclasses.fields(value)
+            for split_id in _ids(getattr(value, field.name))
+        }
     if isinstance(value, Mapping):
         own = {key for key in value if isinstance(key, tuple)}
         return own.union(*(_ids(inner) for inner in value.values()))
@@ -94,7 +105,12 @@ def _ids(value: Any) -> set[Any]:
 
 def _is_partition(split_id: Any) -> bool:
     is_id = len(split_id) == len(("cluster", "topic", 0))
-    return is_id and isinstance(split_id[0], str) and isinstance(split_id[1], str) and type(split_id[2]) is int
+    return (
+        is_id
+        and isinstance(split_id[0], str)
+        and isinstance(split_id[1], str)
+        and type(split_id[2]) is int
+    )
 
 
 def _can_arrive(kind: str, text: str) -> bool:
@@ -105,7 +121,9 @@ def _can_arrive(kind: str, text: str) -> bool:
         value = json.loads(text)
     except (ValueError, RecursionError):
         return False
-    is_variables = isinstance(value, dict) and all(isinstance(inner, str) for inner in value.values())
+    is_variables = isinstance(value, dict) and all(
+        isinstance(inner, str) for inner in value.values()
+    )
     return kind == "stream-offset" or is_variables
 
 
@@ -116,7 +134,10 @@ def _padded(found: list[Blob]) -> list[Blob]:
 
 
 def _used(kind: str, value: Any) -> None:
-    """Only of partitions: an id of another connector is found out later, by the coordinator's turn."""
+    """Only of partitions.
+
+    An id of another connector is found out later, by the coordinator's turn.
+    """
     if not all(_is_partition(split_id) for split_id in _ids(value)):
         return
     if kind == "report":

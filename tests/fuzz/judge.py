@@ -50,7 +50,9 @@ class Judge:
         except FindingError:
             raise
         except Exception as error:
-            raise TracebackError(f"{type(error).__name__}: {error} for {shortened(given)}") from error
+            raise TracebackError(
+                f"{type(error).__name__}: {error} for {shortened(given)}"
+            ) from error
         return None
 
 

@@ -1,4 +1,4 @@
-"""Specs and metadata of `clustersFrom`, through everything that the operator makes of them to the driver's options."""
+"""Specs and metadata of `clustersFrom`, from the operator to the options of the driver."""
 
 import json
 from typing import Any, Final
@@ -19,7 +19,9 @@ from fuzz.values import Path, broken, places, put
 from support.builders import identity, secrets_of, source_of
 from support.hostile import FROM_CONFIG_MAP, FULL
 
-SCHEMA: Final = custom_resource_definition()["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
+SCHEMA: Final = custom_resource_definition()["spec"]["versions"][0]["schema"]["openAPIV3Schema"][
+    "properties"
+]["spec"]
 TEMPLATE: Final = {
     "metadata": {"labels": {"a": "b"}, "annotations": {"c": "d"}},
     "spec": {
@@ -48,11 +50,15 @@ def _examples() -> tuple[Any, ...]:
     subscription = kafka["subscription"]
     application = FULL["application"]
     templates = {"driver": {"template": TEMPLATE}, "executor": {"template": TEMPLATE}}
-    chosen: list[dict[str, Any]] = [{name: subscription[name]} for name in ("topics", "topicPattern", "partitions")]
+    chosen: list[dict[str, Any]] = [
+        {name: subscription[name]} for name in ("topics", "topicPattern", "partitions")
+    ]
     found = [{**FULL, "source": {"kafka": {**kafka, "subscription": one}}} for one in chosen]
     for one in ("streams", "streamPattern"):
         streams = {**FROM_CONFIG_MAP, "subscription": {one: subscription[one]}}
-        found.append({**FULL, "source": {"kafka": streams}, "application": {**application, **templates}})
+        found.append(
+            {**FULL, "source": {"kafka": streams}, "application": {**application, **templates}}
+        )
     return tuple(found)
 
 
@@ -75,13 +81,18 @@ def boundaries(schema: dict[str, Any]) -> list[Any]:
     numbers = [bound + step for bound in (low, high) if bound is not None for step in (-1, 0, 1)]
     texts = ["", *("a" * (schema["maxLength"] + step) for step in (0, 1) if "maxLength" in schema)]
     lists = [[], *([None] * (schema["maxItems"] + 1) for _ in (0,) if "maxItems" in schema)]
-    of_type: dict[str, list[Any]] = {"integer": numbers, "number": numbers, "string": texts, "array": lists}
+    of_type: dict[str, list[Any]] = {
+        "integer": numbers,
+        "number": numbers,
+        "string": texts,
+        "array": lists,
+    }
     return [*of_type.get(schema.get("type", ""), []), *schema.get("enum", [])] or [None]
 
 
 @st.composite
 def specs(draw: st.DrawFn) -> Any:
-    """Draws a spec: an example, at most one value at the edge of its schema, and up to four changes."""
+    """Draws a spec: an example, at most one value at its schema's edge, and up to four changes."""
     value = draw(st.sampled_from(EXAMPLES))
     if draw(st.booleans()):
         path = draw(st.sampled_from(list(places(value))))
@@ -105,7 +116,12 @@ def _everything(raw: Any, metadata: str) -> None:
     source = source_of(spec, metadata)
     for secrets in ((), secrets_of(source)):
         manifest = spark_application(
-            identity(), spec.application, name="orders-1", parallelism=spec.parallelism, secrets=secrets, conf={}
+            identity(),
+            spec.application,
+            name="orders-1",
+            parallelism=spec.parallelism,
+            secrets=secrets,
+            conf={},
         )
     json.dumps(manifest, allow_nan=False)
     json.dumps(source.reader_settings(), allow_nan=False)
@@ -114,10 +130,16 @@ def _everything(raw: Any, metadata: str) -> None:
             raise SilentError(f"{role}.template: {place} must be {expected}, not {value}")
     containers = manifest["spec"]["driver"]["template"]["spec"]["containers"]
     driver = next(c for c in containers if c.get("name") == "spark-kubernetes-driver")
-    environment = {e["name"]: e.get("value") for e in driver["env"] if e.get("name", "").startswith("BALANCED_")}
+    environment = {
+        e["name"]: e.get("value")
+        for e in driver["env"]
+        if e.get("name", "").startswith("BALANCED_")
+    }
     if "BALANCED_SOURCE_PIPELINE" in environment:
         try:
-            told, pipeline = described({name: value for name, value in environment.items() if value is not None})
+            told, pipeline = described(
+                {name: value for name, value in environment.items() if value is not None}
+            )
             parse_options(source_options(pipeline, told))
         except InvalidSpecError as error:
             raise SilentError(f"only the driver finds out: {error}") from error

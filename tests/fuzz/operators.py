@@ -19,11 +19,16 @@ CALLS: Final = 400
 """Requests in that time; a healthy source needs about a hundred."""
 
 DOCUMENTS: Final = ("orders-enumerator", "orders-assignment", "orders-readers")
-cases: Final = st.tuples(specs(), st.lists(st.tuples(st.sampled_from(DOCUMENTS), torn() | resealed()), max_size=2))
+cases: Final = st.tuples(
+    specs(), st.lists(st.tuples(st.sampled_from(DOCUMENTS), torn() | resealed()), max_size=2)
+)
 
 
 def check(case: Any, _: Judge) -> None:
-    """Applies a spec, edits documents, lets two minutes pass; then looks at what was said and how often was asked."""
+    """Applies a spec, edits documents, lets two minutes pass.
+
+    Then looks at what was said and how often was asked.
+    """
     spec, edits = case
     if not isinstance(spec, dict):
         return

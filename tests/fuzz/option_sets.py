@@ -21,7 +21,12 @@ NAMES: Final = (
     "kafka.ssl.truststore.location",
     "kafka.client.rack",
 )
-OFFSETS: Final = ({"orders": {"0": 23, "1": -2}}, {"orders": [0, 1]}, ["orders"], {"orders": {"0": {}}})
+OFFSETS: Final = (
+    {"orders": {"0": 23, "1": -2}},
+    {"orders": [0, 1]},
+    ["orders"],
+    {"orders": {"0": {}}},
+)
 
 numbers = st.sampled_from(NUMBERS).map(str) | st.integers().map(str)
 documents = broken(OFFSETS).map(json.dumps)
@@ -30,7 +35,18 @@ lines = st.sampled_from(
 )
 values: Final = (
     st.sampled_from(
-        (*HOSTILE, *DURATIONS, *WORDS, *PATTERNS, "true", "TRUE", "latest", "earliest", "RoundRobin", "${env:NOWHERE}")
+        (
+            *HOSTILE,
+            *DURATIONS,
+            *WORDS,
+            *PATTERNS,
+            "true",
+            "TRUE",
+            "latest",
+            "earliest",
+            "RoundRobin",
+            "${env:NOWHERE}",
+        )
     )
     | numbers
     | documents
@@ -47,7 +63,9 @@ base: Final = st.sampled_from(
     )
 )
 cases: Final = st.tuples(
-    base, st.dictionaries(st.sampled_from(NAMES) | st.text(max_size=8), values, max_size=5), st.booleans()
+    base,
+    st.dictionaries(st.sampled_from(NAMES) | st.text(max_size=8), values, max_size=5),
+    st.booleans(),
 )
 
 

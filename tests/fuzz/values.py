@@ -9,7 +9,22 @@ from support.hostile import HOSTILE
 
 Path: TypeAlias = tuple[str | int, ...]
 
-NUMBERS: Final = (0, 1, -1, -3, 2**31 - 1, 2**31, 2**53 + 1, 2**63 - 1, 2**63, -(2**63), 10**40, 0.5, 1e308, -0.0)
+NUMBERS: Final = (
+    0,
+    1,
+    -1,
+    -3,
+    2**31 - 1,
+    2**31,
+    2**53 + 1,
+    2**63 - 1,
+    2**63,
+    -(2**63),
+    10**40,
+    0.5,
+    1e308,
+    -0.0,
+)
 DURATIONS: Final = (
     "0",
     "0s",
@@ -74,7 +89,8 @@ plain: Final = (
 junk: Final = st.recursive(
     plain,
     lambda inner: (
-        st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8) | st.sampled_from(WORDS), inner, max_size=4)
+        st.lists(inner, max_size=4)
+        | st.dictionaries(st.text(max_size=8) | st.sampled_from(WORDS), inner, max_size=4)
     ),
     max_leaves=8,
 ) | st.sampled_from((10, 40, 200)).map(deep)
@@ -113,7 +129,9 @@ def put(value: Any, path: Path, new: Any, *, delete: bool = False) -> Any:
 
 
 @st.composite
-def broken(draw: st.DrawFn, examples: tuple[Any, ...], values: st.SearchStrategy[Any] = junk) -> Any:
+def broken(
+    draw: st.DrawFn, examples: tuple[Any, ...], values: st.SearchStrategy[Any] = junk
+) -> Any:
     """Draws an example with up to four changes anywhere in it."""
     value = draw(st.sampled_from(examples))
     for _ in range(draw(st.integers(min_value=0, max_value=4))):

@@ -15,7 +15,8 @@ from mutants.sampling import STRATA, MutantSpec, sample
 
 _TESTS: Final = ("tests/unit", "tests/contract")
 _OF_TOOLS: Final = ("chaos", "proof", "soak", "testbed", "scenarios", "hostile")
-"""Folders of tests of our own tools, and of long walks through everything: they would notice little more."""
+"""Folders of tests of our own tools, and of long walks through everything: they would notice little
+more."""
 _QUICK: Final = {
     "host": ("tests/unit/host", "tests/unit/journal"),
     "documents": ("tests/unit/documents",),
@@ -40,7 +41,14 @@ def main() -> int:
         budget=asked.budget,
     )
     options = ["-o", "addopts=--import-mode=importlib --strict-markers", "-m", "not integration"]
-    options += ["-W", "ignore::pytest.PytestAssertRewriteWarning", "-p", "no:cacheprovider", "-p", "no:terminal"]
+    options += [
+        "-W",
+        "ignore::pytest.PytestAssertRewriteWarning",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "no:terminal",
+    ]
     options += [f"--ignore=tests/unit/{name}" for name in _OF_TOOLS]
     status = pytest.main([*options, *(asked.tests or _TESTS)], plugins=[plugin])
     if status not in (0, 5):
@@ -53,15 +61,29 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--count", type=int, default=400)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--only", nargs="*", default=(), help="parts of the code base: " + ", ".join(STRATA))
+    parser.add_argument(
+        "--only", nargs="*", default=(), help="parts of the code base: " + ", ".join(STRATA)
+    )
     parser.add_argument("--name", default="", help="only mutants whose name contains this")
-    parser.add_argument("--log", type=Path, help="file for outcomes; mutants that it names are not tested again")
-    parser.add_argument("--baseline", type=Path, help="file that keeps what tests execute, for the next campaign")
-    parser.add_argument("--slowest", type=float, default=60, help="seconds of a test, beyond which it is not used")
-    parser.add_argument("--budget", type=float, default=120, help="seconds for the tests of one mutant")
-    parser.add_argument("--again", type=Path, help="log whose survivors are tested, instead of a sample")
+    parser.add_argument(
+        "--log", type=Path, help="file for outcomes; mutants that it names are not tested again"
+    )
+    parser.add_argument(
+        "--baseline", type=Path, help="file that keeps what tests execute, for the next campaign"
+    )
+    parser.add_argument(
+        "--slowest", type=float, default=60, help="seconds of a test, beyond which it is not used"
+    )
+    parser.add_argument(
+        "--budget", type=float, default=120, help="seconds for the tests of one mutant"
+    )
+    parser.add_argument(
+        "--again", type=Path, help="log whose survivors are tested, instead of a sample"
+    )
     parser.add_argument("--tests", nargs="*", help="folders of tests, instead of all unit tests")
-    parser.add_argument("--quick", action="store_true", help=f"only {', '.join(_QUICK)}, by their own fast tests")
+    parser.add_argument(
+        "--quick", action="store_true", help=f"only {', '.join(_QUICK)}, by their own fast tests"
+    )
     asked = parser.parse_args()
     if asked.quick:
         asked.only, asked.tests = tuple(_QUICK), tuple(chain.from_iterable(_QUICK.values()))

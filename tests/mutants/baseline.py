@@ -50,7 +50,10 @@ _UNUSABLE: Final = Observation(files={}, seconds=0.0, cpu=0.0, is_good=False, li
 """A test that was too slow, or that ended its process."""
 
 _TOO_SLOW: Final = 3
-"""Exit status of a fork that is ended in a test. An exception would be caught by an event loop, which then hangs."""
+"""Exit status of a fork that is ended in a test.
+
+An exception would be caught by an event loop, which then hangs.
+"""
 
 
 class Baseline:
@@ -67,12 +70,16 @@ class Baseline:
         for number, observation in enumerate(observations):
             for line in observation.lines if observation.is_good else ():
                 self._tests[line].append(number)
-        self.failed = [number for number, observation in enumerate(observations) if not observation.is_good]
+        self.failed = [
+            number for number, observation in enumerate(observations) if not observation.is_good
+        ]
 
     def of_lines(self, file: Path, spans: Sequence[range]) -> Sequence[int]:
-        """Return the tests of the first range of lines that any test executes, the fastest first."""
+        """Return the tests of the first range of lines that a test executes, the fastest first."""
         for span in spans:
-            found = {number for line in span for number in self._tests.get((str(file), line), ())} - self._excluded
+            found = {
+                number for line in span for number in self._tests.get((str(file), line), ())
+            } - self._excluded
             if found:
                 return sorted(found, key=self.cpu)
         return ()
@@ -82,7 +89,10 @@ class Baseline:
         self._excluded.add(number)
 
     def affordable(self, numbers: Sequence[int], budget: float) -> Sequence[int]:
-        """Return the first tests that take `budget` seconds of processor time together; at least one."""
+        """Return the first tests that take `budget` seconds of processor time together.
+
+        At least one.
+        """
         spent = list(accumulate(self.cpu(number) for number in numbers))
         return numbers[: max(1, bisect.bisect_right(spent, budget))]
 
@@ -96,18 +106,24 @@ class Baseline:
 
 
 def observe(items: Sequence[pytest.Item], store: Path, slowest: float) -> Baseline:
-    """Return the baseline of all tests. A test is stopped after `slowest` seconds of processor time, and not used.
+    """Return the baseline of all tests.
 
-    Tests that `store` does not know, or that execute a file that has changed since, run in a fork and are added to it.
+    A test is stopped after `slowest` seconds of processor time, and not used.
+
+    Tests that `store` does not know, or that execute a file that has changed since, run in a fork
+    and are added to it.
     """
     known = dict(_stored(store))
     errors = store.with_suffix(".errors")
     while missing := [item for item in items if item.nodeid not in known]:
         size = store.stat().st_size if store.exists() else 0
-        status = wait(fork(lambda missing=missing: _observe(missing, store, slowest), errors=errors))  # type: ignore[misc]
+        status = wait(
+            fork(lambda missing=missing: _observe(missing, store, slowest), errors=errors)
+        )  # type: ignore[misc]
         if status == BROKEN:
             raise SystemExit(f"mutants: {errors.read_text()}")
-        known |= _read(store, size)  # whatever has changed meanwhile, this process has imported it before
+        # whatever has changed meanwhile, this process has imported it before
+        known |= _read(store, size)
         if lost := next((item for item in missing if item.nodeid not in known), None):
             known[lost.nodeid] = _UNUSABLE
     return Baseline([known[item.nodeid] for item in items])
@@ -120,7 +136,11 @@ def _stored(store: Path) -> Mapping[str, Observation]:
     def is_current(observation: Observation) -> bool:
         return all(digest(name) == content for name, content in observation.files.items())
 
-    return {nodeid: observation for nodeid, observation in _read(store, 0).items() if is_current(observation)}
+    return {
+        nodeid: observation
+        for nodeid, observation in _read(store, 0).items()
+        if is_current(observation)
+    }
 
 
 def _read(store: Path, start: int) -> Mapping[str, Observation]:
@@ -145,12 +165,19 @@ def _observe(items: Sequence[pytest.Item], store: Path, slowest: float) -> int:
         for item, following in zip(items, [*items[1:], None], strict=True):
             lines: set[Line] = set()
             started, of_cpu = time.monotonic(), time.process_time()
-            with limited(cpu=slowest, wall=60 * slowest, over=lambda: os._exit(_TOO_SLOW)), _recorded(lines):
+            with (
+                limited(cpu=slowest, wall=60 * slowest, over=lambda: os._exit(_TOO_SLOW)),
+                _recorded(lines),
+            ):
                 is_good = passes(item, following)
             executed = frozenset(lines.copy())  # threads that are left go on
             seconds, cpu = time.monotonic() - started, time.process_time() - of_cpu
-            files = {name: digest(name) for name in {str(item.path), *(name for name, _ in executed)}}
-            observation = Observation(files=files, seconds=seconds, cpu=cpu, is_good=is_good, lines=executed)
+            files = {
+                name: digest(name) for name in {str(item.path), *(name for name, _ in executed)}
+            }
+            observation = Observation(
+                files=files, seconds=seconds, cpu=cpu, is_good=is_good, lines=executed
+            )
             pickle.dump((item.nodeid, observation), file)
             file.flush()
     return 0
@@ -158,7 +185,7 @@ def _observe(items: Sequence[pytest.Item], store: Path, slowest: float) -> int:
 
 @contextlib.contextmanager
 def _recorded(into: set[Line]) -> Iterator[None]:
-    """Collect the lines of the product that are executed, in all threads that start inside of the context."""
+    """Collect the product's executed lines, in all threads that start inside of the context."""
     left: dict[CodeType, set[int]] = {}
 
     def called(frame: FrameType, _event: str, _argument: Any) -> Any:
@@ -166,7 +193,9 @@ def _recorded(into: set[Line]) -> Iterator[None]:
         wanted = left.get(code)
         if wanted is None:
             is_watched = _WATCHED in code.co_filename
-            wanted = left[code] = {line for *_, line in code.co_lines() if line} if is_watched else set()
+            wanted = left[code] = (
+                {line for *_, line in code.co_lines() if line} if is_watched else set()
+            )
         if not wanted:
             return None
 

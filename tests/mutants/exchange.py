@@ -20,7 +20,7 @@ def key_of(code: CodeType) -> CodeKey:
 
 
 class Exchange:
-    """Finds all function objects of the mutated files once, so that forks need not search the heap."""
+    """Finds all function objects of the mutated files once, so that forks need not search."""
 
     def __init__(self, specs: Sequence[MutantSpec]) -> None:
         files = {str(spec.file) for spec in specs}
@@ -44,7 +44,9 @@ class Exchange:
     def _exchange(self, spec: MutantSpec, tree: ast.Module) -> None:
         count = 0
         for code in codes(compile(tree, str(spec.file), "exec")):
-            if code.co_qualname == spec.function or code.co_qualname.startswith(f"{spec.function}.<locals>."):
+            if code.co_qualname == spec.function or code.co_qualname.startswith(
+                f"{spec.function}.<locals>."
+            ):
                 for function in self._functions.get(key_of(code), ()):
                     function.__code__ = code
                     count += 1

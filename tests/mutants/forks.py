@@ -18,7 +18,8 @@ BROKEN: Final = 99
 """Exit status of a fork whose work raised an exception of its own."""
 
 MEMORY: Final = 3 * 2**30
-"""Bytes of address space that a fork may add: a mutant that never stops collecting must not take the machine."""
+"""Bytes of address space that a fork may add: a mutant that never stops collecting must not take
+the machine."""
 
 _PR_SET_PDEATHSIG: Final = 1
 
@@ -80,4 +81,6 @@ def _limit_memory() -> None:
     if sys.platform != "linux":
         return
     pages = int(Path("/proc/self/statm").read_text().split()[0])
-    resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + MEMORY, resource.RLIM_INFINITY))
+    resource.setrlimit(
+        resource.RLIMIT_AS, (pages * resource.getpagesize() + MEMORY, resource.RLIM_INFINITY)
+    )

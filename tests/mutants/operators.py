@@ -74,7 +74,10 @@ def mutated(tree: ast.Module, index: int, change: Change) -> ast.Module:
 
 
 def _inside_functions(tree: ast.Module) -> set[int]:
-    """Ids of the nodes in function bodies; not of docstrings, annotations, decorators and defaults."""
+    """Ids of the nodes in function bodies.
+
+    Not of docstrings, annotations, decorators and defaults.
+    """
     inside: set[int] = set()
     for function in ast.walk(tree):
         if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -84,7 +87,8 @@ def _inside_functions(tree: ast.Module) -> set[int]:
     for node in ast.walk(tree):
         if isinstance(node, ast.AnnAssign):
             inside.difference_update(id(part) for part in ast.walk(node.annotation))
-        if isinstance(node, ast.Assert | ast.Raise):  # asserts are for the type checker; texts of errors may change
+        # asserts are for the type checker; texts of errors may change
+        if isinstance(node, ast.Assert | ast.Raise):
             inside.difference_update(id(part) for part in ast.walk(node) if part is not node)
     return inside
 
@@ -106,7 +110,9 @@ def _lines(node: ast.AST) -> range:
     for name in ("body", "cases"):
         body = getattr(node, name, None)
         if isinstance(body, list) and body:
-            start = body[0].pattern.lineno if isinstance(body[0], ast.match_case) else body[0].lineno
+            start = (
+                body[0].pattern.lineno if isinstance(body[0], ast.match_case) else body[0].lineno
+            )
             last = max(first, start - 1)
     return range(first, last + 1)
 
@@ -124,7 +130,8 @@ def _changes(node: ast.AST) -> Iterator[tuple[str, Change]]:
         case ast.BoolOp():
             other = ast.Or() if isinstance(node.op, ast.And) else ast.And()
             yield "and ↔ or", lambda n: _with(n, op=other)
-            yield "only the first operand", lambda n: getattr(n, "values")[0]  # noqa: B009 - typed as AST
+            # Typed as AST
+            yield "only the first operand", lambda n: getattr(n, "values")[0]  # noqa: B009
         case ast.UnaryOp(op=ast.Not()):
             yield "without not", lambda n: getattr(n, "operand")  # noqa: B009
         case ast.Constant(value=bool(value)):
@@ -134,7 +141,7 @@ def _changes(node: ast.AST) -> Iterator[tuple[str, Change]]:
         case ast.Name(id=name) if name in _NAMES:
             yield f"{name} → {_NAMES[name]}", lambda n: _with(n, id=_NAMES[name])
         case ast.If() | ast.IfExp() | ast.While():
-            yield "condition negated", lambda n: _with(n, test=ast.UnaryOp(ast.Not(), getattr(n, "test")))  # noqa: B009
+            yield "condition negated", lambda n: _with(n, test=_negated(n))
         case ast.Return(value=ast.expr()) if not _is_none(node.value):
             yield "return None", lambda n: _with(n, value=ast.Constant(None))
         case ast.Expr(value=ast.Call() | ast.Await()) | ast.AugAssign():
@@ -162,13 +169,20 @@ def _arithmetic(operator: ast.operator) -> tuple[str, Change]:
 
 
 def _never(statement: ast.AST) -> ast.AST:
-    """Keep the statement where it is never executed: a function keeps its free variables, e.g. that of `super()`."""
+    """Keep the statement where it is never executed.
+
+    A function keeps its free variables, e.g. that of `super()`.
+    """
     assert isinstance(statement, ast.stmt)
     return ast.If(test=ast.Constant(value=False), body=[statement], orelse=[])
 
 
 def _is_none(value: ast.expr | None) -> bool:
     return isinstance(value, ast.Constant) and value.value is None
+
+
+def _negated(node: ast.AST) -> ast.expr:
+    return ast.UnaryOp(ast.Not(), getattr(node, "test"))  # noqa: B009 - typed as AST
 
 
 def _with(node: ast.AST, **fields: object) -> ast.AST:

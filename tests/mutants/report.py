@@ -17,7 +17,8 @@ GOAL: Final = 0.9
 """Share of the mutants that tests must kill."""
 
 QUICK_GOAL: Final = 0.75
-"""The same of a quick campaign, which leaves slow tests and those of other folders out, and takes few mutants."""
+"""The same of a quick campaign, which leaves slow tests and those of other folders out, and takes
+few mutants."""
 
 _EACH: Final = 25
 """Mutants between two lines of progress."""
@@ -81,7 +82,9 @@ class Report:
         """Write the table and the last line; return the exit status."""
         for name, counts in self._by_stratum.items():
             self.say(f"{name:12} {counts[Verdict.KILLED]:4} of {counts.total():4} killed")
-        reasons: Mapping[str, str] = tomllib.loads(KNOWN.read_text())["survivors"] if KNOWN.exists() else {}
+        reasons: Mapping[str, str] = (
+            tomllib.loads(KNOWN.read_text())["survivors"] if KNOWN.exists() else {}
+        )
         unexplained = [name for name in self._survivors if name not in reasons]
         for name in () if self._is_quick else unexplained:
             self.say(f"without a reason: {name}")

@@ -26,7 +26,10 @@ LIMIT: Final = 240.0
 """Seconds of one mutant. One without a verdict by then counts as a survivor."""
 
 EXAMPLES: Final = 25
-"""Inputs of a property, unless its test sets a number of its own. Fewer than in `make test`, which kills a bit less."""
+"""Inputs of a property, unless its test sets a number of its own.
+
+Fewer than in `make test`, which kills a bit less.
+"""
 
 FAILED, NEVER_ENDS = 1, 2
 """Exit statuses of a fork in which a test noticed the mutant."""
@@ -86,8 +89,8 @@ class MutantPlugin:
         say: gets each line of progress.
         store: file that keeps the baseline for the next campaign; None for none.
         slowest: seconds of processor time of a test, beyond which it is not used.
-        budget: seconds of processor time for the tests of a mutant. One that survives these, while there are more
-            tests, is unfinished.
+        budget: seconds of processor time for the tests of a mutant. One that survives these, while
+            there are more tests, is unfinished.
     """
 
     specs: Sequence[MutantSpec]
@@ -100,7 +103,7 @@ class MutantPlugin:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection(self, session: pytest.Session) -> None:
-        """Called by pytest before it imports tests, and after tests/conftest.py chose another profile."""
+        """Called by pytest before it imports tests, after tests/conftest.py chose a profile."""
         del session
         phases = (Phase.explicit, Phase.generate)  # a failing example need not become smaller
         checks = (HealthCheck.too_slow, HealthCheck.data_too_large)
@@ -117,7 +120,8 @@ class MutantPlugin:
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         """Called by pytest once all tests are collected."""
-        session.config._tmp_path_factory.getbasetemp()  # type: ignore[attr-defined] # all forks share it
+        # All forks share it
+        session.config._tmp_path_factory.getbasetemp()  # type: ignore[attr-defined]
         with tempfile.TemporaryDirectory() as folder:
             self._campaign(session.items, Path(folder))
         return True
@@ -127,7 +131,10 @@ class MutantPlugin:
         baseline = observe(items, self.store or folder / "baseline", self.slowest)
         self.say(f"baseline: {len(items)} tests in {time.monotonic() - started:.0f} s")
         for number in baseline.failed:
-            self.say(f"not used, because it is too slow or fails without any mutant: {items[number].nodeid}")
+            self.say(
+                "not used, because it is too slow or fails without any mutant:"
+                f" {items[number].nodeid}"
+            )
         exchange = Exchange(self.specs)
         gc.collect()
         gc.freeze()
@@ -147,9 +154,16 @@ class MutantPlugin:
             waiting += self._reap(running, items, baseline, exchange)
 
     def _reap(
-        self, running: dict[int, _Running], items: Sequence[pytest.Item], baseline: Baseline, exchange: Exchange
+        self,
+        running: dict[int, _Running],
+        items: Sequence[pytest.Item],
+        baseline: Baseline,
+        exchange: Exchange,
     ) -> list[MutantSpec]:
-        """Note what has ended; return mutants to test again, without a test that fails without them too."""
+        """Note what has ended.
+
+        Return mutants to test again, without a test that fails without them too.
+        """
         again: list[MutantSpec] = []
         for pid, mutant in list(running.items()):
             is_over = time.monotonic() - mutant.started > LIMIT
@@ -166,12 +180,26 @@ class MutantPlugin:
                 number = int(mutant.present.read_text())
                 if not _is_confirmed(mutant, number, items, baseline, exchange):
                     baseline.exclude(number)
-                    self.say(f"not used any more, because it fails alone without any mutant: {items[number].nodeid}")
+                    self.say(
+                        "not used any more, because it fails alone without any mutant:"
+                        f" {items[number].nodeid}"
+                    )
                     again.append(mutant.spec)
                     continue
-                by = f"{items[number].nodeid} {_HOW.get(exit_code, f'ended its process with {exit_code}')}"
+                by = (
+                    f"{items[number].nodeid}"
+                    f" {_HOW.get(exit_code, f'ended its process with {exit_code}')}"
+                )
             seconds = time.monotonic() - mutant.started
-            self.note(Outcome(spec=mutant.spec, verdict=verdict, by=by, tests=len(mutant.tests), seconds=seconds))
+            self.note(
+                Outcome(
+                    spec=mutant.spec,
+                    verdict=verdict,
+                    by=by,
+                    tests=len(mutant.tests),
+                    seconds=seconds,
+                )
+            )
         if running:
             select.select([], [], [], 0.01)
         return again
@@ -188,19 +216,29 @@ def _verdict(exit_code: int, mutant: _Running) -> tuple[Verdict, str]:
 
 
 def _is_confirmed(
-    mutant: _Running, number: int, items: Sequence[pytest.Item], baseline: Baseline, exchange: Exchange
+    mutant: _Running,
+    number: int,
+    items: Sequence[pytest.Item],
+    baseline: Baseline,
+    exchange: Exchange,
 ) -> bool:
     """Whether the same test passes once the function is compiled anew without the change."""
     control = fork(
-        lambda: _test([number], mutant.present, items, baseline, lambda: exchange.renew(mutant.spec)),
+        lambda: _test(
+            [number], mutant.present, items, baseline, lambda: exchange.renew(mutant.spec)
+        ),
         errors=mutant.errors,
     )
     return wait(control) == 0
 
 
-def _start(mutant: _Running, items: Sequence[pytest.Item], baseline: Baseline, exchange: Exchange) -> int:
+def _start(
+    mutant: _Running, items: Sequence[pytest.Item], baseline: Baseline, exchange: Exchange
+) -> int:
     return fork(
-        lambda: _test(mutant.affordable, mutant.present, items, baseline, lambda: exchange.apply(mutant.spec)),
+        lambda: _test(
+            mutant.affordable, mutant.present, items, baseline, lambda: exchange.apply(mutant.spec)
+        ),
         errors=mutant.errors,
     )
 

@@ -72,7 +72,7 @@ class MutantSpec:
 
 
 def sample(count: int, seed: int, only: Sequence[str] = ()) -> list[MutantSpec]:
-    """Return `count` mutants, the same number from each stratum as far as it has them, in random order.
+    """Return `count` mutants, equally many from each stratum if it has them, in random order.
 
     Args:
         count: of mutants.
@@ -84,14 +84,19 @@ def sample(count: int, seed: int, only: Sequence[str] = ()) -> list[MutantSpec]:
     strata = {name: modules for name, modules in STRATA.items() if name in (only or STRATA)}
     for number, (stratum, names) in enumerate(strata.items()):
         quota = (count - len(chosen)) // (len(strata) - number)
-        candidates = [spec for name in names for module in _modules(name) for spec in _specs(stratum, module)]
+        candidates = [
+            spec for name in names for module in _modules(name) for spec in _specs(stratum, module)
+        ]
         chosen += _spread(candidates, quota, rng)
     rng.shuffle(chosen)  # a campaign that is stopped has seen something of every stratum
     return chosen
 
 
 def _spread(candidates: Sequence[MutantSpec], quota: int, rng: random.Random) -> list[MutantSpec]:
-    """A sample that takes each kind of change about equally often: there are many constants and few loops."""
+    """A sample that takes each kind of change about equally often.
+
+    There are many constants and few loops.
+    """
     by_kind: dict[str, list[MutantSpec]] = defaultdict(list)
     for spec in candidates:
         by_kind[spec.kind].append(spec)

@@ -72,11 +72,15 @@ def serve() -> Iterator[Serve]:
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     """Chromium."""
-    found = os.environ.get("CHROMIUM") or next((path for name in NAMES if (path := shutil.which(name))), None)
+    found = os.environ.get("CHROMIUM") or next(
+        (path for name in NAMES if (path := shutil.which(name))), None
+    )
     if found is None:
         pytest.skip("no Chromium: install a package of it, or set CHROMIUM to its path")
     with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=found, args=["--no-sandbox", "--disable-gpu"])
+        started = playwright.chromium.launch(
+            executable_path=found, args=["--no-sandbox", "--disable-gpu"]
+        )
         yield started
         started.close()
 
@@ -92,7 +96,8 @@ class Watched:
         page.on("pageerror", lambda error: self.errors.append(str(error)))
         page.on("request", self._on_request)
         page.add_init_script(
-            "addEventListener('securitypolicyviolation', (e) => console.error('policy: ' + e.violatedDirective))"
+            "addEventListener('securitypolicyviolation', (e) => console.error('policy: ' +"
+            " e.violatedDirective))"
         )
 
     def _on_console(self, message: ConsoleMessage) -> None:

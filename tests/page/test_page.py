@@ -31,11 +31,14 @@ def test_the_picture(serve: Any, open_page: Any) -> None:
             "aria-label", "main/orders/0, reader 0: lag 0, rate unknown"
         )
         served.do("later")  # a rate needs two reports
-        expect(cell(page, "main/orders/0")).to_have_attribute("aria-label", "main/orders/0, reader 0: lag 0, rate 10/s")
+        expect(cell(page, "main/orders/0")).to_have_attribute(
+            "aria-label", "main/orders/0, reader 0: lag 0, rate 10/s"
+        )
         unknown = cell(page, "main/orders/5")
         expect(unknown).to_have_text("?")
         expect(unknown).to_have_class("cell level-unknown")
-        expect(page.locator("#chart-rate polyline")).to_have_count(2)  # the unknown minutes interrupt the line
+        # the unknown minutes interrupt the line
+        expect(page.locator("#chart-rate polyline")).to_have_count(2)
         expect(page.locator("#timeline tbody tr")).to_have_count(1)
         BUILD.mkdir(parents=True, exist_ok=True)
         page.screenshot(path=BUILD / "light.png", full_page=True)
@@ -43,7 +46,9 @@ def test_the_picture(serve: Any, open_page: Any) -> None:
         page.screenshot(path=BUILD / "dark.png", full_page=True)
 
 
-def test_a_rescale_appears_by_itself_and_leaves_the_focus_where_it_was(serve: Any, open_page: Any) -> None:
+def test_a_rescale_appears_by_itself_and_leaves_the_focus_where_it_was(
+    serve: Any, open_page: Any
+) -> None:
     served = serve()
     with open_page(served.address) as page:
         select_orders(page)
@@ -53,11 +58,15 @@ def test_a_rescale_appears_by_itself_and_leaves_the_focus_where_it_was(serve: An
         served.do("show", readers=3, epoch=5)
 
         expect(page.locator("#heat [role=row]")).to_have_count(3)
-        expect(page.locator("#timeline tbody tr").first).to_contain_text("Rescaled from 2 to 3 readers")
+        expect(page.locator("#timeline tbody tr").first).to_contain_text(
+            "Rescaled from 2 to 3 readers"
+        )
         expect(page.locator("#sources tbody")).to_contain_text("5")
         expect(cell(page, "main/orders/3")).to_be_focused()
         page.locator("#timeline summary").first.click()
-        expect(page.locator("#timeline li").first).to_contain_text("main/orders/2: reader 0 → reader 2")
+        expect(page.locator("#timeline li").first).to_contain_text(
+            "main/orders/2: reader 0 → reader 2"
+        )
 
 
 def test_the_heat_map_by_keyboard(serve: Any, open_page: Any) -> None:
@@ -101,7 +110,9 @@ def test_names_and_messages_are_text(serve: Any, open_page: Any) -> None:
         page.get_by_role("link", name="odd").click()
         expect(page.locator("#source-message")).to_contain_text("<script>")
         expect(page.locator("#conditions tbody")).to_contain_text("<img src=")
-        expect(page.locator("#heat [role=gridcell]").first).to_have_attribute("aria-label", re.compile("<img src="))
+        expect(page.locator("#heat [role=gridcell]").first).to_have_attribute(
+            "aria-label", re.compile("<img src=")
+        )
         expect(page.locator("main img, main script")).to_have_count(0)
         expect(page).to_have_title("Balanced Source")
 
@@ -134,13 +145,19 @@ def test_a_token_opens_the_page(serve: Any, open_page: Any, tmp_path: Path) -> N
         page.get_by_label("Token").fill(TOKEN)
         page.keyboard.press("Enter")
         select_orders(page)
-        assert page.context.storage_state() == {"cookies": [], "origins": []}, "the token is not stored"
+        assert page.context.storage_state() == {"cookies": [], "origins": []}, (
+            "the token is not stored"
+        )
 
 
 def test_an_operator_that_does_not_answer_is_said(serve: Any, open_page: Any) -> None:
     served = serve()
-    with open_page(served.address, expected=("ERR_CONNECTION_REFUSED", "ERR_INCOMPLETE_CHUNKED_ENCODING")) as page:
+    with open_page(
+        served.address, expected=("ERR_CONNECTION_REFUSED", "ERR_INCOMPLETE_CHUNKED_ENCODING")
+    ) as page:
         select_orders(page)
         served.stop()
-        expect(page.locator("#connection")).to_contain_text("The operator does not answer. Trying again")
+        expect(page.locator("#connection")).to_contain_text(
+            "The operator does not answer. Trying again"
+        )
         expect(page.locator("#heat [role=gridcell]")).to_have_count(6)

@@ -1,4 +1,6 @@
-"""``python -m proof``: large closures, random lives, executed lines, seeded bugs; fails if anything is wrong.
+"""``python -m proof``: large closures, random lives, executed lines, seeded bugs.
+
+Fails if anything is wrong.
 
 Tables for people go to stderr, one JSON row per search to stdout.
 """
@@ -30,7 +32,8 @@ MUTANT_LIMIT: Final = 200_000
 """States after which a mutant counts as survivor."""
 
 CLOSURE_LIMIT: Final = 200_000
-"""States after which a closure is cut: it has then visited everything up to some depth, and says so."""
+"""States after which a closure is cut: it has then visited everything up to some depth, and says
+so."""
 
 CHUNK: Final = 50
 """Lives that one process lives in a row."""
@@ -84,11 +87,19 @@ def trace(number: int) -> set[lines.Line]:
 def main(
     *,
     workers: Annotated[int, typer.Option(help="Processes at once.")] = 2,
-    only: Annotated[str, typer.Option(help="Only closures, lives and seeded bugs with this in their name.")] = "",
+    only: Annotated[
+        str, typer.Option(help="Only closures, lives and seeded bugs with this in their name.")
+    ] = "",
     lives: Annotated[int, typer.Option(help="Number of random lives.")] = 10_000,
-    seed: Annotated[int, typer.Option(help="Of the first life of each setting; a failure prints its own.")] = 0,
-    states: Annotated[int, typer.Option(help="States after which a closure is cut.")] = CLOSURE_LIMIT,
-    parts: Annotated[str, typer.Option(help="Some of these, with commas between them.")] = ",".join(PARTS),
+    seed: Annotated[
+        int, typer.Option(help="Of the first life of each setting; a failure prints its own.")
+    ] = 0,
+    states: Annotated[
+        int, typer.Option(help="States after which a closure is cut.")
+    ] = CLOSURE_LIMIT,
+    parts: Annotated[str, typer.Option(help="Some of these, with commas between them.")] = ",".join(
+        PARTS
+    ),
 ) -> None:
     """Prove the protocol on the real code."""
     chosen = frozenset(parts.split(","))
@@ -107,8 +118,13 @@ def main(
         is_sound &= "bugs" not in chosen or all([*_mutants(pool, show, only)])
         is_sound &= "journal" not in chosen or bool(only) or all([*_journal(show)])
         is_sound &= "pull" not in chosen or bool(only) or all([*_pull(pool, show)])
-        is_sound &= "ledger" not in chosen or bool(only) or _ledger(pool, show, total=lives, first=seed)
-    show.say(f"{'proof: OK' if is_sound else '[bold red]proof: FAILED[/]'}, {time.monotonic() - began:.0f} s in all")
+        is_sound &= (
+            "ledger" not in chosen or bool(only) or _ledger(pool, show, total=lives, first=seed)
+        )
+    show.say(
+        f"{'proof: OK' if is_sound else '[bold red]proof: FAILED[/]'},"
+        f" {time.monotonic() - began:.0f} s in all"
+    )
     sys.exit(0 if is_sound else 1)
 
 
@@ -137,7 +153,9 @@ def _lives(pool: ProcessPoolExecutor, show: Show, only: str, *, total: int, firs
     numbers = [number for number, setting in enumerate(LIVES) if only in setting.name]
     each = -(-total // len(numbers)) if numbers else 0
     chunks = [(start, number) for start in range(first, first + each, CHUNK) for number in numbers]
-    searches = [pool.submit(several, n, start, min(CHUNK, first + each - start)) for start, n in chunks]
+    searches = [
+        pool.submit(several, n, start, min(CHUNK, first + each - start)) for start, n in chunks
+    ]
     lived, broken, said = 0, 0, time.monotonic()
     for search in as_completed(searches):
         count, fate = search.result()
@@ -148,7 +166,10 @@ def _lives(pool: ProcessPoolExecutor, show: Show, only: str, *, total: int, firs
         if time.monotonic() - said > show.interval:
             said = time.monotonic()
             show.say(f"{lived:,} of {each * len(numbers):,} random lives, {broken} break a rule")
-    show.say(f"{lived:,} random lives, seeds {first} to {first + each - 1} of {len(numbers)} settings: {broken} broken")
+    show.say(
+        f"{lived:,} random lives, seeds {first} to {first + each - 1} of {len(numbers)} settings:"
+        f" {broken} broken"
+    )
     return not broken
 
 
@@ -158,9 +179,14 @@ def _lines(pool: ProcessPoolExecutor, show: Show) -> bool:
     for gap in account.gaps:
         show.say(f"not executed: {gap}")
     for name in account.needless:
-        show.say(f"[bold red]all of {name} is executed: take its reason out of proof/unreached.py[/]")
+        show.say(
+            f"[bold red]all of {name} is executed: take its reason out of proof/unreached.py[/]"
+        )
     colour = "green" if account.is_enough else "bold red"
-    said = f"{account.executed:,} of {account.total:,} lines are executed; with reasons {account.share:.1%}"
+    said = (
+        f"{account.executed:,} of {account.total:,} lines are executed; with reasons"
+        f" {account.share:.1%}"
+    )
     show.say(f"[{colour}]{said}, {lines.GOAL:.0%} are needed[/]")
     return account.is_enough and not account.needless
 
@@ -174,14 +200,20 @@ def _mutants(pool: ProcessPoolExecutor, show: Show, only: str) -> Iterator[bool]
         word = "[green]found[/]" if is_found else "[bold red]not found as expected[/]"
         events = f"{len(report.trace)} events, {disturbances(report.kinds) or 'no disturbance'}"
         what = "lives" if mutant.lives else "states"
-        show.say(f"{word}: {mutant.name} ({mutant.rule}): {events}, {report.states:,} {what}: {report.broken}")
+        show.say(
+            f"{word}: {mutant.name} ({mutant.rule}): {events}, {report.states:,} {what}:"
+            f" {report.broken}"
+        )
         if not is_found:
             show.trace(report)
         long += len(report.trace) >= LONG and any(kind in KINDS for kind in report.kinds)
         _row("mutant", report, mutant.name)
         yield is_found
     if not only:
-        show.say(f"{long} of {len(MUTANTS)} need {LONG} events or more with a crash, a loss or a reordering")
+        show.say(
+            f"{long} of {len(MUTANTS)} need {LONG} events or more with a crash, a loss or a"
+            " reordering"
+        )
         yield 2 * long >= len(MUTANTS)
 
 
@@ -189,7 +221,9 @@ def _journal(show: Show) -> Iterator[bool]:
     """The protocol of the journal has a small model of its own."""
     worlds, broken = journal.explored()
     colour = "bold red" if broken else "green"
-    show.say(f"[{colour}]journal: {worlds:,} states, {', '.join(sorted(broken)) or 'all rules hold'}[/]")
+    show.say(
+        f"[{colour}]journal: {worlds:,} states, {', '.join(sorted(broken)) or 'all rules hold'}[/]"
+    )
     yield not broken
     for make, closes, breaks in journal.BUGS:
         is_found = breaks in journal.explored(make, closes, until=breaks)[1]
@@ -205,12 +239,19 @@ def _pull(pool: ProcessPoolExecutor, show: Show) -> Iterator[bool]:
         cut = f", cut after {found.worlds:,}" if found.worlds >= pull.LIMIT else ""
         yield _told(show, f"pull: {name}: {found.worlds:,} states{cut}", found)
     for name, found in zip(
-        pull.LIVES, pool.map(pull.lived, pull.LIVES, repeat(pull.LIVES_EACH, len(pull.LIVES))), strict=True
+        pull.LIVES,
+        pool.map(pull.lived, pull.LIVES, repeat(pull.LIVES_EACH, len(pull.LIVES))),
+        strict=True,
     ):
-        yield _told(show, f"pull: {pull.LIVES_EACH} random lives {name}, {found.worlds:,} steps", found)
+        yield _told(
+            show, f"pull: {pull.LIVES_EACH} random lives {name}, {found.worlds:,} steps", found
+        )
     for name, problem in zip(pull.BUGS, pool.map(pull.hunted, pull.BUGS), strict=True):
         is_found = pull.BUGS[name].breaks in problem
-        show.say(f"{'[green]found[/]' if is_found else '[bold red]not found[/]'}: pull, {name}: {problem}")
+        show.say(
+            f"{'[green]found[/]' if is_found else '[bold red]not found[/]'}: pull, {name}:"
+            f" {problem}"
+        )
         yield is_found
 
 
@@ -218,7 +259,10 @@ def _ledger(pool: ProcessPoolExecutor, show: Show, *, total: int, first: int) ->
     """Lives of a second model; as many as of the first one."""
     each = -(-total // len(ledger_lives.HOSTS))
     chunks = [(hosts, n) for n in range(first, first + each, CHUNK) for hosts in ledger_lives.HOSTS]
-    searches = [pool.submit(ledger_lives.lived, hosts, n, min(CHUNK, first + each - n)) for hosts, n in chunks]
+    searches = [
+        pool.submit(ledger_lives.lived, hosts, n, min(CHUNK, first + each - n))
+        for hosts, n in chunks
+    ]
     lived, broken, said = 0, 0, time.monotonic()
     for search in as_completed(searches):
         count, problem = search.result()
@@ -228,9 +272,13 @@ def _ledger(pool: ProcessPoolExecutor, show: Show, *, total: int, first: int) ->
             show.say(f"[bold red]{problem.replace('[', chr(92) + '[')}[/]")
         if time.monotonic() - said > show.interval:
             said = time.monotonic()
-            show.say(f"ledger: {lived:,} of {each * len(ledger_lives.HOSTS):,} random lives, {broken} broken")
+            show.say(
+                f"ledger: {lived:,} of {each * len(ledger_lives.HOSTS):,} random lives, {broken}"
+                " broken"
+            )
     show.say(
-        f"ledger: {lived:,} random lives, seeds {first} to {first + each - 1} of one and two hosts: {broken} broken"
+        f"ledger: {lived:,} random lives, seeds {first} to {first + each - 1} of one and two hosts:"
+        f" {broken} broken"
     )
     return not broken
 

@@ -1,7 +1,9 @@
-"""Brokers in the explored world: which partitions exist, in which life of their topic, and what a client is told.
+"""Brokers in the explored world.
 
-The shipped adapter (`KafkaAdmin`) asks the client below instead of librdkafka's, so that listing, identities, start and
-stop offsets and the ends of partitions are computed by the code that ships.
+Which partitions exist, in which life of their topic, and what a client is told.
+
+The shipped adapter (`KafkaAdmin`) asks the client below instead of librdkafka's, so that listing,
+identities, start and stop offsets and the ends of partitions are computed by the code that ships.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -61,7 +63,10 @@ class Client:
         return {name: topic.topic_id for name, topic in self.topics(names).items()}
 
     def tails(self, split_ids: Iterable[SplitId]) -> dict[SplitId, Tail]:
-        return {s: Tail(offset=end, leader_epoch=None) for s, end in self.ends(split_ids, Anchor.LATEST).items()}
+        return {
+            s: Tail(offset=end, leader_epoch=None)
+            for s, end in self.ends(split_ids, Anchor.LATEST).items()
+        }
 
     def ends(self, split_ids: Iterable[SplitId], anchor: Anchor) -> dict[SplitId, int]:
         offset = 0 if anchor is Anchor.EARLIEST else self._records

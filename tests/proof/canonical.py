@@ -2,13 +2,15 @@
 
 Keys make states comparable, so whatever they leave out must not matter to any later step:
 
-* names that are only compared for equality: ids of calls and numbers of discovery rounds (current or stale is kept);
+* names that are only compared for equality: ids of calls and numbers of discovery rounds (current
+  or stale is kept);
 * the order of mappings and sets (rule 5; `rules.order_independence` checks it on the code);
 * texts for people: errors, heartbeats, locations;
 * how often something failed: it only lengthens a delay, and here every delay may be any;
 * how often a split was missing, beyond the number that confirms it;
 * what a reader reported at its registration, once its registration has been handled;
-* an assignment that a reader host has adopted: only its number is looked at again, and who asks for more splits;
+* an assignment that a reader host has adopted: only its number is looked at again, and who asks for
+  more splits;
 * reader settings of clusters beyond their names: here a name always means the same cluster.
 """
 
@@ -60,8 +62,15 @@ def coordinator_key(coordinator: SourceCoordinator[Any, Any]) -> Key:
 
 def call_keys(coordinator: SourceCoordinator[Any, Any]) -> dict[CallKey, int]:
     """Calls under way and their ids; of equal ones the newest, because two do what one does."""
-    rounds = coordinator.enumerator.transient.rounds if hasattr(coordinator.enumerator, "transient") else {}
-    return {_call_key(pending, rounds): number for number, pending in sorted(coordinator._context.calls.items())}
+    rounds = (
+        coordinator.enumerator.transient.rounds
+        if hasattr(coordinator.enumerator, "transient")
+        else {}
+    )
+    return {
+        _call_key(pending, rounds): number
+        for number, pending in sorted(coordinator._context.calls.items())
+    }
 
 
 def _call_key(pending: PendingCall, rounds: Mapping[str, int]) -> CallKey:
@@ -102,7 +111,10 @@ _LEFT_OUT: Final[Mapping[type, frozenset[str]]] = {
 def _dataclass_key(kind: type) -> Callable[[Any], Key]:
     names = [f.name for f in dataclasses.fields(kind) if f.name not in _LEFT_OUT.get(kind, ())]
     if kind is TransientState:
-        return lambda state: (*(key(getattr(state, name)) for name in names), *_transient_key(state))
+        return lambda state: (
+            *(key(getattr(state, name)) for name in names),
+            *_transient_key(state),
+        )
     if kind is ReaderHost:
         return lambda host: _reader_host_key(host, names)
     if kind is Runner:
@@ -111,7 +123,9 @@ def _dataclass_key(kind: type) -> Callable[[Any], Key]:
 
 
 def _transient_key(state: TransientState) -> tuple[Key, ...]:
-    missing = tuple(sorted((split_id, min(count, CONFIRMATIONS)) for split_id, count in state.missing.items()))
+    missing = tuple(
+        sorted((split_id, min(count, CONFIRMATIONS)) for split_id, count in state.missing.items())
+    )
     return frozenset(state.failures), frozenset(state.problems), missing
 
 

@@ -1,4 +1,7 @@
-"""What is explored: small closures in every test run, large ones and random lives in `make proof`."""
+"""What is explored.
+
+Small closures in every test run, large ones and random lives in `make proof`.
+"""
 
 from dataclasses import replace
 from typing import Final
@@ -40,19 +43,59 @@ LARGE: Final = (
         parallelisms=(2,),
         budget=Budget(rescales=1, restores=1),
     ),
-    Setting(name="two hosts, crash", hosts=("0", "1"), parallelism=2, records=1, budget=Budget(crashes=1)),
-    Setting(name="two hosts, rescale", hosts=("0", "1"), parallelisms=(1, 2), records=1, budget=Budget(rescales=1)),
-    Setting(name="growth", records=1, parallelisms=(1, 2), budget=Budget(rescales=1, crashes=1, growths=1)),
-    Setting(name="blind, then back", records=1, budget=Budget(blind=2, crashes=1), retention=_RETENTION),
-    Setting(name="zombie and old news", records=1, splits=1, budget=Budget(zombies=1, rescales=1, old_news=1)),
+    Setting(
+        name="two hosts, crash",
+        hosts=("0", "1"),
+        parallelism=2,
+        records=1,
+        budget=Budget(crashes=1),
+    ),
+    Setting(
+        name="two hosts, rescale",
+        hosts=("0", "1"),
+        parallelisms=(1, 2),
+        records=1,
+        budget=Budget(rescales=1),
+    ),
+    Setting(
+        name="growth",
+        records=1,
+        parallelisms=(1, 2),
+        budget=Budget(rescales=1, crashes=1, growths=1),
+    ),
+    Setting(
+        name="blind, then back", records=1, budget=Budget(blind=2, crashes=1), retention=_RETENTION
+    ),
+    Setting(
+        name="zombie and old news",
+        records=1,
+        splits=1,
+        budget=Budget(zombies=1, rescales=1, old_news=1),
+    ),
     Setting(name="lost checkpoint", parallelisms=(1, 2), budget=Budget(rescales=2, wipes=1)),
     Setting(name="growth and crash", budget=Budget(growths=1, crashes=1), records=1),
     Setting(name="shrink and crash", budget=Budget(shrinks=1, crashes=1), records=1),
     Setting(name="blind broker", budget=Budget(blind=1, crashes=1), records=1),
-    Setting(name="zombie", splits=1, budget=Budget(zombies=1, rescales=1), records=1, parallelisms=(1, 2)),
+    Setting(
+        name="zombie",
+        splits=1,
+        budget=Budget(zombies=1, rescales=1),
+        records=1,
+        parallelisms=(1, 2),
+    ),
     Setting(name="two hosts", hosts=("0", "1"), parallelism=2, splits=2, records=1),
-    Setting(name="executors are awaited", has_executors=True, records=1, budget=Budget(rescales=1, crashes=1)),
-    Setting(name="rescale and crash", budget=Budget(rescales=1, crashes=1), records=1, parallelisms=(1, 2)),
+    Setting(
+        name="executors are awaited",
+        has_executors=True,
+        records=1,
+        budget=Budget(rescales=1, crashes=1),
+    ),
+    Setting(
+        name="rescale and crash",
+        budget=Budget(rescales=1, crashes=1),
+        records=1,
+        parallelisms=(1, 2),
+    ),
     Setting(name="drivers first", budget=Budget(crashes=1), records=1, are_drivers_early=True),
     Setting(
         name="a cluster goes and returns",
@@ -68,16 +111,35 @@ LARGE: Final = (
 SMALL: Final = (
     Setting(name="two crashes", budget=Budget(crashes=2), records=1, splits=1),
     Setting(name="shrink", budget=Budget(shrinks=1), records=1),
-    Setting(name="bounded", is_bounded=True, is_periodic=False, records=2, splits=1, budget=Budget(crashes=1)),
+    Setting(
+        name="bounded",
+        is_bounded=True,
+        is_periodic=False,
+        records=2,
+        splits=1,
+        budget=Budget(crashes=1),
+    ),
     Setting(name="faults outside", budget=Budget(faults=1, crashes=1), records=1),
     Setting(name="old news", budget=Budget(old_news=1, rescales=1), records=1),
     Setting(name="Hash", budget=Budget(rescales=1), parallelism=2, strategy="Hash"),
     Setting(name="discovery once", budget=Budget(crashes=1), is_periodic=False),
-    Setting(name="only what is new", budget=Budget(crashes=1, growths=1), records=1, splits=1, begins_latest=True),
+    Setting(
+        name="only what is new",
+        budget=Budget(crashes=1, growths=1),
+        records=1,
+        splits=1,
+        begins_latest=True,
+    ),
     Setting(name="two operators", budget=Budget(rivals=1), records=1, splits=1),
     Setting(name="restored state", budget=Budget(restores=1), records=1, splits=1),
     Setting(name="recreated topic", budget=Budget(recreations=1, crashes=1), records=1, splits=1),
-    Setting(name="recreated topic, read anew", budget=Budget(recreations=1), records=1, splits=1, may_lose=True),
+    Setting(
+        name="recreated topic, read anew",
+        budget=Budget(recreations=1),
+        records=1,
+        splits=1,
+        may_lose=True,
+    ),
 )
 """Together a few seconds."""
 
@@ -128,7 +190,9 @@ LIVES: Final = (
         splits=4,
         records=3,
         has_executors=True,
-        budget=Budget(rescales=4, crashes=5, zombies=1, growths=1, shrinks=1, blind=2, faults=3, old_news=3),
+        budget=Budget(
+            rescales=4, crashes=5, zombies=1, growths=1, shrinks=1, blind=2, faults=3, old_news=3
+        ),
     ),
     replace(
         _LIFE,
@@ -149,7 +213,12 @@ LIVES: Final = (
         variants=_TWO,
         budget=Budget(rescales=4, crashes=2, growths=1, edits=1, old_news=3, rivals=3),
     ),
-    replace(_LIFE, name="restored state", splits=4, budget=Budget(rescales=4, crashes=3, growths=1, restores=2)),
+    replace(
+        _LIFE,
+        name="restored state",
+        splits=4,
+        budget=Budget(rescales=4, crashes=3, growths=1, restores=2),
+    ),
     replace(
         _LIFE,
         name="clusters and lost state",
@@ -185,13 +254,19 @@ LIVES: Final = (
         has_executors=True,
         budget=Budget(rescales=3, crashes=5, faults=2, old_news=2, zombies=1),
     ),
-    replace(_LIFE, name="recreated topics", budget=Budget(rescales=3, crashes=3, growths=1, recreations=2)),
+    replace(
+        _LIFE,
+        name="recreated topics",
+        budget=Budget(rescales=3, crashes=3, growths=1, recreations=2),
+    ),
     replace(
         _LIFE,
         name="recreated topics, read anew",
         splits=4,
         may_lose=True,
-        budget=Budget(rescales=4, crashes=4, growths=1, recreations=2, blind=2, faults=2, old_news=2),
+        budget=Budget(
+            rescales=4, crashes=4, growths=1, recreations=2, blind=2, faults=2, old_news=2
+        ),
     ),
     replace(
         _LIFE,

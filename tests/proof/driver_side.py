@@ -1,8 +1,11 @@
-"""Drivers in the explored world: planner, host runtime and state machine are real, Spark around them is made up.
+"""Drivers in the explored world.
 
-Spark is reduced to what the protocol sees of it: a micro-batch is logged (from then on a restart replays it, so its
-records count as delivered), later it ends; two drivers that share a checkpoint cannot both log the same micro-batch,
-the one that comes second dies of it. Offsets pass through Spark as JSON text, as in the product.
+Planner, host runtime and state machine are real, Spark around them is made up.
+
+Spark is reduced to what the protocol sees of it: a micro-batch is logged (from then on a restart
+replays it, so its records count as delivered), later it ends; two drivers that share a checkpoint
+cannot both log the same micro-batch, the one that comes second dies of it. Offsets pass through
+Spark as JSON text, as in the product.
 """
 
 from collections.abc import Callable
@@ -65,26 +68,35 @@ class DriverSide:
         """The part's number."""
         return self.delivered.add(delivered, tuple(sorted(delivered.items())))
 
-    # --- steps --------------------------------------------------------------------------------------------------
+    # --- steps ------------------------------------------------------------------------------------
 
     def start(self, driver: PartId, published: PartId, *, has_seen: bool) -> DriverStep:
-        """A new process: replays what is logged but not committed, takes the next incarnation, registers."""
+        """A new process.
+
+        Replays what is logged but not committed, takes the next incarnation, registers.
+        """
         return self._remembered(
             ("start", driver, published, has_seen), lambda: self._start(driver, published, has_seen)
         )
 
     def see(self, driver: PartId, role: str, assignment: PartId) -> DriverStep:
         """A process sees an assignment document, new or old."""
-        return self._remembered(("see", driver, role, assignment), lambda: self._see(driver, role, assignment))
+        return self._remembered(
+            ("see", driver, role, assignment), lambda: self._see(driver, role, assignment)
+        )
 
     def log(self, driver: PartId, role: str, broker: PartId, delivered: PartId) -> DriverStep:
         """A process plans a micro-batch, and Spark logs it."""
         return self._remembered(
-            ("log", driver, role, broker, delivered), lambda: self._log(driver, role, broker, delivered)
+            ("log", driver, role, broker, delivered),
+            lambda: self._log(driver, role, broker, delivered),
         )
 
     def end(self, driver: PartId, role: str) -> DriverStep:
-        """A micro-batch ends: its tasks are done, Spark commits it and asks for the next one; or asks once more."""
+        """A micro-batch ends: its tasks are done, Spark commits it and asks for the next one.
+
+        Or asks once more.
+        """
         return self._remembered(("end", driver, role), lambda: self._end(driver, role))
 
     def report(self, driver: PartId, role: str) -> DriverStep:
@@ -97,7 +109,9 @@ class DriverSide:
 
     def gone(self, driver: PartId, role: str) -> DriverStep:
         """A process is no more."""
-        return self._remembered(("gone", driver, role), lambda: self._with(self.drivers[driver], role, None))
+        return self._remembered(
+            ("gone", driver, role), lambda: self._with(self.drivers[driver], role, None)
+        )
 
     def wiped(self, driver: PartId) -> DriverStep:
         """A process is no more, nor is its Spark checkpoint."""
@@ -115,7 +129,7 @@ class DriverSide:
             part = self._report_parts[driver] = 0 if report is None else self._add_report(report)
         return part
 
-    # --- computing them -----------------------------------------------------------------------------------------
+    # --- computing them ---------------------------------------------------------------------------
 
     def _remembered(self, name: tuple[Any, ...], compute: Callable[[], DriverStep]) -> DriverStep:
         step = self._steps.get(name)
@@ -158,7 +172,9 @@ class DriverSide:
         log = replace(driver.log, is_committed=True)
         place = 0 if newest is None else published if self._is_newest_needed else ANY
         is_stopping = not driver.log.is_committed and is_last(driver.log.last)
-        blank = Runner(ReaderHost(incarnation=0), driver.log.last, newest=place, is_stopping=is_stopping)
+        blank = Runner(
+            ReaderHost(incarnation=0), driver.log.last, newest=place, is_stopping=is_stopping
+        )
         started = replace(driver, log=log, live=self._unload(blank), report=shell.channel.written)
         return DriverStep(self.add(started))
 
@@ -240,7 +256,7 @@ class DriverSide:
             return IMPOSSIBLE
         return DriverStep(self.add(replace(driver, live=None, zombie=driver.live)))
 
-    # --- the shell ----------------------------------------------------------------------------------------------
+    # --- the shell --------------------------------------------------------------------------------
 
     def _load(self, driver: Driver, runner: Runner) -> None:
         self._shell.load(
@@ -259,7 +275,10 @@ class DriverSide:
         runtime = self._shell.runtime
         host, said = runtime._host, runtime._reported
         assert host is not None
-        is_told = said is not None and (said.durable, said.committed) == (host.durable, host.committed)
+        is_told = said is not None and (said.durable, said.committed) == (
+            host.durable,
+            host.committed,
+        )
         return replace(
             runner,
             host=host,
@@ -270,9 +289,14 @@ class DriverSide:
 
     @property
     def _is_newest_needed(self) -> bool:
-        """Whether settings, attributes or the end may differ between assignments; else the first one will do."""
+        """Whether settings, attributes or the end may differ between assignments.
+
+        Else the first one will do.
+        """
         setting = self.setting
-        may_differ = setting.budget.recreations or setting.budget.restores or len(setting.variants) > 1
+        may_differ = (
+            setting.budget.recreations or setting.budget.restores or len(setting.variants) > 1
+        )
         return bool(may_differ or setting.is_bounded or setting.has_executors)
 
     def _records(self) -> int:
@@ -289,15 +313,22 @@ class DriverSide:
 
 
 def _is_same(before: HostReport | None, after: HostReport) -> bool:
-    return before is not None and key(replace(before, sequence=0)) == key(replace(after, sequence=0))
+    return before is not None and key(replace(before, sequence=0)) == key(
+        replace(after, sequence=0)
+    )
 
 
 def _sequence(runner: Runner) -> int:
     """A sequence number that grows as the host does, and tells nothing of the way that it went.
 
-    Each incarnation counts anew, so nothing may depend on whose numbers are larger: here those of older ones are.
+    Each incarnation counts anew, so nothing may depend on whose numbers are larger: here those of
+    older ones are.
     """
     host, durable = runner.host, runner.host.durable
-    progress = 4 * sum(int(p or 0) for p in durable.positions.values()) + (not runner.is_busy) + 2 * is_last(runner.at)
+    progress = (
+        4 * sum(int(p or 0) for p in durable.positions.values())
+        + (not runner.is_busy)
+        + 2 * is_last(runner.at)
+    )
     age = 1_000 - host.incarnation
     return ((1_000 * age + host.lineage) * 1_000 + durable.epoch) * 1_000 + progress + 2

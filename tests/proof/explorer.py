@@ -1,8 +1,8 @@
-"""The search: breadth first over all states of a model, so that the trace to a broken rule is the shortest.
+"""The search: breadth first over all states of a model, for the shortest trace to a breach.
 
-Liveness needs no fairness argument beyond "whoever can go on, does at some time": when the steps of the protocol form
-no cycle, every run without further disturbances ends, whatever the order; so it is enough that every state in which
-it may end is settled.
+Liveness needs no fairness argument beyond "whoever can go on, does at some time": when the steps of
+the protocol form no cycle, every run without further disturbances ends, whatever the order; so it
+is enough that every state in which it may end is settled.
 """
 
 import time
@@ -30,7 +30,8 @@ class Report:
         ends: states in which nothing can happen without a disturbance.
         turns: distinct turns of the operator that were computed.
         seconds: processor time that it took.
-        is_cut: whether the search ended at its limit; then all states closer than `depth` were looked at.
+        is_cut: whether the search ended at its limit; then all states closer than `depth` were
+            looked at.
         problem: the rule that was broken first; None if all hold.
         trace: what happened until then, shortest.
         kinds: the disturbances among it.
@@ -53,16 +54,22 @@ class Report:
     def broken(self) -> str:
         """The problem as the rules name it; empty if there is none.
 
-        An exception of the code counts as a broken contract only if it says so: code that falls over its own feet
-        shows nothing.
+        An exception of the code counts as a broken contract only if it says so: code that falls
+        over its own feet shows nothing.
         """
-        return (self.problem or "").removeprefix("Violation: ").replace("ContractViolationError", "contract", 1)
+        return (
+            (self.problem or "")
+            .removeprefix("Violation: ")
+            .replace("ContractViolationError", "contract", 1)
+        )
 
 
 class Explorer:
     """One search."""
 
-    def __init__(self, setting: Setting, progress: Progress = lambda _: None, *, limit: int | None = None) -> None:
+    def __init__(
+        self, setting: Setting, progress: Progress = lambda _: None, *, limit: int | None = None
+    ) -> None:
         """A search through `setting`; `limit` ends it early, unfinished, after that many states."""
         self.model = Model(setting)
         self.report = Report(setting=setting)
@@ -131,7 +138,10 @@ class Explorer:
         return number
 
     def _check_runs_end(self) -> None:
-        """Take away states that nothing leads to, again and again: what stays lies on, or behind, a cycle."""
+        """Take away states that nothing leads to, again and again.
+
+        What stays lies on, or behind, a cycle.
+        """
         incoming = array("l", bytes(self._parents.itemsize * len(self._worlds)))
         for target in self._edges:
             incoming[target] += 1
@@ -145,7 +155,11 @@ class Explorer:
                 if not incoming[target]:
                     ready.append(target)
         if done < len(self._worlds):
-            self._found("liveness: steps of the protocol go round in a circle", self._on_cycle(incoming), None)
+            self._found(
+                "liveness: steps of the protocol go round in a circle",
+                self._on_cycle(incoming),
+                None,
+            )
 
     def _on_cycle(self, incoming: "array[int]") -> int:
         return next(number for number, count in enumerate(incoming) if count)

@@ -1,4 +1,7 @@
-"""Seeded bugs of several hosts whose state is lost or restored: too deep for a search, random lives find them."""
+"""Seeded bugs of several hosts whose state is lost or restored.
+
+Too deep for a search, random lives find them.
+"""
 
 from typing import Final
 
@@ -104,7 +107,10 @@ COMING_AND_GOING: Final = (
         rule="liveness",
         where="coordinator.coordinator:SourceCoordinator._acknowledge",
         old="state.is_held_by(name)",
-        new="lambda split_id: state.tracker.uncovered_since(0).get(split_id) in state.subtasks_of(name)",
+        new=(
+            "lambda split_id: state.tracker.uncovered_since(0).get(split_id) in"
+            " state.subtasks_of(name)"
+        ),
         setting=_COMING_RESTORED,
         lives=100,
     ),
@@ -126,7 +132,10 @@ GIVEN_UP: Final = (
         rule="rule",
         where="coordinator.membership:followed",
         old="host.is_on_its_way_out and _has_let_go(state, name, uncovered)",
-        new="host.role is HostRole.DRAINING or (host.is_on_its_way_out and _has_let_go(state, name, uncovered))",
+        new=(
+            "host.role is HostRole.DRAINING or (host.is_on_its_way_out and _has_let_go(state, name,"
+            " uncovered))"
+        ),
         setting=_GIVEN_UP,
         lives=100,
     ),

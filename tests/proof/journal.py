@@ -1,9 +1,10 @@
-"""Every interleaving of attempts, kills, lost answers and planners, on the code that a task and a planner run.
+"""Every interleaving of attempts, kills, lost answers and planners, on the product's code.
 
-The world has one reader and one split. A fetch may bring an element or none. Spark runs two attempts at the task of a
-micro-batch. Each may stop for ever, or go on as a zombie when its micro-batch is over; so a kill needs no step of its
-own. A micro-batch may be committed without its task having run. The planner may close a micro-batch several times: it
-may die before what it found is logged.
+The world has one reader and one split. A fetch may bring an element or none. Spark runs two
+attempts at the task of a micro-batch. Each may stop for ever, or go on as a zombie when its
+micro-batch is over; so a kill needs no step of its own. A micro-batch may be committed without its
+task having run. The planner may close a micro-batch several times: it may die before what it found
+is logged.
 """
 
 from collections.abc import Callable, Iterator
@@ -11,7 +12,16 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from balanced_source.documents.journal import JournalRecord, RecordKey
-from balanced_source.host.journal import Attempt, Emit, Fetch, LookUp, Seal, SealResult, close, folded
+from balanced_source.host.journal import (
+    Attempt,
+    Emit,
+    Fetch,
+    LookUp,
+    Seal,
+    SealResult,
+    close,
+    folded,
+)
 
 S = ("server", "log")
 JOURNAL = "j"
@@ -22,7 +32,11 @@ ATTEMPTS = 2
 
 def record(number: int, start: int, end: int) -> JournalRecord:
     key = RecordKey(JOURNAL, number, 0)
-    return JournalRecord(key=key, starts={S: start}, ends={S: end}) if end > start else JournalRecord(key=key)
+    return (
+        JournalRecord(key=key, starts={S: start}, ends={S: end})
+        if end > start
+        else JournalRecord(key=key)
+    )
 
 
 @dataclass(frozen=True)
@@ -106,7 +120,8 @@ def only_looking(world: World) -> tuple[World, int]:
 def following(world: World, make: type[Attempt], closes: Closing) -> Iterator[World]:
     """Every world that may come next."""
     if not world.is_over:
-        yield replace(world, is_over=True)  # committed, whatever has run: an action may skip the task
+        # committed, whatever has run: an action may skip the task
+        yield replace(world, is_over=True)
         if world.started < ATTEMPTS:
             fresh = Running(make(key=RecordKey(JOURNAL, world.number, 0)), world.start)
             yield replace(world, running=(*world.running, fresh), started=world.started + 1)
@@ -130,7 +145,12 @@ def stepped(world: World, one: Running) -> Iterator[tuple[World, Running | None]
             yield world, replace(one, attempt=attempt.looked(world.sealed(attempt.key.number)))
         case Fetch():
             for end in (one.start, one.start + 1):
-                yield world, replace(one, attempt=attempt.fetched(record(attempt.key.number, one.start, end)))
+                yield (
+                    world,
+                    replace(
+                        one, attempt=attempt.fetched(record(attempt.key.number, one.start, end))
+                    ),
+                )
         case Seal(made):
             if world.sealed(made.key.number) is not None:
                 yield world, replace(one, attempt=attempt.sealed(SealResult.TAKEN))
@@ -145,7 +165,9 @@ def stepped(world: World, one: Running) -> Iterator[tuple[World, Running | None]
             yield replace(world, emitted=world.emitted | {entry}), None
 
 
-def explored(make: type[Attempt] = Attempt, closes: Closing = closing, until: str = "") -> tuple[int, set[str]]:
+def explored(
+    make: type[Attempt] = Attempt, closes: Closing = closing, until: str = ""
+) -> tuple[int, set[str]]:
     """Number of worlds that can be reached, and the rules that are broken in any of them.
 
     The search ends early when the rule `until` is broken.
@@ -173,7 +195,13 @@ def running_name(one: Running) -> tuple[Any, ...]:
     """What tells an attempt from another one."""
     step, own = one.attempt.step, one.attempt.own
     shown = step.record.ends.get(S, -1) if isinstance(step, Emit | Seal) else -1
-    return one.attempt.key.number, one.start, type(step).__name__, shown, -2 if own is None else own.ends.get(S, -1)
+    return (
+        one.attempt.key.number,
+        one.start,
+        type(step).__name__,
+        shown,
+        -2 if own is None else own.ends.get(S, -1),
+    )
 
 
 def rules_broken(world: World) -> set[str]:
@@ -186,10 +214,14 @@ def rules_broken(world: World) -> set[str]:
         folds.setdefault(number, set()).add(start)
     rules = {
         "all attempts at a task emit the same": all(len(found) == 1 for found in ranges.values()),
-        "nothing is emitted before it is sealed": all(world.sealed(number) is not None for number in ranges),
+        "nothing is emitted before it is sealed": all(
+            world.sealed(number) is not None for number in ranges
+        ),
         "what was folded never changes": all(len(found) == 1 for found in folds.values()),
         "the next start is where what was emitted ends": all(
-            start in folds.get(number, {start}) for number, found in ranges.items() for start in {e for _, e in found}
+            start in folds.get(number, {start})
+            for number, found in ranges.items()
+            for start in {e for _, e in found}
         ),
     }
     return {name for name, holds in rules.items() if not holds}
@@ -207,7 +239,9 @@ class Trusting(Attempt):
 
     def sealed(self, result: SealResult) -> Any:
         assert self.own is not None
-        return replace(self, step=LookUp() if result is SealResult.TAKEN else Emit(self.own, is_buffered=True))
+        return replace(
+            self, step=LookUp() if result is SealResult.TAKEN else Emit(self.own, is_buffered=True)
+        )
 
 
 class Stubborn(Attempt):

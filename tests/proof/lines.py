@@ -1,4 +1,4 @@
-"""Which lines of the protocol's code the exploration executes, and why it does not execute the others."""
+"""Which lines of the protocol's code the exploration executes, and why it omits the others."""
 
 import inspect
 import sys
@@ -114,8 +114,15 @@ def account(executed: Collection[Line]) -> Account:
         if missing:
             gaps.append(Gap(where=where, lines=missing, reason=_reason(where)))
     missed = {gap.where for gap in gaps}
-    needless = tuple(name for name in REASONS if not any(_is_below(where, name) for where in missed))
-    return Account(total=total, executed=seen, gaps=tuple(sorted(gaps, key=lambda g: g.where)), needless=needless)
+    needless = tuple(
+        name for name in REASONS if not any(_is_below(where, name) for where in missed)
+    )
+    return Account(
+        total=total,
+        executed=seen,
+        gaps=tuple(sorted(gaps, key=lambda g: g.where)),
+        needless=needless,
+    )
 
 
 def _reason(where: str) -> str | None:
@@ -133,7 +140,11 @@ def _functions() -> Mapping[CodeType, tuple[str, tuple[int, ...]]]:
     for module in _modules():
         path = Path(inspect.getfile(import_module(module)))
         for name, code in _inside(compile(path.read_text(), str(path), "exec"), ""):
-            lines = {line for _, _, line in code.co_lines() if line is not None and line != code.co_firstlineno}
+            lines = {
+                line
+                for _, _, line in code.co_lines()
+                if line is not None and line != code.co_firstlineno
+            }
             found[code] = f"{module}:{name}", tuple(sorted(lines))
     return found
 
@@ -144,11 +155,18 @@ def _modules() -> Iterator[str]:
         if folder.name != "__init__.py":
             yield name
             continue
-        yield from (f"{name}.{path.stem}" for path in sorted(folder.parent.glob("*.py")) if path.stem != "__init__")
+        yield from (
+            f"{name}.{path.stem}"
+            for path in sorted(folder.parent.glob("*.py"))
+            if path.stem != "__init__"
+        )
 
 
 def _inside(code: CodeType, prefix: str) -> Iterator[tuple[str, CodeType]]:
-    """Functions in a code object, with their qualified names; comprehensions count with their function."""
+    """Functions in a code object, with their qualified names.
+
+    Comprehensions count with their function.
+    """
     for inner in code.co_consts:
         if not isinstance(inner, CodeType):
             continue

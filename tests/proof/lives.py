@@ -1,7 +1,8 @@
 """Random lives: worlds that are too large to visit whole, walked from a seed, under the same rules.
 
-A life takes steps of the same model as the search, disturbances among them, for as long as it is disturbed. Then
-nothing goes wrong any more, and it must come to rest, settled. A seed gives the same life in every process.
+A life takes steps of the same model as the search, disturbances among them, for as long as it is
+disturbed. Then nothing goes wrong any more, and it must come to rest, settled. A seed gives the
+same life in every process.
 """
 
 import random
@@ -48,7 +49,10 @@ class Fate:
     kinds: list[str] = field(default_factory=list)
 
     def __str__(self) -> str:
-        steps = (f"  {number:>3}. " + " ".join(map(str, label)) for number, label in enumerate(self.trace, start=1))
+        steps = (
+            f"  {number:>3}. " + " ".join(map(str, label))
+            for number, label in enumerate(self.trace, start=1)
+        )
         return "\n".join([f"life {self.seed} of {self.setting.name!r}: {self.problem}", *steps])
 
 
@@ -113,7 +117,9 @@ def _of(model: Model, world: World, rng: random.Random, *, is_disturbed: bool) -
     families = model.families(world)
     rng.shuffle(families)
     for family in families:
-        if steps := [s for s in family() if bool(s.kind) is is_disturbed and (s.world != world or s.problem)]:
+        if steps := [
+            s for s in family() if bool(s.kind) is is_disturbed and (s.world != world or s.problem)
+        ]:
             return rng.choice(steps)
     return None
 

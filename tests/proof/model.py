@@ -1,8 +1,8 @@
 """The explored world: which steps are possible in a state, and where they lead.
 
-Steps of the protocol (`is_free`) are what happens anyway as long as everybody goes on; disturbances cost budget.
-A turn of the operator is one step: nobody else sees what it stores, so all that matters is where it may die, and each
-place between two of its writes is a step of its own.
+Steps of the protocol (`is_free`) are what happens anyway as long as everybody goes on; disturbances
+cost budget. A turn of the operator is one step: nobody else sees what it stores, so all that
+matters is where it may die, and each place between two of its writes is a step of its own.
 """
 
 from collections.abc import Callable, Iterator
@@ -50,7 +50,9 @@ def source_of(setting: Setting, clusters: tuple[str, ...]) -> KafkaSource:
 
 def _swapped(world: World) -> World:
     """The world as the rival sees it."""
-    stale = {0: 0, OPERATOR_IS_STALE: RIVAL_IS_STALE, RIVAL_IS_STALE: OPERATOR_IS_STALE}[world.stale]
+    stale = {0: 0, OPERATOR_IS_STALE: RIVAL_IS_STALE, RIVAL_IS_STALE: OPERATOR_IS_STALE}[
+        world.stale
+    ]
     return world._replace(operator=world.rival, rival=world.operator, stale=stale)
 
 
@@ -71,13 +73,20 @@ class Step(NamedTuple):
 
 
 class Model:
-    """Steps of one setting. It remembers all parts and all that was computed of them; worlds belong to it."""
+    """Steps of one setting.
+
+    It remembers all parts and all that was computed of them; worlds belong to it.
+    """
 
     def __init__(self, setting: Setting) -> None:
         self.setting = setting
         self._brokers: Table[Lives] = Table()
-        self.operators = OperatorSide(setting, self._brokers, [source_of(setting, names) for names in setting.variants])
-        self.drivers = DriverSide(setting, self._brokers, self.operators.assignments, self.operators.reports)
+        self.operators = OperatorSide(
+            setting, self._brokers, [source_of(setting, names) for names in setting.variants]
+        )
+        self.drivers = DriverSide(
+            setting, self._brokers, self.operators.assignments, self.operators.reports
+        )
 
     def first(self) -> World:
         """Nothing runs yet."""
@@ -125,7 +134,11 @@ class Model:
         if not world.operator:
             return "liveness: no operator"
         operator = self.operators.operators[world.operator]
-        wanted = {s: life for s, life in self._brokers[world.broker].items() if s[0] in self._scopes(world)}
+        wanted = {
+            s: life
+            for s, life in self._brokers[world.broker].items()
+            if s[0] in self._scopes(world)
+        }
         if self.setting.is_bounded:
             problem = rules.unfinished(operator, [self.drivers.drivers[d] for d in world.drivers])
         else:
@@ -139,12 +152,16 @@ class Model:
             for s, life in wanted.items()
             if delivered.get((s, life), 0) != self.setting.records and s not in stopped
         }
-        return f"rule 2, nothing lost: of {self.setting.records} records only {rest} are delivered" if rest else None
+        return (
+            f"rule 2, nothing lost: of {self.setting.records} records only {rest} are delivered"
+            if rest
+            else None
+        )
 
     def _scopes(self, world: World) -> frozenset[str]:
         return frozenset(self.setting.variants[world.spec])
 
-    # --- the operator -------------------------------------------------------------------------------------------
+    # --- the operator -----------------------------------------------------------------------------
 
     def _operator(self, world: World) -> Iterator[Step]:
         yield from self._operator_fails(world)
@@ -153,7 +170,12 @@ class Model:
             turn = self._starts_operator(world)
             beside = turn._replace(writes=())  # it publishes what is published
             paid = self._paid(world, "rivals")._replace(rival=beside.operator)
-            yield Step(("a second operator starts, and both believe to lead",), paid, "rivals", turn.problem)
+            yield Step(
+                ("a second operator starts, and both believe to lead",),
+                paid,
+                "rivals",
+                turn.problem,
+            )
 
     def _operator_fails(self, world: World) -> Iterator[Step]:
         if world.budget.crashes:
@@ -161,15 +183,24 @@ class Model:
             if world.budget.amnesia and world.stored and self._may_forget(world):
                 lost = self._restored(world, 0)
                 budget = lost.budget.minus("crashes").minus("amnesia")
-                yield Step(("the operator dies, and its state is deleted",), lost._replace(budget=budget), "amnesia")
+                yield Step(
+                    ("the operator dies, and its state is deleted",),
+                    lost._replace(budget=budget),
+                    "amnesia",
+                )
         if world.backup and world.backup != world.stored:
             old = self._restored(world, world.backup)
-            yield Step(("the operator dies, and an older copy of its state is restored",), old, "restores")
+            yield Step(
+                ("the operator dies, and an older copy of its state is restored",), old, "restores"
+            )
 
     def _may_forget(self, world: World) -> bool:
-        """Whether drivers know where all splits are: without the state, what no driver knows is new to the operator.
+        """Whether drivers know where all splits are.
 
-        A new split is read from its beginning, so this matters only where the user wants what is written from now on.
+        Without the state, what no driver knows is new to the operator.
+
+        A new split is read from its beginning, so this matters only where the user wants what is
+        written from now on.
         """
         if not self.setting.begins_latest:
             return True
@@ -185,7 +216,9 @@ class Model:
         side = self.operators
         if side.operators[world.operator].spec != world.spec:
             turn = side.edit(world.operator, world.spec)
-            yield from self._turn(world, ("the operator sees a source with", *self.setting.variants[world.spec]), turn)
+            yield from self._turn(
+                world, ("the operator sees a source with", *self.setting.variants[world.spec]), turn
+            )
         seen = side.operators[world.operator].coordinator.state.parallelism
         if seen != world.desired:
             turn = side.rescale(world.operator, world.desired)
@@ -194,9 +227,15 @@ class Model:
         yield from self._reports(world)
         yield from self._answers(world)
         if world.stale == OPERATOR_IS_STALE:
-            yield Step(("the operator sees that somebody else stores: it drops its state",), self._dropped(world))
+            yield Step(
+                ("the operator sees that somebody else stores: it drops its state",),
+                self._dropped(world),
+            )
         elif (mine := side.operators[world.operator].wrote) not in (0, world.published):
-            yield Step(("the operator publishes again what somebody overwrote",), world._replace(published=mine))
+            yield Step(
+                ("the operator publishes again what somebody overwrote",),
+                world._replace(published=mine),
+            )
 
     def _hosts(self, world: World) -> Iterator[Step]:
         """The operator sees which hosts the user wants, and gives up waiting for one."""
@@ -209,12 +248,18 @@ class Model:
         for name in side.expected(world.operator) if world.budget.overdue else ():
             label = ("the operator waits no longer for host", name)
             yield from self._turn(
-                self._paid(world, "overdue"), label, side.give_up(world.operator, name), kind="overdue"
+                self._paid(world, "overdue"),
+                label,
+                side.give_up(world.operator, name),
+                kind="overdue",
             )
         for name in side.may_lose(world.operator) if world.budget.losses else ():
             turn = side.lose_for_good(world.operator, name)
             yield from self._turn(
-                self._paid(world, "losses"), ("the operator gives up host", name), turn, kind="losses"
+                self._paid(world, "losses"),
+                ("the operator gives up host", name),
+                turn,
+                kind="losses",
             )
 
     def _reports(self, world: World) -> Iterator[Step]:
@@ -228,7 +273,9 @@ class Model:
             yield from self._loss(world, self.drivers.drivers[driver])
         if world.old_report and side.knows(world.operator, side.reports[world.old_report].host):
             turn = side.see_report(world.operator, world.old_report)
-            yield from self._turn(world._replace(old_report=0), ("the operator sees an old report",), turn)
+            yield from self._turn(
+                world._replace(old_report=0), ("the operator sees an old report",), turn
+            )
 
     def _rival(self, world: World) -> Iterator[Step]:
         """The second operator does what operators do, until it sees that it does not lead."""
@@ -239,7 +286,10 @@ class Model:
             return
         for step in self._operator_works(_swapped(world)):
             yield step._replace(label=("rival:", *step.label), world=_swapped(step.world))
-        yield Step(("the rival sees that it does not lead",), world._replace(rival=0, stale=world.stale & 1))
+        yield Step(
+            ("the rival sees that it does not lead",),
+            world._replace(rival=0, stale=world.stale & 1),
+        )
 
     def _dropped(self, world: World) -> World:
         return world._replace(operator=0, stale=0)
@@ -252,7 +302,9 @@ class Model:
         """A lineage is at hand that is newer than any in the documents, should one be needed."""
         published = world.published
         seen = [self.operators.assignments[published].lineage] if published else []
-        seen += [r.lineage for d in world.drivers if (r := self.drivers.drivers[d].report) is not None]
+        seen += [
+            r.lineage for d in world.drivers if (r := self.drivers.drivers[d].report) is not None
+        ]
         lineage = max(seen, default=0) + 1
         return self.operators.start(world.stored, published, lineage, world.wanted)
 
@@ -262,28 +314,46 @@ class Model:
         incarnation = driver.report.incarnation
         if self.operators.is_active(world.operator, driver.name, incarnation):
             turn = self.operators.lose(world.operator, driver.name, incarnation)
-            yield from self._turn(world, ("the operator sees that the pods are gone of host", driver.name), turn)
+            yield from self._turn(
+                world, ("the operator sees that the pods are gone of host", driver.name), turn
+            )
 
     def _answers(self, world: World) -> Iterator[Step]:
         for question in self.operators.questions(world.operator):
-            what = "a discovery" if isinstance(question.call, Discover) else "a look-up of start positions"
+            what = (
+                "a discovery"
+                if isinstance(question.call, Discover)
+                else "a look-up of start positions"
+            )
             where = (what, "on", question.scope) if len(self.setting.clusters) > 1 else (what,)
             turn = self.operators.answer(world.operator, question, world.broker)
             yield from self._turn(world, (*where, "answers"), turn)
             if world.budget.faults:
                 turn = self.operators.answer(world.operator, question, 0)
-                yield from self._turn(self._paid(world, "faults"), (*where, "fails"), turn, kind="faults")
+                yield from self._turn(
+                    self._paid(world, "faults"), (*where, "fails"), turn, kind="faults"
+                )
             if world.budget.blind and isinstance(question.call, Discover):
                 yield from self._blind(world, question, where)
 
     def _blind(self, world: World, question: Question, where: Label) -> Iterator[Step]:
         exists = frozenset(s for s in self._brokers[world.broker] if s[0] == question.scope)
-        for listed in dict.fromkeys((frozenset[SplitId](), exists - {min(exists)})) if exists else ():
-            turn = self.operators.answer(world.operator, question, world.broker, hidden=exists - listed)
-            said = ("is blind, it lists only", *sorted(listed)) if listed else ("is blind, it lists nothing",)
+        for listed in (
+            dict.fromkeys((frozenset[SplitId](), exists - {min(exists)})) if exists else ()
+        ):
+            turn = self.operators.answer(
+                world.operator, question, world.broker, hidden=exists - listed
+            )
+            said = (
+                ("is blind, it lists only", *sorted(listed))
+                if listed
+                else ("is blind, it lists nothing",)
+            )
             yield from self._turn(self._paid(world, "blind"), (*where, *said), turn, kind="blind")
 
-    def _turn(self, world: World, label: Label, turn: TurnResult, *, kind: str = "") -> Iterator[Step]:
+    def _turn(
+        self, world: World, label: Label, turn: TurnResult, *, kind: str = ""
+    ) -> Iterator[Step]:
         if turn.problem is not None:
             yield Step(label, world, kind, turn.problem)
             return
@@ -292,8 +362,12 @@ class Model:
                 after, problem = self._written(world, turn, count)
                 place = f"and dies after writing {turn.writes[count - 1].document}"
                 yield self._crashed(after, (*label, place), problem)
-        if world.stale == OPERATOR_IS_STALE and any(write.document == "stored" for write in turn.writes):
-            yield Step((*label, "and fails to store: it drops its state"), self._dropped(world), kind)
+        if world.stale == OPERATOR_IS_STALE and any(
+            write.document == "stored" for write in turn.writes
+        ):
+            yield Step(
+                (*label, "and fails to store: it drops its state"), self._dropped(world), kind
+            )
             return
         after, problem = self._written(world, turn, len(turn.writes))
         after = after._replace(operator=turn.operator)
@@ -323,22 +397,31 @@ class Model:
         problem = None
         for write in turn.writes[:count]:
             if write.document == "published":
-                problem = problem or self.operators.order_problem(world.stored, world.published, write.part)
+                problem = problem or self.operators.order_problem(
+                    world.stored, world.published, write.part
+                )
                 world = world._replace(published=write.part)
             elif world.stale == OPERATOR_IS_STALE:
                 return world, problem  # compare-and-swap fails, and nothing else is executed
             else:
-                world = world._replace(stored=write.part, stale=RIVAL_IS_STALE if world.rival else 0)
+                world = world._replace(
+                    stored=write.part, stale=RIVAL_IS_STALE if world.rival else 0
+                )
         return world, problem
 
     def _crashed(self, world: World, label: Label, problem: str | None = None) -> Step:
         stale = 0 if world.stale == OPERATOR_IS_STALE else world.stale
-        return Step(label, self._paid(world, "crashes")._replace(operator=0, stale=stale), "crashes", problem)
+        return Step(
+            label,
+            self._paid(world, "crashes")._replace(operator=0, stale=stale),
+            "crashes",
+            problem,
+        )
 
     def _paid(self, world: World, kind: str) -> World:
         return world._replace(budget=world.budget.minus(kind))
 
-    # --- drivers ------------------------------------------------------------------------------------------------
+    # --- drivers ----------------------------------------------------------------------------------
 
     def _driver(self, world: World, place: int) -> Iterator[Step]:
         number = world.drivers[place]
@@ -368,43 +451,71 @@ class Model:
         yield from self._reported(world, place, (who, "starts and registers"), step)
         if published and self.operators.assignments[published].lineage > 1:
             step = self.drivers.start(number, published, has_seen=True)
-            yield from self._reported(world, place, (who, "starts, sees the lineage, and registers"), step)
+            yield from self._reported(
+                world, place, (who, "starts, sees the lineage, and registers"), step
+            )
 
     def _runs(self, world: World, place: int, role: str, who: str) -> Iterator[Step]:
         number, side = world.drivers[place], self.drivers
-        for assignment, what in ((world.published, "the assignment"), (world.old_assignment, "an old assignment")):
+        for assignment, what in (
+            (world.published, "the assignment"),
+            (world.old_assignment, "an old assignment"),
+        ):
             if assignment and self._is_addressed(world, assignment, place):
-                yield self._stepped(world, place, (who, "sees", what), side.see(number, role, assignment))
-        yield self._stepped(world, place, (who, "logs a batch"), side.log(number, role, world.broker, world.delivered))
+                yield self._stepped(
+                    world, place, (who, "sees", what), side.see(number, role, assignment)
+                )
+        yield self._stepped(
+            world,
+            place,
+            (who, "logs a batch"),
+            side.log(number, role, world.broker, world.delivered),
+        )
         yield self._stepped(world, place, (who, "ends the batch"), side.end(number, role))
-        yield self._stepped(world, place, (who, "has executors for all readers"), side.staffed(number, role))
+        yield self._stepped(
+            world, place, (who, "has executors for all readers"), side.staffed(number, role)
+        )
         yield from self._reported(world, place, (who, "reports"), side.report(number, role))
 
     def _name(self, world: World, place: int) -> str:
         return self.drivers.drivers[world.drivers[place]].name
 
     def _is_addressed(self, world: World, assignment: PartId, place: int) -> bool:
-        """Whether an assignment is published for a host: those that are gone keep the document that they had."""
+        """Whether an assignment is published for a host.
+
+        Those that are gone keep the document that they had.
+        """
         if not self.setting.host_sets or not assignment:
             return True
         return self._name(world, place) in self.operators.assignments[assignment].incarnations
 
     def _has_application(self, world: World, name: str) -> bool:
-        """Whether the application of a host may stay; the operator stops those of hosts that it does not know."""
-        return not self.setting.host_sets or not world.operator or self.operators.knows(world.operator, name)
+        """Whether the application of a host may stay.
+
+        The operator stops those of hosts that it does not know.
+        """
+        return (
+            not self.setting.host_sets
+            or not world.operator
+            or self.operators.knows(world.operator, name)
+        )
 
     def _is_stopped(self, world: World, place: int, who: str) -> Iterator[Step]:
         number = world.drivers[place]
         for role in ("live", "zombie"):
             if getattr(self.drivers.drivers[number], role) is not None:
                 gone = self.drivers.gone(number, role)
-                yield self._stepped(world, place, ("the operator stops the application of", who), gone)
+                yield self._stepped(
+                    world, place, ("the operator stops the application of", who), gone
+                )
 
     def _dies(self, world: World, place: int, who: str) -> Iterator[Step]:
         number, budget = world.drivers[place], world.budget
         if budget.crashes:
             gone = self.drivers.gone(number, "live")
-            yield self._stepped(self._paid(world, "crashes"), place, (who, "dies"), gone, kind="crashes")
+            yield self._stepped(
+                self._paid(world, "crashes"), place, (who, "dies"), gone, kind="crashes"
+            )
         if budget.wipes and self._knows_all(world, number):
             wiped = self.drivers.wiped(number)
             label = (who, "dies, and its Spark checkpoint is deleted")
@@ -417,28 +528,54 @@ class Model:
     def _knows_all(self, world: World, number: int) -> bool:
         """Whether the operator would not miss a driver's Spark checkpoint."""
         driver = self.drivers.drivers[number]
-        if not world.operator or driver.report is None or driver.live is None or driver.live.is_busy:
+        if (
+            not world.operator
+            or driver.report is None
+            or driver.live is None
+            or driver.live.is_busy
+        ):
             return False
         hosts = self.operators.operators[world.operator].coordinator.state.hosts
         known = hosts[driver.name].report if driver.name in hosts else None
-        return bool(known == driver.report and driver.report.positions == offset_of(driver.log.last).positions)
+        return bool(
+            known == driver.report
+            and driver.report.positions == offset_of(driver.log.last).positions
+        )
 
     def _reported(self, world: World, place: int, label: Label, step: DriverStep) -> Iterator[Step]:
         yield self._stepped(world, place, label, step)
         before = self.drivers.report_part(world.drivers[place])
-        if before and step.driver and world.budget.old_news and self.drivers.report_part(step.driver) != before:
+        if (
+            before
+            and step.driver
+            and world.budget.old_news
+            and self.drivers.report_part(step.driver) != before
+        ):
             kept = self._paid(world, "old_news")._replace(old_report=before)
-            yield self._stepped(kept, place, (*label, "(the report before is still on its way)"), step, kind="old_news")
+            yield self._stepped(
+                kept,
+                place,
+                (*label, "(the report before is still on its way)"),
+                step,
+                kind="old_news",
+            )
 
-    def _stepped(self, world: World, place: int, label: Label, step: DriverStep, *, kind: str = "") -> Step:
+    def _stepped(
+        self, world: World, place: int, label: Label, step: DriverStep, *, kind: str = ""
+    ) -> Step:
         if step.problem is not None:
             return Step(label, world, kind, step.problem)
         if not step.driver:
-            return Step(label, world, kind)  # it cannot happen: the world is unchanged, so the step is left out
+            # it cannot happen: the world is unchanged, so the step is left out
+            return Step(label, world, kind)
         drivers = (*world.drivers[:place], step.driver, *world.drivers[place + 1 :])
-        return Step(label, world._replace(drivers=drivers, delivered=step.delivered or world.delivered), kind)
+        return Step(
+            label,
+            world._replace(drivers=drivers, delivered=step.delivered or world.delivered),
+            kind,
+        )
 
-    # --- outside ------------------------------------------------------------------------------------------------
+    # --- outside ----------------------------------------------------------------------------------
 
     def _outside(self, world: World) -> Iterator[Step]:
         if world.old_assignment:
@@ -467,7 +604,9 @@ class Model:
         """What happens to topics."""
         budget, lives = world.budget, self._brokers[world.broker]
         if budget.growths and NEW_SPLIT not in lives and self._may_grow(world):
-            yield self._changed(world, "growths", {**lives, NEW_SPLIT: FIRST_LIFE}, ("a split appears:", NEW_SPLIT))
+            yield self._changed(
+                world, "growths", {**lives, NEW_SPLIT: FIRST_LIFE}, ("a split appears:", NEW_SPLIT)
+            )
         if budget.shrinks:
             for gone in sorted(lives):
                 rest = {s: life for s, life in lives.items() if s != gone}
@@ -475,10 +614,15 @@ class Model:
         if budget.recreations and lives:
             cluster, topic = min(lives)[:2]
             after = recreated(lives, str(cluster), str(topic))
-            yield self._changed(world, "recreations", after, ("a topic is deleted and created again:", cluster, topic))
+            yield self._changed(
+                world,
+                "recreations",
+                after,
+                ("a topic is deleted and created again:", cluster, topic),
+            )
 
     def _may_grow(self, world: World) -> bool:
-        """What appears before the first discovery is not new, and falls under the user's start option."""
+        """What appears before the first discovery is not new: the user's start option applies."""
         if not self.setting.begins_latest:
             return True
         return bool(world.stored and self.operators.checkpoints[world.stored].enumerator.discovered)
@@ -493,7 +637,9 @@ class Model:
         """The parts of a world, for people."""
         side = self.operators
         return {
-            "operator": side.operators[world.operator].coordinator.state if world.operator else None,
+            "operator": side.operators[world.operator].coordinator.state
+            if world.operator
+            else None,
             "published": side.assignments[world.published] if world.published else None,
             "drivers": [self.drivers.drivers[d] for d in world.drivers],
             "delivered": dict(self.drivers.delivered[world.delivered]),

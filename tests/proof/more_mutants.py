@@ -1,4 +1,7 @@
-"""Further seeded bugs: of stored state, of drivers, of bounded sources, of clusters and of recreated topics."""
+"""Further seeded bugs.
+
+Of stored state, of drivers, of bounded sources, of clusters and of recreated topics.
+"""
 
 from typing import Final
 
@@ -20,13 +23,25 @@ _LOST: Final = Setting(name="lost state", budget=Budget(crashes=1, amnesia=1), s
 _WIPED: Final = Setting(name="lost checkpoint", budget=Budget(crashes=1, wipes=1), splits=1)
 _RESTORED: Final = Setting(name="restored state", budget=Budget(restores=1), splits=1, records=1)
 _BLIND_TWICE: Final = Setting(
-    name="blind twice, and a crash", budget=Budget(crashes=1, blind=2), splits=1, retention=_RETENTION
+    name="blind twice, and a crash",
+    budget=Budget(crashes=1, blind=2),
+    splits=1,
+    retention=_RETENTION,
 )
 _BLIND_ONE: Final = Setting(
-    name="blind twice, and a crash", budget=Budget(crashes=1, blind=2), splits=1, records=1, retention=_RETENTION
+    name="blind twice, and a crash",
+    budget=Budget(crashes=1, blind=2),
+    splits=1,
+    records=1,
+    retention=_RETENTION,
 )
 _BOUNDED: Final = Setting(
-    name="bounded", budget=Budget(crashes=1), splits=1, records=1, is_periodic=False, is_bounded=True
+    name="bounded",
+    budget=Budget(crashes=1),
+    splits=1,
+    records=1,
+    is_periodic=False,
+    is_bounded=True,
 )
 _RECREATED: Final = Setting(
     name="recreated", budget=Budget(crashes=1, recreations=1), splits=1, records=1, may_lose=True
@@ -40,10 +55,22 @@ _CLUSTERS: Final = Setting(
     variants=(("c", "d"), ("c",)),
 )
 _HOSTS_RESCALE: Final = Setting(
-    name="hosts, rescale", budget=Budget(rescales=1, crashes=1), records=1, parallelisms=(2,), hosts=_HOSTS
+    name="hosts, rescale",
+    budget=Budget(rescales=1, crashes=1),
+    records=1,
+    parallelisms=(2,),
+    hosts=_HOSTS,
 )
 _STORED: Final = tuple(
-    Mutant(name=f"the state {what}", rule=rule, where=where, old=old, new=new, setting=setting, is_slow=is_slow)
+    Mutant(
+        name=f"the state {what}",
+        rule=rule,
+        where=where,
+        old=old,
+        new=new,
+        setting=setting,
+        is_slow=is_slow,
+    )
     for what, rule, where, old, new, setting, is_slow in (
         (
             "forgets which splits are revoked",
@@ -112,8 +139,8 @@ _STORED: Final = tuple(
             "has positions as assigned, not as reported",
             "rule 2, exactly once",
             f"{_CODEC}:_coordinator_to_json",
-            "state.positions(state.owners), {",
-            "{s: x.position for s, x in state.splits.items()}, {",
+            "state.positions(state.owners),",
+            "{s: x.position for s, x in state.splits.items()},",
             _WIPED,
             True,
         ),
@@ -143,8 +170,8 @@ _OPERATOR: Final = (
         name="readers may be given splits while the gate is closed",
         rule="rule 7, gate",
         where=f"{_COORDINATOR}._register",
-        old="context.set_readers({})  #",
-        new="pass  #",
+        old="context.set_readers({})",
+        new="pass",
         setting=Setting(
             name="hosts before the operator",
             budget=Budget(crashes=1),
@@ -167,7 +194,7 @@ _OPERATOR: Final = (
         name="reports of a former lineage count",
         rule="rule 2, exactly once",
         where=f"{_COORDINATOR}._on_report",
-        old="report.lineage < self.state.lineage or",
+        old="or report.lineage < self.state.lineage",
         new="",
         setting=_LOST,
     ),
@@ -216,7 +243,12 @@ _OPERATOR: Final = (
         where=f"{_COORDINATOR}._on_parallelism",
         old="self._add_readers(range(before, parallelism))",
         new="pass",
-        setting=Setting(name="rescale and crash", budget=Budget(rescales=1, crashes=1), records=1, parallelisms=(1, 2)),
+        setting=Setting(
+            name="rescale and crash",
+            budget=Budget(rescales=1, crashes=1),
+            records=1,
+            parallelisms=(1, 2),
+        ),
         is_slow=True,
     ),
     Mutant(
@@ -233,7 +265,9 @@ _OPERATOR: Final = (
         where="coordinator.tracker:SplitAssignmentTracker.on_checkpoint_complete",
         old="owned if taken > checkpoint_id else",
         new="",
-        setting=Setting(name="growth and crash", budget=Budget(growths=1, crashes=1), splits=1, records=1),
+        setting=Setting(
+            name="growth and crash", budget=Budget(growths=1, crashes=1), splits=1, records=1
+        ),
         is_slow=True,
     ),
     Mutant(
@@ -309,7 +343,9 @@ _DRIVER: Final = (
         where=_ON_ASSIGNMENT,
         old="assignment.epoch <= self.assignment.epoch",
         new="False",
-        setting=Setting(name="old news", budget=Budget(rescales=1, old_news=1), records=1, parallelisms=(1, 2)),
+        setting=Setting(
+            name="old news", budget=Budget(rescales=1, old_news=1), records=1, parallelisms=(1, 2)
+        ),
     ),
     Mutant(
         name="a driver drops the positions that it should retain",
@@ -358,7 +394,10 @@ _DRIVER: Final = (
         name="a query ends before its readers know that there are no more splits",
         rule="liveness",
         where="host.finish:is_finished",
-        old="not assignment.no_more_splits.issuperset(offset.readers or range(assignment.parallelism))",
+        old=(
+            "not assignment.no_more_splits.issuperset(offset.readers or"
+            " range(assignment.parallelism))"
+        ),
         new="False",
         setting=_BOUNDED,
     ),

@@ -1,8 +1,11 @@
-"""Bugs that the explorer must find: the defects X1 to X11 of other systems, and each rule of the protocol broken.
+"""Bugs that the explorer must find.
 
-X1, X2 and X3 are about owners that are derived from a count; X4 about reports lost in a snapshot; X5 about reports that
-beat newer ownership; X6 about overlapping discoveries; X7 and X8 about the end of bounded sources; X9 about hashing;
-X10 about removed splits; X11 about a reader that comes back with nothing. The numbers are those of docs/scenarios.md.
+The defects X1 to X11 of other systems, and each rule of the protocol broken.
+
+X1, X2 and X3 are about owners that are derived from a count; X4 about reports lost in a snapshot;
+X5 about reports that beat newer ownership; X6 about overlapping discoveries; X7 and X8 about the
+end of bounded sources; X9 about hashing; X10 about removed splits; X11 about a reader that comes
+back with nothing. The numbers are those of docs/scenarios.md.
 """
 
 from typing import Final
@@ -16,12 +19,21 @@ _ENUMERATOR: Final = "connectors.discovery.enumerator:DiscoveringSplitEnumerator
 _COORDINATOR: Final = "coordinator.coordinator:SourceCoordinator"
 
 _START: Final = Setting(name="start", splits=3, parallelism=2, records=1)
-_RESCALE: Final = Setting(name="rescale", splits=4, parallelism=2, records=1, budget=Budget(rescales=1))
-_SHRINK: Final = Setting(name="shrink", splits=4, parallelism=2, records=1, budget=Budget(shrinks=1, growths=1))
+_RESCALE: Final = Setting(
+    name="rescale", splits=4, parallelism=2, records=1, budget=Budget(rescales=1)
+)
+_SHRINK: Final = Setting(
+    name="shrink", splits=4, parallelism=2, records=1, budget=Budget(shrinks=1, growths=1)
+)
 _CRASH: Final = Setting(name="crash", parallelism=2, records=1, budget=Budget(crashes=1))
 _BOUNDED: Final = Setting(name="bounded", records=1, budget=Budget(crashes=2), is_periodic=False)
 _HOSTS: Final = Setting(
-    name="hosts", hosts=("0", "1"), parallelism=1, parallelisms=(2,), splits=2, budget=Budget(rescales=1)
+    name="hosts",
+    hosts=("0", "1"),
+    parallelism=1,
+    parallelisms=(2,),
+    splits=2,
+    budget=Budget(rescales=1),
 )
 _HOSTS_BEFORE: Final = Setting(
     name="hosts before the operator",
@@ -79,9 +91,11 @@ _FIRST: Final = (
         repeats=("X5",),
         where="coordinator.recovery:_activate",
         old="        hosts=hosts,",
-        new="        hosts=hosts,\n"
-        "        owners={**state.owners, **{s: o for r in reports.values() for s, o in r.owners.items()"
-        " if s in state.owners and o < state.parallelism}},",
+        new=(
+            "        hosts=hosts,\n"
+            "        owners={**state.owners, **{s: o for r in reports.values()"
+            " for s, o in r.owners.items() if s in state.owners and o < state.parallelism}},"
+        ),
         setting=Setting(
             name="hosts, rescale and crash",
             hosts=("0", "1"),
@@ -98,7 +112,9 @@ _FIRST: Final = (
         where=f"{_ENUMERATOR}.add_readers",
         old="self._void_look_ups(scopes_held(readers, self.source))",
         new="pass",
-        setting=Setting(name="lost state", records=1, splits=1, budget=Budget(amnesia=1, crashes=1)),
+        setting=Setting(
+            name="lost state", records=1, splits=1, budget=Budget(amnesia=1, crashes=1)
+        ),
     ),
     Mutant(
         name="a restored bounded source never ends",
@@ -168,7 +184,9 @@ _FIRST: Final = (
         where="host.adoption:_goes_on",
         old="split_id in offset.positions and",
         new="split_id in offset.positions and split_id not in assignment.starts and",
-        setting=Setting(name="rescale of one split", splits=1, records=2, budget=Budget(rescales=1)),
+        setting=Setting(
+            name="rescale of one split", splits=1, records=2, budget=Budget(rescales=1)
+        ),
     ),
     Mutant(
         name="a rescale moves nothing",
@@ -184,7 +202,13 @@ _FIRST: Final = (
         where="assigners._round_robin:balanced_quotas",
         old="key=lambda i: (-loads[i], i)",
         new="key=lambda i: i",
-        setting=Setting(name="one more", splits=3, records=1, parallelism=2, budget=Budget(shrinks=1, rescales=1)),
+        setting=Setting(
+            name="one more",
+            splits=3,
+            records=1,
+            parallelism=2,
+            budget=Budget(shrinks=1, rescales=1),
+        ),
     ),
     Mutant(
         name="every discovery may move splits",
@@ -222,8 +246,8 @@ _FIRST: Final = (
         name="the state forgets which splits nobody has adopted yet",
         rule="rule 6, write ahead",
         where="coordinator.state_codec:_coordinator_from_json",
-        old='for epoch, owned in data["uncovered"]}',
-        new="for epoch, owned in []}",
+        old='for epoch, owned in data["uncovered"]',
+        new="for epoch, owned in []",
         setting=_CRASH,
     ),
     Mutant(
@@ -240,7 +264,9 @@ _FIRST: Final = (
         where=f"{_ENUMERATOR}._is_confirmed",
         old=" and self.source.scope_of(split_id) in self.transient.answered",
         new="",
-        setting=Setting(name="growth and crashes", splits=1, records=1, budget=Budget(growths=1, crashes=2)),
+        setting=Setting(
+            name="growth and crashes", splits=1, records=1, budget=Budget(growths=1, crashes=2)
+        ),
         is_slow=True,
     ),
     Mutant(
@@ -274,7 +300,9 @@ _FIRST: Final = (
         where=f"{_COORDINATOR}._on_report",
         old="or report.incarnation < max(1, host.incarnation)",
         new="or report.incarnation < 1",
-        setting=Setting(name="old report", records=1, splits=1, budget=Budget(crashes=1, old_news=1)),
+        setting=Setting(
+            name="old report", records=1, splits=1, budget=Budget(crashes=1, old_news=1)
+        ),
     ),
     Mutant(
         name="a driver takes assignments for another incarnation",
@@ -298,7 +326,13 @@ _FIRST: Final = (
         where=f"{_COORDINATOR}._acknowledge",
         old="self._release(name, epoch)",
         new="pass",
-        setting=Setting(name="small hosts", hosts=("0", "1"), parallelisms=(2,), records=1, budget=Budget(rescales=1)),
+        setting=Setting(
+            name="small hosts",
+            hosts=("0", "1"),
+            parallelisms=(2,),
+            records=1,
+            budget=Budget(rescales=1),
+        ),
         is_slow=True,
     ),
 )

@@ -1,4 +1,7 @@
-"""Breaking the real code on purpose: one fragment of one function replaced, for as long as a search lasts."""
+"""Breaking the real code on purpose.
+
+One fragment of one function replaced, for as long as a search lasts.
+"""
 
 import contextlib
 import importlib
@@ -22,12 +25,14 @@ class Mutant:
         name: what is wrong, in words.
         rule: the rule that the search must find broken, as violations name it.
         repeats: defects of other systems that it repeats.
-        where: ``module:function`` or ``module:Class.method``, below `balanced_source` unless it says more.
+        where: ``module:function`` or ``module:Class.method``, below `balanced_source` unless it
+            says more.
         old: fragment of its source that is replaced; exactly one is there.
         new: what stands there instead.
         setting: the exploration that must find it.
         is_slow: whether it takes seconds: then only `make proof` looks for it.
-        lives: number of random lives that look for it, instead of a search of all states; 0 for the search.
+        lives: number of random lives that look for it, instead of a search of all states; 0 for the
+            search.
     """
 
     name: str
@@ -51,7 +56,9 @@ class Mutant:
             if not self.lives:
                 return Explorer(self.setting, limit=limit).run()
             report = Report(setting=self.setting, states=self.lives)
-            broken = (fate for fate in live(self.setting, range(self.lives)) if fate.problem is not None)
+            broken = (
+                fate for fate in live(self.setting, range(self.lives)) if fate.problem is not None
+            )
             if (fate := next(broken, None)) is not None:
                 shorter = relive(fate, shrink)
                 report = replace(report, states=fate.seed + 1, problem=shorter.problem)
@@ -67,7 +74,8 @@ class Mutant:
         """The code is broken inside of the context, for everybody who has imported it.
 
         Raises:
-            ValueError: the fragment is not there, or more than once: the code has changed, and so must the mutant.
+            ValueError: the fragment is not there, or more than once: the code has changed, and so
+                must the mutant.
         """
         function = _find(self.where)
         sound = function.__code__
@@ -82,7 +90,11 @@ class Mutant:
         if (count := source.count(self.old)) != 1:
             raise ValueError(f"mutant {self.name!r}: {self.old!r} is {count} times in {self.where}")
         module = compile(source.replace(self.old, self.new), f"<mutant {self.name}>", "exec")
-        return next(c for c in module.co_consts if isinstance(c, CodeType) and c.co_name == function.__name__)
+        return next(
+            c
+            for c in module.co_consts
+            if isinstance(c, CodeType) and c.co_name == function.__name__
+        )
 
 
 def _find(where: str) -> FunctionType:

@@ -1,4 +1,7 @@
-"""The operator in the explored world: its coordinator is the real one; each turn is computed once and remembered."""
+"""The operator in the explored world: its coordinator is the real one.
+
+Each turn is computed once and remembered.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -47,7 +50,10 @@ class Write(NamedTuple):
 
 
 class TurnResult(NamedTuple):
-    """What a turn leads to: the operator after it, and what it writes, in this order. Or the rule that it breaks."""
+    """What a turn leads to: the operator after it, and what it writes, in this order.
+
+    Or the rule that it breaks.
+    """
 
     operator: PartId
     writes: tuple[Write, ...]
@@ -70,7 +76,9 @@ class Question(NamedTuple):
 class OperatorSide:
     """Turns of operators, as functions of parts."""
 
-    def __init__(self, setting: Setting, brokers: Table[Lives], sources: Sequence[KafkaSource]) -> None:
+    def __init__(
+        self, setting: Setting, brokers: Table[Lives], sources: Sequence[KafkaSource]
+    ) -> None:
         self.setting = setting
         self.sources = sources
         self._brokers = brokers
@@ -83,7 +91,7 @@ class OperatorSide:
         self._questions: dict[PartId, tuple[Question, ...]] = {}
         self._order_problems: dict[tuple[PartId, ...], str | None] = {}
 
-    # --- turns --------------------------------------------------------------------------------------------------
+    # --- turns ------------------------------------------------------------------------------------
 
     def start(self, stored: PartId, published: PartId, lineage: int, wanted: Wanted) -> TurnResult:
         """A new operator process reads what is stored and published, or begins anew."""
@@ -93,33 +101,43 @@ class OperatorSide:
     def see_report(self, operator: PartId, report: PartId) -> TurnResult:
         """The operator sees a report document, new or old."""
         return self._remembered(
-            ("report", operator, report), lambda: self._handle(operator, ReportReceived(self.reports[report]))
+            ("report", operator, report),
+            lambda: self._handle(operator, ReportReceived(self.reports[report])),
         )
 
     def rescale(self, operator: PartId, parallelism: int) -> TurnResult:
         """The operator sees what the user wants."""
         return self._remembered(
-            ("rescale", operator, parallelism), lambda: self._handle(operator, ParallelismChanged(parallelism))
+            ("rescale", operator, parallelism),
+            lambda: self._handle(operator, ParallelismChanged(parallelism)),
         )
 
     def edit(self, operator: PartId, spec: int) -> TurnResult:
         """The operator sees another variant of the source."""
         event = SourceChanged(self.sources[spec])
-        return self._remembered(("edit", operator, spec), lambda: self._handle(operator, event, spec=spec))
+        return self._remembered(
+            ("edit", operator, spec), lambda: self._handle(operator, event, spec=spec)
+        )
 
     def rehost(self, operator: PartId, hosts: tuple[str, ...]) -> TurnResult:
         """The operator sees which hosts the user wants."""
-        return self._remembered(("hosts", operator, hosts), lambda: self._handle(operator, HostsChanged(hosts)))
+        return self._remembered(
+            ("hosts", operator, hosts), lambda: self._handle(operator, HostsChanged(hosts))
+        )
 
     def give_up(self, operator: PartId, host: str) -> TurnResult:
         """The operator has waited long enough for a host."""
-        return self._remembered(("overdue", operator, host), lambda: self._handle(operator, HostOverdue(host)))
+        return self._remembered(
+            ("overdue", operator, host), lambda: self._handle(operator, HostOverdue(host))
+        )
 
     def lose_for_good(self, operator: PartId, host: str) -> TurnResult:
         """The operator has waited long enough for a host to report again."""
         hosts = self.operators[operator].coordinator.state.hosts
         event = HostGivenUp(host, hosts[host].incarnation)
-        return self._remembered(("lose for good", operator, host), lambda: self._handle(operator, event))
+        return self._remembered(
+            ("lose for good", operator, host), lambda: self._handle(operator, event)
+        )
 
     def may_lose(self, operator: PartId) -> list[str]:
         """Hosts with readers that have reported and may fall silent."""
@@ -130,7 +148,9 @@ class OperatorSide:
     def has_others(self, operator: PartId, hosts: tuple[str, ...]) -> bool:
         """Whether the operator has other hosts than the user wants, but for those that leave."""
         known = self.operators[operator].coordinator.state.hosts
-        return {name for name, host in known.items() if host.role is not HostRole.LEAVING} != set(hosts)
+        return {name for name, host in known.items() if host.role is not HostRole.LEAVING} != set(
+            hosts
+        )
 
     def knows(self, operator: PartId, host: str) -> bool:
         """Whether the operator counts a host among those of the source."""
@@ -141,18 +161,31 @@ class OperatorSide:
         hosts = self.operators[operator].coordinator.state.hosts
         if all(host.phase is not HostPhase.ACTIVE for host in hosts.values()):
             return []
-        return [n for n, h in hosts.items() if h.phase is HostPhase.EXPECTED and h.role is HostRole.MEMBER]
+        return [
+            n
+            for n, h in hosts.items()
+            if h.phase is HostPhase.EXPECTED and h.role is HostRole.MEMBER
+        ]
 
     def lose(self, operator: PartId, host: str, incarnation: int) -> TurnResult:
         """The operator sees that a driver's pods are gone."""
         return self._remembered(
-            ("lose", operator, host, incarnation), lambda: self._handle(operator, HostLost(host, incarnation))
+            ("lose", operator, host, incarnation),
+            lambda: self._handle(operator, HostLost(host, incarnation)),
         )
 
     def answer(
-        self, operator: PartId, question: Question, broker: PartId, *, hidden: frozenset[SplitId] = frozenset()
+        self,
+        operator: PartId,
+        question: Question,
+        broker: PartId,
+        *,
+        hidden: frozenset[SplitId] = frozenset(),
     ) -> TurnResult:
-        """A call ends: with what exists, but for splits that are not listed; or with a failure (no broker)."""
+        """A call ends: with what exists, but for splits that are not listed.
+
+        Or with a failure (no broker).
+        """
         return self._remembered(
             ("answer", operator, question.name, broker, hidden),
             lambda: self._answer(operator, question, broker, hidden),
@@ -178,27 +211,38 @@ class OperatorSide:
         if name not in self._order_problems:
             checkpoint = self.checkpoints[stored] if stored else None
             previous = self.assignments[before] if before else None
-            self._order_problems[name] = self._order_problem(checkpoint, previous, self.assignments[published])
+            self._order_problems[name] = self._order_problem(
+                checkpoint, previous, self.assignments[published]
+            )
         return self._order_problems[name]
 
     def _order_problem(
-        self, checkpoint: Checkpoint[Any, Any] | None, previous: Assignment | None, published: Assignment
+        self,
+        checkpoint: Checkpoint[Any, Any] | None,
+        previous: Assignment | None,
+        published: Assignment,
     ) -> str | None:
         """Settings come from the source that the operator has seen last, which is not stored."""
-        problems = [rules.publishing(checkpoint, previous, published, source) for source in self.sources]
+        problems = [
+            rules.publishing(checkpoint, previous, published, source) for source in self.sources
+        ]
         return None if None in problems else problems[0]
 
     def is_active(self, operator: PartId, host: str, incarnation: int) -> bool:
         """Whether the operator counts on this driver process."""
         known = self.operators[operator].coordinator.state.hosts.get(host)
-        return known is not None and known.incarnation == incarnation and known.phase is HostPhase.ACTIVE
+        return (
+            known is not None
+            and known.incarnation == incarnation
+            and known.phase is HostPhase.ACTIVE
+        )
 
     @property
     def computed(self) -> int:
         """Number of different turns so far."""
         return len(self._turns)
 
-    # --- computing them -----------------------------------------------------------------------------------------
+    # --- computing them ---------------------------------------------------------------------------
 
     def _remembered(self, name: tuple[Any, ...], compute: Callable[[], TurnResult]) -> TurnResult:
         result = self._turns.get(name)
@@ -233,16 +277,22 @@ class OperatorSide:
         effects = coordinator.start(now=NOW)
         return self._result(Operator(coordinator, wanted.spec), effects)
 
-    def _answer(self, operator: PartId, question: Question, broker: PartId, hidden: frozenset[SplitId]) -> TurnResult:
+    def _answer(
+        self, operator: PartId, question: Question, broker: PartId, hidden: frozenset[SplitId]
+    ) -> TurnResult:
         call, before = question.call, self.operators[operator]
         if not broker:
-            result: Any = CallFailure(TransientDiscoveryError("the world says no", scope=call.scope))
+            result: Any = CallFailure(
+                TransientDiscoveryError("the world says no", scope=call.scope)
+            )
         else:
             lives = self._brokers[broker]
             self._admin.lives = {s: life for s, life in lives.items() if s not in hidden}
             self._admin.records = self.setting.records
             result = self._ask(call)
-        return self._handle(operator, CallCompleted(question.number, result), asked=before.asked | {call.scope})
+        return self._handle(
+            operator, CallCompleted(question.number, result), asked=before.asked | {call.scope}
+        )
 
     def _ask(self, call: AsyncCall) -> Any:
         """What the shipped adapter answers."""
@@ -252,14 +302,21 @@ class OperatorSide:
         return self._admin.initialize(call)
 
     def _handle(
-        self, operator: PartId, event: Event, *, asked: frozenset[str] | None = None, spec: int | None = None
+        self,
+        operator: PartId,
+        event: Event,
+        *,
+        asked: frozenset[str] | None = None,
+        spec: int | None = None,
     ) -> TurnResult:
         before = self.operators[operator]
         coordinator = before.coordinator.fork()
         effects = coordinator.handle(event, now=NOW)
         spec = before.spec if spec is None else spec
         scopes = frozenset(self.sources[spec].scopes())
-        after = Operator(coordinator, spec, (before.asked if asked is None else asked) & scopes, before.wrote)
+        after = Operator(
+            coordinator, spec, (before.asked if asked is None else asked) & scopes, before.wrote
+        )
         rules.turn(before, event, after)
         rules.order_independence(before, event, after)
         return self._result(after, effects)
@@ -269,7 +326,12 @@ class OperatorSide:
         if self.setting.budget.rivals:
             published = [write.part for write in writes if write.document == "published"]
             operator = replace(operator, wrote=published[-1] if published else operator.wrote)
-        name = (coordinator_key(operator.coordinator), operator.spec, operator.asked, operator.wrote)
+        name = (
+            coordinator_key(operator.coordinator),
+            operator.spec,
+            operator.asked,
+            operator.wrote,
+        )
         return TurnResult(self.operators.add(operator, name), writes)
 
     def _writes(self, effects: list[Effect]) -> Iterator[Write]:
@@ -277,7 +339,10 @@ class OperatorSide:
             if isinstance(effect, PersistState):
                 text = state_codec.encode(effect.checkpoint, self.sources[0], uid=UID)
                 yield Write(
-                    "stored", self.checkpoints.of(text, lambda t: state_codec.decode(t, self.sources[0], uid=UID))
+                    "stored",
+                    self.checkpoints.of(
+                        text, lambda t: state_codec.decode(t, self.sources[0], uid=UID)
+                    ),
                 )
             elif isinstance(effect, PublishAssignment):
                 yield Write("published", self._add_assignment(effect.assignment))

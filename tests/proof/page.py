@@ -1,4 +1,7 @@
-"""``python -m proof.page``: writes the generated parts of docs/protocol.md, between their markers."""
+"""``python -m proof.page``.
+
+Writes the generated parts of docs/protocol.md, between their markers.
+"""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -26,22 +29,34 @@ def diagram(life: Lifecycle[Any, Any]) -> str:
 def closures(settings: Iterable[Setting]) -> str:
     """What is explored."""
     rows = [
-        f"| {s.name} | {size_of(s)} | {s.records} | {budget_of(s.budget)} | {'; '.join(_more(s)) or '–'} |"
+        f"| {s.name} | {size_of(s)} | {s.records} | {budget_of(s.budget)} |"
+        f" {'; '.join(_more(s)) or '–'} |"
         for s in settings
     ]
-    head = ["| closure | readers × splits × hosts | records | disturbances | besides |", "|---|---|---|---|---|"]
+    head = [
+        "| closure | readers × splits × hosts | records | disturbances | besides |",
+        "|---|---|---|---|---|",
+    ]
     return "\n".join([*head, *rows])
 
 
 def mutants() -> str:
     """What is broken on purpose."""
-    rows = [f"| {m.name} | {m.rule} | {', '.join(m.repeats) or '–'} | `{m.where.rsplit(':')[-1]}` |" for m in MUTANTS]
-    return "\n".join(["| seeded bug | rule that it breaks | repeats | in |", "|---|---|---|---|", *rows])
+    rows = [
+        f"| {m.name} | {m.rule} | {', '.join(m.repeats) or '–'} | `{m.where.rsplit(':')[-1]}` |"
+        for m in MUTANTS
+    ]
+    return "\n".join(
+        ["| seeded bug | rule that it breaks | repeats | in |", "|---|---|---|---|", *rows]
+    )
 
 
 def unreached() -> str:
     """What the exploration does not execute, and why."""
-    rows = [f"| `{where.removeprefix('balanced_source')}` | {reason} |" for where, reason in REASONS.items()]
+    rows = [
+        f"| `{where.removeprefix('balanced_source')}` | {reason} |"
+        for where, reason in REASONS.items()
+    ]
     return "\n".join(["| code | why it is not executed |", "|---|---|", *rows])
 
 
@@ -65,7 +80,9 @@ def written(page: str) -> str:
         ValueError: a marker is missing.
     """
     for name, text in parts().items():
-        pattern = re.compile(rf"(<!-- generated: {re.escape(name)} -->\n).*?(<!-- end -->)", re.DOTALL)
+        pattern = re.compile(
+            rf"(<!-- generated: {re.escape(name)} -->\n).*?(<!-- end -->)", re.DOTALL
+        )
         if not pattern.search(page):
             raise ValueError(f"docs/protocol.md has no marker for {name!r}")
         page = pattern.sub(lambda found, text=text: f"{found[1]}{text}\n{found[2]}", page)  # type: ignore[misc]
@@ -75,7 +92,9 @@ def written(page: str) -> str:
 def _phases(phases: type[Enum]) -> Iterator[str]:
     """The meaning of each phase, from the docstring of its class."""
     for name, meaning in re.findall(
-        r"^ {4}([A-Z_]+): (.+?)(?=\n {4}[A-Z_]+: |\n\s*\Z|\Z)", phases.__doc__ or "", re.DOTALL | re.MULTILINE
+        r"^ {4}([A-Z_]+): (.+?)(?=\n {4}[A-Z_]+: |\n\s*\Z|\Z)",
+        phases.__doc__ or "",
+        re.DOTALL | re.MULTILINE,
     ):
         yield f"- **{phases[name].value}**: {' '.join(meaning.split())}"
 

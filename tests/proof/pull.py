@@ -1,6 +1,9 @@
-"""Readers that ask for splits: every interleaving of small worlds, random lives of larger ones, and seeded bugs.
+"""Readers that ask for splits.
 
-The model is `support.pull_world`. The unit tests search the small worlds; ``python -m proof --parts pull`` all of them.
+Every interleaving of small worlds, random lives of larger ones, and seeded bugs.
+
+The model is `support.pull_world`. The unit tests search the small worlds; ``python -m proof --parts
+pull`` all of them.
 """
 
 import contextlib
@@ -66,9 +69,13 @@ SMALL: Final[Mapping[str, Place]] = {
 """Together a few seconds."""
 
 LARGE: Final[Mapping[str, Place]] = {
-    "a driver and an operator die": Place(source=_ONE_LIST, first=World(budget=Budget(driver=1, operator=1))),
+    "a driver and an operator die": Place(
+        source=_ONE_LIST, first=World(budget=Budget(driver=1, operator=1))
+    ),
     "a driver dies, a reader less": Place(
-        source=_ONE_LIST, first=World(parallelism=2, budget=Budget(driver=1, rescales=1)), parallelisms=(2, 1)
+        source=_ONE_LIST,
+        first=World(parallelism=2, budget=Budget(driver=1, rescales=1)),
+        parallelisms=(2, 1),
     ),
     "two lists, a driver dies": Place(source=_TWO_LISTS, first=World(budget=Budget(driver=1))),
     "two lists, two readers, an operator dies": Place(
@@ -130,7 +137,9 @@ class Bug:
 
 def _registered_without_a_look(_: Any, self: PullingSplitEnumerator[Any], subtask_ids: Any) -> None:
     """As `add_readers`, but what the readers hold stays pending."""
-    self.waiting = replace(self.waiting, counts={s: n for s, n in self.waiting.counts.items() if s not in subtask_ids})
+    self.waiting = replace(
+        self.waiting, counts={s: n for s, n in self.waiting.counts.items() if s not in subtask_ids}
+    )
     self._give()
 
 
@@ -198,7 +207,10 @@ def closed(name: str) -> Found:
 
 
 def lived(name: str, count: int) -> Found:
-    """Lives so many random lives; returns the first that breaks a rule, else how many steps all took."""
+    """Lives so many random lives.
+
+    Returns the first that breaks a rule, else how many steps all took.
+    """
     place, steps = LIVES[name], 0
     model = place.model()
     for seed in range(count):
@@ -210,7 +222,10 @@ def lived(name: str, count: int) -> Found:
 
 
 def hunted(name: str) -> str:
-    """Returns what the search says when a seeded bug is in the code: of all interleavings, or of many lives."""
+    """Returns what the search says when a seeded bug is in the code.
+
+    Of all interleavings, or of many lives.
+    """
     bug = BUGS[name]
     with bug.applied():
         model, first = bug.world.model(), bug.world.first

@@ -6,7 +6,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from balanced_source.api import IDENTITY, STOP, Boundedness, SplitId, SupportsSplitReassignmentOnRecovery
+from balanced_source.api import (
+    IDENTITY,
+    STOP,
+    Boundedness,
+    SplitId,
+    SupportsSplitReassignmentOnRecovery,
+)
 from balanced_source.assigners import RoundRobinAssigner
 from balanced_source.coordinator import (
     Checkpoint,
@@ -55,11 +61,20 @@ def turn(before: Operator, event: Event, after: Operator) -> None:
 
 def _check_life(before: Operator, after: Operator) -> None:
     """The source goes from phase to phase as its table says, at most two at once."""
-    old, new = (source_phase(o.coordinator.state, is_finished=o.enumerator.is_finished()) for o in (before, after))
+    old, new = (
+        source_phase(o.coordinator.state, is_finished=o.enumerator.is_finished())
+        for o in (before, after)
+    )
     near = {old} | {target for (phase, _), target in SOURCE.moves.items() if phase is old}
     # The last report of a host that is taken for lost may tell at once that all is read.
-    ends = {SourcePhase.FINISHED} if after.coordinator.source.boundedness is Boundedness.BOUNDED else set()
-    if new not in ends | near | {target for (phase, _), target in SOURCE.moves.items() if phase in near}:
+    ends = (
+        {SourcePhase.FINISHED}
+        if after.coordinator.source.boundedness is Boundedness.BOUNDED
+        else set()
+    )
+    if new not in ends | near | {
+        target for (phase, _), target in SOURCE.moves.items() if phase in near
+    }:
         raise Violation(f"life of a source: {old.value} became {new.value}")
 
 
@@ -69,10 +84,14 @@ def _check_fencing(before: Operator, event: Event, after: Operator) -> None:
         return
     report = event.report
     known = before.coordinator.state.hosts[report.host]
-    is_old = report.incarnation < known.incarnation and report.lineage <= before.coordinator.state.lineage
+    is_old = (
+        report.incarnation < known.incarnation
+        and report.lineage <= before.coordinator.state.lineage
+    )
     if is_old and coordinator_key(before.coordinator) != coordinator_key(after.coordinator):
         raise Violation(
-            f"rule 10, fencing: a report of incarnation {report.incarnation} counted, {known.incarnation} is registered"
+            f"rule 10, fencing: a report of incarnation {report.incarnation} counted,"
+            f" {known.incarnation} is registered"
         )
     now = after.coordinator.state.hosts.get(report.host)
     if now is not None and now.incarnation < known.incarnation and not is_old:
@@ -97,19 +116,29 @@ def _check_gate(before: Operator, after: Operator) -> None:
     new = after.coordinator.state
     given = new.owners.keys() - before.coordinator.state.owners.keys()
     if given and (waiting := gate(new)):
-        raise Violation(f"rule 7, gate: {sorted(given)} were assigned while the gate waits for hosts {waiting}")
+        raise Violation(
+            f"rule 7, gate: {sorted(given)} were assigned while the gate waits for hosts {waiting}"
+        )
     if is_early := [s for s in given if s[0] not in after.asked]:
-        raise Violation(f"rule 7, gate: {sorted(is_early)} were assigned before the first discovery")
+        raise Violation(
+            f"rule 7, gate: {sorted(is_early)} were assigned before the first discovery"
+        )
     _check_passage(before.coordinator.state, new)
 
 
 def _check_passage(old: CoordinatorState[Any], new: CoordinatorState[Any]) -> None:
     """Rule 7: as long as nobody is active, all hosts pass the gate together."""
     passed = [
-        n for n, h in new.hosts.items() if h.phase is HostPhase.ACTIVE and n in old.hosts and _is_new(old.hosts[n], h)
+        n
+        for n, h in new.hosts.items()
+        if h.phase is HostPhase.ACTIVE and n in old.hosts and _is_new(old.hosts[n], h)
     ]
     others = [n for n in new.hosts if n not in passed and _may_hold(old, n)]
-    if passed and others and all(new.hosts[n].phase is not HostPhase.ACTIVE for n in new.hosts if n not in passed):
+    if (
+        passed
+        and others
+        and all(new.hosts[n].phase is not HostPhase.ACTIVE for n in new.hosts if n not in passed)
+    ):
         raise Violation(f"rule 7, gate: hosts {passed} passed it before {others} had registered")
 
 
@@ -125,7 +154,9 @@ def restored(checkpoint: Checkpoint[Any, Any]) -> None:
     """
     for name, host in checkpoint.coordinator.hosts.items():
         if host.phase is HostPhase.RECOVERING and host.report is None:
-            raise Violation(f"rule 7, gate: the stored state has no report of host {name}, which waits")
+            raise Violation(
+                f"rule 7, gate: the stored state has no report of host {name}, which waits"
+            )
 
 
 def gate(state: CoordinatorState[Any]) -> list[str]:
@@ -134,12 +165,17 @@ def gate(state: CoordinatorState[Any]) -> list[str]:
     if HostPhase.RECOVERING not in phases.values() or HostPhase.ACTIVE in phases.values():
         return []
     return sorted(
-        name for name, phase in phases.items() if phase is not HostPhase.RECOVERING and _may_hold(state, name)
+        name
+        for name, phase in phases.items()
+        if phase is not HostPhase.RECOVERING and _may_hold(state, name)
     )
 
 
 def _may_hold(state: CoordinatorState[Any], name: str) -> bool:
-    """Whether a host may have splits in its Spark checkpoint; at a first start those that were never there have not."""
+    """Whether a host may have splits in its Spark checkpoint.
+
+    At a first start those that were never there have not.
+    """
     host = state.hosts.get(name)
     if host is None or host.role is HostRole.JOINING:
         return False  # it was added, and gets readers later
@@ -148,7 +184,7 @@ def _may_hold(state: CoordinatorState[Any], name: str) -> bool:
     return host.phase is not HostPhase.EXPECTED or state.has_history or state.lineage > 1
 
 
-# --- balance (rules 3 and 4) ------------------------------------------------------------------------------------
+# --- balance (rules 3 and 4) ----------------------------------------------------------------------
 
 
 def _check_moves(before: Operator, event: Event, after: Operator) -> None:
@@ -156,7 +192,12 @@ def _check_moves(before: Operator, event: Event, after: Operator) -> None:
     was_due = before.enumerator.state.rebalance_due
     is_due = after.enumerator.state.rebalance_due
     are_others = new.members != before.coordinator.state.members
-    may_move = was_due or are_others or isinstance(event, ParallelismChanged) or _has_recovered(before, after)
+    may_move = (
+        was_due
+        or are_others
+        or isinstance(event, ParallelismChanged)
+        or _has_recovered(before, after)
+    )
     moved = {s for s, o in new.owners.items() if s in old and old[s] != o}
     if not may_move and (unasked := {s for s in moved if old[s] < new.parallelism}):
         raise Violation(f"rule 4, sticky: {sorted(unasked)} moved, and nobody asked for it")
@@ -166,7 +207,9 @@ def _check_moves(before: Operator, event: Event, after: Operator) -> None:
         raise Violation(f"rule 4, sticky: {sorted(moved)} moved, {needless} of them without need")
     unfinished = {s: o for s, o in new.owners.items() if s not in after.enumerator.state.finished}
     if may_move and not is_due and spread(unfinished, new.parallelism) > 1:
-        raise Violation(f"rule 3, balanced: {dict(new.owners)} over {new.parallelism} readers after a rebalance")
+        raise Violation(
+            f"rule 3, balanced: {dict(new.owners)} over {new.parallelism} readers after a rebalance"
+        )
     if not may_move:
         _check_growth(before, after)
 
@@ -179,19 +222,28 @@ def _claims(operator: Operator) -> Owners:
 def _claims_then(before: Operator, after: Operator) -> Owners:
     """Owners before a turn, and what hosts that register in it hold.
 
-    What was given without hosts that hold something, and never adopted, is a guess and claims nothing; what they hold
-    of splits without an owner does. The first reader of a host speaks for those of its readers that are no more.
+    What was given without hosts that hold something, and never adopted, is a guess and claims
+    nothing; what they hold of splits without an owner does. The first reader of a host speaks for
+    those of its readers that are no more.
     """
     old, new = before.coordinator.state.hosts, after.coordinator.state
     old = {**dict.fromkeys(new.hosts, HostState()), **old}
-    came = {n: h for n, h in new.hosts.items() if h.report is not None and h.known_from and _is_new(old[n], h)}
+    came = {
+        n: h
+        for n, h in new.hosts.items()
+        if h.report is not None and h.known_from and _is_new(old[n], h)
+    }
     holds = any(h.report.epoch or h.report.retained for h in came.values() if h.report is not None)
     is_guess = holds and not any(host.known_from for host in old.values())
     guessed = before.coordinator.state.tracker.epochs() if is_guess else {}
     numbers = _numbers(before.coordinator.state, new)
-    claims = {s: numbers[o] for s, o in _claims(before).items() if s not in guessed and o in numbers}
+    claims = {
+        s: numbers[o] for s, o in _claims(before).items() if s not in guessed and o in numbers
+    }
     known = frozenset(claims)
-    for name, host in sorted(came.items(), key=lambda item: item[1].report.epoch if item[1].report is not None else 0):
+    for name, host in sorted(
+        came.items(), key=lambda item: item[1].report.epoch if item[1].report is not None else 0
+    ):
         words = host.report.owners if host.report is not None else {}
         mine = new.subtasks_of(name)
         held = {s: o if o in mine else _kept(new, s, mine) for s, o in words.items()}
@@ -200,18 +252,23 @@ def _claims_then(before: Operator, after: Operator) -> Owners:
 
 
 def _kept(new: CoordinatorState[Any], split_id: SplitId, mine: range) -> int:
-    """The reader of a host that may have a split of the host's which was held under a number that is not its now."""
+    """The reader of a host that may have a split that it held under another number before."""
     now = new.owners.get(split_id)
     return now if now is not None and now in mine else min(mine, default=new.parallelism)
 
 
 def _numbers(old: CoordinatorState[Any], new: CoordinatorState[Any]) -> Mapping[int, int]:
-    """Number of each reader before a turn → its number after it: the k-th reader of a host remains that."""
+    """Number of each reader before a turn → its number after it.
+
+    The k-th reader of a host remains that.
+    """
     if old.members == new.members:
         return {number: number for number in range(_LARGEST)}
     width, names = len(old.members), new.members
     places = {n: (old.members[n % width], n // width) for n in range(_LARGEST)}
-    return {n: names.index(host) + k * len(names) for n, (host, k) in places.items() if host in names}
+    return {
+        n: names.index(host) + k * len(names) for n, (host, k) in places.items() if host in names
+    }
 
 
 def _check_growth(before: Operator, after: Operator) -> None:
@@ -224,7 +281,8 @@ def _check_growth(before: Operator, after: Operator) -> None:
     for owner in {new.owners[s] for s in fresh}:
         if loads[owner] > lowest + 1:
             raise Violation(
-                f"rule 3, balanced: reader {owner} got a new split and has {loads[owner]}, another {lowest}"
+                f"rule 3, balanced: reader {owner} got a new split and has {loads[owner]}, another"
+                f" {lowest}"
             )
 
 
@@ -255,11 +313,11 @@ def fewest_moves(owners: Owners, total: int, parallelism: int) -> int:
     return sum(max(0, load - base - (rank < extra)) for rank, load in enumerate(fullest))
 
 
-# --- determinism (rule 5) ---------------------------------------------------------------------------------------
+# --- determinism (rule 5) -------------------------------------------------------------------------
 
 
 def order_independence(before: Operator, event: Event, after: Operator) -> None:
-    """Rule 5: the same turn from the same state, its mappings in reversed order, has the same outcome.
+    """Rule 5: the same turn from the same state, with mappings reversed, has the same outcome.
 
     Raises:
         Violation: it has not.
@@ -277,23 +335,33 @@ def order_independence(before: Operator, event: Event, after: Operator) -> None:
 def _outcome(coordinator: Any) -> Any:
     """All that was decided; comparing mappings does not look at their order."""
     context = coordinator._context
-    return context.state, context.readers, context.calls, enumerator_of(coordinator).state, coordinator._must_persist
+    return (
+        context.state,
+        context.readers,
+        context.calls,
+        enumerator_of(coordinator).state,
+        coordinator._must_persist,
+    )
 
 
 def _reversed(state: Any) -> Any:
     changes = {}
     for field in dataclasses.fields(state):
         value = getattr(state, field.name)
-        if isinstance(value, Mapping) and field.name != "hosts":  # the order of hosts says who runs which reader
+        # the order of hosts says who runs which reader
+        if isinstance(value, Mapping) and field.name != "hosts":
             changes[field.name] = dict(reversed(list(value.items())))
     return replace(state, **changes)
 
 
-# --- documents (rule 6) -----------------------------------------------------------------------------------------
+# --- documents (rule 6) ---------------------------------------------------------------------------
 
 
 def publishing(
-    stored: Checkpoint[Any, Any] | None, previous: Assignment | None, published: Assignment, source: Any
+    stored: Checkpoint[Any, Any] | None,
+    previous: Assignment | None,
+    published: Assignment,
+    source: Any,
 ) -> str | None:
     """What is wrong with publishing an assignment; None if nothing is."""
     if stored is None:
@@ -310,7 +378,8 @@ def publishing(
     if previous is None or published.lineage != previous.lineage:
         return None
     if published.epoch > previous.epoch + 1:
-        return None  # an epoch between them was stored, and its operator died before it published it
+        # an epoch between them was stored, and its operator died before it published it
+        return None
     if published.epoch > previous.epoch:
         # A split that another host has to let go of first is decided now, and published later.
         former = replace(published, epoch=previous.epoch, undiscovered=previous.undiscovered)
@@ -318,15 +387,23 @@ def publishing(
         if is_same and not _is_raised(stored.coordinator, published.epoch):
             return f"an epoch for nothing: {published.epoch} says what {previous.epoch} says"
         return None
-    # Starts and retained splits are left out when nobody needs them any more; a host that waits is not addressed.
+    # Starts and retained splits are left out when nobody needs them any more; a host that waits is
+    # not addressed.
     if _decision(published) != _decision(previous):
         return f"rule 10, fencing: epoch {published.epoch} was published before, with other owners"
     return None
 
 
 def _is_raised(state: CoordinatorState[Any], epoch: int) -> bool:
-    """Whether the number is that of a host that waits at the gate: then it grew without a decision."""
-    waiting = [h.report for h in state.hosts.values() if h.phase is HostPhase.RECOVERING and h.report is not None]
+    """Whether the number is that of a host that waits at the gate.
+
+    Then it grew without a decision.
+    """
+    waiting = [
+        h.report
+        for h in state.hosts.values()
+        if h.phase is HostPhase.RECOVERING and h.report is not None
+    ]
     return any(report.epoch == epoch for report in waiting)
 
 
@@ -334,7 +411,7 @@ def _decision(assignment: Assignment) -> Any:
     return assignment.epoch, assignment.owners, assignment.parallelism
 
 
-# --- readers (rules 1, 2, 9) ------------------------------------------------------------------------------------
+# --- readers (rules 1, 2, 9) ----------------------------------------------------------------------
 
 
 def adoption(host: ReaderHost, base: StreamOffset) -> None:
@@ -348,9 +425,13 @@ def adoption(host: ReaderHost, base: StreamOffset) -> None:
         return
     addressed = assignment.incarnations.get(host.name)
     if addressed != host.incarnation or assignment.lineage < host.lineage:
-        raise Violation(f"rule 10, fencing: incarnation {host.incarnation} adopts what is meant for {addressed}")
+        raise Violation(
+            f"rule 10, fencing: incarnation {host.incarnation} adopts what is meant for {addressed}"
+        )
     if base.epoch < host.durable.epoch:
-        raise Violation(f"rule 10, fencing: epoch goes back from {host.durable.epoch} to {base.epoch}")
+        raise Violation(
+            f"rule 10, fencing: epoch goes back from {host.durable.epoch} to {base.epoch}"
+        )
 
 
 def replay(log: Log, planned: Planned) -> None:
@@ -363,7 +444,9 @@ def replay(log: Log, planned: Planned) -> None:
         raise Violation(f"rule 9, pure planning: a replay reads {planned} instead of {log.planned}")
 
 
-def delivered_after(delivered: Delivered, planned: Planned, end: StreamOffset, lives: Lives) -> dict[Record, int]:
+def delivered_after(
+    delivered: Delivered, planned: Planned, end: StreamOffset, lives: Lives
+) -> dict[Record, int]:
     """What the sink has after a micro-batch.
 
     Raises:
@@ -379,7 +462,9 @@ def delivered_after(delivered: Delivered, planned: Planned, end: StreamOffset, l
             if piece.start != result.get(split, 0) or int(piece.end or 0) < int(piece.start or 0):
                 raise Violation(_gap(piece, result.get(split, 0)))
             if end.owners[piece.split_id] != reader:
-                raise Violation(f"rule 1, one owner: reader {reader} reads {piece.split_id} of another")
+                raise Violation(
+                    f"rule 1, one owner: reader {reader} reads {piece.split_id} of another"
+                )
             result[split] = int(piece.end or 0)
     return result
 
@@ -389,21 +474,29 @@ def _check_piece(piece: SplitRange, end: StreamOffset, lives: Lives) -> None:
     life, now = life_of(told.get(IDENTITY)), lives.get(piece.split_id)
     if life != now:
         raise Violation(
-            f"rule 2, nothing lost: {piece.start} to {piece.end} of {piece.split_id} are planned in life {life} of "
-            f"its topic, which is in life {now}"
+            f"rule 2, nothing lost: {piece.start} to {piece.end} of {piece.split_id} are planned in"
+            f" life {life} of its topic, which is in life {now}"
         )
     if (stop := told.get(STOP)) is not None and int(piece.end or 0) > stop:
-        raise Violation(f"rule 2, exactly once: {piece.split_id} is read to {piece.end}, its end is {stop}")
+        raise Violation(
+            f"rule 2, exactly once: {piece.split_id} is read to {piece.end}, its end is {stop}"
+        )
 
 
 def _gap(piece: SplitRange, delivered: int) -> str:
     start, end = int(piece.start or 0), int(piece.end or 0)
     if start <= delivered:
-        return f"rule 2, exactly once: of {piece.split_id} {delivered} records are delivered, next is {start} to {end}"
-    return f"rule 2, nothing lost: records {delivered} to {start} of {piece.split_id} are never delivered"
+        return (
+            f"rule 2, exactly once: of {piece.split_id} {delivered} records are delivered, next is"
+            f" {start} to {end}"
+        )
+    return (
+        f"rule 2, nothing lost: records {delivered} to {start} of {piece.split_id} are never"
+        " delivered"
+    )
 
 
-# --- the end (liveness) -----------------------------------------------------------------------------------------
+# --- the end (liveness) ---------------------------------------------------------------------------
 
 
 def unfinished(operator: Operator, drivers: Iterable[Driver]) -> str | None:
@@ -417,11 +510,17 @@ def unfinished(operator: Operator, drivers: Iterable[Driver]) -> str | None:
 
 def stopped(operator: Operator, lives: Lives) -> frozenset[SplitId]:
     """Recreated splits that are not read because the user has to decide, and is told so."""
-    told = [p for p in operator.enumerator.problems().values() if getattr(p, "reason", "") == "SplitsRecreated"]
+    told = [
+        p
+        for p in operator.enumerator.problems().values()
+        if getattr(p, "reason", "") == "SplitsRecreated"
+    ]
     return frozenset(s for s, life in lives.items() if life != FIRST_LIFE) if told else frozenset()
 
 
-def unsettled(operator: Operator, exists: Iterable[SplitId], wanted: Wanted, setting: Setting) -> str | None:
+def unsettled(
+    operator: Operator, exists: Iterable[SplitId], wanted: Wanted, setting: Setting
+) -> str | None:
     """What is missing when nothing can happen any more; None if all is well."""
     state = operator.coordinator.state
     owned, there = frozenset(state.owners), frozenset(exists)
@@ -436,10 +535,17 @@ def unsettled(operator: Operator, exists: Iterable[SplitId], wanted: Wanted, set
     if (problem := _silent(state)) is not None:
         return problem
     if not setting.is_periodic and len(state.no_more_splits) < state.parallelism:
-        return f"liveness: only readers {sorted(state.no_more_splits)} learn that there are no more splits"
+        return (
+            f"liveness: only readers {sorted(state.no_more_splits)} learn that there are no more"
+            " splits"
+        )
     budget = setting.budget
     is_stirred = (
-        budget.shrinks or setting.is_bounded or budget.blind or budget.edits or setting.strategy != "RoundRobin"
+        budget.shrinks
+        or setting.is_bounded
+        or budget.blind
+        or budget.edits
+        or setting.strategy != "RoundRobin"
     )
     if not is_stirred and spread(state.owners, state.parallelism) > 1:
         return f"rule 3, balanced: {dict(state.owners)} over {state.parallelism} readers in the end"
@@ -460,5 +566,8 @@ def _silent(state: CoordinatorState[Any]) -> str | None:
         if host.phase is not HostPhase.ACTIVE:
             return f"liveness: host {name} stays {host.phase.value}"
         if host.acknowledged_epoch != state.epoch:
-            return f"liveness: host {name} never acknowledges epoch {state.epoch}, only {host.acknowledged_epoch}"
+            return (
+                f"liveness: host {name} never acknowledges epoch {state.epoch}, only"
+                f" {host.acknowledged_epoch}"
+            )
     return None

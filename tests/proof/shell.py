@@ -1,8 +1,10 @@
-"""The planning process of a driver: the shipped planner and host runtime, loaded with a state to be asked one thing.
+"""The planning process of a driver.
 
-`StreamPlanner` and `HostRuntime` are the product's own objects. Their threads, clocks, channel, files and brokers are
-made up, and what they remember between two calls is written into them before each step and read back after it. So a
-step is a function of values, and can be remembered.
+The shipped planner and host runtime, loaded with a state to be asked one thing.
+
+`StreamPlanner` and `HostRuntime` are the product's own objects. Their threads, clocks, channel,
+files and brokers are made up, and what they remember between two calls is written into them before
+each step and read back after it. So a step is a function of values, and can be remembered.
 """
 
 import json
@@ -136,9 +138,14 @@ class _Ends:
 
 
 class _OneEach:
-    """Admits at most one record of each split: the smallest micro-batches have the most interleavings."""
+    """Admits at most one record of each split.
 
-    def cap(self, held: Mapping[SplitId, int], ends: Mapping[SplitId, int], *_: Any, **__: Any) -> dict[SplitId, int]:
+    The smallest micro-batches have the most interleavings.
+    """
+
+    def cap(
+        self, held: Mapping[SplitId, int], ends: Mapping[SplitId, int], *_: Any, **__: Any
+    ) -> dict[SplitId, int]:
         return {s: min(end, held[s] + 1) for s, end in ends.items()}
 
 
@@ -167,7 +174,9 @@ class Shell:
         self._admin = Admin()
         parts = {"_runtime": self.runtime, "_gate": self._gate}
         self.planner._hooks.__dict__.update(_admin=self._admin, _admission=_OneEach())
-        self.planner.__dict__.update(parts, _ends=_Ends(self.planner), _aligner=None, _group=None, _metrics=None)
+        self.planner.__dict__.update(
+            parts, _ends=_Ends(self.planner), _aligner=None, _group=None, _metrics=None
+        )
 
     def load(
         self,

@@ -39,7 +39,9 @@ class Show:
             if name not in self._tasks:
                 self._tasks[name] = self.progress.add_task(name, line="", total=None)
             done = report.states - report.frontier
-            self.progress.update(self._tasks[name], completed=done, total=report.states, line=line_of(report))
+            self.progress.update(
+                self._tasks[name], completed=done, total=report.states, line=line_of(report)
+            )
         elif time.monotonic() - self._said.get(name, 0.0) >= LOG_INTERVAL:
             self._said[name] = time.monotonic()
             self.say(f"{name}: {line_of(report)}")
@@ -71,7 +73,9 @@ class Show:
             "turns",
             "s",
         ):
-            table.add_column(column, justify="left" if column in ("closure", "what may happen") else "right")
+            table.add_column(
+                column, justify="left" if column in ("closure", "what may happen") else "right"
+            )
         for r in reports:
             counts = (
                 f"{r.states:,}",
@@ -87,8 +91,9 @@ class Show:
 def line_of(report: Report) -> str:
     """A search in a line."""
     return (
-        f"{report.states:,} states, {report.transitions:,} steps, depth {report.depth}, "
-        f"{report.frontier:,} to look at, {report.turns:,} turns, {report.seconds:.0f} s of processor time"
+        f"{report.states:,} states, {report.transitions:,} steps, depth {report.depth},"
+        f" {report.frontier:,} to look at, {report.turns:,} turns, {report.seconds:.0f} s of"
+        " processor time"
     )
 
 
@@ -105,7 +110,9 @@ def budget_of(budget: Budget) -> str:
         "rivals": "second operators",
         "losses": "hosts given up",
     }
-    return ", ".join(f"{n} {kinds.get(k, k)}" for k, n in budget._asdict().items() if n) or "nothing"
+    return (
+        ", ".join(f"{n} {kinds.get(k, k)}" for k, n in budget._asdict().items() if n) or "nothing"
+    )
 
 
 def size_of(setting: Setting) -> str:
@@ -131,5 +138,7 @@ KINDS: Final[Mapping[str, str]] = {
 def disturbances(kinds: Iterable[str]) -> str:
     """Returns the kinds of disturbances in a counterexample, in words."""
     return ", ".join(
-        dict.fromkeys(KINDS.get(kind, budget_of(Budget(**{kind: 1})).removeprefix("1 ")) for kind in kinds)
+        dict.fromkeys(
+            KINDS.get(kind, budget_of(Budget(**{kind: 1})).removeprefix("1 ")) for kind in kinds
+        )
     )

@@ -1,25 +1,49 @@
-"""What the exploration does not execute, and why: module, or module and function → the reason, in words."""
+"""What the exploration does not execute, and why.
+
+Module, or module and function → the reason, in words.
+"""
 
 from collections.abc import Mapping
 from typing import Final
 
-_LOADS: Final = "Loads of splits: weighted assignment and drift rebalances are tested and simulated, not explored."
+_LOADS: Final = (
+    "Loads of splits: weighted assignment and drift rebalances are tested and simulated, not"
+    " explored."
+)
 _EVENTS: Final = "Custom events between enumerator and readers: no connector that ships sends any."
-_ALIGNMENT: Final = "Alignment in event time: it changes how much a micro-batch reads, never who reads it."
+_ALIGNMENT: Final = (
+    "Alignment in event time: it changes how much a micro-batch reads, never who reads it."
+)
 _TIME: Final = "No time passes here, so no deadline does."
-_MADE: Final = "Builds a part that the exploration replaces: threads, files, brokers or a web server."
-_PEOPLE: Final = "For people or for other processes: logs, numbers and problems; nothing is decided on them."
+_MADE: Final = (
+    "Builds a part that the exploration replaces: threads, files, brokers or a web server."
+)
+_PEOPLE: Final = (
+    "For people or for other processes: logs, numbers and problems; nothing is decided on them."
+)
 _REFUSAL: Final = "Refuses a call that breaks the contract; nothing that is explored makes one."
 _OLDER: Final = "Reads documents of older versions, which tests with golden documents do."
-_ENDS_ITSELF: Final = "Queries with `trigger(availableNow=True)` are tested with Spark, not explored."
-_EMBEDDED: Final = "Queries without an operator: what they assign is not stored, and unit tests replay them."
-_RUNTIME: Final = "The loop of the reporter thread; the exploration decides when a report is written."
+_ENDS_ITSELF: Final = (
+    "Queries with `trigger(availableNow=True)` are tested with Spark, not explored."
+)
+_EMBEDDED: Final = (
+    "Queries without an operator: what they assign is not stored, and unit tests replay them."
+)
+_RUNTIME: Final = (
+    "The loop of the reporter thread; the exploration decides when a report is written."
+)
 
-_SILENT: Final = "Partitions whose leader does not answer: random lives of leaders test them, no broker is silent here."
+_SILENT: Final = (
+    "Partitions whose leader does not answer: random lives of leaders test them, no broker is"
+    " silent here."
+)
 
 _PULL: Final = "Readers that ask for splits: explored by itself, in `tests/proof/pull.py`."
 
-_LATER: Final = "The API server refuses a write, which is tried again; here a write is a step that may come late."
+_LATER: Final = (
+    "The API server refuses a write, which is tried again; here a write is a step that may come"
+    " late."
+)
 
 _COORDINATOR: Final = "balanced_source.coordinator"
 _ENUMERATOR: Final = "balanced_source.connectors.discovery.enumerator:DiscoveringSplitEnumerator"
@@ -44,15 +68,23 @@ REASONS: Final[Mapping[str, str]] = {
     f"{_COORDINATOR}.context:CoordinatorContext.send_event_to_reader": _EVENTS,
     f"{_COORDINATOR}.context:CoordinatorContext.split_loads": _LOADS,
     f"{_COORDINATOR}.context:CoordinatorContext.split_positions": _LOADS,
-    f"{_COORDINATOR}.coordinator:SourceCoordinator.handle": "Refuses early events; a rebalance by hand.",
+    f"{_COORDINATOR}.coordinator:SourceCoordinator.handle": (
+        "Refuses early events; a rebalance by hand."
+    ),
     f"{_COORDINATOR}.coordinator:SourceCoordinator.start": _REFUSAL,
     f"{_COORDINATOR}.coordinator:SourceCoordinator.is_restored": _PEOPLE,
-    f"{_COORDINATOR}.coordinator:SourceCoordinator.rebuilt": "Local mode rebuilds its coordinator after an error.",
+    f"{_COORDINATOR}.coordinator:SourceCoordinator.rebuilt": (
+        "Local mode rebuilds its coordinator after an error."
+    ),
     f"{_COORDINATOR}.coordinator:SourceCoordinator._deliver": _EVENTS,
     f"{_COORDINATOR}.coordinator:SourceCoordinator._take_events": _EVENTS,
     f"{_COORDINATOR}.coordinator:SourceCoordinator._observe_loads": _LOADS,
-    f"{_COORDINATOR}.coordinator:SourceCoordinator._on_given_up": "Here no record may be delivered twice.",
-    f"{_COORDINATOR}.coordinator:SourceCoordinator._on_rebalance": "A rebalance that the user asks for by hand.",
+    f"{_COORDINATOR}.coordinator:SourceCoordinator._on_given_up": (
+        "Here no record may be delivered twice."
+    ),
+    f"{_COORDINATOR}.coordinator:SourceCoordinator._on_rebalance": (
+        "A rebalance that the user asks for by hand."
+    ),
     f"{_COORDINATOR}.coordinator:SourceCoordinator.waiting_for": _PEOPLE,
     f"{_COORDINATOR}.coordinator:SourceCoordinator.close": _MADE,
     f"{_COORDINATOR}.membership:check_positive": _REFUSAL,
@@ -69,21 +101,31 @@ REASONS: Final[Mapping[str, str]] = {
     f"{_COORDINATOR}.state_codec:_upgrade_2": _OLDER,
     f"{_COORDINATOR}.state_codec:_upgrade_host_1": _OLDER,
     f"{_COORDINATOR}.recovery:_with_one_holder": "Two hosts that share a Spark checkpoint.",
-    f"{_COORDINATOR}.registration:with_reported": "Sources without the opt-in of FLIP-537; none ships.",
+    f"{_COORDINATOR}.registration:with_reported": (
+        "Sources without the opt-in of FLIP-537; none ships."
+    ),
     "balanced_source.host.alignment": _ALIGNMENT,
-    "balanced_source.host.cutting": "Hot splits that are cut: which reader reads a range, never which range.",
+    "balanced_source.host.cutting": (
+        "Hot splits that are cut: which reader reads a range, never which range."
+    ),
     "balanced_source.host.ends": _SILENT,
     "balanced_source.host.journal": "Explored by itself, in `tests/proof/journal.py`.",
-    "balanced_source.host.journaling": "Sources that are read with a journal; random lives of queries test them.",
+    "balanced_source.host.journaling": (
+        "Sources that are read with a journal; random lives of queries test them."
+    ),
     "balanced_source.host.machine:ReaderHost.send_event": _EVENTS,
     "balanced_source.host.planning:_begin": _REFUSAL,
     f"{_RUNTIME_OF}._await_occasion": _RUNTIME,
     f"{_RUNTIME_OF}._keep_reporting": _RUNTIME,
-    f"{_RUNTIME_OF}._give_up_claim": "A query that is stopped in order: here drivers only die, or end by themselves.",
+    f"{_RUNTIME_OF}._give_up_claim": (
+        "A query that is stopped in order: here drivers only die, or end by themselves."
+    ),
     f"{_RUNTIME_OF}._register": _LATER,
     f"{_RUNTIME_OF}._write": _LATER,
     f"{_RUNTIME_OF}._report_now": _LATER,
-    f"{_RUNTIME_OF}.base": "Refuses an assignment that breaks the contract; the search ends where one does.",
+    f"{_RUNTIME_OF}.base": (
+        "Refuses an assignment that breaks the contract; the search ends where one does."
+    ),
     f"{_RUNTIME_OF}._hand_over": _EVENTS,
     f"{_RUNTIME_OF}.send_event": _EVENTS,
     f"{_RUNTIME_OF}.check_problems": _PEOPLE,
@@ -112,9 +154,15 @@ REASONS: Final[Mapping[str, str]] = {
     f"{_PLANNER}._group_watermark": _ALIGNMENT,
     f"{_PLANNER}._ask_times": _ALIGNMENT,
     f"{_PLANNER}._note": _PEOPLE,
-    f"{_HOOKS}._commit_on": "Commits to a consumer group are for other tools; nothing reads them back.",
-    f"{_HOOKS}.note_delivered": "Commits to a consumer group are for other tools; nothing reads them back.",
-    f"{_HOOKS}._group_commits": "Commits to a consumer group are for other tools; nothing reads them back.",
+    f"{_HOOKS}._commit_on": (
+        "Commits to a consumer group are for other tools; nothing reads them back."
+    ),
+    f"{_HOOKS}.note_delivered": (
+        "Commits to a consumer group are for other tools; nothing reads them back."
+    ),
+    f"{_HOOKS}._group_commits": (
+        "Commits to a consumer group are for other tools; nothing reads them back."
+    ),
     f"{_PLANNER}._looked": _SILENT,
     "balanced_source_spark.planner:_unknown": _SILENT,
     f"{_HOOKS}._sample": "Sizes of records: they limit a micro-batch in bytes.",

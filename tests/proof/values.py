@@ -28,7 +28,8 @@ class Budget(NamedTuple):
 
     Attributes:
         rescales: the user changes parallelism, to any other value.
-        crashes: an operator or a driver dies, between any two steps or between two effects of one turn.
+        crashes: an operator or a driver dies, between any two steps or between two effects of one
+            turn.
         zombies: a driver that is thought dead goes on, beside the one that replaces it.
         growths: a split appears.
         shrinks: a split disappears for good.
@@ -36,10 +37,12 @@ class Budget(NamedTuple):
         faults: a call to the outside fails.
         old_news: a document, replaced by a newer one, is seen after it.
         amnesia: the operator's stored state is deleted while the operator is down.
-        wipes: a driver dies and its Spark checkpoint is deleted, just when the operator knows all that was in it.
+        wipes: a driver dies and its Spark checkpoint is deleted, just when the operator knows all
+            that was in it.
         edits: the user changes the source to another of the setting's variants.
         recreations: a topic is deleted and created again with the same name.
-        restores: the operator's stored state is replaced by an older copy of it while the operator is down.
+        restores: the operator's stored state is replaced by an older copy of it while the operator
+            is down.
         rivals: a second operator process starts, and both believe to lead.
         hosts: the user wants another set of hosts.
         overdue: the operator waits no longer for a host that has not registered.
@@ -82,14 +85,19 @@ class Setting:
         parallelisms: what the user may rescale to.
         hosts: names of the reader hosts at the beginning.
         host_sets: names of the hosts that the user may choose instead.
-        is_periodic: whether discovery is repeated; if not, readers must be told that there are no more splits.
+        is_periodic: whether discovery is repeated; if not, readers must be told that there are no
+            more splits.
         retention: seconds for which positions of removed splits are kept; no time passes.
-        begins_latest: the user wants only what is written after the start: nothing of the splits that exist then.
+        begins_latest: the user wants only what is written after the start: nothing of the splits
+            that exist then.
         strategy: of assignment.
-        are_drivers_early: whether drivers may start before anything is published; the operator makes no
-            SparkApplication before that, but a driver may have its own coordinator, or outlive a deleted source.
-        variants: names of the clusters that are read, one tuple per version of the source that the user may choose.
-        is_bounded: whether reading ends where the splits end when they are found; later records are not read.
+        are_drivers_early: whether drivers may start before anything is published; the operator
+            makes no SparkApplication before that, but a driver may have its own coordinator, or
+            outlive a deleted source.
+        variants: names of the clusters that are read, one tuple per version of the source that the
+            user may choose.
+        is_bounded: whether reading ends where the splits end when they are found; later records are
+            not read.
         has_executors: whether a larger parallelism waits for executors.
         may_lose: `onDataLoss: Continue`.
     """
@@ -115,7 +123,9 @@ class Setting:
     @property
     def all_hosts(self) -> tuple[str, ...]:
         """All hosts that there may ever be."""
-        return tuple(dict.fromkeys(name for names in (self.hosts, *self.host_sets) for name in names))
+        return tuple(
+            dict.fromkeys(name for names in (self.hosts, *self.host_sets) for name in names)
+        )
 
     @property
     def clusters(self) -> tuple[str, ...]:
@@ -146,15 +156,18 @@ class World(NamedTuple):
         published: the assignment document.
         desired: parallelism that the user wants.
         broker: splits that exist, and the lives of their topics (`brokers.Lives`).
-        delivered: split and life → number of records that the sink has, of its first ones, without a gap.
+        delivered: split and life → number of records that the sink has, of its first ones, without
+            a gap.
         hosts: names of the hosts that the user wants.
         drivers: one per host that there may ever be (`Driver`).
-        old_assignment: an assignment document that somebody may still see, although a newer one is published.
+        old_assignment: an assignment document that somebody may still see, although a newer one is
+            published.
         old_report: the same of a report.
         spec: the variant of the source that the user wants.
         backup: an older copy of the stored state.
         rival: a second operator that also believes to lead; 0 if there is none.
-        stale: whose view of the stored state is older than the state: 1 the operator's, 2 the rival's, 0 nobody's.
+        stale: whose view of the stored state is older than the state: 1 the operator's, 2 the
+            rival's, 0 nobody's.
         late: an assignment that an operator has stored the state for, and publishes after a pause.
         budget: disturbances that may still happen.
     """
@@ -190,7 +203,8 @@ class Operator:
         coordinator: the real one.
         spec: variant of the source that it has seen last.
         asked: scopes that it has asked since it started.
-        wrote: the assignment that it has published last; only where another operator may overwrite it.
+        wrote: the assignment that it has published last; only where another operator may overwrite
+            it.
     """
 
     coordinator: SourceCoordinator[Any, Any]
@@ -238,7 +252,8 @@ class Runner:
         newest: assignment document that it has seen last; 0 if none.
         settings: how readers connect, from all assignments that it has seen.
         is_told: whether everything that `host` can tell stands in its report.
-        ready: number of readers for which executors are there; not counted unless the setting says so.
+        ready: number of readers for which executors are there; not counted unless the setting says
+            so.
         is_busy: from logging a micro-batch until its end.
         has_closed: whether it has planned the micro-batch that tells the query to stop.
         is_stopping: whether it has run that micro-batch.

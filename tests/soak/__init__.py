@@ -1,5 +1,8 @@
-"""Runs many sources with rescales for hours and measures what grows: memory, threads, file descriptors, requests.
+"""Runs many sources with rescales for hours and measures what grows.
 
-Everything is real but Spark: API server, broker and operator are processes of their own, and the driver process runs
-the product's stream readers and hands their tasks to worker processes, in the order of Spark's calls.
+Memory, threads, file descriptors, requests.
+
+Everything is real but Spark: API server, broker and operator are processes of their own, and the
+driver process runs the product's stream readers and hands their tasks to worker processes, in the
+order of Spark's calls.
 """

@@ -39,16 +39,22 @@ console = Console(highlight=False, soft_wrap=True)
 
 @app.command()
 def main(  # noqa: PLR0917 - options of the command line
-    hours: Annotated[float, typer.Option(help="How long; a third of a run below one hour is warm-up.")] = 2.0,
+    hours: Annotated[
+        float, typer.Option(help="How long; a third of a run below one hour is warm-up.")
+    ] = 2.0,
     sources: Annotated[int, typer.Option(help="How many BalancedSources.")] = 50,
     workers: Annotated[int, typer.Option(help="Processes that read.")] = 2,
     rate: Annotated[int, typer.Option(help="Records per second, over all sources.")] = 500,
-    interval: Annotated[float, typer.Option(help="Seconds between two micro-batches of a source.")] = 5.0,
+    interval: Annotated[
+        float, typer.Option(help="Seconds between two micro-batches of a source.")
+    ] = 5.0,
     rescale_every: Annotated[float, typer.Option(help="Seconds between two rescales.")] = 10.0,
     sample_every: Annotated[float, typer.Option(help="Seconds between two samples.")] = 15.0,
     reader: Annotated[str, typer.Option(help="auto, native or python.")] = "auto",
     seed: Annotated[int, typer.Option(help="Of the rescales.")] = 1,
-    folder: Annotated[Path | None, typer.Option(help="Where everything goes; a temporary folder by default.")] = None,
+    folder: Annotated[
+        Path | None, typer.Option(help="Where everything goes; a temporary folder by default.")
+    ] = None,
 ) -> None:
     """Run, and print a verdict; exit code 1 when something grows too fast or tasks fail."""
     run_dir = folder or Path(tempfile.mkdtemp(prefix="balanced-source-soak-"))

@@ -1,8 +1,11 @@
-"""``python -m soak.driver SETTINGS``: the drivers of all sources in one process, with workers that they share.
+"""``python -m soak.driver SETTINGS``.
 
-A driver of its own per source would need a JVM each. The product's parts are the real ones: each source has its stream
-reader, its channel to the API server and its Kafka client; calls come in the order of Spark's micro-batches.
-Writes a line of JSON every few seconds: sources, micro-batches, rows, problems so far.
+The drivers of all sources in one process, with workers that they share.
+
+A driver of its own per source would need a JVM each. The product's parts are the real ones: each
+source has its stream reader, its channel to the API server and its Kafka client; calls come in the
+order of Spark's micro-batches. Writes a line of JSON every few seconds: sources, micro-batches,
+rows, problems so far.
 """
 
 import json
@@ -36,7 +39,9 @@ class Query:
 
     def trigger(self) -> int:
         """Run a micro-batch if there is one; returns the number of its rows."""
-        end = json.loads(json.dumps(self._reader.latestOffset(self._start, self._reader.getDefaultReadLimit())))
+        end = json.loads(
+            json.dumps(self._reader.latestOffset(self._start, self._reader.getDefaultReadLimit()))
+        )
         self._reader.reportLatestOffset()
         if end == self._start:
             return 0
@@ -60,7 +65,8 @@ def run(settings: dict[str, Any], stop: threading.Event) -> None:
         for query in queries:
             try:
                 sums["rows"] += query.trigger()
-            except TaskFailedError as error:  # Spark would run the task again; so does the next trigger
+            except TaskFailedError as error:
+                # Spark would run the task again; so does the next trigger
                 sums["failed"] += 1
                 sys.stderr.write(f"task failed: {error}\n")
         sums["rounds"] += 1

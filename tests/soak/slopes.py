@@ -12,8 +12,8 @@ REQUESTS: Final = 0.05
 """Change of the request rate per hour that still counts as constant, as a share of its mean."""
 
 SHORT: Final[Mapping[str, float]] = {"mib": 24.0, "threads": 4.0, "fds": 4.0}
-"""Growth over the whole of a short run that is allowed to each process: a leak of the harness's own kind would show,
-while a slope per hour would be that of the warm-up."""
+"""Growth over the whole of a short run that is allowed to each process: a leak of the harness's own
+kind would show, while a slope per hour would be that of the warm-up."""
 
 SHORT_REQUESTS: Final = 0.5
 """The same for the request rate."""
@@ -66,13 +66,17 @@ class Verdict:
     def __str__(self) -> str:
         word = "OK" if not self.failures else "FAILED"
         return (
-            f"soak: {word} hours={self.hours:.2f} slope_mib_h={self.worst['mib']:.2f} "
-            f"threads_h={self.worst['threads']:.2f} fds_h={self.worst['fds']:.2f} requests_s={self.requests:.1f}"
+            f"soak: {word} hours={self.hours:.2f} slope_mib_h={self.worst['mib']:.2f}"
+            f" threads_h={self.worst['threads']:.2f} fds_h={self.worst['fds']:.2f}"
+            f" requests_s={self.requests:.1f}"
         )
 
 
 def slope(points: Sequence[tuple[float, float]]) -> Slope:
-    """Return the least-squares line through points of hours and values; flat with fewer than three."""
+    """Return the least-squares line through points of hours and values.
+
+    Flat with fewer than three.
+    """
     count = len(points)
     mean_x, mean_y = (sum(point[axis] for point in points) / max(count, 1) for axis in (0, 1))
     spread = sum((x - mean_x) ** 2 for x, _ in points)
@@ -94,7 +98,8 @@ def judge(samples: Sequence[Sample], *, warm_up: float, is_short: bool = False) 
     Args:
         samples: in order of time.
         warm_up: hours at the beginning that do not count.
-        is_short: whether the run is too short for growth per hour; then its growth as a whole is judged, see `SHORT`.
+        is_short: whether the run is too short for growth per hour; then its growth as a whole is
+            judged, see `SHORT`.
     """
     counted = [sample for sample in samples if sample.at >= warm_up]
     hours = counted[-1].at - counted[0].at if counted else 0.0
@@ -108,8 +113,14 @@ def judge(samples: Sequence[Sample], *, warm_up: float, is_short: bool = False) 
             found = slope([(sample.at, sample.processes[name][key]) for sample in here])
             worst[key] = max(worst[key], found.per_hour)
             if found.per_hour * scale > limit:
-                failures.append(f"{name}: {key} grows by {found.per_hour * scale:.2f}, more than {limit:g}{span}")
+                failures.append(
+                    f"{name}: {key} grows by {found.per_hour * scale:.2f}, more than"
+                    f" {limit:g}{span}"
+                )
     requests = slope(rates(counted))
     if abs(requests.per_hour) * scale > share * requests.mean:
-        failures.append(f"requests per second change by {requests.per_hour * scale:.2f}{span}, of {requests.mean:.1f}")
+        failures.append(
+            f"requests per second change by {requests.per_hour * scale:.2f}{span}, of"
+            f" {requests.mean:.1f}"
+        )
     return Verdict(hours=hours, worst=worst, requests=requests.mean, failures=failures)

@@ -1,4 +1,7 @@
-"""Worker processes that read tasks, as Spark's Python workers do: reused, any worker for any reader."""
+"""Worker processes that read tasks, as Spark's Python workers do.
+
+Reused, any worker for any reader.
+"""
 
 import multiprocessing
 import pickle
@@ -10,7 +13,10 @@ from pyspark import cloudpickle
 
 
 def serve(tasks: Connection) -> None:
-    """Read tasks until the other side closes; answers the number of rows, or the error of a task."""
+    """Read tasks until the other side closes.
+
+    Answers the number of rows, or the error of a task.
+    """
     while True:
         try:
             reader, partition = pickle.loads(tasks.recv_bytes())  # noqa: S301 - from our own parent
@@ -38,7 +44,9 @@ class Workers:
         self._pipes: list[Connection] = []
         for number in range(count):
             here, there = context.Pipe()
-            process = context.Process(target=serve, args=(there,), name=f"worker-{number}", daemon=True)
+            process = context.Process(
+                target=serve, args=(there,), name=f"worker-{number}", daemon=True
+            )
             process.start()
             there.close()
             self._pipes.append(here)
@@ -53,9 +61,12 @@ class Workers:
         """
         shares: list[list[object]] = [[] for _ in self._pipes]
         for partition in partitions:
-            shares[self._turn % len(shares)].append(partition)  # the next worker, whichever reader it served before
+            # the next worker, whichever reader it served before
+            shares[self._turn % len(shares)].append(partition)
             self._turn += 1
-        done = self._threads.map(lambda number: self._share(number, reader, shares[number]), range(len(shares)))
+        done = self._threads.map(
+            lambda number: self._share(number, reader, shares[number]), range(len(shares))
+        )
         return sum(done)
 
     def _share(self, number: int, reader: object, partitions: Sequence[object]) -> int:

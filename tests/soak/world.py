@@ -1,4 +1,7 @@
-"""What a soak runs in: API server, broker with load, the operator, and the process of all drivers."""
+"""What a soak runs in.
+
+API server, broker with load, the operator, and the process of all drivers.
+"""
 
 import contextlib
 import json
@@ -47,7 +50,15 @@ class World:
     """
 
     def __init__(
-        self, folder: Path, *, sources: int, workers: int, rate: int, interval: float, reader: str, progress: Progress
+        self,
+        folder: Path,
+        *,
+        sources: int,
+        workers: int,
+        rate: int,
+        interval: float,
+        reader: str,
+        progress: Progress,
     ) -> None:
         self._folder = folder
         self._names = [f"source-{number:02}" for number in range(sources)]
@@ -61,11 +72,18 @@ class World:
 
     def __enter__(self) -> Self:
         with contextlib.ExitStack() as stack:
-            crds = [Builder().ensure(SPARK_OPERATOR_FILES)[SPARK_OPERATOR_FILES] / "crds", CHECKOUT / "crds"]
+            crds = [
+                Builder().ensure(SPARK_OPERATOR_FILES)[SPARK_OPERATOR_FILES] / "crds",
+                CHECKOUT / "crds",
+            ]
             plane = ControlPlane(self._folder / "plane", crds=crds, progress=self._progress)
             self._plane = stack.enter_context(plane)
-            self._kafka = stack.enter_context(KafkaCluster("main", self._folder / "kafka", progress=self._progress))
-            self._operator = OperatorProcess(self._plane, settings={"STUCK_AFTER_SECONDS": "31536000"})
+            self._kafka = stack.enter_context(
+                KafkaCluster("main", self._folder / "kafka", progress=self._progress)
+            )
+            self._operator = OperatorProcess(
+                self._plane, settings={"STUCK_AFTER_SECONDS": "31536000"}
+            )
             with self._progress.step(f"start the operator with {len(self._names)} sources"):
                 self._operator.start()
                 stack.callback(self._operator.stop)
@@ -73,13 +91,21 @@ class World:
             self._driver = self._start_driver()
             stack.callback(self._plane.supervisor.stop, self._driver)
             self._load = stack.enter_context(
-                Load(self._kafka.bootstrap, rate=self._rate, topics=tuple(self._names), settings={"log_level": 0})
+                Load(
+                    self._kafka.bootstrap,
+                    rate=self._rate,
+                    topics=tuple(self._names),
+                    settings={"log_level": 0},
+                )
             )
             self._stack = stack.pop_all()
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self._stack.close()
 
@@ -91,7 +117,9 @@ class World:
     def wait_until_all_read(self) -> None:
         """Wait until a micro-batch of every source has run."""
         with self._progress.step("wait until all sources are read"):
-            wait_until(lambda: self._look_at_driver() and self.rows > 0, _START, "the first records")
+            wait_until(
+                lambda: self._look_at_driver() and self.rows > 0, _START, "the first records"
+            )
             wait_until(self._all_adopted, _START, "all sources to be read", interval=2.0)
 
     def rescale(self, dice: random.Random) -> None:
@@ -106,7 +134,9 @@ class World:
         driver = psutil.Process(self._driver.pid)
         workers = [p for p in driver.children() if "spawn_main" in " ".join(p.cmdline())]
         processes = {"operator": psutil.Process(self._operator.pid), "driver": driver}
-        processes |= {f"worker-{n}": p for n, p in enumerate(sorted(workers, key=lambda p: p.create_time()))}
+        processes |= {
+            f"worker-{n}": p for n, p in enumerate(sorted(workers, key=lambda p: p.create_time()))
+        }
         figures = {name: _figures(process) for name, process in processes.items()}
         return Sample(at=at, processes=figures, requests=self._requests())
 
@@ -132,11 +162,15 @@ class World:
         }
 
     def _items(self) -> list[dict[str, Any]]:
-        items: list[dict[str, Any]] = json.loads(self._plane.kubectl("get", "bsrc", "-o", "json"))["items"]
+        items: list[dict[str, Any]] = json.loads(self._plane.kubectl("get", "bsrc", "-o", "json"))[
+            "items"
+        ]
         return items
 
     def _all_have_applications(self) -> bool:
-        return all(item.get("status", {}).get("application", {}).get("name") for item in self._items())
+        return all(
+            item.get("status", {}).get("application", {}).get("name") for item in self._items()
+        )
 
     def _all_adopted(self) -> bool:
         return all(item.get("status", {}).get("acknowledgedEpoch") for item in self._items())
@@ -144,7 +178,8 @@ class World:
     def _start_driver(self) -> Child:
         uids = {item["metadata"]["name"]: item["metadata"]["uid"] for item in self._items()}
         sources = [
-            {"source": name, "namespace": "default", "uid": uids[name], "reader": self._reader} for name in self._names
+            {"source": name, "namespace": "default", "uid": uids[name], "reader": self._reader}
+            for name in self._names
         ]
         file = self._folder / "driver.json"
         file.write_text(json.dumps({**self._settings, "sources": sources}))
@@ -154,12 +189,18 @@ class World:
             "KUBECONFIG": str(self._plane.kubeconfig()),
             "PYTHONPATH": os.pathsep.join(map(str, paths)),
         }
-        return self._plane.supervisor.start("driver", [sys.executable, "-m", "soak.driver", str(file)], env=environment)
+        return self._plane.supervisor.start(
+            "driver", [sys.executable, "-m", "soak.driver", str(file)], env=environment
+        )
 
     def _look_at_driver(self) -> bool:
         """Take over the figures of the newest line that the driver has written."""
         self._driver.check()
-        lines = [line for line in self._driver.log.read_text().splitlines() if line.startswith('{"sources"')]
+        lines = [
+            line
+            for line in self._driver.log.read_text().splitlines()
+            if line.startswith('{"sources"')
+        ]
         if not lines:
             return False
         told = json.loads(lines[-1])

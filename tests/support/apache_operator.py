@@ -1,8 +1,10 @@
-"""A stand-in for Apache's Spark operator 1.0.0, on the API server in memory. It is not that operator.
+"""A stand-in for Apache's Spark operator 1.0.0, on the API server in memory.
 
-It does what the operator's source says of names, settings, states and restarts. It submits nothing: a driver pod
-appears where Spark's own submission would make one, and a test plays the node. What it cannot show is listed in
-docs/reference/compatibility.md.
+It is not that operator.
+
+It does what the operator's source says of names, settings, states and restarts. It submits nothing:
+a driver pod appears where Spark's own submission would make one, and a test plays the node. What it
+cannot show is listed in docs/reference/compatibility.md.
 """
 
 import hashlib
@@ -59,7 +61,9 @@ def application_id(namespace: str, name: str, attempt: int) -> str:
     plain = f"{name}-{attempt}"
     if len(plain) <= LONGEST_ID:
         return plain
-    number = int.from_bytes(hashlib.sha256(f"{namespace}/{name}/{attempt}".encode()).digest(), "big")
+    number = int.from_bytes(
+        hashlib.sha256(f"{namespace}/{name}/{attempt}".encode()).digest(), "big"
+    )
     digits = ""
     while number:
         number, digit = divmod(number, 36)
@@ -75,7 +79,11 @@ def settings_of(application: Mapping[str, Any]) -> dict[str, str]:
         given[key] = given[key].replace("{{SPARK_VERSION}}", version)
     is_dynamic = given.get("spark.dynamicAllocation.enabled") == "true"
     policy = _restarts(application).get("restartPolicy", "Never")
-    kept = {"spark.kubernetes.executor.deleteOnTermination": "false"} if policy == "Never" and not is_dynamic else {}
+    kept = (
+        {"spark.kubernetes.executor.deleteOnTermination": "false"}
+        if policy == "Never" and not is_dynamic
+        else {}
+    )
     forced = {"spark.kubernetes.namespace": application["metadata"]["namespace"]}
     return {**_SETTINGS, **kept, **given, **forced}
 
@@ -127,14 +135,19 @@ class ApacheOperator:
     def driver_name(self, application: Mapping[str, Any]) -> str:
         """Return the name of the present attempt's driver pod."""
         metadata = application["metadata"]
-        return f"{application_id(metadata['namespace'], metadata['name'], _info(application)['id'])}-driver"
+        number = _info(application)["id"]
+        return f"{application_id(metadata['namespace'], metadata['name'], number)}-driver"
 
-    # --- an attempt ---------------------------------------------------------------------------------------------
+    # --- an attempt -------------------------------------------------------------------------------
 
     def _submit(self, application: Mapping[str, Any]) -> None:
         metadata, settings = application["metadata"], settings_of(application)
         prefix = "spark.kubernetes.driver.label."
-        labels = {key.removeprefix(prefix): value for key, value in settings.items() if key.startswith(prefix)}
+        labels = {
+            key.removeprefix(prefix): value
+            for key, value in settings.items()
+            if key.startswith(prefix)
+        }
         owner = {
             "apiVersion": APACHE_APPLICATION.api_version,
             "kind": APACHE_APPLICATION.kind,
@@ -146,7 +159,11 @@ class ApacheOperator:
             "metadata": {
                 "namespace": metadata["namespace"],
                 "name": self.driver_name(application),
-                "labels": {**labels, "spark-role": "driver", "spark.operator/spark-app-name": metadata["name"]},
+                "labels": {
+                    **labels,
+                    "spark-role": "driver",
+                    "spark.operator/spark-app-name": metadata["name"],
+                },
                 "ownerReferences": [owner],
             },
             "spec": application["spec"]["driverSpec"]["podTemplateSpec"]["spec"],
@@ -157,7 +174,10 @@ class ApacheOperator:
 
     def _restart(self, application: Mapping[str, Any]) -> None:
         since = _seconds(application["status"]["currentState"])
-        if self._clock() - since >= _restarts(application).get("restartBackoffMillis", BACKOFF_MILLIS) / 1000:
+        if (
+            self._clock() - since
+            >= _restarts(application).get("restartBackoffMillis", BACKOFF_MILLIS) / 1000
+        ):
             self._move(application, "Submitted", info={"id": _info(application)["id"] + 1})
 
     def _look_at_driver(self, application: Mapping[str, Any], state: str) -> None:
@@ -180,27 +200,42 @@ class ApacheOperator:
         if is_wanted and info["restartCounter"] < restarts.get("maxRestartAttempts", ATTEMPTS):
             self._move(application, "ScheduledToRestart", info=self._counted(application, state))
             return
-        keep = application["spec"].get("applicationTolerations", {}).get("resourceRetainPolicy", "Never")
+        keep = (
+            application["spec"]
+            .get("applicationTolerations", {})
+            .get("resourceRetainPolicy", "Never")
+        )
         if keep == "Always" or (keep == "OnFailure" and state in _FAILURES):
             self._move(application, "TerminatedWithoutReleaseResources")
             return
-        self._server.remove(POD, application["metadata"]["namespace"], self.driver_name(application))
+        self._server.remove(
+            POD, application["metadata"]["namespace"], self.driver_name(application)
+        )
         self._move(application, "ResourceReleased")
 
     def _counted(self, application: Mapping[str, Any], state: str) -> dict[str, int]:
-        info, reset = _info(application), _restarts(application).get("restartCounterResetMillis", -1)
+        info, reset = (
+            _info(application),
+            _restarts(application).get("restartCounterResetMillis", -1),
+        )
         ran = self._clock() - _since_start(application)
         is_long = reset >= 0 and ran * 1000 >= reset
         return {
             "restartCounter": 1 if is_long else info["restartCounter"] + 1,
             "failureRestartCounter": info["failureRestartCounter"] + (state in _FAILURES),
-            "schedulingFailureRestartCounter": info["schedulingFailureRestartCounter"] + (state == "SchedulingFailure"),
+            "schedulingFailureRestartCounter": info["schedulingFailureRestartCounter"]
+            + (state == "SchedulingFailure"),
         }
 
-    # --- its status ---------------------------------------------------------------------------------------------
+    # --- its status -------------------------------------------------------------------------------
 
     def _move(
-        self, application: Mapping[str, Any], state: str, *, message: str = "", info: Mapping[str, int] | None = None
+        self,
+        application: Mapping[str, Any],
+        state: str,
+        *,
+        message: str = "",
+        info: Mapping[str, int] | None = None,
     ) -> None:
         status = application.get("status") or {}
         history = status.get("stateTransitionHistory") or {}
@@ -212,7 +247,9 @@ class ApacheOperator:
             "currentAttemptSummary": {"attemptInfo": {**_info(application), **(info or {})}},
         }
         metadata = application["metadata"]
-        self._server.edit(APACHE_APPLICATION, metadata["namespace"], metadata["name"], {"status": changed})
+        self._server.edit(
+            APACHE_APPLICATION, metadata["namespace"], metadata["name"], {"status": changed}
+        )
 
 
 def _verdict(pod: Mapping[str, Any], state: str) -> tuple[str, str]:
@@ -221,35 +258,53 @@ def _verdict(pod: Mapping[str, Any], state: str) -> tuple[str, str]:
     containers = status.get("containerStatuses") or []
     if status.get("phase") == "Failed":
         is_evicted = status.get("reason") == "Evicted"
-        return ("DriverEvicted" if is_evicted else "Failed"), str(status.get("message", "the driver has failed"))
+        return ("DriverEvicted" if is_evicted else "Failed"), str(
+            status.get("message", "the driver has failed")
+        )
     if status.get("phase") == "Succeeded":
         was_ready = STATES.index(state) >= STATES.index("DriverReady")
-        return ("Succeeded", "") if was_ready else ("Failed", "the driver ended before it was ready")
+        return (
+            ("Succeeded", "") if was_ready else ("Failed", "the driver ended before it was ready")
+        )
     if any(container.get("restartCount", 0) > 0 for container in containers):
         return "Failed", "the driver's container was restarted in place"
     if status.get("phase") != "Running":
         return "", ""
-    if not any(c.get("type") == "Ready" and c.get("status") == "True" for c in status.get("conditions") or []):
+    if not any(
+        c.get("type") == "Ready" and c.get("status") == "True"
+        for c in status.get("conditions") or []
+    ):
         return "DriverStarted", ""
     was_ready = STATES.index(state) >= STATES.index("DriverReady")
     return ("RunningHealthy" if was_ready else "DriverReady"), ""
 
 
 def _info(application: Mapping[str, Any]) -> dict[str, int]:
-    zero = {"id": 0, "restartCounter": 0, "failureRestartCounter": 0, "schedulingFailureRestartCounter": 0}
+    zero = {
+        "id": 0,
+        "restartCounter": 0,
+        "failureRestartCounter": 0,
+        "schedulingFailureRestartCounter": 0,
+    }
     summary = (application.get("status") or {}).get("currentAttemptSummary") or {}
     return {**zero, **summary.get("attemptInfo", {})}
 
 
 def _restarts(application: Mapping[str, Any]) -> Mapping[str, Any]:
-    found: Mapping[str, Any] = application["spec"].get("applicationTolerations", {}).get("restartConfig", {})
+    found: Mapping[str, Any] = (
+        application["spec"].get("applicationTolerations", {}).get("restartConfig", {})
+    )
     return found
 
 
 def _since_start(application: Mapping[str, Any]) -> float:
     """When the present attempt was requested."""
     history = application["status"]["stateTransitionHistory"]
-    requested = [_seconds(entry) for entry in history.values() if entry["currentStateSummary"] == "DriverRequested"]
+    requested = [
+        _seconds(entry)
+        for entry in history.values()
+        if entry["currentStateSummary"] == "DriverRequested"
+    ]
     return max(requested, default=0.0)
 
 

@@ -15,7 +15,11 @@ REAL: Final = os.environ.get("BALANCED_SOURCE_APACHE_CRD", "")
 
 
 def build(
-    *, parallelism: int = 3, max_failures: int | None = None, is_bounded: bool = False, **changes: Any
+    *,
+    parallelism: int = 3,
+    max_failures: int | None = None,
+    is_bounded: bool = False,
+    **changes: Any,
 ) -> dict[str, Any]:
     """Return the manifest for a source whose application has these changes."""
     base = make_spec().application.model_dump(mode="json", by_alias=True, exclude_unset=True)

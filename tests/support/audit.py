@@ -42,5 +42,7 @@ class AuditLog:
 
 
 def _is_about(event: dict[str, Any], user: str, name: str) -> bool:
-    is_named = event["objectRef"].get("name") == name or f"metadata.name%3D{name}" in event["requestURI"]
+    is_named = (
+        event["objectRef"].get("name") == name or f"metadata.name%3D{name}" in event["requestURI"]
+    )
     return is_named and event["user"]["username"] == user

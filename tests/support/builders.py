@@ -52,7 +52,9 @@ def secrets_of(source: Any) -> tuple[str, ...]:
     return installed().of(source).secrets(source)
 
 
-def source_body(name: str = "orders", *, generation: int = 1, revision: int = 1, **changes: Any) -> dict[str, Any]:
+def source_body(
+    name: str = "orders", *, generation: int = 1, revision: int = 1, **changes: Any
+) -> dict[str, Any]:
     """A BalancedSource's manifest."""
     return {
         "apiVersion": "balancedsource.io/v1alpha1",
@@ -91,10 +93,17 @@ def spark_application(
 def driver_pod(application: str = "orders-1", *, phase: str = "Running") -> dict[str, Any]:
     """A driver's pod."""
     labels = {"spark-role": "driver", "sparkoperator.k8s.io/app-name": application}
-    return {"metadata": {"name": f"{application}-driver", "labels": labels}, "status": {"phase": phase}}
+    return {
+        "metadata": {"name": f"{application}-driver", "labels": labels},
+        "status": {"phase": phase},
+    }
 
 
-def make_report(incarnation: int = 1, *, positions: Mapping[Any, int] | None = None, **changes: Any) -> HostReport:
+def make_report(
+    incarnation: int = 1, *, positions: Mapping[Any, int] | None = None, **changes: Any
+) -> HostReport:
     """A report of a driver."""
     held = dict(positions or {})
-    return HostReport(incarnation=incarnation, positions=held, owners=dict.fromkeys(held, 0), **changes)
+    return HostReport(
+        incarnation=incarnation, positions=held, owners=dict.fromkeys(held, 0), **changes
+    )

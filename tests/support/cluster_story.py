@@ -1,7 +1,10 @@
-"""The operator's real runtime on a fake API server, in virtual time: one source from its creation to its deletion.
+"""The operator's real runtime on a fake API server, in virtual time.
 
-Nothing of the product is replaced but the two ends: the API server (`FakeKubernetes`) and the broker. The reader host
-is the product's own state machine; the Spark operator is three lines that say RUNNING and make a pod.
+One source from its creation to its deletion.
+
+Nothing of the product is replaced but the two ends: the API server (`FakeKubernetes`) and the
+broker. The reader host is the product's own state machine; the Spark operator is three lines that
+say RUNNING and make a pod.
 """
 
 import asyncio
@@ -65,7 +68,9 @@ class BrokerPool:
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
 
-    async def run(self, lane: Lane, function: Callable[[Any], Any], call: Any, *, server: str = "") -> Any:
+    async def run(
+        self, lane: Lane, function: Callable[[Any], Any], call: Any, *, server: str = ""
+    ) -> Any:
         result = self._broker.execute(call)
         if isinstance(result, CallFailure):
             raise result.error
@@ -142,7 +147,9 @@ class Documents(MutableMapping[str, str]):
     def whole(self, manifest: Mapping[str, Any]) -> str:
         """The document that a ConfigMap and its parts hold, as if it had been small."""
         head, names = blob_of(manifest), part_names(manifest["metadata"]["name"])
-        found = [self._server.find(CONFIG_MAP, NAMESPACE, names[ref.number]) for ref in parts_of(head)]
+        found = [
+            self._server.find(CONFIG_MAP, NAMESPACE, names[ref.number]) for ref in parts_of(head)
+        ]
         content = assemble(head, [blob_of(part or {}) for part in found])
         if content.base is None:
             return content.document
@@ -200,9 +207,10 @@ class Story:
         self._source = None
         self.documents = Documents(self.server)
         self._tampered: set[str] = set()
-        self.driver: Driver = Driver(self.documents, self.broker)  # type: ignore[arg-type] # the same by duck typing
+        # The same by duck typing
+        self.driver: Driver = Driver(self.documents, self.broker)  # type: ignore[arg-type]
 
-    # --- the cast -----------------------------------------------------------------------------------------------
+    # --- the cast ---------------------------------------------------------------------------------
 
     async def begin(self, *, operators: int = 1, **spec: Any) -> None:
         """A topic, a source and one operator (or several, by mistake)."""
@@ -214,13 +222,17 @@ class Story:
         body["metadata"]["uid"] = UID
         self.server.add(BALANCED_SOURCE, body)
         for number in range(operators):
-            self.start_operator(self.server.client(self.fault, at=self.at), f"operator-{number + 1}")
+            self.start_operator(
+                self.server.client(self.fault, at=self.at), f"operator-{number + 1}"
+            )
 
     def start_operator(
         self, client: FakeClient | None = None, name: str = "operator-1", instance: str = ""
     ) -> OperatorUnderTest:
         client = client or self.server.client()
-        made = OperatorUnderTest(self.server, self.broker, client, name, self.lag, instance=instance)
+        made = OperatorUnderTest(
+            self.server, self.broker, client, name, self.lag, instance=instance
+        )
         self.operators.append(made)
         return made
 
@@ -243,9 +255,11 @@ class Story:
             self.operators.remove(operator)
             self.restarts += 1
             next_fault = Fault.KILLED if self.deaths else None
-            self.start_operator(self.server.client(next_fault, at=self.deaths.pop(0) if self.deaths else 0))
+            self.start_operator(
+                self.server.client(next_fault, at=self.deaths.pop(0) if self.deaths else 0)
+            )
 
-    # --- what is seen -------------------------------------------------------------------------------------------
+    # --- what is seen -----------------------------------------------------------------------------
 
     @property
     def status(self) -> Mapping[str, Any]:
@@ -266,8 +280,16 @@ class Story:
 
     def children(self) -> list[str]:
         """All but events and what was there before."""
-        kept = [m for (kind, _, _), m in self.server.objects.items() if kind not in (EVENT, SERVICE_ACCOUNT)]
-        return sorted(f"{m['kind']} {m['metadata']['name']}" for m in kept if m["kind"] != BALANCED_SOURCE.kind)
+        kept = [
+            m
+            for (kind, _, _), m in self.server.objects.items()
+            if kind not in (EVENT, SERVICE_ACCOUNT)
+        ]
+        return sorted(
+            f"{m['kind']} {m['metadata']['name']}"
+            for m in kept
+            if m["kind"] != BALANCED_SOURCE.kind
+        )
 
     def _on_unhandled(self, _: asyncio.AbstractEventLoop, context: Mapping[str, Any]) -> None:
         """What nobody caught; a process that was killed leaves such things behind."""
@@ -305,10 +327,13 @@ class Story:
             if (state.lineage, state.epoch) < (found.lineage, found.epoch):
                 self.broken.append(f"epoch {found.epoch} was published before it was stored")
 
-    # --- what others do -----------------------------------------------------------------------------------------
+    # --- what others do ---------------------------------------------------------------------------
 
     def tamper(self, name: str, text: str) -> None:
-        """Let somebody else write a document. The rules for what the operator publishes ignore this text."""
+        """Let somebody else write a document.
+
+        The rules for what the operator publishes ignore this text.
+        """
         self._tampered.add(text)
         self.server.edit(CONFIG_MAP, NAMESPACE, name, {"data": {"document.json": text}})
 
@@ -318,18 +343,29 @@ class Story:
 
     async def launched(self, name: str = "orders-1") -> None:
         """The Spark operator runs the application: a driver pod, then the state."""
-        await self.until(lambda: self.server.find(KUBEFLOW_APPLICATION, NAMESPACE, name), f"application {name}")
+        await self.until(
+            lambda: self.server.find(KUBEFLOW_APPLICATION, NAMESPACE, name), f"application {name}"
+        )
         application = self.server.find(KUBEFLOW_APPLICATION, NAMESPACE, name)
         assert application is not None
-        labels = {NAME_LABEL: "orders", "spark-role": "driver", "sparkoperator.k8s.io/app-name": name}
+        labels = {
+            NAME_LABEL: "orders",
+            "spark-role": "driver",
+            "sparkoperator.k8s.io/app-name": name,
+        }
         owner = {k: application["metadata"][k] for k in ("name", "uid")}
-        metadata = {"namespace": NAMESPACE, "name": f"{name}-driver", "labels": labels, "ownerReferences": [owner]}
+        metadata = {
+            "namespace": NAMESPACE,
+            "name": f"{name}-driver",
+            "labels": labels,
+            "ownerReferences": [owner],
+        }
         self.server.add(POD, {"kind": "Pod", "metadata": metadata, "status": {"phase": "Running"}})
         running = {"status": {"applicationState": {"state": "RUNNING"}}}
         self.server.edit(KUBEFLOW_APPLICATION, NAMESPACE, name, running)
 
     async def adopted(self, *, parallelism: int, splits: int) -> None:
-        """The driver runs micro-batches until it reads so many splits with so many readers, and the operator knows."""
+        """The driver runs micro-batches until the operator knows that it reads so many splits."""
 
         def has_adopted() -> bool:
             self.driver.see_assignment()

@@ -1,4 +1,7 @@
-"""A day of a source whose loads are measured as in the product: reports, load tracker, drift watch, assigner."""
+"""A day of a source whose loads are measured as in the product.
+
+Reports, load tracker, drift watch, assigner.
+"""
 
 import math
 import random
@@ -70,7 +73,9 @@ class Day:
         for _ in range(int(seconds / STEP)):
             self.now += STEP
             for i, split_id in enumerate(self.ids):
-                self.positions[split_id] += round(self.true(i, self.now) * self.noise(i, self.now) * STEP)
+                self.positions[split_id] += round(
+                    self.true(i, self.now) * self.noise(i, self.now) * STEP
+                )
             report = HostReport(incarnation=1, heartbeat=self.now, positions=dict(self.positions))
             self.tracker = self.tracker.observe(report, self.owners)
             if self.watch.is_look_due(POLICY, self.now):
@@ -78,7 +83,12 @@ class Day:
         return self
 
     def _look(self) -> None:
-        question = Placement(parallelism=self.readers, owners=self.owners, may_move=True, weights=self.tracker.loads())
+        question = Placement(
+            parallelism=self.readers,
+            owners=self.owners,
+            may_move=True,
+            weights=self.tracker.loads(),
+        )
         self.watch, drift = self.watch.look(
             POLICY, LoadAwareAssigner(), question, positions=dict(self.positions), now=self.now
         )

@@ -1,6 +1,7 @@
 """A driver on local-cluster whose executors follow the number of readers; a program of its own.
 
-Reads the assignments of a folder, and writes a JSON line per micro-batch: readers, executors that are registered, rows.
+Reads the assignments of a folder, and writes a JSON line per micro-batch: readers, executors that
+are registered, rows.
 """
 
 import json
@@ -32,10 +33,16 @@ def main(folder: str, checkpoint: str, python_path: str) -> None:
         def tell(rows: DataFrame, _: int) -> None:
             count, tasks = rows.count(), rows.rdd.getNumPartitions()
             executors: Any = spark.sparkContext._jsc.sc().getExecutorIds().size()
-            sys.stdout.write(json.dumps({"rows": count, "tasks": tasks, "executors": executors}) + "\n")
+            sys.stdout.write(
+                json.dumps({"rows": count, "tasks": tasks, "executors": executors}) + "\n"
+            )
             sys.stdout.flush()
 
-        options = {"executorsDir": str(board.folder), "executorPatience": "10m", "assignmentDir": folder}
+        options = {
+            "executorsDir": str(board.folder),
+            "executorPatience": "10m",
+            "assignmentDir": folder,
+        }
         trigger = {"processingTime": "0 seconds"}
         start(spark, tell, Path(checkpoint), trigger=trigger, **options).awaitTermination()
 

@@ -1,11 +1,21 @@
-"""Readers that say what the test tells them to, in a real `ReaderGroup`: for alignment, idleness and watermarks."""
+"""Readers that say what the test tells them to, in a real `ReaderGroup`.
+
+For alignment, idleness and watermarks.
+"""
 
 from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from balanced_source.api import InputStatus, ReaderOutput, SourceOutput, SourceReader, SourceReaderContext, SplitId
+from balanced_source.api import (
+    InputStatus,
+    ReaderOutput,
+    SourceOutput,
+    SourceReader,
+    SourceReaderContext,
+    SplitId,
+)
 from balanced_source.documents.assignment import Assignment
 from balanced_source.reader import AlignmentGroup, ReaderGroup
 from support.numbers import NumbersSplit
@@ -33,7 +43,11 @@ class ScriptedReader(SourceReader[str, NumbersSplit]):
         if self.script:
             self.script.popleft()(output)
             return InputStatus.MORE_AVAILABLE
-        return InputStatus.NOTHING_AVAILABLE if self.gets_more or self.splits else InputStatus.END_OF_INPUT
+        return (
+            InputStatus.NOTHING_AVAILABLE
+            if self.gets_more or self.splits
+            else InputStatus.END_OF_INPUT
+        )
 
     def snapshot_state(self, checkpoint_id: int) -> Sequence[NumbersSplit]:
         return tuple(self.splits.values())
@@ -45,7 +59,9 @@ class ScriptedReader(SourceReader[str, NumbersSplit]):
         self.paused.difference_update(split_ids)
         return [self.splits.pop(s) for s in split_ids if s in self.splits]
 
-    def pause_or_resume_splits(self, to_pause: Collection[SplitId], to_resume: Collection[SplitId]) -> None:
+    def pause_or_resume_splits(
+        self, to_pause: Collection[SplitId], to_resume: Collection[SplitId]
+    ) -> None:
         assert self.paused.isdisjoint(to_pause), "told twice"
         assert self.paused.issuperset(to_resume), "told to go on without having been told to wait"
         self.paused = (self.paused | set(to_pause)) - set(to_resume)
@@ -69,7 +85,9 @@ class ScriptedSource(NumbersSource):
 
 
 class Readers:
-    """A group of readers with one split each unless `owners` says otherwise. Verbs return it; nouns tell what is.
+    """A group of readers with one split each unless `owners` says otherwise.
+
+    Verbs return it; nouns tell what is.
 
     Args:
         owners: split's name → its reader.
@@ -78,7 +96,11 @@ class Readers:
     """
 
     def __init__(
-        self, owners: Mapping[str, int], aligned: AlignmentGroup[object], *, idle_timeout: float | None = None
+        self,
+        owners: Mapping[str, int],
+        aligned: AlignmentGroup[object],
+        *,
+        idle_timeout: float | None = None,
     ) -> None:
         self.aligned = aligned
         self.source = ScriptedSource()
@@ -95,7 +117,9 @@ class Readers:
         self.owners: dict[str, int] = {}
         self.assigned(owners)
 
-    def assigned(self, owners: Mapping[str, int], *, readers: int = 0, no_more: Collection[int] = ()) -> Self:
+    def assigned(
+        self, owners: Mapping[str, int], *, readers: int = 0, no_more: Collection[int] = ()
+    ) -> Self:
         """A further assignment is adopted; nothing is read in between."""
         self.epoch += 1
         self.owners = dict(owners)
@@ -157,7 +181,12 @@ class Readers:
     def idle(self) -> set[str]:
         """Splits that are not waited for at present."""
         outputs = [entry.output for entry in self.group._readers.values()]
-        return {str(s[0]) for out in outputs for s in out.split_watermarks() if out.watermarks.is_idle_part(s)}
+        return {
+            str(s[0])
+            for out in outputs
+            for s in out.split_watermarks()
+            if out.watermarks.is_idle_part(s)
+        }
 
     def _output(self, name: str, act: Callable[[SourceOutput[str]], None]) -> None:
         self.reader(name).script.append(lambda output: act(output.create_output_for_split((name,))))

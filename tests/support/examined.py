@@ -37,7 +37,9 @@ class Examined(FakeClient):
             raise KubernetesError("the API server does not answer: connection refused")
         if body is not None:
             asked = body["spec"]["resourceAttributes"]
-            return {"status": {"allowed": f"{asked['verb']} {asked['resource']}" not in self.forbidden}}
+            return {
+                "status": {"allowed": f"{asked['verb']} {asked['resource']}" not in self.forbidden}
+            }
         answer: Mapping[str, Any] | None = self.answers.get(path)
         if answer is None:
             raise RefusedError(f"{method} {path}: not found", status=404)

@@ -1,7 +1,9 @@
-"""An API server in memory, behind the operator's port: `tests/contract/kubernetes` holds it to what the real one does.
+"""An API server in memory, behind the operator's port.
 
-Each process of a test takes a client of its own by `FakeKubernetes.client`, and can be made to die, or to lose a
-request or a response, at a given call.
+`tests/contract/kubernetes` holds it to what the real one does.
+
+Each process of a test takes a client of its own by `FakeKubernetes.client`, and can be made to die,
+or to lose a request or a response, at a given call.
 """
 
 import asyncio
@@ -38,11 +40,21 @@ from balanced_source_operator.resources.kinds import (
 )
 from support.manifests import applied, merged
 
-BUILT_IN: Final = (CONFIG_MAP, POD, POD_TEMPLATE, SECRET, SERVICE_ACCOUNT, EVENT, ROLE, ROLE_BINDING)
+BUILT_IN: Final = (
+    CONFIG_MAP,
+    POD,
+    POD_TEMPLATE,
+    SECRET,
+    SERVICE_ACCOUNT,
+    EVENT,
+    ROLE,
+    ROLE_BINDING,
+)
 INSTALLED: Final = (*BUILT_IN, BALANCED_SOURCE, KUBEFLOW_APPLICATION)
 
 WithStatus: Final = frozenset({BALANCED_SOURCE})
-"""Kinds whose status is a subresource; that of Kubeflow's application is written by its own operator, here a test."""
+"""Kinds whose status is a subresource; that of Kubeflow's application is written by its own
+operator, here a test."""
 
 _DATA_KEY: Final = re.compile(r"[-._a-zA-Z0-9]+")
 
@@ -87,24 +99,34 @@ class FakeKubernetes:
         return FakeClient(self, fault, at)
 
     def watch(self, watcher: Watcher, lag: Callable[[], float] = lambda: 0.0) -> Callable[[], None]:
-        """Tell `watcher` of everything that is there and that changes, on the running loop; returns how to end it.
+        """Tell `watcher` of everything that is there and that changes, on the running loop.
 
-        Each news comes `lag` seconds late. Those of one kind come in their order, those of different kinds need not.
+        Returns how to end it.
+
+        Each news comes `lag` seconds late. Those of one kind come in their order, those of
+        different kinds need not.
         """
         loop = asyncio.get_running_loop()
         last: dict[ResourceKind, float] = {}
 
         def tell(kind: ResourceKind, event: str, manifest: Manifest) -> None:
             last[kind] = max(last.get(kind, 0.0), loop.time() + lag())
-            loop.call_at(last[kind], lambda: tell in self._watchers and watcher(kind, event, manifest))
+            loop.call_at(
+                last[kind], lambda: tell in self._watchers and watcher(kind, event, manifest)
+            )
 
         self._watchers.append(tell)
         for (kind, _, _), manifest in self.objects.items():
             tell(kind, "ADDED", copied(manifest))
         return lambda: self._watchers.remove(tell)
 
-    def deny(self, error: RefusedError, *, kind: ResourceKind, verbs: Iterable[str]) -> Callable[[], None]:
-        """Refuse calls of clients, as rights, webhooks and policies do; returns how to allow them again."""
+    def deny(
+        self, error: RefusedError, *, kind: ResourceKind, verbs: Iterable[str]
+    ) -> Callable[[], None]:
+        """Refuse calls of clients, as rights, webhooks and policies do.
+
+        Returns how to allow them again.
+        """
         keys = [(verb, kind) for verb in verbs]
         self._denied.update(dict.fromkeys(keys, error))
         return lambda: [self._denied.pop(key, None) for key in keys] and None
@@ -114,24 +136,30 @@ class FakeKubernetes:
         if (error := self._denied.get((verb, kind))) is not None:
             raise RefusedError(f"{kind.plural}: {error}", status=error.status)
 
-    # --- what the API server does -------------------------------------------------------------------------------
+    # --- what the API server does -----------------------------------------------------------------
 
     def find(self, kind: ResourceKind, namespace: str, name: str) -> Any:
         self._check(kind)
         return copied(self.objects.get((kind, namespace, name)))
 
-    def select(self, kind: ResourceKind, namespace: str, selector: str = "") -> list[dict[str, Any]]:
+    def select(
+        self, kind: ResourceKind, namespace: str, selector: str = ""
+    ) -> list[dict[str, Any]]:
         """Objects whose labels match all of ``key=value,key=value``."""
         self._check(kind)
         wanted = dict(pair.split("=", 1) for pair in selector.split(",") if pair)
         found = (m for (k, ns, _), m in self.objects.items() if k == kind and ns == namespace)
-        return [copied(m) for m in found if wanted.items() <= m["metadata"].get("labels", {}).items()]
+        return [
+            copied(m) for m in found if wanted.items() <= m["metadata"].get("labels", {}).items()
+        ]
 
     def add(self, kind: ResourceKind, manifest: Manifest) -> dict[str, Any]:
         """Create; a uid that is given stays (a real server makes one)."""
         self._check(kind)
         key = _key(kind, manifest)
-        if bad := [member for member in manifest.get("data", {}) if not _DATA_KEY.fullmatch(member)]:
+        if bad := [
+            member for member in manifest.get("data", {}) if not _DATA_KEY.fullmatch(member)
+        ]:
             words = f'{kind.kind} "{key[2]}" is invalid: data[{bad[0]}]: Invalid value: "{bad[0]}"'
             raise RefusedError(f"{kind.plural} {key[2]}: {words}", status=422)
         if key in self.objects:
@@ -141,33 +169,47 @@ class FakeKubernetes:
             made.pop("status", None)
         revision = next(self._revisions)
         stamp = datetime.fromtimestamp(self.clock(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        made["metadata"] = {"uid": f"made-{revision}", "generation": 1, **made["metadata"], "creationTimestamp": stamp}
+        made["metadata"] = {
+            "uid": f"made-{revision}",
+            "generation": 1,
+            **made["metadata"],
+            "creationTimestamp": stamp,
+        }
         made["metadata"]["resourceVersion"] = str(revision)
         self._store(key, "ADDED", made)
         return dict(copied(made))
 
-    def put(self, kind: ResourceKind, manifest: Manifest, *, is_status: bool = False) -> dict[str, Any]:
+    def put(
+        self, kind: ResourceKind, manifest: Manifest, *, is_status: bool = False
+    ) -> dict[str, Any]:
         """Replace. One that changes nothing leaves the resource version alone."""
         self._check(kind)
         key = _key(kind, manifest)
         known = self.objects.get(key)
         if known is None:
             raise ConflictError(f"{kind.plural} {key[2]} is gone")
-        wanted_revision = manifest["metadata"].get("resourceVersion", known["metadata"]["resourceVersion"])
+        wanted_revision = manifest["metadata"].get(
+            "resourceVersion", known["metadata"]["resourceVersion"]
+        )
         if wanted_revision != known["metadata"]["resourceVersion"]:
             raise ConflictError(f"{kind.plural} {key[2]} was changed")
         made = copied(manifest)
         if kind in WithStatus and not is_status:
             made.pop("status", None)
             made |= {"status": known["status"]} if "status" in known else {}
-        made["metadata"] = {**made["metadata"], **{f: known["metadata"][f] for f in _SERVERS if f in known["metadata"]}}
+        made["metadata"] = {
+            **made["metadata"],
+            **{f: known["metadata"][f] for f in _SERVERS if f in known["metadata"]},
+        }
         if made != known:
             made["metadata"]["generation"] += made.get("spec") != known.get("spec")
             made["metadata"]["resourceVersion"] = str(next(self._revisions))
             self._store(key, "MODIFIED", made)
         return dict(copied(made))
 
-    def edit(self, kind: ResourceKind, namespace: str, name: str, change: Mapping[str, Any]) -> dict[str, Any]:
+    def edit(
+        self, kind: ResourceKind, namespace: str, name: str, change: Mapping[str, Any]
+    ) -> dict[str, Any]:
         """A merge patch, as a user or another controller sends it; the status goes with it."""
         known = self.objects[kind, namespace, name]
         return self.put(kind, merged(known, change), is_status=True)
@@ -191,7 +233,9 @@ class FakeKubernetes:
         self._tell(kind, "DELETED", gone)
         uid = gone["metadata"]["uid"]
         for key, manifest in list(self.objects.items()):
-            if any(owner["uid"] == uid for owner in manifest["metadata"].get("ownerReferences", [])):
+            if any(
+                owner["uid"] == uid for owner in manifest["metadata"].get("ownerReferences", [])
+            ):
                 self.remove(*key)
 
     def _check(self, kind: ResourceKind) -> None:
@@ -207,7 +251,11 @@ class FakeKubernetes:
     def _collect(self, key: Key) -> None:
         """The garbage collector looks at an object: does any of its owners live?"""
         manifest = self.objects.get(key)
-        owners = {owner["uid"] for owner in manifest["metadata"].get("ownerReferences", [])} if manifest else set()
+        owners = (
+            {owner["uid"] for owner in manifest["metadata"].get("ownerReferences", [])}
+            if manifest
+            else set()
+        )
         if owners and owners.isdisjoint(m["metadata"]["uid"] for m in self.objects.values()):
             self.remove(*key)
 
@@ -237,25 +285,37 @@ class FakeClient:
 
     async def list(self, kind: ResourceKind, namespace: str, *, selector: str) -> list[Manifest]:
         collection_path(kind, namespace)
-        return await self._call("list", kind, "", lambda: list(self._server.select(kind, namespace, selector)))
+        return await self._call(
+            "list", kind, "", lambda: list(self._server.select(kind, namespace, selector))
+        )
 
     async def create(self, kind: ResourceKind, manifest: Manifest) -> Manifest:
         object_path(*_key(kind, manifest))
-        return await self._call("create", kind, _key(kind, manifest)[2], lambda: self._server.add(kind, manifest))
+        return await self._call(
+            "create", kind, _key(kind, manifest)[2], lambda: self._server.add(kind, manifest)
+        )
 
     async def objection(self, kind: ResourceKind, manifest: Manifest) -> str | None:
         object_path(*_key(kind, manifest))
-        return await self._call("check", kind, _key(kind, manifest)[2], lambda: self._server.objections.get(kind))
+        return await self._call(
+            "check", kind, _key(kind, manifest)[2], lambda: self._server.objections.get(kind)
+        )
 
     async def replace(self, kind: ResourceKind, manifest: Manifest) -> Manifest:
         object_path(*_key(kind, manifest))
-        return await self._call("replace", kind, _key(kind, manifest)[2], lambda: self._server.put(kind, manifest))
+        return await self._call(
+            "replace", kind, _key(kind, manifest)[2], lambda: self._server.put(kind, manifest)
+        )
 
     async def apply(self, kind: ResourceKind, manifest: Manifest) -> Manifest:
         object_path(*_key(kind, manifest))
-        return await self._call("apply", kind, _key(kind, manifest)[2], lambda: self._server.apply(kind, manifest))
+        return await self._call(
+            "apply", kind, _key(kind, manifest)[2], lambda: self._server.apply(kind, manifest)
+        )
 
-    async def patch_status(self, kind: ResourceKind, namespace: str, name: str, status: Manifest) -> Manifest | None:
+    async def patch_status(
+        self, kind: ResourceKind, namespace: str, name: str, status: Manifest
+    ) -> Manifest | None:
         object_path(kind, namespace, name)
 
         def patch() -> Manifest | None:
@@ -266,7 +326,9 @@ class FakeClient:
         patched: Manifest | None = await self._call("patch status", kind, name, patch)
         return patched
 
-    async def scale(self, kind: ResourceKind, namespace: str, name: str, *, before: int, after: int) -> None:
+    async def scale(
+        self, kind: ResourceKind, namespace: str, name: str, *, before: int, after: int
+    ) -> None:
         object_path(kind, namespace, name)
 
         def scale() -> None:
@@ -274,7 +336,9 @@ class FakeClient:
             if found is None:
                 raise RefusedError(f"{kind.plural} {name} not found", status=404)
             if found["spec"]["parallelism"] != before:
-                raise ConflictError(f"{kind.plural} {name}: the number of replicas is not {before} any more")
+                raise ConflictError(
+                    f"{kind.plural} {name}: the number of replicas is not {before} any more"
+                )
             self._server.edit(kind, namespace, name, {"spec": {"parallelism": after}})
 
         await self._call("scale", kind, name, scale)

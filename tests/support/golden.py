@@ -1,6 +1,7 @@
 """Documents as each version wrote them: bytes that must stay readable for ever.
 
-``python -m support.golden`` writes the files of versions that have none yet; see `support.golden_files`.
+``python -m support.golden`` writes the files of versions that have none yet; see
+`support.golden_files`.
 """
 
 import json
@@ -38,7 +39,13 @@ from balanced_source.documents.assignment import Assignment, NumberedEvent
 from balanced_source.documents.calls import CallAnswer, CallError, WantedCall
 from balanced_source.documents.environment import DriverEnvironment
 from balanced_source.documents.journal import FetchLimits, JournalPoint, JournalRecord, RecordKey
-from balanced_source.documents.pipeline import AvailableNow, EventTimeAlignment, Pipeline, ProcessingTime, Sink
+from balanced_source.documents.pipeline import (
+    AvailableNow,
+    EventTimeAlignment,
+    Pipeline,
+    ProcessingTime,
+    Sink,
+)
 from balanced_source.documents.report import HostReport
 from balanced_source.documents.stream_offset import StreamOffset, TermEnd
 from support.golden_files import FOLDER, golden, write_once
@@ -66,12 +73,29 @@ REPORT = HostReport(
     events=(EVENT,),
     events_seen=2,
     metrics={"rate": 1.5},
-    alignment=SourceWatermark(group="g", watermark=1700000000123, max_drift=60000, idle_timeout=30.0),
-    problems=(Problem(reason="LogTruncated", message="3 records of orders/0 are gone", scope="c", is_fatal=True),),
+    alignment=SourceWatermark(
+        group="g", watermark=1700000000123, max_drift=60000, idle_timeout=30.0
+    ),
+    problems=(
+        Problem(
+            reason="LogTruncated",
+            message="3 records of orders/0 are gone",
+            scope="c",
+            is_fatal=True,
+        ),
+    ),
 )
-CALLS = (WantedCall(id="ab-1", call={"list": "/data"}), WantedCall(id="ab-2", call={"list": "/more"}, page=3))
+CALLS = (
+    WantedCall(id="ab-1", call={"list": "/data"}),
+    WantedCall(id="ab-2", call={"list": "/more"}, page=3),
+)
 ANSWERS = (
-    CallAnswer(id="ab-1", error=CallError(message="no such folder", reason="NotFound", scope="/data", is_refused=True)),
+    CallAnswer(
+        id="ab-1",
+        error=CallError(
+            message="no such folder", reason="NotFound", scope="/data", is_refused=True
+        ),
+    ),
     CallAnswer(id="ab-2", digest="00ff", page=3, pages=4, data="QlpoOQ=="),
 )
 ASSIGNMENT = Assignment(
@@ -150,7 +174,9 @@ ENVIRONMENT = DriverEnvironment(
 
 
 def _split(partition: int, offset: int, stop: int | None = None) -> KafkaPartitionSplit:
-    return KafkaPartitionSplit(cluster="c", topic="t", partition=partition, offset=offset, stopping_offset=stop)
+    return KafkaPartitionSplit(
+        cluster="c", topic="t", partition=partition, offset=offset, stopping_offset=stop
+    )
 
 
 STATE = CoordinatorState(
@@ -159,7 +185,9 @@ STATE = CoordinatorState(
     epoch=6,
     parallelism=2,
     hosts={
-        "0": HostState(incarnation=1, phase=HostPhase.ACTIVE, addressed_epoch=2, events_seen=1, known_from=2),
+        "0": HostState(
+            incarnation=1, phase=HostPhase.ACTIVE, addressed_epoch=2, events_seen=1, known_from=2
+        ),
         "1": HostState(
             incarnation=2,
             phase=HostPhase.RECOVERING,
@@ -194,7 +222,12 @@ CHECKPOINT = Checkpoint(coordinator=STATE, enumerator=ENUMERATOR)
 CHANGING_HOSTS = replace(
     CHECKPOINT,
     coordinator=replace(
-        STATE, hosts={**STATE.hosts, "2": HostState(role=HostRole.JOINING), "3": HostState(role=HostRole.LEAVING)}
+        STATE,
+        hosts={
+            **STATE.hosts,
+            "2": HostState(role=HostRole.JOINING),
+            "3": HostState(role=HostRole.LEAVING),
+        },
     ),
 )
 """A source that a host joins and another one leaves."""
@@ -285,14 +318,18 @@ FORMATS = {
 
 
 def _full_state() -> Checkpoint[Any, Any]:
-    """A state whose splits know their topic's id and stop, and whose numbers are not those of a new one."""
+    """A state whose splits know their topic's id and stop, with other numbers than a new one."""
     hosts = {
         "0": STATE.hosts["0"],
         "1": replace(
-            STATE.hosts["1"], addressed_epoch=4, report=replace(REPORT, lineage=7, alignment=None, problems=())
+            STATE.hosts["1"],
+            addressed_epoch=4,
+            report=replace(REPORT, lineage=7, alignment=None, problems=()),
         ),
     }
-    splits = {s: replace(split, topic_id="id-t", stopping_offset=100) for s, split in STATE.splits.items()}
+    splits = {
+        s: replace(split, topic_id="id-t", stopping_offset=100) for s, split in STATE.splits.items()
+    }
     revoked = replace(_split(5, 3, 100), topic_id="id-t")
     state = replace(
         STATE,
@@ -301,7 +338,9 @@ def _full_state() -> Checkpoint[Any, Any]:
         splits=splits,
         revoking={T[5]: Revocation(host="0", epoch=6, split=revoked)},
     )
-    retained = {T[4]: Retained(split=replace(_split(4, 7, 100), topic_id="id-t"), until=1700003600.0)}
+    retained = {
+        T[4]: Retained(split=replace(_split(4, 7, 100), topic_id="id-t"), until=1700003600.0)
+    }
     policy = PerScopeAssigner(HashAssigner()).identity
     enumerator = replace(ENUMERATOR, unassigned={T[5]: revoked}, retained=retained, assigner=policy)
     return Checkpoint(coordinator=state, enumerator=enumerator)
@@ -314,7 +353,9 @@ def _with_roles(full: Checkpoint[Any, Any]) -> Checkpoint[Any, Any]:
 
 FULL_STATE = _full_state()
 FULL = {
-    "assignment": replace(ASSIGNMENT, lineage=7, look_ahead=3, calls=CALLS[1:], idle_hosts=frozenset({"0", "1"})),
+    "assignment": replace(
+        ASSIGNMENT, lineage=7, look_ahead=3, calls=CALLS[1:], idle_hosts=frozenset({"0", "1"})
+    ),
     "assignment-increment": replace(
         NEXT,
         lineage=7,
@@ -327,7 +368,10 @@ FULL = {
     "journal-record": JournalRecord(key=RECORD.key),
     "stream-offset": replace(OFFSET, closings=2),
     "pipeline": Pipeline(
-        checkpoint_location="/checkpoint", sink=Sink(format="memory"), trigger=AvailableNow(), connector="numbers"
+        checkpoint_location="/checkpoint",
+        sink=Sink(format="memory"),
+        trigger=AvailableNow(),
+        connector="numbers",
     ),
     "driver-environment": DriverEnvironment(name="orders", namespace="shop", uid=UID, host="1"),
     "enumerator-state": _with_roles(_full_state()),
@@ -344,7 +388,8 @@ UNDISCOVERED = {
     ),
     "assignment-increment": replace(NEXT, undiscovered=frozenset({"east", "west"})),
 }
-"""Examples with a field that was added later, which readers of the same version ignore if they do not know it."""
+"""Examples with a field that was added later, which readers of the same version ignore if they do
+not know it."""
 
 PULLED = {"assignment-increment": replace(NEXT, look_ahead=3)}
 """Examples of a source whose readers ask for splits."""
@@ -361,14 +406,25 @@ LEASED = {
 }
 """Examples of a source that gives up lost hosts."""
 
-CONNECTOR = {"driver-environment": replace(ENVIRONMENT, host="2", pipeline=replace(PIPELINE, connector="numbers"))}
+CONNECTOR = {
+    "driver-environment": replace(
+        ENVIRONMENT, host="2", pipeline=replace(PIPELINE, connector="numbers")
+    )
+}
 """Examples of a source of another connector."""
 
-_OPTIONED = replace(PIPELINE, connector="files", options={"fileFormat": "json", "schema": "id BIGINT"})
-OPTIONED = {"pipeline": _OPTIONED, "driver-environment": replace(ENVIRONMENT, host="2", pipeline=_OPTIONED)}
+_OPTIONED = replace(
+    PIPELINE, connector="files", options={"fileFormat": "json", "schema": "id BIGINT"}
+)
+OPTIONED = {
+    "pipeline": _OPTIONED,
+    "driver-environment": replace(ENVIRONMENT, host="2", pipeline=_OPTIONED),
+}
 """Examples of a source whose connector gives the driver options."""
 
-_ENUMERATOR = replace(ENUMERATOR, discovered=frozenset({"c", "gone"}), removed={"gone": 1700003600.0})
+_ENUMERATOR = replace(
+    ENUMERATOR, discovered=frozenset({"c", "gone"}), removed={"gone": 1700003600.0}
+)
 REMOVED = {"enumerator-state": replace(CHANGING_HOSTS, enumerator=_ENUMERATOR)}
 """Examples of a source that a cluster was taken out of, which may return."""
 

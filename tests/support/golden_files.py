@@ -1,7 +1,7 @@
 """The golden files: write-once, with a list of their digests that is only ever appended to.
 
-A file that is listed belongs to a version that may be in use somewhere. A format that changes gets a new version, a
-reader for the former one, and a new file; `write_once` refuses everything else.
+A file that is listed belongs to a version that may be in use somewhere. A format that changes gets
+a new version, a reader for the former one, and a new file; `write_once` refuses everything else.
 """
 
 import hashlib
@@ -20,7 +20,9 @@ class GoldenChangedError(Exception):
 
 def golden(kind: str, version: int, which: str = "") -> str:
     """Returns what a version wrote; `which` tells several files of one version apart."""
-    return (FOLDER / f"{kind}-v{version}{which}.json").read_text(encoding="utf-8").removesuffix("\n")
+    return (
+        (FOLDER / f"{kind}-v{version}{which}.json").read_text(encoding="utf-8").removesuffix("\n")
+    )
 
 
 def digests(folder: Path = FOLDER) -> Mapping[str, str]:
@@ -46,8 +48,9 @@ def write_once(name: str, document: str, folder: Path = FOLDER) -> None:
         path.write_bytes(content)
     if hashlib.sha256(content).hexdigest() != listed.get(name, digest(path)):
         raise GoldenChangedError(
-            f"{name} is in use, and the code writes other bytes now. Golden files are never written again: give the "
-            "format a new version, keep a reader for this one, and run `make generate`."
+            f"{name} is in use, and the code writes other bytes now. Golden files are never written"
+            " again: give the format a new version, keep a reader for this one, and run `make"
+            " generate`."
         )
     if name not in listed:
         with (folder / DIGESTS).open("a", encoding="utf-8") as file:

@@ -40,7 +40,9 @@ class Drivers:
     def _run(self, host: str, application: str) -> None:
         store: Any = Documents(self.story.server, host)
         driver = self.of.setdefault(host, Driver(store, self.story.broker, host))
-        state = (self.story.server.find(KUBEFLOW_APPLICATION, NAMESPACE, application) or {}).get("status")
+        state = (self.story.server.find(KUBEFLOW_APPLICATION, NAMESPACE, application) or {}).get(
+            "status"
+        )
         if state is None:
             running = {"status": {"applicationState": {"state": "RUNNING"}}}
             self.story.server.edit(KUBEFLOW_APPLICATION, NAMESPACE, application, running)
@@ -55,21 +57,28 @@ class Drivers:
         def is_done() -> bool:
             self.step()
             status = self.story.status
-            held = {host: len(self.of[host].host.durable.owners) for host in hosts if host in self.of}
+            held = {
+                host: len(self.of[host].host.durable.owners) for host in hosts if host in self.of
+            }
             known = self.story.operators[0].supervisor
             return (
                 known is not None
                 and len(held) == len(hosts)
                 and sum(held.values()) == splits
                 and status.get("acknowledgedEpoch") == status.get("epoch")
-                and sorted(h["name"] for h in status.get("hosts", [])) == (sorted(hosts) if len(hosts) > 1 else [])
+                and sorted(h["name"] for h in status.get("hosts", []))
+                == (sorted(hosts) if len(hosts) > 1 else [])
                 and len(self.story.server.select(KUBEFLOW_APPLICATION, NAMESPACE)) == len(hosts)
             )
 
-        await self.story.until(is_done, f"hosts {hosts} to read {splits} splits: {self.story.status}")
+        await self.story.until(
+            is_done, f"hosts {hosts} to read {splits} splits: {self.story.status}"
+        )
 
     def check_each_once(self) -> None:
-        assert "InternalError" not in self.story.events, "the operator failed, and recovered from the stored state"
+        assert "InternalError" not in self.story.events, (
+            "the operator failed, and recovered from the stored state"
+        )
         got = Counter(record for driver in self.of.values() for record in driver.delivered)
         assert set(got.values()) == {1}
         ends: dict[SplitId, int] = self.story.broker.ends

@@ -70,12 +70,16 @@ FULL: Final[dict[str, Any]] = {
                 "offsets": {"orders": {"0": 1}},
                 "unlisted": "Committed",
                 "group": "g",
-                "topics": [{"topic": "orders", "type": "Timestamp", "timestamps": {"orders": {"0": 1}}}],
+                "topics": [
+                    {"topic": "orders", "type": "Timestamp", "timestamps": {"orders": {"0": 1}}}
+                ],
             },
             "stoppingOffsets": {
                 "type": "Committed",
                 "group": "g",
-                "topics": [{"topic": "orders", "type": "Timestamp", "timestamps": {"orders": {"0": 1}}}],
+                "topics": [
+                    {"topic": "orders", "type": "Timestamp", "timestamps": {"orders": {"0": 1}}}
+                ],
             },
             "onDataLoss": "Fail",
             "commitGroup": "lag",
@@ -121,7 +125,9 @@ FULL: Final[dict[str, Any]] = {
 }
 """A spec in which every string is set."""
 
-FROM_CONFIG_MAP: Final = {"clustersFrom": {"configMapRef": {"name": "streams", "key": "clusters.yaml"}}}
+FROM_CONFIG_MAP: Final = {
+    "clustersFrom": {"configMapRef": {"name": "streams", "key": "clusters.yaml"}}
+}
 
 
 FULL_FILES: Final[dict[str, Any]] = {
@@ -139,7 +145,11 @@ FULL_FILES: Final[dict[str, Any]] = {
                 "escape": "!",
                 "nullValue": "none",
             },
-            "s3": {"endpoint": "https://store.example.org:9000", "region": "eu-1", "secret": "store"},
+            "s3": {
+                "endpoint": "https://store.example.org:9000",
+                "region": "eu-1",
+                "secret": "store",
+            },
             "discoveryInterval": "10s",
             "lateWindow": "1h",
             "onLoss": "Skip",
@@ -149,7 +159,9 @@ FULL_FILES: Final[dict[str, Any]] = {
 
 FULL_KINESIS: Final[dict[str, Any]] = {
     **FULL,
-    "application": {name: value for name, value in FULL["application"].items() if name != "pipeline"},
+    "application": {
+        name: value for name, value in FULL["application"].items() if name != "pipeline"
+    },
     "source": {
         "kinesis": {
             "streams": ["orders", "arn:aws:kinesis:eu-west-1:123456789012:stream/orders"],
@@ -158,7 +170,9 @@ FULL_KINESIS: Final[dict[str, Any]] = {
             "secret": "streams",
             "startingPosition": {
                 "type": "SequenceNumbers",
-                "sequenceNumbers": {"orders": {"shardId-000000000001": "49590338271490256608559692538361571095921"}},
+                "sequenceNumbers": {
+                    "orders": {"shardId-000000000001": "49590338271490256608559692538361571095921"}
+                },
             },
             "discoveryInterval": "10s",
             "onDataLoss": "Continue",
@@ -168,7 +182,7 @@ FULL_KINESIS: Final[dict[str, Any]] = {
 
 
 def strings(value: Any, at: Path = ()) -> Iterator[Path]:
-    """Yields the path of every string in a manifest, and of every key of a map whose keys users choose."""
+    """Yields the path of every string in a manifest, and of every key that users choose."""
     if isinstance(value, str):
         yield at
     elif isinstance(value, Mapping):
@@ -206,13 +220,18 @@ def replaced(manifest: Mapping[str, Any], path: Path, value: str) -> dict[str, A
 
 
 def model_strings(annotation: Any, at: str = "") -> Iterator[str]:
-    """Yields the dotted path of every string that a pydantic model can hold; list indices and map keys left out."""
+    """Yields the dotted path of every string that a pydantic model can hold.
+
+    List indices and map keys left out.
+    """
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         for name, info in annotation.model_fields.items():
             yield from model_strings(info.annotation, f"{at}.{info.alias or name}".lstrip("."))
     elif get_origin(annotation) is Annotated:
         yield from model_strings(get_args(annotation)[0], at)
-    elif get_origin(annotation) is Literal or (isinstance(annotation, type) and issubclass(annotation, str)):
+    elif get_origin(annotation) is Literal or (
+        isinstance(annotation, type) and issubclass(annotation, str)
+    ):
         yield at
     else:
         for argument in get_args(annotation):

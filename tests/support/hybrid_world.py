@@ -1,4 +1,7 @@
-"""Lists of numbers that are read part after part, in the world of `support.pull_world`: any step may be the last."""
+"""Lists of numbers that are read part after part, in the world of `support.pull_world`.
+
+Any step may be the last.
+"""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
@@ -82,7 +85,9 @@ class AssignedLists(DiscoveringSource[Numbers], SupportsSplitReassignmentOnRecov
     def initialize(self, scope: str, split_ids: Collection[SplitId], *, is_first: bool) -> Begin:
         return Begin(scope=scope, split_ids=tuple(sorted(split_ids)), length=self.length)
 
-    def create_split(self, split_id: SplitId, position: Position, attributes: Mapping[str, Any]) -> Numbers:
+    def create_split(
+        self, split_id: SplitId, position: Position, attributes: Mapping[str, Any]
+    ) -> Numbers:
         return Numbers(name=str(split_id[1]), number=int(position or 0), stop=int(attributes[STOP]))
 
 
@@ -110,7 +115,10 @@ class MeasuredLists(NumberLists, SupportsSwitchFrom, SupportsSwitchTo):
 
 
 def two_parts(first: int, second: int, *, length: int = 1, ahead: int = 1) -> HybridSource:
-    """Return a source of two parts with so many lists. The second part begins where the first was measured."""
+    """Return a source of two parts with so many lists.
+
+    The second part begins where the first was measured.
+    """
     return checked_hybrid(
         [
             (MeasuredLists(count=first, length=length, ahead=ahead), None),
@@ -125,7 +133,9 @@ def answer(call: AsyncCall) -> Any:
     assert isinstance(call, PartCall)
     match call.call:
         case ListAll(count=count):
-            return Discovered(split_ids=frozenset(("lists", f"list-{number}") for number in range(count)))
+            return Discovered(
+                split_ids=frozenset(("lists", f"list-{number}") for number in range(count))
+            )
         case Begin(split_ids=split_ids, length=length):
             return [Numbers(name=str(name), stop=length) for _, name in split_ids]
         case _:
@@ -135,7 +145,10 @@ def answer(call: AsyncCall) -> Any:
 
 
 class HybridModel(Model):
-    """A world with a rule more: nothing of a part is read before everything of the former parts is delivered."""
+    """A world with a rule more.
+
+    Nothing of a part is read before everything of the former parts is delivered.
+    """
 
     def execute(self, call: AsyncCall) -> Any:
         return answer(call)
@@ -155,7 +168,10 @@ class HybridModel(Model):
         return super()._hoarded(world, coordinator) if is_asked else None
 
     def unsettled(self, world: World) -> list[str]:
-        """Splits that are assigned stay in the state when they are read; those that are asked for leave it."""
+        """Splits that are assigned stay in the state when they are read.
+
+        Those that are asked for leave it.
+        """
         found = super().unsettled(world)
         keeps = self.source.parts[-1].source.look_ahead == 0
         return [what for what in found if not (keeps and "stay in the state" in what)]
@@ -165,7 +181,11 @@ class HybridModel(Model):
         wanted, names = self.wanted(), self.source.names
         for split_id in dict(after.delivered):
             former = names[: names.index(str(split_id[0]))]
-            missing = [s for s, stop in wanted.items() if s[0] in former and before.get(s, 0) < stop]
+            missing = [
+                s for s, stop in wanted.items() if s[0] in former and before.get(s, 0) < stop
+            ]
             if missing and dict(after.delivered)[split_id] > before.get(split_id, 0):
-                return replace(after, problem=f"{split_id} is read, and {missing[0]} is not delivered")
+                return replace(
+                    after, problem=f"{split_id} is read, and {missing[0]} is not delivered"
+                )
         return after

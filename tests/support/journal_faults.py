@@ -1,7 +1,9 @@
-"""Faults of tasks that read with a journal; it runs as `sitecustomize` in every Python process of a query.
+"""Faults of tasks that read with a journal.
 
-A file in the folder FAULTS is a fault that happens once. This module is copied beside the wheels: it imports nothing of
-the tests.
+It runs as `sitecustomize` in every Python process of a query.
+
+A file in the folder FAULTS is a fault that happens once. This module is copied beside the wheels:
+it imports nothing of the tests.
 """
 
 import os

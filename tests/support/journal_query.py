@@ -1,4 +1,7 @@
-"""A query that is read with a journal, on the real planner and tasks without Spark: offset log, commit log, deaths."""
+"""A query that is read with a journal, on the real planner and tasks without Spark.
+
+Offset log, commit log, deaths.
+"""
 
 import enum
 from collections import Counter
@@ -43,7 +46,8 @@ class JournalQuery:
         folder: of the journal.
         store: where the journal is instead.
         half: of the connector.
-        batches: number → rows that the sink has of the micro-batch; what is delivered again replaces it.
+        batches: number → rows that the sink has of the micro-batch; what is delivered again
+            replaces it.
         attempts: number → what each delivery of the micro-batch brought.
         skips: whether a task is left out by the query's action.
     """
@@ -96,7 +100,9 @@ class JournalQuery:
 
     def start(self) -> None:
         """A new driver with the checkpoint: replays what is logged but not committed."""
-        self.channel = EmbeddedChannel(self.source, self.half.shelf.execute, parallelism=self.parallelism, confirm=0.0)
+        self.channel = EmbeddedChannel(
+            self.source, self.half.shelf.execute, parallelism=self.parallelism, confirm=0.0
+        )
         self.planner = _Planner(self.options, self.half)
         runtime = HostRuntime(self.channel, gate=self.planner._gate)
         self.planner.__dict__["_runtime"] = runtime

@@ -1,4 +1,7 @@
-"""An `OffsetLookup` over made-up logs; `tests/integration/kafka/test_lookup.py` holds it to what a broker answers."""
+"""An `OffsetLookup` over made-up logs.
+
+`tests/integration/kafka/test_lookup.py` holds it to what a broker answers.
+"""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -32,7 +35,9 @@ class FakeLookup:
         self.questions.append(anchor.value)
         is_first = anchor is Anchor.EARLIEST
         known = {s: self.logs[s] for s in split_ids if s in self.logs}
-        return {s: log.first if is_first else log.first + len(log.times) for s, log in known.items()}
+        return {
+            s: log.first if is_first else log.first + len(log.times) for s, log in known.items()
+        }
 
     def at_times(self, millis: Mapping[SplitId, int]) -> dict[SplitId, int]:
         self.questions.append("times")

@@ -1,4 +1,6 @@
-"""Checks a file sink: each numbered record is there once, and those of a key are there in the order of their numbers.
+"""Checks a file sink.
+
+Each numbered record is there once, and those of a key are there in the order of their numbers.
 
 Shares nothing with the product: it reads Spark's log of committed files, and the files.
 """
@@ -21,7 +23,8 @@ class Order:
     Attributes:
         delivered: rows.
         lost: records that are in no row.
-        duplicated: rows beyond the first of their record, and rows of records that were never produced.
+        duplicated: rows beyond the first of their record, and rows of records that were never
+            produced.
         out_of_order: rows of a key that come after a later record of the key.
     """
 
@@ -56,8 +59,8 @@ def check_order(sink: Path, produced: int) -> Order:
     """Compare the committed rows with the records 0 … `produced` - 1.
 
     Args:
-        sink: folder of parquet files with the columns `partitionKey` and `data`, which holds the number as text. The
-            log of the sink must not be compacted.
+        sink: folder of parquet files with the columns `partitionKey` and `data`, which holds the
+            number as text. The log of the sink must not be compacted.
         produced: number of records.
     """
     found = list(_rows(sink))
@@ -72,7 +75,10 @@ def check_order(sink: Path, produced: int) -> Order:
 
 
 def _out_of_order(found: list[Row]) -> int:
-    """Count rows behind a later record of their key. Files of a micro-batch have no order, so a key must be in one."""
+    """Count rows behind a later record of their key.
+
+    Files of a micro-batch have no order, so a key must be in one.
+    """
     last: dict[str, Row] = {}
     wrong = 0
     for row in found:
@@ -88,7 +94,9 @@ def _out_of_order(found: list[Row]) -> int:
 def _rows(sink: Path) -> Iterator[Row]:
     log = sink / "_spark_metadata"
     if any(entry.name.endswith(".compact") for entry in log.iterdir()):
-        raise ValueError(f"the log in {log} is compacted: it does not say which files belong to a micro-batch")
+        raise ValueError(
+            f"the log in {log} is compacted: it does not say which files belong to a micro-batch"
+        )
     for batch in sorted(int(entry.name) for entry in log.iterdir() if entry.name.isdigit()):
         _version, *lines = (log / str(batch)).read_text().splitlines()
         for line in lines:

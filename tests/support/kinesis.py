@@ -1,4 +1,7 @@
-"""A stream on the test bed's Kinesis server: numbered records of some partition keys, splits and merges."""
+"""A stream on the test bed's Kinesis server.
+
+Numbered records of some partition keys, splits and merges.
+"""
 
 import itertools
 import uuid
@@ -19,7 +22,8 @@ _MIDDLE = 2
 
 def kinesis_client(endpoint: str) -> Any:
     """A client of the server."""
-    session = botocore.session.Session()  # without retries: a batch that is sent twice is there twice
+    # without retries: a batch that is sent twice is there twice
+    session = botocore.session.Session()
     session.set_credentials(ENVIRONMENT["AWS_ACCESS_KEY_ID"], ENVIRONMENT["AWS_SECRET_ACCESS_KEY"])
     return session.create_client(
         "kinesis",
@@ -52,42 +56,72 @@ class Stream:
         """Send records, in their order."""
         numbers = iter(range(self.sent, self.sent + count))
         while batch := list(itertools.islice(numbers, _AT_ONCE)):
-            records = [{"PartitionKey": KEYS[n % len(KEYS)], "Data": str(n).encode()} for n in batch]
-            assert self._client.put_records(StreamName=self.name, Records=records)["FailedRecordCount"] == 0
+            records = [
+                {"PartitionKey": KEYS[n % len(KEYS)], "Data": str(n).encode()} for n in batch
+            ]
+            assert (
+                self._client.put_records(StreamName=self.name, Records=records)["FailedRecordCount"]
+                == 0
+            )
         self.sent += count
 
     def open_shards(self) -> list[str]:
         """Open shards, by their hash keys."""
         shards = self._client.list_shards(StreamName=self.name)["Shards"]
-        found = [shard for shard in shards if not shard["SequenceNumberRange"].get("EndingSequenceNumber")]
-        return [s["ShardId"] for s in sorted(found, key=lambda s: int(s["HashKeyRange"]["StartingHashKey"]))]
+        found = [
+            shard
+            for shard in shards
+            if not shard["SequenceNumberRange"].get("EndingSequenceNumber")
+        ]
+        return [
+            s["ShardId"]
+            for s in sorted(found, key=lambda s: int(s["HashKeyRange"]["StartingHashKey"]))
+        ]
 
     def split(self, shard: str) -> None:
         """Split a shard in the middle."""
-        (known,) = [s for s in self._client.list_shards(StreamName=self.name)["Shards"] if s["ShardId"] == shard]
-        begin, end = (int(known["HashKeyRange"][name]) for name in ("StartingHashKey", "EndingHashKey"))
+        (known,) = [
+            s
+            for s in self._client.list_shards(StreamName=self.name)["Shards"]
+            if s["ShardId"] == shard
+        ]
+        begin, end = (
+            int(known["HashKeyRange"][name]) for name in ("StartingHashKey", "EndingHashKey")
+        )
         middle = str((begin + end) // _MIDDLE)
-        self._client.split_shard(StreamName=self.name, ShardToSplit=shard, NewStartingHashKey=middle)
+        self._client.split_shard(
+            StreamName=self.name, ShardToSplit=shard, NewStartingHashKey=middle
+        )
         self._settle()
 
     def merge(self, one: str, other: str) -> None:
         """Merge two neighbours."""
-        self._client.merge_shards(StreamName=self.name, ShardToMerge=one, AdjacentShardToMerge=other)
+        self._client.merge_shards(
+            StreamName=self.name, ShardToMerge=one, AdjacentShardToMerge=other
+        )
         self._settle()
 
     def rescale(self, shards: int) -> None:
         """Change the number of shards at once."""
-        self._client.update_shard_count(StreamName=self.name, TargetShardCount=shards, ScalingType="UNIFORM_SCALING")
+        self._client.update_shard_count(
+            StreamName=self.name, TargetShardCount=shards, ScalingType="UNIFORM_SCALING"
+        )
         self._settle()
 
     def delete(self) -> None:
         """Delete it."""
         self._client.delete_stream(StreamName=self.name)
-        wait_until(lambda: self.name not in self._client.list_streams()["StreamNames"], 60, "the stream to be gone")
+        wait_until(
+            lambda: self.name not in self._client.list_streams()["StreamNames"],
+            60,
+            "the stream to be gone",
+        )
 
     def _settle(self) -> None:
         def is_active() -> bool:
-            told = self._client.describe_stream_summary(StreamName=self.name)["StreamDescriptionSummary"]
+            told = self._client.describe_stream_summary(StreamName=self.name)[
+                "StreamDescriptionSummary"
+            ]
             return bool(told["StreamStatus"] == "ACTIVE")
 
         wait_until(is_active, 60, "the stream to be active", interval=0.05)

@@ -26,7 +26,15 @@ class Run:
     def __init__(self, folder: Path, manifest: str = "laptop.yaml", *options: str) -> None:
         self.lines: list[str] = []
         self.process = subprocess.Popen(  # noqa: S603 - our own program
-            [sys.executable, "-m", "balanced_source_operator.command", "run", "-f", manifest, *options],
+            [
+                sys.executable,
+                "-m",
+                "balanced_source_operator.command",
+                "run",
+                "-f",
+                manifest,
+                *options,
+            ],
             cwd=folder,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -49,7 +57,10 @@ class Run:
         wait_until(is_there, 240, f"a line with {parts}", interval=0.1)
 
     def kill_driver(self) -> None:
-        """Kill Spark with all of its processes, as a machine that runs out of memory does; the command fails then."""
+        """Kill Spark with all of its processes, as a machine that runs out of memory does.
+
+        The command fails then.
+        """
         driver = psutil.Process(self.process.pid).children()[0]
         for process in (driver, *driver.children(recursive=True)):
             with contextlib.suppress(psutil.NoSuchProcess):
@@ -58,7 +69,8 @@ class Run:
 
     def end(self) -> int:
         """Stop it as a supervisor does; returns the exit code."""
-        self.process.send_signal(signal.SIGTERM)  # SIGINT is ignored where the tests run in the background
+        # SIGINT is ignored where the tests run in the background
+        self.process.send_signal(signal.SIGTERM)
         code = self.process.wait(120)
         self._reader.join()
         return code

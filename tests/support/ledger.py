@@ -1,6 +1,9 @@
-"""An independent account of records: what must be delivered, how often, and what excuses a gap or a repetition.
+"""An independent account of records.
 
-It knows nothing of epochs, owners or documents. It hears what users and brokers do, and what readers deliver.
+What must be delivered, how often, and what excuses a gap or a repetition.
+
+It knows nothing of epochs, owners or documents. It hears what users and brokers do, and what
+readers deliver.
 """
 
 from collections import Counter
@@ -10,7 +13,8 @@ from dataclasses import dataclass, field
 from balanced_source.api import SplitId
 
 Batch = tuple[str, int, int]
-"""Host, number of its Spark checkpoint, number of the micro-batch: an idempotent sink replaces what has the same."""
+"""Host, number of its Spark checkpoint, number of the micro-batch: an idempotent sink replaces what
+has the same."""
 
 
 @dataclass(slots=True)
@@ -57,12 +61,17 @@ class Ledger:
     added: set[str] = field(default_factory=set)
     """Clusters that were ever in the source."""
 
-    # --- what happens outside -----------------------------------------------------------------------------------
+    # --- what happens outside ---------------------------------------------------------------------
 
     def created(self, topic_id: str, split_id: SplitId) -> None:
-        """A partition is created: its records are all wanted, unless its cluster has not been read yet."""
+        """A partition is created.
+
+        Its records are all wanted, unless its cluster has not been read yet.
+        """
         is_known = str(split_id[0]) in self.adopted
-        self.parts.setdefault((topic_id, split_id), Partition(is_strict=is_known or not self.starts_latest))
+        self.parts.setdefault(
+            (topic_id, split_id), Partition(is_strict=is_known or not self.starts_latest)
+        )
 
     def produced(self, topic_id: str, split_id: SplitId, count: int) -> None:
         """Records are appended."""
@@ -72,12 +81,20 @@ class Ledger:
         """The user takes a cluster out: without retention it is new when it returns."""
         if self.forgets:
             self.adopted.discard(cluster)
-            self._forget((part for (_, s), part in self.parts.items() if s[0] == cluster), is_new=self.starts_latest)
+            self._forget(
+                (part for (_, s), part in self.parts.items() if s[0] == cluster),
+                is_new=self.starts_latest,
+            )
 
     def topic_removed(self, topic: str) -> None:
-        """The user takes a topic out: without retention it is read from its beginning when it returns."""
+        """The user takes a topic out.
+
+        Without retention it is read from its beginning when it returns.
+        """
         if self.forgets:
-            self._forget((part for (_, s), part in self.parts.items() if s[1] == topic), is_new=False)
+            self._forget(
+                (part for (_, s), part in self.parts.items() if s[1] == topic), is_new=False
+            )
             self._may_be_new(topic)
 
     def topic_deleted(self, topic: str) -> None:
@@ -86,7 +103,7 @@ class Ledger:
             self._may_be_new(topic)
 
     def _may_be_new(self, topic: str) -> None:
-        """Nobody may know any more that the clusters were ever read, if all that was read of them is forgotten."""
+        """Nobody may know that the clusters were ever read, if all that was read is forgotten."""
         self.adopted.clear()
         for (_, split_id), part in self.parts.items():
             if self.starts_latest and (split_id[1] == topic or not part.batches):
@@ -108,7 +125,7 @@ class Ledger:
             if not is_new:
                 part.repeats += 1
 
-    # --- what readers do ----------------------------------------------------------------------------------------
+    # --- what readers do --------------------------------------------------------------------------
 
     def begun(self, topic_id: str, split_id: SplitId, offset: int) -> None:
         """A reader begins to read a partition, there."""
@@ -117,10 +134,12 @@ class Ledger:
         if part.is_strict:
             return
         least = part.first_start or 0 if self.is_restored else part.least_start
-        done = max((part.excused, *(record + 1 for record, batches in part.batches.items() if batches)))
+        done = max(
+            (part.excused, *(record + 1 for record, batches in part.batches.items() if batches))
+        )
         assert offset == done or offset >= least or part.repeats, (
-            f"{split_id} of {topic_id} begins at {offset}: not where it was ({done}), and before the latest offset "
-            f"({least}) of the time when its cluster was added"
+            f"{split_id} of {topic_id} begins at {offset}: not where it was ({done}), and before"
+            f" the latest offset ({least}) of the time when its cluster was added"
         )
         part.excused, part.is_strict = max(part.excused, offset), True
 
@@ -129,8 +148,12 @@ class Ledger:
         part = self.parts[topic_id, split_id]
         batches = part.batches.setdefault(offset, set())
         batches.add(batch)
-        assert len(batches) <= 1 + part.repeats, f"{split_id} of {topic_id}: record {offset} in {sorted(batches)}"
-        assert part.stop is None or offset < part.stop, f"{split_id}: record {offset} is beyond the stop {part.stop}"
+        assert len(batches) <= 1 + part.repeats, (
+            f"{split_id} of {topic_id}: record {offset} in {sorted(batches)}"
+        )
+        assert part.stop is None or offset < part.stop, (
+            f"{split_id}: record {offset} is beyond the stop {part.stop}"
+        )
 
     def undone(self, host: str, checkpoint: int, *, first: int) -> None:
         """The sink goes back with a Spark checkpoint: micro-batches from this one on never were."""

@@ -1,7 +1,9 @@
-"""Random lives of a source: the real coordinator, enumerator and reader hosts in a world where everything happens.
+"""Random lives of a source.
 
-One seed is one life: which source it is, what happens in which order, and where everybody dies. `Ledger` keeps the
-account of records.
+The real coordinator, enumerator and reader hosts in a world where everything happens.
+
+One seed is one life: which source it is, what happens in which order, and where everybody dies.
+`Ledger` keeps the account of records.
 """
 
 import random
@@ -36,7 +38,7 @@ ROUNDS: Final = 12
 
 @dataclass
 class LifeDriver(Driver):
-    """A driver that reads as far as chance wants, only of the topic that its offset is of, and only up to the stop."""
+    """A driver that reads as far as chance wants, only its offset's topic, and only to the stop."""
 
     ledger: Ledger = field(default_factory=lambda: Ledger(starts_latest=False, forgets=False))
     rng: random.Random = field(default_factory=random.Random)
@@ -50,7 +52,8 @@ class LifeDriver(Driver):
         if base is None:
             return
         ends = {
-            s: self._reached(s, int(p or 0), base.attributes.get(s, {}), reads_all) for s, p in base.positions.items()
+            s: self._reached(s, int(p or 0), base.attributes.get(s, {}), reads_all)
+            for s, p in base.positions.items()
         }
         end = replace(base, positions=ends)
         if end.epoch == start.epoch and end.positions == start.positions:
@@ -65,7 +68,10 @@ class LifeDriver(Driver):
 
     def _reached(self, split_id: SplitId, position: int, attributes: Any, reads_all: bool) -> int:
         topic = (str(split_id[0]), str(split_id[1]))
-        if self.broker.topic_ids.get(topic) != attributes.get(IDENTITY) or topic[0] in self.broker.down:
+        if (
+            self.broker.topic_ids.get(topic) != attributes.get(IDENTITY)
+            or topic[0] in self.broker.down
+        ):
             return position
         end = self.broker.ends.get(split_id, position)
         if (stop := attributes.get(STOP)) is not None:
@@ -73,7 +79,11 @@ class LifeDriver(Driver):
         return max(position, end if reads_all else self.rng.randint(min(position, end), end))
 
     def _run(self, number: int, *, commit: bool = True) -> None:
-        start = stream_offset.from_json(self.offsets[number - 1]) if number else stream_offset.StreamOffset()
+        start = (
+            stream_offset.from_json(self.offsets[number - 1])
+            if number
+            else stream_offset.StreamOffset()
+        )
         end = stream_offset.from_json(self.offsets[number])
         if self.host.phase is not Phase.STARTING:
             self.host = self.host.on_planned(end)
@@ -81,7 +91,9 @@ class LifeDriver(Driver):
             for piece in reader.ranges:
                 topic_id = end.attributes[piece.split_id][IDENTITY]
                 for offset in range(int(piece.start or 0), int(piece.end or 0)):
-                    self.ledger.delivered(topic_id, piece.split_id, offset, (self.name, self.checkpoint, number))
+                    self.ledger.delivered(
+                        topic_id, piece.split_id, offset, (self.name, self.checkpoint, number)
+                    )
         if commit:
             self.committed = number + 1
 
@@ -107,8 +119,8 @@ class Life:
     """See the module. `begin`, then `step` as often as wanted, then `settle`, which checks.
 
     Attributes:
-        loses: what somebody loses or restores from older copies in this life: "state" or "checkpoint". Both at once
-            leave nobody who knows.
+        loses: what somebody loses or restores from older copies in this life: "state" or
+            "checkpoint". Both at once leave nobody who knows.
     """
 
     seed: int
@@ -120,8 +132,14 @@ class Life:
 
     def __post_init__(self) -> None:
         self.rng = rng = random.Random(self.seed)
-        self.is_bounded, self.loses = rng.random() < 0.25, rng.choice(["state", "state", "checkpoint"])
-        retention, starts_latest = rng.choice([0.0, 1e9]), not self.is_bounded and rng.random() < 0.5
+        self.is_bounded, self.loses = (
+            rng.random() < 0.25,
+            rng.choice(["state", "state", "checkpoint"]),
+        )
+        retention, starts_latest = (
+            rng.choice([0.0, 1e9]),
+            not self.is_bounded and rng.random() < 0.5,
+        )
         self.broker, self.store = Broker(is_bounded=self.is_bounded), Store()
         self.ledger = Ledger(starts_latest=starts_latest, forgets=retention == 0)
         make = bounded_source if self.is_bounded else kafka_source
@@ -139,7 +157,11 @@ class Life:
             self.ledger.cluster_added(cluster)
         self.parallelism = rng.randint(1, 4)
         self.operator = Operator(
-            source=self.source, store=self.store, broker=self.broker, parallelism=self.parallelism, hosts=self.hosts
+            source=self.source,
+            store=self.store,
+            broker=self.broker,
+            parallelism=self.parallelism,
+            hosts=self.hosts,
         )
         self.drivers = [
             LifeDriver(store=self.store, broker=self.broker, name=name, ledger=self.ledger, rng=rng)
@@ -154,7 +176,7 @@ class Life:
         pattern = TopicPattern(".*", "|".join(sorted(self.excluded)) or None)
         return replace(self.all, clusters=clusters, subscriber=pattern)
 
-    # --- steps --------------------------------------------------------------------------------------------------
+    # --- steps ------------------------------------------------------------------------------------
 
     def step(self) -> None:
         """Something happens."""
@@ -185,9 +207,15 @@ class Life:
         ]
         if self.loses == "checkpoint":
             return [*common, (self.lose_checkpoint, 0.7), (self.roll_back_checkpoint, 0.7)]
-        # At a first start a host that was never seen is not waited for, so nobody asks what the second one holds.
+        # At a first start a host that was never seen is not waited for, so nobody asks what the
+        # second one holds.
         everything = 0.3 if len(self.hosts) == 1 else 0.0
-        return [*common, (self.lose_state, 0.7), (self.lose_everything, everything), (self.restore_state, 1)]
+        return [
+            *common,
+            (self.lose_state, 0.7),
+            (self.lose_everything, everything),
+            (self.restore_state, 1),
+        ]
 
     def answer_one(self) -> None:
         calls = self.operator.calls
@@ -236,7 +264,9 @@ class Life:
             self._start(driver)
 
     def produce(self) -> None:
-        for split_id in self.rng.sample(sorted(self.broker.ends), self.rng.randint(0, len(self.broker.ends))):
+        for split_id in self.rng.sample(
+            sorted(self.broker.ends), self.rng.randint(0, len(self.broker.ends))
+        ):
             count = self.rng.randint(1, 3)
             self.broker.ends[split_id] += count
             self.ledger.produced(self._topic_id(split_id), split_id, count)
@@ -299,7 +329,9 @@ class Life:
         """It dies, perhaps in the middle of a turn, and another one starts."""
         self.operator.crash_before_effect = self.rng.randrange(4)
         try:
-            for step in self.rng.sample([self.see_reports, self.rescale, self.answer_one, self.answer_all], 3):
+            for step in self.rng.sample(
+                [self.see_reports, self.rescale, self.answer_one, self.answer_all], 3
+            ):
                 step()
         except CrashError:
             pass
@@ -322,14 +354,18 @@ class Life:
         self._restart_operator()
 
     def restore_state(self) -> None:
-        """An older copy of the state; sometimes with the assignment of that time, or without any."""
+        """An older copy of the state.
+
+        Sometimes with the assignment of that time, or without any.
+        """
         if not self.copies:
             return
         state, assignment = self.rng.choice(self.copies[-30:])
         self.store.state, self.ledger.is_restored = state, True
         for driver in self.drivers:
             if driver.is_running:
-                driver.report()  # what it adopts it acknowledges at once; here `trigger` leaves that to the next one
+                # what it adopts it acknowledges at once; here `trigger` leaves that to the next one
+                driver.report()
         what = self.rng.random()
         if what < 0.4:
             # With several hosts nobody can tell that both are older until all hosts have reported.
@@ -345,14 +381,17 @@ class Life:
             self._start(driver)
 
     def roll_back_checkpoint(self) -> None:
-        """Within the present epoch, and noticed at once: further back the operator knows more than the checkpoint."""
+        """Within the present epoch, and noticed at once.
+
+        Further back the operator knows more than the checkpoint.
+        """
         driver = self._driver()
         if self._is_known(driver):
             driver.roll_back()
             self._start(driver)
             self.operator.see_reports()
 
-    # --- the end ------------------------------------------------------------------------------------------------
+    # --- the end ----------------------------------------------------------------------------------
 
     def settle(self) -> None:
         """Nothing goes wrong any more, and everything is wanted: every record must arrive."""
@@ -389,21 +428,28 @@ class Life:
         """Everything that exists is owned, read to its end, and acknowledged."""
         state, exists = self.operator.coordinator.state, set(self.broker.ends)
         if self.is_bounded:
-            exists = set(state.owners)  # a bounded source looks once, so it also waits for a topic that is gone
+            # a bounded source looks once, so it also waits for a topic that is gone
+            exists = set(state.owners)
             is_over = self.operator.coordinator.enumerator.is_finished()
             assert is_over or self._waits_for_the_past(), "bounded, and not finished"
-        assert set(state.owners) == exists, f"owned {sorted(state.owners)}, there are {sorted(exists)}"
+        assert set(state.owners) == exists, (
+            f"owned {sorted(state.owners)}, there are {sorted(exists)}"
+        )
         missing = self.ledger.missing(self.broker.topic_ids)
         missing = {s: gaps for s, gaps in missing.items() if s in exists}
         assert not missing, f"never delivered: {missing}"
         for name, host in state.hosts.items():
-            assert host.acknowledged_epoch == state.epoch, f"host {name} has not acknowledged epoch {state.epoch}"
+            assert host.acknowledged_epoch == state.epoch, (
+                f"host {name} has not acknowledged epoch {state.epoch}"
+            )
 
     def _waits_for_the_past(self) -> bool:
         splits, topics = self.operator.coordinator.state.splits, self.broker.topic_ids
-        return any(topics.get((str(s[0]), str(s[1]))) != split.topic_id for s, split in splits.items())
+        return any(
+            topics.get((str(s[0]), str(s[1]))) != split.topic_id for s, split in splits.items()
+        )
 
-    # --- inside -------------------------------------------------------------------------------------------------
+    # --- inside -----------------------------------------------------------------------------------
 
     def _driver(self) -> LifeDriver:
         return self.rng.choice(self.drivers)
@@ -445,7 +491,10 @@ class Life:
         self.operator.see_reports()
         known = self.operator.coordinator.state.hosts[driver.name]
         last = driver._last_offset()
-        is_current = last.epoch == self.operator.coordinator.state.epoch and known.acknowledged_epoch == last.epoch
+        is_current = (
+            last.epoch == self.operator.coordinator.state.epoch
+            and known.acknowledged_epoch == last.epoch
+        )
         return is_current and known.report is not None and known.report.positions == last.positions
 
     def _note_published(self) -> None:
@@ -453,7 +502,9 @@ class Life:
         for assignment in self.operator.published:
             number = (assignment.lineage, assignment.epoch)
             decision = (dict(assignment.owners), assignment.parallelism)
-            assert self.decided.setdefault(number, decision) == decision, f"epoch {number} was published before"
+            assert self.decided.setdefault(number, decision) == decision, (
+                f"epoch {number} was published before"
+            )
         self.operator.published.clear()
         state = self.store.state
         if state is not None and (not self.copies or self.copies[-1][0] != state):
@@ -473,5 +524,6 @@ def live(seed: int, hosts: tuple[str, ...]) -> None:
         life.settle()
     except Exception as error:
         raise AssertionError(
-            f"life {seed} with {len(hosts)} hosts, after {len(life.log)} steps: {error}; {' '.join(life.log)}"
+            f"life {seed} with {len(hosts)} hosts, after {len(life.log)} steps: {error};"
+            f" {' '.join(life.log)}"
         ) from error

@@ -21,9 +21,14 @@ def nothing(call: AsyncCall) -> Any:
 
 
 class Scene:
-    """A run, and a sink that keeps what was committed: what a crash cuts off was never delivered."""
+    """A run, and a sink that keeps what was committed.
 
-    def __init__(self, source: NumbersSource, parallelism: int = 2, made: type[LocalRun[Record]] = LocalRun) -> None:
+    What a crash cuts off was never delivered.
+    """
+
+    def __init__(
+        self, source: NumbersSource, parallelism: int = 2, made: type[LocalRun[Record]] = LocalRun
+    ) -> None:
         self.source = source
         self.type = made
         self.pending: list[tuple[int, Record]] = []
@@ -36,7 +41,11 @@ class Scene:
     def _made(self, before: LocalRun[Record] | None) -> LocalRun[Record]:
         known: dict[str, Any] = {}
         if before is not None:
-            known = {"state": before.state, "offset": before.offset, "incarnation": before.incarnation}
+            known = {
+                "state": before.state,
+                "offset": before.offset,
+                "incarnation": before.incarnation,
+            }
         return self.type(
             self.source,
             nothing,

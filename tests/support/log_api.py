@@ -37,7 +37,9 @@ class LogApi:
     @property
     def entries(self) -> Counter[Entry]:
         """Each entry once."""
-        return Counter((name, n, text) for name, texts in self.logs.items() for n, text in enumerate(texts))
+        return Counter(
+            (name, n, text) for name, texts in self.logs.items() for n, text in enumerate(texts)
+        )
 
     def append(self, name: str, count: int) -> None:
         """Let a log grow; it is made if it is new."""
@@ -49,7 +51,10 @@ class LogApi:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self._server.shutdown()
         self._server.server_close()

@@ -18,8 +18,13 @@ def merged(known: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]
     return result
 
 
-def applied(known: Mapping[str, Any], before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:
-    """Server-side apply with atomic lists: `now` wins, what only `before` had goes, what others set stays."""
+def applied(
+    known: Mapping[str, Any], before: Mapping[str, Any], now: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Server-side apply with atomic lists.
+
+    `now` wins, what only `before` had goes, what others set stays.
+    """
     result = {key: value for key, value in known.items() if key in now or key not in before}
     for key, value in now.items():
         below, old = result.get(key), before.get(key)

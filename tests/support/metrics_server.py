@@ -30,11 +30,16 @@ class MetricsServer:
         self.value = 0
         self._control_plane = control_plane
         self._server = _Server(("127.0.0.1", 0), self._handler())
-        certificate, key = control_plane.ca.issue_server("metrics", ["localhost", "127.0.0.1"]).write(folder, "metrics")
+        certificate, key = control_plane.ca.issue_server(
+            "metrics", ["localhost", "127.0.0.1"]
+        ).write(folder, "metrics")
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(certificate, key)
-        # The handshake is left to the thread of each connection: one that fails there is closed like any other.
-        listener = context.wrap_socket(self._server.socket, server_side=True, do_handshake_on_connect=False)
+        # The handshake is left to the thread of each connection: one that fails there is closed
+        # like any other.
+        listener = context.wrap_socket(
+            self._server.socket, server_side=True, do_handshake_on_connect=False
+        )
         self._server.socket = listener
 
     def __enter__(self) -> Self:
@@ -51,15 +56,30 @@ class MetricsServer:
     def answer(self, path: str) -> dict[str, Any]:
         """Return what the API says at a path."""
         if path.rstrip("/").endswith(GROUP):
-            resource = {"name": METRIC, "namespaced": True, "kind": "ExternalMetricValueList", "verbs": ["get"]}
-            return {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": GROUP, "resources": [resource]}
+            resource = {
+                "name": METRIC,
+                "namespaced": True,
+                "kind": "ExternalMetricValueList",
+                "verbs": ["get"],
+            }
+            return {
+                "kind": "APIResourceList",
+                "apiVersion": "v1",
+                "groupVersion": GROUP,
+                "resources": [resource],
+            }
         item = {
             "metricName": METRIC,
             "metricLabels": {},
             "timestamp": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
             "value": str(self.value),
         }
-        return {"kind": "ExternalMetricValueList", "apiVersion": GROUP, "metadata": {}, "items": [item]}
+        return {
+            "kind": "ExternalMetricValueList",
+            "apiVersion": GROUP,
+            "metadata": {},
+            "items": [item],
+        }
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:
         answer = self.answer
@@ -89,10 +109,19 @@ class MetricsServer:
         spec = {
             "group": GROUP.split("/")[0],
             "version": GROUP.split("/")[1],
-            "service": {"name": "metrics", "namespace": "default", "port": self._server.server_address[1]},
+            "service": {
+                "name": "metrics",
+                "namespace": "default",
+                "port": self._server.server_address[1],
+            },
             "insecureSkipTLSVerify": True,
             "groupPriorityMinimum": 100,
             "versionPriority": 100,
         }
         metadata = {"name": "v1beta1.external.metrics.k8s.io"}
-        return {"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": metadata, "spec": spec}
+        return {
+            "apiVersion": "apiregistration.k8s.io/v1",
+            "kind": "APIService",
+            "metadata": metadata,
+            "spec": spec,
+        }

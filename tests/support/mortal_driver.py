@@ -22,10 +22,14 @@ _dies = threading.Event()
 
 
 def die() -> None:
-    """Kill the JVM and its workers, then this process: without its Python the JVM would go on for a moment."""
+    """Kill the JVM and its workers, then this process.
+
+    Without its Python the JVM would go on for a moment.
+    """
     _dies.set()
     for child in psutil.Process().children(recursive=True):
-        with contextlib.suppress(psutil.NoSuchProcess):  # a worker ends by itself as soon as its JVM is gone
+        # a worker ends by itself as soon as its JVM is gone
+        with contextlib.suppress(psutil.NoSuchProcess):
             child.kill()
     os.kill(os.getpid(), signal.SIGKILL)
 
@@ -44,7 +48,8 @@ def die_when_there(path: Path) -> None:
 def main(folder: str, options: str, step: str) -> None:
     """Read everything into `folder`.
 
-    Die at `step`: `offsets` (logged), `run` (not committed), `commit` (committed, and nothing planned since), or never.
+    Die at `step`: `offsets` (logged), `run` (not committed), `commit` (committed, and nothing
+    planned since), or never.
     """
     checkpoint = Path(folder) / "ck"
 
@@ -60,9 +65,12 @@ def main(folder: str, options: str, step: str) -> None:
     with spark_session() as spark:
         trigger = {"availableNow": True}
         try:
-            start(spark, sink, checkpoint, trigger=trigger, **json.loads(options)).awaitTermination()
+            start(
+                spark, sink, checkpoint, trigger=trigger, **json.loads(options)
+            ).awaitTermination()
         except Exception:
-            if _dies.is_set():  # its JVM is gone already; it must not end in another way before it is killed
+            # its JVM is gone already; it must not end in another way before it is killed
+            if _dies.is_set():
                 signal.pause()
             raise
         if step == "commit":

@@ -86,12 +86,21 @@ class _Scene:
 
     def new(self, **changes: Any) -> Outcome:
         native = __import__(MODULE)
-        cluster = KafkaCluster(name="main", bootstrap_servers=self.bootstrap, properties={"log_level": "0"})
-        settings = RangeReaderSettings(cluster="main", config=consumer_config(cluster, NoSecrets(), client_id="victim"))
+        cluster = KafkaCluster(
+            name="main", bootstrap_servers=self.bootstrap, properties={"log_level": "0"}
+        )
+        settings = RangeReaderSettings(
+            cluster="main", config=consumer_config(cluster, NoSecrets(), client_id="victim")
+        )
         config: Any = {k: _text(v) for k, v in settings.consumer(queue_per_split=True).items()}
         extra = changes.pop("config", {})
         config = {**config, **extra} if isinstance(extra, dict) else extra
-        usual = {"cluster": "main", "columns": ["partition", "offset"], "max_rows": 64, "max_bytes": 1 << 20}
+        usual = {
+            "cluster": "main",
+            "columns": ["partition", "offset"],
+            "max_rows": 64,
+            "max_bytes": 1 << 20,
+        }
         self.reader = native.RangeReader(config, **{**usual, "stall": 2.0, **changes})
         return Outcome()
 
@@ -107,7 +116,11 @@ class _Scene:
                     return Outcome(rows=tuple(rows), ended=True)
                 table = pa.record_batch(batch)
                 pa.record_batch(batch)  # a second view of the same rows
-                rows += [(row["partition"], row["offset"]) for row in table.to_pylist() if "offset" in row]
+                rows += [
+                    (row["partition"], row["offset"])
+                    for row in table.to_pylist()
+                    if "offset" in row
+                ]
         except Exception as error:  # noqa: BLE001 - rows that came before count, too
             return Outcome(rows=tuple(rows), error=type(error).__name__, text=str(error))
         return Outcome(rows=tuple(rows))
@@ -158,7 +171,9 @@ class _Scene:
         try:
             return verb(**step[1])
         except BaseException as error:  # noqa: BLE001 - a panic is a BaseException
-            return Outcome(error=type(error).__name__, is_sound=isinstance(error, Exception), text=str(error))
+            return Outcome(
+                error=type(error).__name__, is_sound=isinstance(error, Exception), text=str(error)
+            )
 
 
 def _serve(pipe: Connection, bootstrap: str) -> None:

@@ -88,7 +88,9 @@ class NumbersReader(SplitReader[int, NumbersSplit]):
 
     def handle_splits_changes(self, change: SplitsChange[NumbersSplit]) -> None:
         for split in change.splits:
-            self.calls.append(f"{'add' if isinstance(change, SplitsAddition) else 'remove'} {split.name}")
+            self.calls.append(
+                f"{'add' if isinstance(change, SplitsAddition) else 'remove'} {split.name}"
+            )
             self.paused.discard(split.split_id)
             if isinstance(change, SplitsAddition):
                 assert split.split_id not in self.splits
@@ -96,7 +98,9 @@ class NumbersReader(SplitReader[int, NumbersSplit]):
             else:
                 self.splits.pop(split.split_id, None)
 
-    def pause_or_resume_splits(self, to_pause: Collection[NumbersSplit], to_resume: Collection[NumbersSplit]) -> None:
+    def pause_or_resume_splits(
+        self, to_pause: Collection[NumbersSplit], to_resume: Collection[NumbersSplit]
+    ) -> None:
         self.paused |= {s.split_id for s in to_pause}
         self.paused -= {s.split_id for s in to_resume}
 
@@ -118,8 +122,12 @@ class State:
 class Emitter(RecordEmitter[int, tuple[str, int], State]):
     """A record is (split's name, number); its timestamp and watermark are the number."""
 
-    def emit_record(self, element: int, output: SourceOutput[tuple[str, int]], split_state: State) -> None:
-        assert element == split_state.split.next, f"{element} comes where {split_state.split} is due"
+    def emit_record(
+        self, element: int, output: SourceOutput[tuple[str, int]], split_state: State
+    ) -> None:
+        assert element == split_state.split.next, (
+            f"{element} comes where {split_state.split} is due"
+        )
         output.collect((split_state.split.name, element), element)
         output.emit_watermark(element)
         split_state.split = split_state.split.at(element + 1)
@@ -128,7 +136,9 @@ class Emitter(RecordEmitter[int, tuple[str, int], State]):
 class NumbersSourceReader(SourceReaderBase[int, tuple[str, int], NumbersSplit, State]):
     """Notes finished splits."""
 
-    def __init__(self, fetchers: Fetchers[int, NumbersSplit], context: SourceReaderContext | None = None) -> None:
+    def __init__(
+        self, fetchers: Fetchers[int, NumbersSplit], context: SourceReaderContext | None = None
+    ) -> None:
         super().__init__(context or Context(), fetchers, Emitter())
         self.finished: list[SplitId] = []
 

@@ -1,4 +1,7 @@
-"""A whole source over numbers, whose readers pull: each asks for its next range when it has finished one."""
+"""A whole source over numbers, whose readers pull.
+
+Each asks for its next range when it has finished one.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -50,8 +53,12 @@ class NumbersSource(Source[NumbersSplit, NumbersState]):
         fetchers = InlineFetchers(lambda: NumbersReader(chunk=self.chunk), self.threading)
         return PullReader(context, fetchers, self.log)
 
-    def create_split(self, split_id: SplitId, position: Position, attributes: Mapping[str, Any]) -> NumbersSplit:
-        return NumbersSplit(name=str(split_id[0]), next=int(position or 0), stop=int(attributes["stop"]))
+    def create_split(
+        self, split_id: SplitId, position: Position, attributes: Mapping[str, Any]
+    ) -> NumbersSplit:
+        return NumbersSplit(
+            name=str(split_id[0]), next=int(position or 0), stop=int(attributes["stop"])
+        )
 
     @property
     def state_version(self) -> int:
@@ -68,7 +75,10 @@ class PullEnumerator(SplitEnumerator[NumbersSplit, NumbersState]):
     """Gives one split per request; asks each reader for its name when it registers."""
 
     def __init__(
-        self, context: SplitEnumeratorContext[NumbersSplit], source: NumbersSource, splits: Sequence[NumbersSplit]
+        self,
+        context: SplitEnumeratorContext[NumbersSplit],
+        source: NumbersSource,
+        splits: Sequence[NumbersSplit],
     ) -> None:
         super().__init__(context)
         self.source = source
@@ -88,11 +98,18 @@ class PullEnumerator(SplitEnumerator[NumbersSplit, NumbersState]):
         self.splits = (*splits, *(s for s in self.splits if s.split_id not in back))
 
     def rebalance(self, cause: RebalanceCause) -> None:
-        """What came back from readers that are no more: those that are left may have asked for the last time."""
+        """What came back from readers that are no more.
+
+        Those that are left may have asked for the last time.
+        """
         readers = sorted(self.context.registered_readers())
         if cause is RebalanceCause.RESCALE and readers:
-            shares = {reader: self.splits[number :: len(readers)] for number, reader in enumerate(readers)}
-            self.context.assign_splits(SplitsAssignment(assignment={r: s for r, s in shares.items() if s}))
+            shares = {
+                reader: self.splits[number :: len(readers)] for number, reader in enumerate(readers)
+            }
+            self.context.assign_splits(
+                SplitsAssignment(assignment={r: s for r, s in shares.items() if s})
+            )
             self.splits = ()
 
     def handle_split_request(self, subtask_id: int, requester_hostname: str | None) -> None:

@@ -40,11 +40,15 @@ class Reviewer:
         return (user.name, namespace) in self.rights
 
 
-def seen_source(*, readers: int = 2, splits: int = 6, epoch: int = 4, topic: str = "orders", **changes: Any) -> Seen:
+def seen_source(
+    *, readers: int = 2, splits: int = 6, epoch: int = 4, topic: str = "orders", **changes: Any
+) -> Seen:
     """A source that reads; its lag differs from split to split, and the last one's is unknown."""
     ids = [("main", topic, number) for number in range(splits)]
     owners = {split: number % readers for number, split in enumerate(ids)}
-    lags: dict[Any, int | None] = {split: 10**number % 999_983 - 1 for number, split in enumerate(ids)}
+    lags: dict[Any, int | None] = {
+        split: 10**number % 999_983 - 1 for number, split in enumerate(ids)
+    }
     lags[ids[-1]] = None
     report = HostReport(
         incarnation=1,
@@ -56,8 +60,19 @@ def seen_source(*, readers: int = 2, splits: int = 6, epoch: int = 4, topic: str
         heartbeat=1_800_000_000.0,
         metrics=to_metrics(lags, {}),
     )
-    ready = {"type": "Ready", "status": "True", "reason": "Reading", "message": f"{readers} readers"}
-    status = {"conditions": [ready], "readers": readers, "acknowledgedEpoch": epoch, "pendingSplits": 0, "lag": None}
+    ready = {
+        "type": "Ready",
+        "status": "True",
+        "reason": "Reading",
+        "message": f"{readers} readers",
+    }
+    status = {
+        "conditions": [ready],
+        "readers": readers,
+        "acknowledgedEpoch": epoch,
+        "pendingSplits": 0,
+        "lag": None,
+    }
     assignment = Assignment(epoch=epoch, parallelism=readers, incarnations={"0": 1}, owners=owners)
     seen = Seen(desired=readers, status=status, assignment=assignment, reports={"0": report})
     return replace(seen, **changes)
@@ -70,7 +85,9 @@ def with_state(seen: Seen) -> Seen:
     return replace(seen, source=coordinator.source, checkpoint=coordinator.checkpoint)
 
 
-def put(board: StatusBoard, seen: Seen, *, namespace: str = "shop", name: str = "orders", uid: str = "u") -> None:
+def put(
+    board: StatusBoard, seen: Seen, *, namespace: str = "shop", name: str = "orders", uid: str = "u"
+) -> None:
     """A turn of a source."""
     board.turned(Identity(namespace=namespace, name=name, uid=uid), lambda: seen)
 
@@ -89,7 +106,11 @@ class Viewer:
             session.get(self._address + path) as answer,
         ):
             is_json = answer.content_type == "application/json"
-            return answer.status, await answer.json() if is_json else await answer.text(), answer.headers
+            return (
+                answer.status,
+                await answer.json() if is_json else await answer.text(),
+                answer.headers,
+            )
 
     @asynccontextmanager
     async def following(self, path: str = "/api/events") -> AsyncIterator["Events"]:

@@ -1,6 +1,9 @@
-"""A status page for a browser, moved by lines of JSON: ``python -m support.page_server [TOKENFILE]``.
+"""A status page for a browser, moved by lines of JSON.
 
-It prints its port. Each line that it reads changes something, and is answered by a line when that is done.
+``python -m support.page_server [TOKENFILE]``.
+
+It prints its port. Each line that it reads changes something, and is answered by a line when that
+is done.
 """
 
 import asyncio
@@ -20,7 +23,8 @@ from support.page_scene import put, seen_source, with_state
 from testbed.ports import LOOPBACK
 
 HOSTILE: Final = (
-    '"><img src="http://evil.example/x" onerror="document.title=\'broken\'"><script>document.title=1</script>'
+    '"><img src="http://evil.example/x"'
+    " onerror=\"document.title='broken'\"><script>document.title=1</script>"
 )
 """Names and messages come from brokers and from users."""
 
@@ -37,7 +41,9 @@ class _Scene:
         bad = {"type": "Degraded", "status": "True", "reason": "Unreachable", "message": HOSTILE}
         hostile = seen_source(topic=HOSTILE)
         put(
-            self.board, replace(hostile, status={**hostile.status, "conditions": [bad], "message": HOSTILE}), name="odd"
+            self.board,
+            replace(hostile, status={**hostile.status, "conditions": [bad], "message": HOSTILE}),
+            name="odd",
         )
 
     def show(self, **source: Any) -> None:
@@ -48,7 +54,10 @@ class _Scene:
         """A later report than the one before: each split is further."""
         report = seen.reports["0"]
         passed = int(self._now - 1_800_000_000)
-        positions = {s: int(str(p)) + passed * (n + 1) * 10 for n, (s, p) in enumerate(report.positions.items())}
+        positions = {
+            s: int(str(p)) + passed * (n + 1) * 10
+            for n, (s, p) in enumerate(report.positions.items())
+        }
         read = replace(report, heartbeat=self._now, positions=positions)
         status = {**seen.status, "lag": 5000 + passed % 700 * 3}
         return replace(seen, reports={"0": read}, status=status, **self._plan)

@@ -23,13 +23,26 @@ def split_ids(count: int) -> list[SplitId]:
 
 @st.composite
 def placements(
-    draw: st.DrawFn, *, max_splits: int = 40, max_readers: int = 8, weighted: bool = True, owned: bool = True
+    draw: st.DrawFn,
+    *,
+    max_splits: int = 40,
+    max_readers: int = 8,
+    weighted: bool = True,
+    owned: bool = True,
 ) -> Placement:
     """A question in which some splits have owners, and everything may move."""
     n = draw(st.integers(1, max_readers))
     ids = split_ids(draw(st.integers(0, max_splits)))
-    has_owner = draw(st.lists(st.booleans(), min_size=len(ids), max_size=len(ids))) if owned else [False] * len(ids)
-    owners = {s: draw(st.integers(0, n - 1)) for s, is_owned in zip(ids, has_owner, strict=True) if is_owned}
+    has_owner = (
+        draw(st.lists(st.booleans(), min_size=len(ids), max_size=len(ids)))
+        if owned
+        else [False] * len(ids)
+    )
+    owners = {
+        s: draw(st.integers(0, n - 1))
+        for s, is_owned in zip(ids, has_owner, strict=True)
+        if is_owned
+    }
     weights = {s: draw(WEIGHTS) for s in ids if draw(st.integers(0, 9))} if weighted else {}
     pending = [s for s in ids if s not in owners]
     return Placement(parallelism=n, owners=owners, pending=pending, may_move=True, weights=weights)
@@ -52,7 +65,9 @@ def shuffled(placement: Placement, seed: int) -> Placement:
     )
 
 
-def loads(owners: Mapping[SplitId, int], weights: Mapping[SplitId, float], parallelism: int) -> list[float]:
+def loads(
+    owners: Mapping[SplitId, int], weights: Mapping[SplitId, float], parallelism: int
+) -> list[float]:
     """Load of each reader; a split without weight counts as the mean."""
     known = [weights[s] for s in owners if s in weights]
     mean = sum(known) / len(known) if any(known) else 1.0
@@ -84,10 +99,17 @@ def optimum(weights: Sequence[float], parallelism: int) -> float:
 
 
 def fewest_moves(placement: Placement) -> int:
-    """How few splits can move so that the numbers of splits per reader differ by one at most: by trying everything."""
+    """How few splits can move so that the numbers of splits per reader differ by one at most.
+
+    By trying everything.
+    """
     n, ids = placement.parallelism, [*placement.owners, *placement.pending]
     return min(
-        sum(o != placement.owners[s] for s, o in zip(ids, owners, strict=True) if s in placement.owners)
+        sum(
+            o != placement.owners[s]
+            for s, o in zip(ids, owners, strict=True)
+            if s in placement.owners
+        )
         for owners in itertools.product(range(n), repeat=len(ids))
         if spread(Counter(owners), n) <= 1
     )

@@ -1,7 +1,9 @@
-"""A query on the real planner without Spark: an offset log, a commit log, and steps at which it may die.
+"""A query on the real planner without Spark.
 
-The coordinator runs embedded in the driver. Brokers are the made-up ones of `support.world`. Tasks read from them what
-their ranges say; the sink is idempotent, as the packaged ones are.
+An offset log, a commit log, and steps at which it may die.
+
+The coordinator runs embedded in the driver. Brokers are the made-up ones of `support.world`. Tasks
+read from them what their ranges say; the sink is idempotent, as the packaged ones are.
 """
 
 from collections import Counter
@@ -109,7 +111,9 @@ class PlannedQuery:
 
     def start(self) -> None:
         """A new driver with the checkpoint: replays what is logged but not committed."""
-        self.channel = EmbeddedChannel(self.source, self.broker.execute, parallelism=self.parallelism, confirm=0.0)
+        self.channel = EmbeddedChannel(
+            self.source, self.broker.execute, parallelism=self.parallelism, confirm=0.0
+        )
         self.planner = StreamPlanner(self.options)
         self.hooks = self.planner._hooks
         self.planner.__dict__["_runtime"] = HostRuntime(
@@ -134,7 +138,8 @@ class PlannedQuery:
 
         Args:
             limit: what Spark passes.
-            die: the driver dies when the offset is `LOGGED`, or when the records are `DELIVERED`, and comes back.
+            die: the driver dies when the offset is `LOGGED`, or when the records are `DELIVERED`,
+                and comes back.
         """
         start = self.offsets[-1] if self.offsets else self.planner.initialOffset()
         end = self.planner.latestOffset(start, limit)
@@ -147,7 +152,9 @@ class PlannedQuery:
             self.restart()
         return True
 
-    def trigger_until(self, condition: Callable[[], bool], what: str, *, timeout: float = 20) -> None:
+    def trigger_until(
+        self, condition: Callable[[], bool], what: str, *, timeout: float = 20
+    ) -> None:
         """Triggers until a condition holds."""
         wait_until(lambda: (self.trigger(), condition())[1], timeout, what, interval=0.01)
 

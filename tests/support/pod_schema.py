@@ -1,7 +1,7 @@
 """The pod template of Kubernetes as the operator checks it, made from what an API server publishes.
 
-``python -m support.pod_schema`` starts the testbed's API server and writes the file; `tests/contract/kubernetes`
-compares it with that server.
+``python -m support.pod_schema`` starts the testbed's API server and writes the file;
+`tests/contract/kubernetes` compares it with that server.
 """
 
 import json

@@ -1,4 +1,7 @@
-"""Lists of numbers as an installed connector: readers ask for lists, and talk with the enumerator."""
+"""Lists of numbers as an installed connector.
+
+Readers ask for lists, and talk with the enumerator.
+"""
 
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -40,7 +43,10 @@ ENTRY_POINTS: Final = f"[balanced_source.connectors]\n{KIND} = {__name__}:Number
 
 
 def register(folder: Path) -> None:
-    """Make a folder that registers the connector where it is on the path: what an installed wheel leaves behind."""
+    """Make a folder that registers the connector where it is on the path.
+
+    What an installed wheel leaves behind.
+    """
     info = folder / f"{KIND}-1.0.dist-info"
     info.mkdir(parents=True)
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {KIND}\nVersion: 1.0\n")
@@ -51,7 +57,9 @@ class TalkingEnumerator(PullingSplitEnumerator[Numbers]):
     """Answers each event of a reader with the same payload."""
 
     def handle_source_event(self, subtask_id: int, event: SourceEvent) -> None:
-        self.context.send_event_to_reader(subtask_id, SourceEvent(name=HEARD, payload=event.payload))
+        self.context.send_event_to_reader(
+            subtask_id, SourceEvent(name=HEARD, payload=event.payload)
+        )
 
 
 class ServedLists(NumberLists):
@@ -103,7 +111,9 @@ class NumberListsOperatorHalf(OperatorHalf[NumberListsSpec]):
     spec = NumberListsSpec
     description = "Lists of numbers."
 
-    def to_source(self, spec: NumberListsSpec, common: Common, texts: Texts, *, field: str) -> ServedLists:
+    def to_source(
+        self, spec: NumberListsSpec, common: Common, texts: Texts, *, field: str
+    ) -> ServedLists:
         return ServedLists(count=spec.count, length=spec.length, ahead=2)
 
 
@@ -128,7 +138,9 @@ class NumberListsReader:
     def read(self, partition: ReaderPartition) -> Iterator[pa.RecordBatch]:
         for piece in partition.ranges:
             numbers = list(range(int(piece.start or 0), int(piece.end or 0)))
-            yield pa.RecordBatch.from_pydict({"list": [str(piece.split_id[1])] * len(numbers), "number": numbers})
+            yield pa.RecordBatch.from_pydict(
+                {"list": [str(piece.split_id[1])] * len(numbers), "number": numbers}
+            )
 
 
 class NumberListsHooks(PlannerHooks):
@@ -150,7 +162,7 @@ class NumberListsHooks(PlannerHooks):
         return {s: min(end, held[s] + STEP) for s, end in reachable.items()}
 
     def note_planned(self, plans: Iterable[ReaderPlan], settings: Mapping[str, Any]) -> None:
-        """Each event is answered in an epoch of its own, so saying something there would never end."""
+        """Each event is answered in its own epoch, so saying something there would never end."""
         event = SourceEvent(name=SAID, payload=f"{os.getpid()} {self._said + 1}")
         if any(plan.ranges for plan in plans) and self._context.send_source_event(0, event):
             self._said += 1

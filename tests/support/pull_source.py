@@ -86,7 +86,9 @@ class NumberLists(PullSource[Numbers]):
     def is_near(self, split: Numbers, host: str) -> bool:
         return (split.name, host) in self.near
 
-    def create_split(self, split_id: SplitId, position: Position, attributes: Mapping[str, Any]) -> Numbers:
+    def create_split(
+        self, split_id: SplitId, position: Position, attributes: Mapping[str, Any]
+    ) -> Numbers:
         return Numbers(name=str(split_id[1]), number=int(position or 0), stop=int(attributes[STOP]))
 
     def execute(self, call: AsyncCall) -> list[Numbers]:

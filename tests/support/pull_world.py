@@ -1,9 +1,9 @@
-"""Every interleaving of an operator and a driver whose readers ask for splits, on the code that both run.
+"""Every interleaving of an operator and a driver whose readers ask for splits, on real code.
 
-The world has one operator (or a coordinator embedded in the driver) and one driver. Documents are text. Whoever looks
-sees the newest one, and never those that it missed, so requests and answers get lost by themselves. An operator may die
-between any two writes of a turn, a driver between any two steps of a micro-batch. Spark's checkpoint is the newest
-logged offset, and whether it is committed.
+The world has one operator (or a coordinator embedded in the driver) and one driver. Documents are
+text. Whoever looks sees the newest one, and never those that it missed, so requests and answers get
+lost by themselves. An operator may die between any two writes of a turn, a driver between any two
+steps of a micro-batch. Spark's checkpoint is the newest logged offset, and whether it is committed.
 """
 
 import json
@@ -43,7 +43,8 @@ EMPTY = json.dumps(stream_offset.to_json(StreamOffset()))
 Label = tuple[Any, ...]
 
 DISTURBED: Final = 0.05
-"""Share of the steps of a life that are disturbances; with more of them they come before there is anything to lose."""
+"""Share of the steps of a life that are disturbances; with more of them they come before there is
+anything to lose."""
 
 
 class Budget(NamedTuple):
@@ -126,7 +127,10 @@ class Found:
 
 
 class Turn(NamedTuple):
-    """What a turn of the operator leads to: the operator after it, and the documents that it writes, in their order."""
+    """What a turn of the operator leads to.
+
+    The operator after it, and the documents that it writes, in their order.
+    """
 
     operator: Operator
     writes: tuple[tuple[str, str], ...]
@@ -141,7 +145,9 @@ class Model:
         parallelisms: what the user may rescale to.
     """
 
-    def __init__(self, source: Any, *, is_embedded: bool = False, parallelisms: tuple[int, ...] = (1, 2)) -> None:
+    def __init__(
+        self, source: Any, *, is_embedded: bool = False, parallelisms: tuple[int, ...] = (1, 2)
+    ) -> None:
         self.source = source
         self.is_embedded = is_embedded
         self.parallelisms = parallelisms
@@ -187,7 +193,9 @@ class Model:
                 return Found(len(trace), problem, tuple(trace))
             disturbances = [step for step in following if not step[2]]
             is_calm = not disturbances or chance.random() > DISTURBED
-            label, world, _ = chance.choice([step for step in following if step[2]] if is_calm else disturbances)
+            label, world, _ = chance.choice(
+                [step for step in following if step[2]] if is_calm else disturbances
+            )
             trace.append(label)
         return Found(len(trace), "it never comes to rest", tuple(trace))
 
@@ -209,7 +217,7 @@ class Model:
         else:
             yield from self._driver(world, world.driver)
 
-    # --- disturbances -------------------------------------------------------------------------------------------
+    # --- disturbances -----------------------------------------------------------------------------
 
     def _disturbances(self, world: World) -> Iterator[tuple[Label, World, bool]]:
         budget = world.budget
@@ -223,12 +231,18 @@ class Model:
         for parallelism in self.parallelisms if budget.rescales else ():
             if parallelism != world.parallelism:
                 paid = budget._replace(rescales=budget.rescales - 1)
-                yield ("the user wants", parallelism), replace(world, parallelism=parallelism, budget=paid), False
+                yield (
+                    ("the user wants", parallelism),
+                    replace(world, parallelism=parallelism, budget=paid),
+                    False,
+                )
 
     def _operator_dies(self, world: World) -> World:
-        return replace(world, operator=None, budget=world.budget._replace(operator=world.budget.operator - 1))
+        return replace(
+            world, operator=None, budget=world.budget._replace(operator=world.budget.operator - 1)
+        )
 
-    # --- the operator -------------------------------------------------------------------------------------------
+    # --- the operator -----------------------------------------------------------------------------
 
     def _started(self, world: World) -> Turn:
         seen = (world.stored, world.published, world.report, world.parallelism)
@@ -241,7 +255,9 @@ class Model:
         coordinator: SourceCoordinator[Any, Any] = SourceCoordinator(
             self.source,
             parallelism=world.parallelism,
-            restored=state_codec.decode(world.stored, self.source, uid=UID) if world.stored else None,
+            restored=state_codec.decode(world.stored, self.source, uid=UID)
+            if world.stored
+            else None,
             published=published,
             lineage=max(lineages, default=0) + 1,
             keeps_finished=self.is_embedded,
@@ -257,7 +273,9 @@ class Model:
             turn = self._handled(operator, world.parallelism, ParallelismChanged(world.parallelism))
             yield from self._turn(world, ("the operator sees parallelism", world.parallelism), turn)
         for number, pending in mine._context.calls.items():
-            turn = self._handled(operator, "listing", CallCompleted(number, self.execute(pending.call)))
+            turn = self._handled(
+                operator, "listing", CallCompleted(number, self.execute(pending.call))
+            )
             yield from self._turn(world, ("the listing answers",), turn)
 
     def _handled(self, operator: Operator, name: Any, event: Event) -> Turn:
@@ -267,10 +285,14 @@ class Model:
 
         return self._remembered((operator.key, name), handle)
 
-    def _remembered(self, name: Any, turn: Callable[[], tuple[SourceCoordinator[Any, Any], list[Effect]]]) -> Turn:
+    def _remembered(
+        self, name: Any, turn: Callable[[], tuple[SourceCoordinator[Any, Any], list[Effect]]]
+    ) -> Turn:
         if name not in self._turns:
             coordinator, effects = turn()
-            writes = tuple(self._write(e) for e in effects if isinstance(e, PersistState | PublishAssignment))
+            writes = tuple(
+                self._write(e) for e in effects if isinstance(e, PersistState | PublishAssignment)
+            )
             self._turns[name] = Turn(Operator(coordinator), writes)
         return self._turns[name]
 
@@ -282,26 +304,40 @@ class Model:
     def _turn(self, world: World, label: Label, turn: Turn) -> Iterator[tuple[Label, World, bool]]:
         for document, text in turn.writes:
             if world.budget.operator:
-                yield (*label, "and dies before it writes what is", document), self._operator_dies(world), False
+                yield (
+                    (*label, "and dies before it writes what is", document),
+                    self._operator_dies(world),
+                    False,
+                )
             if not (self.is_embedded and document == "stored"):
-                world = replace(world, **{document: text})  # type: ignore[arg-type] # one of two fields
+                # One of two fields
+                world = replace(world, **{document: text})  # type: ignore[arg-type]
         problem = world.problem or self._hoarded(world, turn.operator.coordinator)
         yield label, replace(world, operator=turn.operator, problem=problem), True
 
     def _hoarded(self, world: World, coordinator: SourceCoordinator[Any, Any]) -> str | None:
-        """A reader gets no more than it asked for, unless splits of another one, or of a former driver, came back."""
+        """A reader gets no more than it asked for, unless splits of others came back."""
         state = coordinator.state
-        if state.parallelism != self.parallelisms[0] or world.incarnation > 1 or state.hosts["0"].report is None:
+        if (
+            state.parallelism != self.parallelisms[0]
+            or world.incarnation > 1
+            or state.hosts["0"].report is None
+        ):
             return None
         unread = [s for s, split in state.splits_now(state.owners).items() if not split.is_finished]
-        most = max((sum(state.owners[s] == r for s in unread) for r in range(state.parallelism)), default=0)
+        most = max(
+            (sum(state.owners[s] == r for s in unread) for r in range(state.parallelism)), default=0
+        )
         # A split that a planned micro-batch reads to its end is replaced before it is read.
         return f"a reader hoards {most} splits" if most > 2 * self.source.look_ahead else None
 
-    # --- the driver ---------------------------------------------------------------------------------------------
+    # --- the driver -------------------------------------------------------------------------------
 
     def _driver_starts(self, world: World) -> World:
-        """Spark replays the micro-batch that is logged and not committed; then the driver registers."""
+        """Spark replays the micro-batch that is logged and not committed.
+
+        Then the driver registers.
+        """
         incarnation = world.incarnation + 1
         if not world.log[2]:
             world = self._committed(world)
@@ -320,7 +356,11 @@ class Model:
         if driver.is_busy:
             done = self._committed(world)
             host = driver.host.on_committed(_offset(driver.at))
-            yield ("a micro-batch is committed",), replace(done, driver=Driver(host, driver.at)), True
+            yield (
+                ("a micro-batch is committed",),
+                replace(done, driver=Driver(host, driver.at)),
+                True,
+            )
         elif (planned := self._planned(world, driver)) is not None:
             yield ("a micro-batch is planned",), planned, True
 
@@ -336,7 +376,9 @@ class Model:
         host, base = driver.host.base()
         if base is None:
             return None
-        ends = {s: min((p or 0) + 1, int(base.attributes[s]["stop"])) for s, p in base.positions.items()}
+        ends = {
+            s: min((p or 0) + 1, int(base.attributes[s]["stop"])) for s, p in base.positions.items()
+        }
         begin, end = _offset(driver.at), replace(base, positions=ends)
         if (end.epoch, end.positions) == (begin.epoch, begin.positions):
             return None
@@ -374,7 +416,7 @@ class Model:
         written = self._reports[driver.key]
         return world if written is None else replace(world, report=written)
 
-    # --- the end ------------------------------------------------------------------------------------------------
+    # --- the end ----------------------------------------------------------------------------------
 
     def unsettled(self, world: World) -> list[str]:
         """What is wrong with a world in which nothing happens any more."""
@@ -391,7 +433,9 @@ class Model:
         if not is_finished(_offset(driver.at), assignment):
             found.append("the query does not end")
         if not self.is_embedded and coordinator.state.owners:
-            found.append(f"splits that were read stay in the state: {sorted(coordinator.state.owners)}")
+            found.append(
+                f"splits that were read stay in the state: {sorted(coordinator.state.owners)}"
+            )
         return found
 
 
@@ -415,7 +459,9 @@ def _sequence(host: ReaderHost) -> int:
     read = sum(int(p or 0) for p in host.durable.positions.values())
     known = sum(int(host.committed.get(s, 0) or 0) for s in host.durable.positions)
     epoch = host.assignment.epoch if host.assignment is not None else 0
-    return ((((host.lineage * 100) + host.durable.epoch) * 100 + read) * 100 + known) * 100 + epoch + 1
+    return (
+        ((((host.lineage * 100) + host.durable.epoch) * 100 + read) * 100 + known) * 100 + epoch + 1
+    )
 
 
 def name_of(world: World) -> Any:

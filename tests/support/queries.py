@@ -17,7 +17,10 @@ Record = tuple[str, int, int]
 
 
 class Collector:
-    """A sink for `foreachBatch`: keeps the rows of each micro-batch, replacing those of an earlier attempt at it."""
+    """A sink for `foreachBatch`.
+
+    Keeps the rows of each micro-batch, replacing those of an earlier attempt at it.
+    """
 
     def __init__(self) -> None:
         self.batches: dict[int, list[Row]] = {}
@@ -49,7 +52,12 @@ class Collector:
 
 
 def start(
-    spark: SparkSession, sink: Any, checkpoint: Path, *, trigger: dict[str, Any] | None = None, **options: str
+    spark: SparkSession,
+    sink: Any,
+    checkpoint: Path,
+    *,
+    trigger: dict[str, Any] | None = None,
+    **options: str,
 ) -> StreamingQuery:
     """Start a query on ``format("balanced")``."""
     rows = spark.readStream.format("balanced").options(**options).load()
@@ -57,7 +65,9 @@ def start(
     return writer.trigger(**(trigger or {"processingTime": "100 milliseconds"})).start()
 
 
-def wait_for(query: StreamingQuery, condition: Callable[[], bool], timeout: float, what: str) -> None:
+def wait_for(
+    query: StreamingQuery, condition: Callable[[], bool], timeout: float, what: str
+) -> None:
     """Wait for what a query does; one that failed says why."""
 
     def holds() -> bool:

@@ -17,8 +17,12 @@ Make = Callable[[Callable[[], NumbersReader]], Fetchers[int, NumbersSplit]]
 
 def makers() -> Iterator[Any]:
     for shape in Threading:
-        yield pytest.param(lambda make, shape=shape: InlineFetchers(make, shape), id=f"inline-{shape.value}")
-        yield pytest.param(lambda make, shape=shape: ThreadedFetchers(make, shape), id=f"threads-{shape.value}")
+        yield pytest.param(
+            lambda make, shape=shape: InlineFetchers(make, shape), id=f"inline-{shape.value}"
+        )
+        yield pytest.param(
+            lambda make, shape=shape: ThreadedFetchers(make, shape), id=f"threads-{shape.value}"
+        )
 
 
 class Scene:
@@ -51,7 +55,9 @@ class Scene:
 
     def read_to_the_end(self) -> list[tuple[str, int]]:
         self.reader.notify_no_more_splits()
-        wait_until(lambda: self.poll() is InputStatus.END_OF_INPUT, 20, "the end of input", interval=0.001)
+        wait_until(
+            lambda: self.poll() is InputStatus.END_OF_INPUT, 20, "the end of input", interval=0.001
+        )
         self.reader.close()
         return self.records
 

@@ -1,4 +1,7 @@
-"""A release of this project as it was: its files from the clone's history, and an environment by its own locks."""
+"""A release of this project as it was.
+
+Its files from the clone's history, and an environment by its own locks.
+"""
 
 import dataclasses
 import os
@@ -66,7 +69,10 @@ class InstalledRelease:
         """Return the image of its packaged application for the process node."""
         made = spark_image(self.venv, cache)
         recipe = self.tree / "spark_app" / "image"
-        own = {"/opt/balanced-source": str(recipe), "/opt/entrypoint.sh": str(recipe / "entrypoint.sh")}
+        own = {
+            "/opt/balanced-source": str(recipe),
+            "/opt/entrypoint.sh": str(recipe / "entrypoint.sh"),
+        }
         return dataclasses.replace(
             made,
             binds={**made.binds, **own},
@@ -79,7 +85,9 @@ class InstalledRelease:
         return os.pathsep.join(str(self.tree / part / "src") for part in ("operator", "spark_app"))
 
 
-def install(release: Release, cache: Cache | None = None, progress: Progress = QUIET) -> InstalledRelease:
+def install(
+    release: Release, cache: Cache | None = None, progress: Progress = QUIET
+) -> InstalledRelease:
     """Unpack a release and install what it depends on; both are kept in the cache.
 
     Raises:
@@ -103,8 +111,9 @@ def _unpack(release: Release, target: Path) -> None:
     )
     if done.returncode:
         raise MissingPrerequisiteError(
-            f"this clone does not have commit {release.commit[:7]}, which release {release.version} was made from. If "
-            "it is shallow, run `git fetch --unshallow`, or clone without --depth"
+            f"this clone does not have commit {release.commit[:7]}, which release {release.version}"
+            " was made from. If it is shallow, run `git fetch --unshallow`, or clone without"
+            " --depth"
         )
     with tarfile.open(fileobj=BytesIO(done.stdout)) as archive:
         archive.extractall(target, filter="data")
@@ -114,4 +123,6 @@ def _install(tree: Path, target: Path) -> None:
     try:
         run_command(nice([tree / ".ci" / "venv", target, _LOCK]), env={"PYTHON": sys.executable})
     except CommandError as error:
-        raise BuildError(f"cannot install {_LOCK} of the release: {error.stderr[-3000:]}") from error
+        raise BuildError(
+            f"cannot install {_LOCK} of the release: {error.stderr[-3000:]}"
+        ) from error

@@ -1,4 +1,7 @@
-"""A sink of one file per micro-batch, replaced by a later attempt at it: what came can be read by another process."""
+"""A sink of one file per micro-batch, replaced by a later attempt at it.
+
+What came can be read by another process.
+"""
 
 import json
 from pathlib import Path

@@ -1,4 +1,7 @@
-"""A stream in memory: shards with hash keys, records, splits, merges, retention. Its answers are those of Kinesis."""
+"""A stream in memory: shards with hash keys, records, splits, merges, retention.
+
+Its answers are those of Kinesis.
+"""
 
 import zlib
 from collections.abc import Callable, Mapping
@@ -64,14 +67,20 @@ class StreamInMemory:
 
     def __init__(self, shards: int = 1, *, page: int = 3) -> None:
         self.shards: dict[str, StoredShard] = {}
-        self.created, self.now, self._page, self._made, self._number = "1", 1_000_000, page, 0, FIRST_NUMBER
+        self.created, self.now, self._page, self._made, self._number = (
+            "1",
+            1_000_000,
+            page,
+            0,
+            FIRST_NUMBER,
+        )
         self.sent: list[tuple[str, int]] = []
         self.before: Callable[[str], None] = lambda _: None
         self.calls = 0
         for number in range(shards):
             self._add(WIDTH * number // shards, WIDTH * (number + 1) // shards)
 
-    # --- what happens to it -------------------------------------------------------------------------------------
+    # --- what happens to it -----------------------------------------------------------------------
 
     def put(self, key: str) -> None:
         """Send the next record of a key."""
@@ -86,7 +95,9 @@ class StreamInMemory:
 
     def open(self) -> list[str]:
         """Open shards, by their hash keys."""
-        return sorted((n for n, s in self.shards.items() if s.is_open), key=lambda n: self.shards[n].low)
+        return sorted(
+            (n for n, s in self.shards.items() if s.is_open), key=lambda n: self.shards[n].low
+        )
 
     def split(self, name: str) -> None:
         """Split a shard in the middle, if it is wide enough."""
@@ -116,11 +127,14 @@ class StreamInMemory:
         self.shards[f"shardId-{self._made:012}"] = StoredShard(low, high, parents)
         self._made += 1
 
-    # --- the enumerator's calls ---------------------------------------------------------------------------------
+    # --- the enumerator's calls -------------------------------------------------------------------
 
     def listed(self) -> dict[SplitId, Shard]:
         """The answer of ``ListShards``."""
-        return {(STREAM, n): Shard(tuple((STREAM, p) for p in s.parents), s.is_open) for n, s in self.shards.items()}
+        return {
+            (STREAM, n): Shard(tuple((STREAM, p) for p in s.parents), s.is_open)
+            for n, s in self.shards.items()
+        }
 
     def execute(self, call: AsyncCall) -> Any:
         """Answer a call."""
@@ -133,7 +147,7 @@ class StreamInMemory:
                 return None
         raise TypeError(call)
 
-    # --- the readers' client ------------------------------------------------------------------------------------
+    # --- the readers' client ----------------------------------------------------------------------
 
     def summary(self, stream: str) -> Summary:
         """See `KinesisClient`."""
@@ -146,15 +160,22 @@ class StreamInMemory:
             raise NotFoundError(f"{split.shard} was not found", scope=STREAM)
         number = split.offset - 1 if split.offset else split.sequence
         kept = shard.records[shard.trimmed :]
-        if number is not None and all(record.sequence < number for record in kept) and number != FIRST_NUMBER:
+        if (
+            number is not None
+            and all(record.sequence < number for record in kept)
+            and number != FIRST_NUMBER
+        ):
             known = [record.sequence for record in shard.records]
             if number not in known:
                 raise BadPositionError(f"{split.shard} has no {number}", scope=STREAM)
         first = (
-            next((i for i, r in enumerate(shard.records) if r.sequence >= number), len(shard.records))
+            next(
+                (i for i, r in enumerate(shard.records) if r.sequence >= number), len(shard.records)
+            )
             if number is not None
             else next(
-                (i for i, r in enumerate(shard.records) if r.arrived >= (split.time or 0) * 1000), len(shard.records)
+                (i for i, r in enumerate(shard.records) if r.arrived >= (split.time or 0) * 1000),
+                len(shard.records),
             )
         )
         return f"{split.shard} {max(first, shard.trimmed)} {self.created}"
@@ -169,8 +190,12 @@ class StreamInMemory:
         known, begin = self.shards[name], max(int(index), self.shards[name].trimmed)
         found = known.records[begin : begin + min(self._page, limit)]
         left = known.records[begin + len(found) :]
-        following = f"{name} {begin + len(found)} {created}" if known.is_open or left or found else None
-        return Batch(tuple(found), following, (left[-1].arrived - found[-1].arrived) // 1000 if left else 0)
+        following = (
+            f"{name} {begin + len(found)} {created}" if known.is_open or left or found else None
+        )
+        return Batch(
+            tuple(found), following, (left[-1].arrived - found[-1].arrived) // 1000 if left else 0
+        )
 
 
 class NoPace(SharedShards):
@@ -197,7 +222,10 @@ class ReadableSource(KinesisSource):
 
     def create_reader(self, context: SourceReaderContext) -> SourceReader[Record, ShardSplit]:
         return KinesisReader(
-            context, InlineFetchers(lambda: ShardReader(self.stream, shared=self.shared, on_loss=self.on_loss))
+            context,
+            InlineFetchers(
+                lambda: ShardReader(self.stream, shared=self.shared, on_loss=self.on_loss)
+            ),
         )
 
 

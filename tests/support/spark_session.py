@@ -13,10 +13,17 @@ from balanced_source_spark.data_source import register
 
 
 @contextmanager
-def spark_session(conf: Mapping[str, str] | None = None, *, master: str = "local[2]") -> Iterator[SparkSession]:
-    """The session, stopped in the end. There is one per process: a second one would be the first, and is refused."""
+def spark_session(
+    conf: Mapping[str, str] | None = None, *, master: str = "local[2]"
+) -> Iterator[SparkSession]:
+    """The session, stopped in the end.
+
+    There is one per process: a second one would be the first, and is refused.
+    """
     if SparkContext._active_spark_context is not None:
-        raise RuntimeError("a Spark session is running in this process: its settings would be taken")
+        raise RuntimeError(
+            "a Spark session is running in this process: its settings would be taken"
+        )
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     os.environ["PYSPARK_PYTHON"] = sys.executable
     settings = {
@@ -40,7 +47,10 @@ def spark_session(conf: Mapping[str, str] | None = None, *, master: str = "local
 
 
 def _end_jvm() -> None:
-    """A session that comes later needs a JVM of its own: jars are on the class path of a new one only."""
+    """A session that comes later needs a JVM of its own.
+
+    Jars are on the class path of a new one only.
+    """
     gateway: Any = SparkContext._gateway
     gateway.shutdown()
     gateway.proc.stdin.close()

@@ -1,9 +1,12 @@
-"""The vocabulary of the scenarios: a source, its operator and its readers on one stage, moved by plain verbs.
+"""The vocabulary of the scenarios.
 
-In Flink every reader registers, fails and returns by itself. Here readers live in hosts, and what ships has one host
-that runs all readers: ``registers(0)`` starts it, and its readers come and go together. Tests of `tests/unit/scenarios`
-run on such a stage and on one with a host per reader, where it means the same as upstream's "reader 0 registers". All
-parts are the product's own, documents and Spark checkpoints included; only broker, store and clock are made up
+A source, its operator and its readers on one stage, moved by plain verbs.
+
+In Flink every reader registers, fails and returns by itself. Here readers live in hosts, and what
+ships has one host that runs all readers: ``registers(0)`` starts it, and its readers come and go
+together. Tests of `tests/unit/scenarios` run on such a stage and on one with a host per reader,
+where it means the same as upstream's "reader 0 registers". All parts are the product's own,
+documents and Spark checkpoints included; only broker, store and clock are made up
 (`support.world`).
 """
 
@@ -45,7 +48,9 @@ class BoundedKafkaSource(KafkaSource):
 def bounded_source(*clusters: str, **changes: Any) -> BoundedKafkaSource:
     """A source that ends; discovery runs once."""
     plain = kafka_source(*clusters, **{"discovery_interval": None, **changes})
-    return BoundedKafkaSource(**{name: getattr(plain, name) for name in KafkaSource.__dataclass_fields__})
+    return BoundedKafkaSource(
+        **{name: getattr(plain, name) for name in KafkaSource.__dataclass_fields__}
+    )
 
 
 @dataclass(frozen=True)
@@ -72,23 +77,40 @@ class Stage:
     """See the module. Verbs change something and return the stage; nouns tell what is there.
 
     Attributes:
-        has_host_per_reader: whether each reader has a host of its own, unless a test says how many hosts there are.
+        has_host_per_reader: whether each reader has a host of its own, unless a test says how many
+            hosts there are.
     """
 
     has_host_per_reader = False
 
-    def __init__(self, *, readers: int = 3, hosts: int | None = None, source: KafkaSource | None = None) -> None:
+    def __init__(
+        self, *, readers: int = 3, hosts: int | None = None, source: KafkaSource | None = None
+    ) -> None:
         self.broker, self.store = Broker(), Store()
-        names = tuple(str(number) for number in range(hosts or (readers if self.has_host_per_reader else 1)))
+        names = tuple(
+            str(number) for number in range(hosts or (readers if self.has_host_per_reader else 1))
+        )
         source = source or kafka_source()
         self.broker.is_bounded = source.boundedness is Boundedness.BOUNDED
-        self.operator = Operator(source=source, store=self.store, broker=self.broker, parallelism=readers, hosts=names)
+        self.operator = Operator(
+            source=source, store=self.store, broker=self.broker, parallelism=readers, hosts=names
+        )
         self.dead: set[str] = set()
-        self.drivers = {name: Driver(store=self.store, broker=self.broker, name=name) for name in names}
+        self.drivers = {
+            name: Driver(store=self.store, broker=self.broker, name=name) for name in names
+        }
 
-    # --- the world outside --------------------------------------------------------------------------------------
+    # --- the world outside ------------------------------------------------------------------------
 
-    def topic(self, name: str = "t", partitions: int = 1, *, cluster: str = "c", begin: int = 0, end: int = 10) -> Self:
+    def topic(
+        self,
+        name: str = "t",
+        partitions: int = 1,
+        *,
+        cluster: str = "c",
+        begin: int = 0,
+        end: int = 10,
+    ) -> Self:
         """A topic is created, or gets more partitions."""
         self.broker.create(cluster, name, range(partitions), begin=begin, end=end)
         return self
@@ -115,11 +137,13 @@ class Stage:
         """Somebody deleted the enumerator state; an assignment of former times is still there."""
         self.store.state = None
         if self.store.assignment is None:
-            former = Assignment(epoch=1, parallelism=len(self.drivers), incarnations=dict.fromkeys(self.drivers, 0))
+            former = Assignment(
+                epoch=1, parallelism=len(self.drivers), incarnations=dict.fromkeys(self.drivers, 0)
+            )
             self.store.assignment = assignment_document.encode(former, source=UID)
         return self
 
-    # --- the operator -------------------------------------------------------------------------------------------
+    # --- the operator -----------------------------------------------------------------------------
 
     def operator_starts(self, source: KafkaSource | None = None) -> Self:
         """Start, or start again from what is stored; `source` is what the spec says by now."""
@@ -128,14 +152,23 @@ class Stage:
         return self
 
     def discovers(self) -> Self:
-        """Calls that are due are answered: a discovery, then the start positions of what it found."""
+        """Calls that are due are answered.
+
+        A discovery, then the start positions of what it found.
+        """
         self.operator.answer()
         return self
 
-    def answers(self, kind: type[AsyncCall], *, delayed: bool = False, takes_time: bool = True) -> Self:
+    def answers(
+        self, kind: type[AsyncCall], *, delayed: bool = False, takes_time: bool = True
+    ) -> Self:
         """Only calls of one kind are answered, each once; what they lead to waits."""
         operator = self.operator
-        todo = [call for call in operator.calls if isinstance(call.call, kind) and (delayed or call.delay == 0)]
+        todo = [
+            call
+            for call in operator.calls
+            if isinstance(call.call, kind) and (delayed or call.delay == 0)
+        ]
         operator.calls = [call for call in operator.calls if call not in todo]
         for call in todo:
             operator.now += call.delay if takes_time else 0.0
@@ -143,10 +176,14 @@ class Stage:
         return self
 
     def looks_again(self, times: int = 1) -> Self:
-        """The discoveries that wait for their time are answered, and alarms; each removal needs two of these."""
+        """The discoveries that wait for their time are answered, and alarms.
+
+        Each removal needs two of these.
+        """
         for _ in range(times):
             self.answers(Discover, delayed=True).discovers()
-            self.answers(Alarm, delayed=True, takes_time=False)  # it asks what time it is, and may come early
+            # it asks what time it is, and may come early
+            self.answers(Alarm, delayed=True, takes_time=False)
         return self
 
     def rescales(self, readers: int) -> Self:
@@ -173,17 +210,22 @@ class Stage:
         self.operator.handle(RebalanceRequested(RebalanceCause.REQUESTED))
         return self
 
-    # --- readers ------------------------------------------------------------------------------------------------
+    # --- readers ----------------------------------------------------------------------------------
 
     def registers(self, host: int, **checkpoint: Any) -> Self:
-        """A host starts: with its Spark checkpoint, or with the one that `checkpoint` describes (`holding`)."""
+        """A host starts.
+
+        With its Spark checkpoint, or with the one that `checkpoint` describes (`holding`).
+        """
         driver = self._driver(host)
         is_there = driver.host.incarnation and driver.name not in self.dead
         if is_there and len(self.drivers) == 1 and host and not checkpoint:
             return self  # it runs this reader too
         if checkpoint:
             offset = self._checkpoint(host, **checkpoint)
-            driver.offsets, driver.committed = ([stream_offset.to_json(offset)], 1) if offset else ([], 0)
+            driver.offsets, driver.committed = (
+                ([stream_offset.to_json(offset)], 1) if offset else ([], 0)
+            )
         self.dead.discard(driver.name)
         driver.start()
         driver.see_assignment()
@@ -203,7 +245,10 @@ class Stage:
         return self
 
     def adopts(self, *hosts: int) -> Self:
-        """Hosts (all, if none is named) run micro-batches with the newest assignment, which acknowledges it."""
+        """Hosts (all by default) run micro-batches with the newest assignment.
+
+        They acknowledge it.
+        """
         for name in dict.fromkeys(self._driver(host).name for host in hosts) or self.drivers:
             driver = self.drivers[name]
             driver.see_assignment()
@@ -217,7 +262,7 @@ class Stage:
         """Everything starts, is assigned, and is acknowledged: where most stories begin."""
         return self.operator_starts().discovers().all_register().adopts()
 
-    # --- what is there ------------------------------------------------------------------------------------------
+    # --- what is there ----------------------------------------------------------------------------
 
     @property
     def _enumerator(self) -> DiscoveringSplitEnumerator[Any]:
@@ -241,7 +286,10 @@ class Stage:
         return self.state.epoch
 
     def given(self, reader: int) -> set[SplitId]:
-        """What a reader's host may read: published, and addressed to the host's present incarnation."""
+        """What a reader's host may read.
+
+        Published, and addressed to the host's present incarnation.
+        """
         if self.store.assignment is None:
             return set()
         document = self.assignment
@@ -312,7 +360,7 @@ class Stage:
         """The driver of a host; where one host runs all readers, that of any reader."""
         return self.drivers[str(host % len(self.drivers))]
 
-    # --- inside -------------------------------------------------------------------------------------------------
+    # --- inside -----------------------------------------------------------------------------------
 
     def _checkpoint(
         self,
@@ -322,7 +370,10 @@ class Stage:
         retaining: Mapping[SplitId, int] | None = None,
         epoch: int = 1,
     ) -> StreamOffset | None:
-        """A Spark checkpoint in which the host's first reader has everything; None if it holds nothing."""
+        """A Spark checkpoint in which the host's first reader has everything.
+
+        None if it holds nothing.
+        """
         if not holding and not retaining:
             return None
         return StreamOffset(

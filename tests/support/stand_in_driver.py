@@ -1,7 +1,9 @@
-"""A driver without Spark: the product's own channel and host runtime, with micro-batches that read nothing.
+"""A driver without Spark.
 
-Shows the operator everything that it sees of a real driver (registration, acknowledgements, progress), in a second
-instead of half a minute.
+The product's own channel and host runtime, with micro-batches that read nothing.
+
+Shows the operator everything that it sees of a real driver (registration, acknowledgements,
+progress), in a second instead of half a minute.
 """
 
 import uuid
@@ -37,11 +39,18 @@ class StandInDriver:
     ) -> None:
         self.offset = offset or StreamOffset()
         self._client = Client(
-            config=driver_config(control_plane, namespace), timeout=httpx2.Timeout(5), trust_env=False
+            config=driver_config(control_plane, namespace),
+            timeout=httpx2.Timeout(5),
+            trust_env=False,
         )
-        self.channel = KubernetesChannel(self._client, namespace=namespace, source=source, uid=uid, host=host)
-        # Kubernetes has replaced the pod of the former attempt, so this one need not wait for it to fall silent.
-        self.runtime = HostRuntime(self.channel, host=host, instance=instance or in_pod("orders-1-driver"))
+        self.channel = KubernetesChannel(
+            self._client, namespace=namespace, source=source, uid=uid, host=host
+        )
+        # Kubernetes has replaced the pod of the former attempt, so this one need not wait for it to
+        # fall silent.
+        self.runtime = HostRuntime(
+            self.channel, host=host, instance=instance or in_pod("orders-1-driver")
+        )
 
     def batch(self, rows_per_split: int = 0) -> bool:
         """One trigger; True if a micro-batch ran."""
@@ -78,7 +87,10 @@ def in_pod(name: str) -> Instance:
 
 
 def driver_config(control_plane: ControlPlane, namespace: str) -> KubeConfig:
-    """The rights of the service account `spark`: what the operator has granted to it, and nothing else."""
+    """The rights of the service account `spark`.
+
+    What the operator has granted to it, and nothing else.
+    """
     token = control_plane.kubectl("create", "token", "spark", "-n", namespace).strip()
     authority: Path = control_plane.ca_file
     return KubeConfig.from_one(

@@ -1,6 +1,7 @@
 """A driver that says all that it can, and reads until it is told to stop; a program of its own.
 
-What it and its JVM and Python workers write goes wherever its parent sends it. A file per micro-batch has its rows.
+What it and its JVM and Python workers write goes wherever its parent sends it. A file per
+micro-batch has its rows.
 """
 
 import functools

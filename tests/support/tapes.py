@@ -1,4 +1,7 @@
-"""Tapes: splits that grow and do not say how far. A source whose tasks get readers, for tests without Spark."""
+"""Tapes: splits that grow and do not say how far.
+
+A source whose tasks get readers, for tests without Spark.
+"""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -112,10 +115,14 @@ class TapeSource(DiscoveringSource[TapeSplit]):
     def discover(self, scope: str, round_number: int) -> ListTapes:
         return ListTapes(scope=scope, round=round_number)
 
-    def initialize(self, scope: str, split_ids: Collection[SplitId], *, is_first: bool) -> FindTapes:
+    def initialize(
+        self, scope: str, split_ids: Collection[SplitId], *, is_first: bool
+    ) -> FindTapes:
         return FindTapes(scope=scope, split_ids=tuple(split_ids))
 
-    def create_split(self, split_id: SplitId, position: Position, attributes: Mapping[str, Any]) -> TapeSplit:
+    def create_split(
+        self, split_id: SplitId, position: Position, attributes: Mapping[str, Any]
+    ) -> TapeSplit:
         return TapeSplit(name=str(split_id[1]), next=int(position or 0), stop=attributes.get(STOP))
 
     def reader_settings(self) -> Mapping[str, Any]:
@@ -173,13 +180,21 @@ class TapeReader(SplitReader[int, TapeSplit]):
     def fetch(self) -> RecordsBySplits[int]:
         found: dict[SplitId, Sequence[int]] = {}
         for split_id, split in self._splits.items():
-            end = min(split.next + 2, self._shelf.lengths[split.name], self._shelf.ends.get(split.name, split.next + 2))
+            end = min(
+                split.next + 2,
+                self._shelf.lengths[split.name],
+                self._shelf.ends.get(split.name, split.next + 2),
+            )
             end = end if split.stop is None else min(end, split.stop)
             if end > split.next:
                 found[split_id] = range(max(split.next, self._shelf.begins.get(split.name, 0)), end)
                 self._splits[split_id] = split.at(end)
         ends = self._shelf.ends
-        done = [s for s, split in self._splits.items() if split.next in (split.stop, ends.get(split.name))]
+        done = [
+            s
+            for s, split in self._splits.items()
+            if split.next in (split.stop, ends.get(split.name))
+        ]
         for split_id in done:
             del self._splits[split_id]
         return RecordsBySplits(found, done)
@@ -203,7 +218,9 @@ class TapeEmitter(RecordEmitter[int, Record, list[TapeSplit]]):
     def __init__(self, repeats: int) -> None:
         self._repeats = repeats
 
-    def emit_record(self, element: int, output: SourceOutput[Record], split_state: list[TapeSplit]) -> None:
+    def emit_record(
+        self, element: int, output: SourceOutput[Record], split_state: list[TapeSplit]
+    ) -> None:
         assert element >= split_state[0].next
         for _ in range(self._repeats):
             output.collect((split_state[0].name, element))
@@ -211,7 +228,10 @@ class TapeEmitter(RecordEmitter[int, Record, list[TapeSplit]]):
 
 
 class TapeSourceReader(SourceReaderBase[int, Record, TapeSplit, list[TapeSplit]]):
-    """Reads tapes of one shelf. Those that are timed are a second behind for each record that is left."""
+    """Reads tapes of one shelf.
+
+    Those that are timed are a second behind for each record that is left.
+    """
 
     shelf: Shelf
 
@@ -255,7 +275,9 @@ class TapeHalf(ReadersHalf[None, Record, TapeSplit]):
     def source(self, options: Mapping[str, str], choices: Choices) -> TapeSource:
         return TapeSource(assigner=choices.assigner)
 
-    def split(self, split_id: SplitId, position: Position, attributes: Mapping[str, Json]) -> TapeSplit:
+    def split(
+        self, split_id: SplitId, position: Position, attributes: Mapping[str, Json]
+    ) -> TapeSplit:
         stop = attributes.get(STOP) if self.honours_stops else None
         return TapeSplit(name=str(split_id[1]), next=int(position or 0), stop=stop)
 
@@ -274,7 +296,13 @@ class TapeHalf(ReadersHalf[None, Record, TapeSplit]):
         return pa.RecordBatch.from_pydict(columns)
 
     def hooks(self, context: PlannerContext[None]) -> ReaderHooks:
-        return TapeEnds(self.shelf) if self.knows_ends else ContinuedTapes() if self.is_continued else ReaderHooks()
+        return (
+            TapeEnds(self.shelf)
+            if self.knows_ends
+            else ContinuedTapes()
+            if self.is_continued
+            else ReaderHooks()
+        )
 
 
 class ContinuedTapes(ReaderHooks):

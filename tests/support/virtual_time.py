@@ -1,4 +1,7 @@
-"""Time that passes at once, also for code that looks at the clock: what sleeps for an hour wakes up now, in order."""
+"""Time that passes at once, also for code that looks at the clock.
+
+What sleeps for an hour wakes up now, in order.
+"""
 
 import asyncio
 import types

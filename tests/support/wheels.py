@@ -1,4 +1,7 @@
-"""The product and the sample connector as users get them: wheels, in an environment without this tree."""
+"""The product and the sample connector as users get them.
+
+Wheels, in an environment without this tree.
+"""
 
 import os
 import shutil
@@ -56,7 +59,7 @@ def install(folder: Path, *projects: Path) -> Installed:
 
 
 def with_faults(installed: Installed, folder: Path) -> Installed:
-    """Return the same for processes in which faults of `support.journal_faults` happen, named by files of a folder."""
+    """Return the same for processes with faults of `support.journal_faults`, named by files."""
     shutil.copy(str(journal_faults.__file__), installed.site / "sitecustomize.py")
     return replace(installed, more={"FAULTS": str(folder)})
 
@@ -71,6 +74,7 @@ def image(installed: Installed, cache: Cache | None = None) -> ProcessImage:
 
 
 def _run(*command: str) -> str:
-    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - our own commands
+    # Our own commands
+    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -1,7 +1,10 @@
-"""A small world around the real code: a broker that lists splits, stored documents, reader hosts, an operator.
+"""A small world around the real code.
 
-Every step is explicit, so that tests (and the explorer) decide what happens next, what is lost, and who crashes
-between which two effects. The code under test is the product's; only the outside is made up here.
+A broker that lists splits, stored documents, reader hosts, an operator.
+
+Every step is explicit, so that tests (and the explorer) decide what happens next, what is lost, and
+who crashes between which two effects. The code under test is the product's; only the outside is
+made up here.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -46,7 +49,9 @@ UID = "uid-1"
 def kafka_source(*clusters: str, **changes: Any) -> KafkaSource:
     """A source over made-up clusters that subscribes to every topic."""
     values: dict[str, Any] = {
-        "clusters": tuple(KafkaCluster(name=c, bootstrap_servers="nowhere:1") for c in clusters or ("c",)),
+        "clusters": tuple(
+            KafkaCluster(name=c, bootstrap_servers="nowhere:1") for c in clusters or ("c",)
+        ),
         "subscriber": TopicPattern(".*"),
         "starting_offsets": EARLIEST,
     }
@@ -64,7 +69,9 @@ class Broker:
     refused: set[SplitId] = field(default_factory=set)
     is_bounded: bool = False
 
-    def create(self, cluster: str, topic: str, partitions: Iterable[int], *, begin: int = 0, end: int = 0) -> None:
+    def create(
+        self, cluster: str, topic: str, partitions: Iterable[int], *, begin: int = 0, end: int = 0
+    ) -> None:
         for p in partitions:
             self.begins.setdefault((cluster, topic, p), begin)
             self.ends.setdefault((cluster, topic, p), end)
@@ -82,12 +89,18 @@ class Broker:
             return CallFailure(TransientDiscoveryError(f"{call.scope} is down", scope=call.scope))
         if isinstance(call, DiscoverKafka):
             listed = frozenset(
-                s for s in self.ends if s[0] == call.scope and call.subscriber.subscribes(str(s[1]), int(s[2]))
+                s
+                for s in self.ends
+                if s[0] == call.scope and call.subscriber.subscribes(str(s[1]), int(s[2]))
             )
             listed = frozenset(s for s in listed if s[:2] not in self.refused)
             topics = {s: (str(s[0]), str(s[1])) for s in listed}
-            identities = {s: self.topic_ids[topic] for s, topic in topics.items() if topic in self.topic_ids}
-            return Discovered(split_ids=listed, identities=identities, refused=frozenset(self.refused))
+            identities = {
+                s: self.topic_ids[topic] for s, topic in topics.items() if topic in self.topic_ids
+            }
+            return Discovered(
+                split_ids=listed, identities=identities, refused=frozenset(self.refused)
+            )
         assert isinstance(call, InitializeKafka)
         table = self.begins if call.starting_offsets == EARLIEST else self.ends
         return [
@@ -119,7 +132,10 @@ class CrashError(Exception):
 
 @dataclass
 class Operator:
-    """Runs a coordinator the way the runtime does: effects one after another, calls answered when the test says so."""
+    """Runs a coordinator the way the runtime does.
+
+    Effects one after another, calls answered when the test says so.
+    """
 
     source: KafkaSource
     store: Store
@@ -154,7 +170,9 @@ class Operator:
 
     def _lineage(self) -> int:
         """One more than any that was ever seen, should the state have been lost."""
-        seen = [report_document.decode(text, source=UID).lineage for text in self.store.reports.values()]
+        seen = [
+            report_document.decode(text, source=UID).lineage for text in self.store.reports.values()
+        ]
         seen += [former.lineage] if (former := self._published()) is not None else []
         return max(seen, default=0) + 1
 
@@ -170,7 +188,10 @@ class Operator:
             self.handle(ReportReceived(report_document.decode(text, source=UID)))
 
     def answer(self, *, delayed: bool = False) -> None:
-        """Execute the calls that are due, and those that they lead to; delayed ones only when asked, once."""
+        """Execute the calls that are due, and those that they lead to.
+
+        Delayed ones only when asked, once.
+        """
         todo, self.calls = self.calls, []
         for call in todo:
             if call.delay > 0 and not delayed:
@@ -190,7 +211,9 @@ class Operator:
                 case PersistState():
                     self.store.state = state_codec.encode(effect.checkpoint, self.source, uid=UID)
                 case PublishAssignment():
-                    self.store.assignment = assignment_document.encode(effect.assignment, source=UID)
+                    self.store.assignment = assignment_document.encode(
+                        effect.assignment, source=UID
+                    )
                     self.published.append(effect.assignment)
                 case ExecuteCall():
                     self.calls.append(effect)
@@ -201,7 +224,10 @@ class Operator:
 
 @dataclass
 class Driver:
-    """A Spark driver with its checkpoint: runs micro-batches, may die at any point, comes back with the checkpoint."""
+    """A Spark driver with its checkpoint.
+
+    Runs micro-batches, may die at any point, comes back with the checkpoint.
+    """
 
     store: Store
     broker: Broker
@@ -214,12 +240,19 @@ class Driver:
     sequence: int = 0
 
     def start(self) -> None:
-        """A new attempt: takes the next incarnation, replays what is logged but not committed, then registers."""
+        """A new attempt.
+
+        Takes the next incarnation, replays what is logged but not committed, then registers.
+        """
         seen = [0]
         if (text := self.store.reports.get(self.name)) is not None:
             seen.append(report_document.decode(text, source=UID).incarnation)
         if self.store.assignment is not None:
-            seen.append(assignment_document.decode(self.store.assignment, source=UID).incarnations.get(self.name, 0))
+            seen.append(
+                assignment_document.decode(self.store.assignment, source=UID).incarnations.get(
+                    self.name, 0
+                )
+            )
         self.host = ReaderHost(name=self.name, incarnation=max(seen) + 1)
         self.sequence = 0
         if self.committed < len(self.offsets):
@@ -229,7 +262,9 @@ class Driver:
     def see_assignment(self) -> None:
         if self.store.assignment is not None:
             before = self.host.lineage
-            self.host = self.host.on_assignment(assignment_document.decode(self.store.assignment, source=UID))
+            self.host = self.host.on_assignment(
+                assignment_document.decode(self.store.assignment, source=UID)
+            )
             if self.host.lineage != before:
                 self._latest() if self.host.phase is Phase.STARTING else self.report()
 
@@ -240,7 +275,10 @@ class Driver:
         self.host = host
         if base is None:
             return False
-        ends = {s: max(int(p or 0), (upto or self.broker.ends).get(s, int(p or 0))) for s, p in base.positions.items()}
+        ends = {
+            s: max(int(p or 0), (upto or self.broker.ends).get(s, int(p or 0)))
+            for s, p in base.positions.items()
+        }
         end = replace(base, positions=ends)
         if stream_offset.to_json(end) == stream_offset.to_json(start):
             return False

@@ -54,7 +54,9 @@ class Family:
 
     def key(self, program: str) -> str:
         """The cache key of one program: everything that decides what the build makes."""
-        sources = sorted(path for path in self.folder.iterdir() if path.suffix in {".go", ".mod", ".sum"})
+        sources = sorted(
+            path for path in self.folder.iterdir() if path.suffix in {".go", ".mod", ".sum"}
+        )
         return content_key(platform.machine(), self.packages[program], *self.flags, *sources)
 
 
@@ -225,7 +227,9 @@ class Builder:
                 env=environment(self._cache),
             )
         except CommandError as error:
-            raise BuildError(f"go {arguments[0]} in {family.name}: {error.stderr[-3000:]}") from error
+            raise BuildError(
+                f"go {arguments[0]} in {family.name}: {error.stderr[-3000:]}"
+            ) from error
 
 
 def _family_of(name: str) -> Family:

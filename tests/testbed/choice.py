@@ -39,9 +39,15 @@ def new_cluster(
         TestbedError: there is no such kind.
     """
     if kind == "process":
-        return ProcessCluster(run_dir, kafka=kafka, spark_versions=spark_versions, progress=progress)
+        return ProcessCluster(
+            run_dir, kafka=kafka, spark_versions=spark_versions, progress=progress
+        )
     if kind == "node":
         return NodeCluster(run_dir, kafka=kafka, spark_versions=spark_versions, progress=progress)
     if kind == "kind":
-        return KindCluster(run_dir, share=share, kafka=kafka, spark_versions=spark_versions, progress=progress)
-    raise TestbedError(f"there is no kind of cluster {kind!r}; CLUSTER is one of {', '.join(KINDS)}")
+        return KindCluster(
+            run_dir, share=share, kafka=kafka, spark_versions=spark_versions, progress=progress
+        )
+    raise TestbedError(
+        f"there is no kind of cluster {kind!r}; CLUSTER is one of {', '.join(KINDS)}"
+    )

@@ -19,7 +19,9 @@ _QUIET = ("-Xlog:cds=off", "-Xlog:cds+dynamic=off")
 """An archive that does not fit is no news: the JVM would print it on the standard output."""
 
 
-def spark_driver_options(venv: Path, cache: Cache | None = None, progress: Progress | None = None) -> tuple[str, ...]:
+def spark_driver_options(
+    venv: Path, cache: Cache | None = None, progress: Progress | None = None
+) -> tuple[str, ...]:
     """Return JVM options with which local Spark drivers of an environment start faster.
 
     Builds the archive if the cache lacks it: about 20 s of one core, 150 MB.
@@ -50,7 +52,10 @@ def _key(home: Path) -> str:
 
 def _archive(venv: Path, file: Path) -> None:
     python = venv / "bin" / "python"
-    env = {"SPARK_SUBMIT_OPTS": f"-XX:ArchiveClassesAtExit={file} {' '.join(_QUIET)}", "PYSPARK_PYTHON": str(python)}
+    env = {
+        "SPARK_SUBMIT_OPTS": f"-XX:ArchiveClassesAtExit={file} {' '.join(_QUIET)}",
+        "PYSPARK_PYTHON": str(python),
+    }
     try:
         run([python, _PROGRAM], env=env)
     except CommandError as error:

@@ -25,7 +25,9 @@ from testbed.versions import SPARK
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help=__doc__)
 _console = Console(highlight=False, soft_wrap=True)
-_Folder = Annotated[Path, typer.Option("--dir", help="The testbed's folder, as `up` was given or has told it.")]
+_Folder = Annotated[
+    Path, typer.Option("--dir", help="The testbed's folder, as `up` was given or has told it.")
+]
 
 
 def _told(command: Callable[..., None]) -> Callable[..., None]:
@@ -36,7 +38,9 @@ def _told(command: Callable[..., None]) -> Callable[..., None]:
         try:
             command(*arguments, **options)
         except TestbedError as error:
-            Console(stderr=True, highlight=False, soft_wrap=True).print(str(error), style="red", markup=False)
+            Console(stderr=True, highlight=False, soft_wrap=True).print(
+                str(error), style="red", markup=False
+            )
             raise typer.Exit(1) from error
 
     return guarded
@@ -45,10 +49,14 @@ def _told(command: Callable[..., None]) -> Callable[..., None]:
 @app.command()
 @_told
 def build(
-    names: Annotated[list[str] | None, typer.Argument(help="Programs; those of demo and tests if none.")] = None,
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Programs; those of demo and tests if none.")
+    ] = None,
     *,
     everything: Annotated[bool, typer.Option("--all", help="Whatever can be built.")] = False,
-    drop_build_cache: Annotated[bool, typer.Option(help="Delete modules and compiled packages after.")] = False,
+    drop_build_cache: Annotated[
+        bool, typer.Option(help="Delete modules and compiled packages after.")
+    ] = False,
 ) -> None:
     """Build programs, fetch jars and install environments, as far as the cache lacks them."""
     cache, progress = Cache(), Progress()
@@ -69,9 +77,13 @@ def build(
 @_told
 def up(
     *,
-    directory: Annotated[Path | None, typer.Option("--dir", help="Its folder; a temporary one if not given.")] = None,
+    directory: Annotated[
+        Path | None, typer.Option("--dir", help="Its folder; a temporary one if not given.")
+    ] = None,
     kafka: Annotated[int, typer.Option(min=0, help="How many Kafka clusters.")] = 1,
-    crds: Annotated[list[Path] | None, typer.Option(help="Further custom resources, files or folders.")] = None,
+    crds: Annotated[
+        list[Path] | None, typer.Option(help="Further custom resources, files or folders.")
+    ] = None,
     spark: Annotated[str, typer.Option(help="The version of PySpark that is used.")] = SPARK[0],
     detach: Annotated[bool, typer.Option(help="Leave it running; end it by `down`.")] = False,
 ) -> None:
@@ -103,16 +115,20 @@ def up(
 @app.command()
 @_told
 def venv(spark: Annotated[str, typer.Argument(help="A version of PySpark.")]) -> None:
-    """Print the folder of an environment with a version of PySpark, installing it if the cache lacks it."""
+    """Print the folder of an environment with a version of PySpark, made if the cache lacks it."""
     _console.print(ensure_venv(spark, progress=Progress(Console(stderr=True))), markup=False)
 
 
 @app.command("spark-options")
 @_told
-def spark_options(spark: Annotated[str, typer.Argument(help="A version of PySpark.")] = SPARK[0]) -> None:
+def spark_options(
+    spark: Annotated[str, typer.Argument(help="A version of PySpark.")] = SPARK[0],
+) -> None:
     """Print JVM options with which local drivers of a version of PySpark start in half the time."""
     progress = Progress(Console(stderr=True))
-    _console.print(" ".join(spark_driver_options(ensure_venv(spark, progress=progress), progress=progress)))
+    _console.print(
+        " ".join(spark_driver_options(ensure_venv(spark, progress=progress), progress=progress))
+    )
 
 
 @app.command()

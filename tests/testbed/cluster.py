@@ -1,8 +1,9 @@
 """A whole cluster behind one interface, whatever its pods run on.
 
-`ProcessCluster` runs pods as local processes and needs no privileges. Two further kinds have the same
-interface: `testbed.node.cluster`, a node with a real kubelet in a closed network namespace, for what processes
-cannot show (limits, probes, Services, real images), and `testbed.kind` on machines with an engine.
+`ProcessCluster` runs pods as local processes and needs no privileges. Two further kinds have the
+same interface: `testbed.node.cluster`, a node with a real kubelet in a closed network namespace,
+for what processes cannot show (limits, probes, Services, real images), and `testbed.kind` on
+machines with an engine.
 """
 
 import contextlib
@@ -83,8 +84,8 @@ class Cluster(Protocol):
 class ProcessCluster(Started):
     """Control plane, process node, spark-operator and Kafka clusters as processes on loopback.
 
-    A context manager that starts and stops everything. Nothing is left behind, neither processes nor
-    files; logs stay if they are asked for or if the body raised.
+    A context manager that starts and stops everything. Nothing is left behind, neither processes
+    nor files; logs stay if they are asked for or if the body raised.
 
     Args:
         run_dir: where everything goes; made if missing.
@@ -133,7 +134,9 @@ class ProcessCluster(Started):
 
     def start(self) -> None:
         """Build what is missing and start everything; 10 s once all is built."""
-        catalogue = images.catalogue(self._cache, self._progress, self.spark_versions) | dict(self._extra_images)
+        catalogue = images.catalogue(self._cache, self._progress, self.spark_versions) | dict(
+            self._extra_images
+        )
         files = self._builder.ensure(SPARK_OPERATOR_FILES)[SPARK_OPERATOR_FILES]
         self.control_plane = ControlPlane(
             self.run_dir,
@@ -145,7 +148,10 @@ class ProcessCluster(Started):
         )
         self.control_plane.start()
         self.node = NodeProcess(
-            self.control_plane, catalogue, ports=self._ports, mount_namespaces=self._mount_namespaces
+            self.control_plane,
+            catalogue,
+            ports=self._ports,
+            mount_namespaces=self._mount_namespaces,
         )
         with self._progress.step("start process node"):
             self.node.start()
@@ -155,7 +161,10 @@ class ProcessCluster(Started):
         self._write_manifest()
 
     def stop(self, *, keep_logs: bool = False) -> None:
-        """End everything that was started, as far as it got; does not raise for a part that is gone."""
+        """End everything that was started, as far as it got.
+
+        Does not raise for a part that is gone.
+        """
         self._kafka.clear()  # ends the helpers' connections
         stop_recorded(self._supervisor)
         self._ports.close()
@@ -188,7 +197,9 @@ class ProcessCluster(Started):
     def image(self, spark_version: str = SPARK[0]) -> str:
         """Name of the image with a version of PySpark and the checkout's application."""
         if spark_version not in self.spark_versions:
-            raise TestbedError(f"this cluster has no image of Spark {spark_version}; it has {self.spark_versions}")
+            raise TestbedError(
+                f"this cluster has no image of Spark {spark_version}; it has {self.spark_versions}"
+            )
         return images.spark_image_name(spark_version)
 
     @property
@@ -211,7 +222,8 @@ class ProcessCluster(Started):
     def all_logs(self, pod: str, namespace: str = "default") -> str:
         """What all pods of a name have ever written, oldest run first, also those that are gone."""
         files = (self.node.folder / "logs").glob(f"{namespace}_{pod}_*/*.log")
-        # a run ends before the next one of its name begins, so the last writes are in the runs' order
+        # a run ends before the next one of its name begins, so the last writes are in the runs'
+        # order
         by_age = sorted(files, key=lambda file: file.stat().st_mtime_ns)
         return "".join(file.read_text(errors="replace") for file in by_age)
 
@@ -228,7 +240,11 @@ class ProcessCluster(Started):
         """
         found = self.control_plane.get("pods", pod, namespace)
         statuses = found["status"].get("containerStatuses", []) if found else []
-        wanted = [one for one in statuses if one["name"] == (container or one["name"]) and "running" in one["state"]]
+        wanted = [
+            one
+            for one in statuses
+            if one["name"] == (container or one["name"]) and "running" in one["state"]
+        ]
         if not wanted:
             raise TestbedError(f"no running container {container or ''} in pod {pod}")
         pid = int(wanted[0]["containerID"].removeprefix("process://"))
@@ -280,7 +296,8 @@ def read_manifest(run_dir: Path) -> dict[str, Any]:
 def stop_recorded(supervisor: Supervisor) -> None:
     """End all processes of a run folder, started by this or by an earlier process."""
     supervisor.adopt()
-    # the node first, so that it can end its containers; brokers together, since they wait for each other
+    # the node first, so that it can end its containers; brokers together, since they wait for each
+    # other
     brokers = [child for child in supervisor.children if child.name.startswith("kafka-")]
     for child in reversed([child for child in supervisor.children if child not in brokers]):
         supervisor.stop(child)

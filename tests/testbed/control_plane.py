@@ -65,7 +65,16 @@ _CONTROLLERS = (
     "taint-eviction-controller",
 )
 _START_TIMEOUT = 240.0  # a busy machine must not fail a test
-__all__ = ["ADMIN", "KUBELET", "NODE", "PROXY", "REAL_NODE", "SCHEDULER", "SPARK_OPERATOR", "ControlPlane"]
+__all__ = [
+    "ADMIN",
+    "KUBELET",
+    "NODE",
+    "PROXY",
+    "REAL_NODE",
+    "SCHEDULER",
+    "SPARK_OPERATOR",
+    "ControlPlane",
+]
 PROGRAMS = ("etcd", "kube-apiserver", "kube-controller-manager", "kubectl")
 
 
@@ -80,8 +89,9 @@ class ControlPlane(Kubectl, Started):
         progress: told about each step of the start.
         crds: custom resources to apply before the controllers start: the garbage collector looks
             for new ones only every 30 s, and does not collect what they own before.
-        address: where pods of a real node reach the API server; then the service `kubernetes` leads there, and all
-            controllers run. None: nothing but this machine's own processes come, over loopback.
+        address: where pods of a real node reach the API server; then the service `kubernetes` leads
+            there, and all controllers run. None: nothing but this machine's own processes come,
+            over loopback.
 
     Attributes:
         server: URL of the API server.
@@ -183,7 +193,8 @@ class ControlPlane(Kubectl, Started):
         """Whether the API server says that it is ready."""
         context = ssl.create_default_context(cafile=str(self.ca_file))
         headers = {"Authorization": f"Bearer {self._tokens[ADMIN]}"}
-        request = urllib.request.Request(f"{self.server}/readyz", headers=headers)  # noqa: S310 - https only
+        # Https only
+        request = urllib.request.Request(f"{self.server}/readyz", headers=headers)  # noqa: S310
         try:
             with urllib.request.urlopen(request, timeout=2, context=context) as reply:  # noqa: S310
                 return cast("bool", reply.status == 200)
@@ -203,8 +214,12 @@ class ControlPlane(Kubectl, Started):
 
     def create_user(self, name: str, groups: Iterable[str] = ()) -> Path:
         """Make a user, at any time, and return its kubeconfig; it has a client certificate."""
-        certificate, key = self.ca.issue_client(name, groups).write(self._pki, name.replace(":", "-"))
-        return self._write_kubeconfig(name, {"client-certificate": str(certificate), "client-key": str(key)})
+        certificate, key = self.ca.issue_client(name, groups).write(
+            self._pki, name.replace(":", "-")
+        )
+        return self._write_kubeconfig(
+            name, {"client-certificate": str(certificate), "client-key": str(key)}
+        )
 
     def _write_pki(self) -> None:
         self._pki.mkdir(parents=True, exist_ok=True)
@@ -221,7 +236,9 @@ class ControlPlane(Kubectl, Started):
             self._write_kubeconfig(user, {"token": token})
 
     def _write_kubeconfig(self, user: str, credentials: dict[str, str]) -> Path:
-        text = pki.kubeconfig(server=self.server, ca_file=self.ca_file, user=user, credentials=credentials)
+        text = pki.kubeconfig(
+            server=self.server, ca_file=self.ca_file, user=user, credentials=credentials
+        )
         path = self._pki / f"{user.replace(':', '-')}.kubeconfig"
         pki.write_private(path, text)
         return path

@@ -22,7 +22,9 @@ class Helm:
         control_plane: where releases go; None for what needs no cluster.
     """
 
-    def __init__(self, folder: Path, *, builder: Builder | None = None, control_plane: Kubectl | None = None) -> None:
+    def __init__(
+        self, folder: Path, *, builder: Builder | None = None, control_plane: Kubectl | None = None
+    ) -> None:
         self._program = (builder or Builder()).ensure("helm")["helm"]
         self._folder = folder
         self._control_plane = control_plane
@@ -34,7 +36,10 @@ class Helm:
         Raises:
             CommandError: it failed.
         """
-        homes = {f"HELM_{name}_HOME": str(self._folder / name.lower()) for name in ("CACHE", "CONFIG", "DATA")}
+        homes = {
+            f"HELM_{name}_HOME": str(self._folder / name.lower())
+            for name in ("CACHE", "CONFIG", "DATA")
+        }
         return run([self._program, *arguments, *self._cluster()], env=homes, timeout=_TIMEOUT)
 
     def values(self, name: str, content: Mapping[str, Any]) -> Path:
@@ -44,4 +49,8 @@ class Helm:
         return path
 
     def _cluster(self) -> list[str]:
-        return ["--kubeconfig", str(self._control_plane.kubeconfig(ADMIN))] if self._control_plane else []
+        return (
+            ["--kubeconfig", str(self._control_plane.kubeconfig(ADMIN))]
+            if self._control_plane
+            else []
+        )

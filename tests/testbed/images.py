@@ -26,7 +26,9 @@ def spark_image_name(version: str) -> str:
     return f"balanced-source/spark:{version}"
 
 
-def catalogue(cache: Cache, progress: Progress, spark_versions: tuple[str, ...] = SPARK[:1]) -> dict[str, ProcessImage]:
+def catalogue(
+    cache: Cache, progress: Progress, spark_versions: tuple[str, ...] = SPARK[:1]
+) -> dict[str, ProcessImage]:
     """All images of the checkout; environments that are missing are installed.
 
     Args:
@@ -75,7 +77,11 @@ def operator_image(cache: Cache, progress: Progress) -> ProcessImage:
     return ProcessImage(
         env={"PYTHONPATH": os.pathsep.join(str(path) for path in _SOURCES)},
         # the command `balanced-source`, which only an installed distribution has
-        entrypoint=(str(venv / "bin" / "python"), "-c", "from balanced_source_operator.cli import app; app()"),
+        entrypoint=(
+            str(venv / "bin" / "python"),
+            "-c",
+            "from balanced_source_operator.cli import app; app()",
+        ),
         path=(str(venv / "bin"),),
         visible=_visible(venv, cache),
     )

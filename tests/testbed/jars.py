@@ -15,7 +15,10 @@ from testbed.versions import TESTBED
 
 _COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies"
 SETS = ("kafka", "spark-kafka", "flink", "delta")
-"""`kafka`: a broker and its tools. `delta`: a sink. For comparisons: `spark-kafka`, Spark's own source; `flink`."""
+"""`kafka`: a broker and its tools.
+
+`delta`: a sink. For comparisons: `spark-kafka`, Spark's own source; `flink`.
+"""
 
 
 def ensure_jars(name: str, cache: Cache | None = None, progress: Progress | None = None) -> Path:
@@ -55,7 +58,9 @@ def verify(folder: Path, pins: dict[str, str]) -> None:
     Raises:
         BuildError: a jar is missing, unknown or has another content.
     """
-    found = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.glob("*.jar")}
+    found = {
+        path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.glob("*.jar")
+    }
     wrong = {
         "missing": sorted(pins.keys() - found.keys()),
         "not pinned": sorted(found.keys() - pins.keys()),
@@ -67,9 +72,13 @@ def verify(folder: Path, pins: dict[str, str]) -> None:
 
 
 def _copy_dependencies(pom: Path, target: Path) -> None:
-    maven = find_program("mvn", "Install Apache Maven 3.8 or newer (Debian and Ubuntu: `apt-get install maven`).")
+    maven = find_program(
+        "mvn", "Install Apache Maven 3.8 or newer (Debian and Ubuntu: `apt-get install maven`)."
+    )
     settings = ["-DincludeScope=runtime", f"-DoutputDirectory={target}"]
     try:
         run(nice([maven, "-B", "-q", "-f", pom, _COPY, *settings]))
     except CommandError as error:
-        raise BuildError(f"Maven could not fetch the jars of {pom.parent.name}: {error.stderr[-3000:]}") from error
+        raise BuildError(
+            f"Maven could not fetch the jars of {pom.parent.name}: {error.stderr[-3000:]}"
+        ) from error

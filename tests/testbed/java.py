@@ -41,7 +41,10 @@ def java() -> Path:
 
 
 def jvm_environment(*options: str) -> dict[str, str]:
-    """For programs with an environment of their own: what this process was told for all JVMs, and further options."""
+    """For programs with an environment of their own.
+
+    What this process was told for all JVMs, and further options.
+    """
     told = " ".join([*os.environ.get(_OPTIONS, "").split(), *options])
     return {_OPTIONS: told} if told else {}
 
@@ -49,7 +52,11 @@ def jvm_environment(*options: str) -> dict[str, str]:
 def java_version(program: Path | str) -> str:
     """Return what `java -version` prints: version and build."""
     return subprocess.run(  # noqa: S603 - found on PATH or in JAVA_HOME
-        [program, "-version"], capture_output=True, text=True, check=False, env={**os.environ, _OPTIONS: ""}
+        [program, "-version"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, _OPTIONS: ""},
     ).stderr
 
 

@@ -1,10 +1,12 @@
 """A cluster by kind, with images that an engine builds from the Dockerfile.
 
-Honestly: this provider has never run against an engine, since none was at hand where it was written. Unit tests
-check which commands it gives; `make e2e CLUSTER=kind` is what is to be tried first where there is an engine.
+Honestly: this provider has never run against an engine, since none was at hand where it was
+written. Unit tests check which commands it gives; `make e2e CLUSTER=kind` is what is to be tried
+first where there is an engine.
 
-Spark operator and brokers are processes of this machine as in the other kinds of clusters: the operator reaches the
-API server at the port that kind publishes, and pods reach the brokers at the gateway of the engine's network.
+Spark operator and brokers are processes of this machine as in the other kinds of clusters: the
+operator reaches the API server at the port that kind publishes, and pods reach the brokers at the
+gateway of the engine's network.
 """
 
 import json
@@ -115,7 +117,7 @@ class KindCluster(Started):
         self.stop()
 
     def start(self) -> None:
-        """Build the images, make the cluster, load the images into it, start what runs beside it."""
+        """Build the images, make the cluster, load the images, start what runs beside it."""
         with self._progress.step("build images"):
             self.build_images()
         with self._progress.step("kind create cluster"):
@@ -144,7 +146,9 @@ class KindCluster(Started):
         """Both images by `docker build`; layers are the engine's business."""
         self._docker_build("operator", images.OPERATOR)
         for version in self.spark_versions:
-            self._docker_build("spark", images.spark_image_name(version), f"SPARK_VERSION={version}")
+            self._docker_build(
+                "spark", images.spark_image_name(version), f"SPARK_VERSION={version}"
+            )
 
     def create(self) -> None:
         """The cluster with its images; the share is mounted into its node under the same path."""
@@ -152,7 +156,19 @@ class KindCluster(Started):
         config = self.run_dir / "kind.yaml"
         config.write_text(yaml.safe_dump(self.config()))
         kubeconfig = str(self.run_dir / "kubeconfig")
-        self._run([_kind(), "create", "cluster", "--name", self._name, "--config", config, "--kubeconfig", kubeconfig])
+        self._run(
+            [
+                _kind(),
+                "create",
+                "cluster",
+                "--name",
+                self._name,
+                "--config",
+                config,
+                "--kubeconfig",
+                kubeconfig,
+            ]
+        )
         self._run([_kind(), "load", "docker-image", "--name", self._name, *self.image_names()])
 
     def config(self) -> dict[str, Any]:
@@ -166,7 +182,10 @@ class KindCluster(Started):
 
     def image_names(self) -> list[str]:
         """Those that are built and loaded."""
-        return [images.OPERATOR, *(images.spark_image_name(version) for version in self.spark_versions)]
+        return [
+            images.OPERATOR,
+            *(images.spark_image_name(version) for version in self.spark_versions),
+        ]
 
     def gateway(self) -> str:
         """The address of this machine as pods see it.
@@ -178,7 +197,9 @@ class KindCluster(Started):
         for entry in told[0]["IPAM"]["Config"]:
             if "." in entry.get("Gateway", ""):
                 return str(entry["Gateway"])
-        raise TestbedError(f"the engine's network {NETWORK} has no IPv4 gateway, by which pods would reach brokers")
+        raise TestbedError(
+            f"the engine's network {NETWORK} has no IPv4 gateway, by which pods would reach brokers"
+        )
 
     def add_kafka(self, name: str = "main", **options: Any) -> KafkaCluster:
         """Start a Kafka cluster on this machine, which pods can reach."""
@@ -247,4 +268,8 @@ def _kind() -> str:
 
 
 def _docker() -> str:
-    return str(find_program("docker", "Install an engine with the docker command; CLUSTER=node needs none."))
+    return str(
+        find_program(
+            "docker", "Install an engine with the docker command; CLUSTER=node needs none."
+        )
+    )

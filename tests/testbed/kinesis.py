@@ -1,4 +1,7 @@
-"""A real Kinesis server: kinesis-mock, in a process of its own. It closes shards, and knows parents and children."""
+"""A real Kinesis server: kinesis-mock, in a process of its own.
+
+It closes shards, and knows parents and children.
+"""
 
 import os
 import subprocess
@@ -16,7 +19,11 @@ from testbed.progress import Progress
 from testbed.versions import TESTBED
 from testbed.waiting import wait_until
 
-ENVIRONMENT = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_DEFAULT_REGION": "us-east-1"}
+ENVIRONMENT = {
+    "AWS_ACCESS_KEY_ID": "test",
+    "AWS_SECRET_ACCESS_KEY": "test",
+    "AWS_DEFAULT_REGION": "us-east-1",
+}
 """Of a client; the server takes any credentials."""
 
 _SOURCE = TESTBED / "npm" / "kinesis"
@@ -25,7 +32,9 @@ _SOON = "30ms"
 
 
 def ensure_kinesis(cache: Cache | None = None, progress: Progress | None = None) -> Path:
-    """The folder of the server, fetched by npm if it is not in the cache; every file is pinned by its hash.
+    """The folder of the server, fetched by npm if it is not in the cache.
+
+    Every file is pinned by its hash.
 
     Raises:
         BuildError: npm failed, or a package is not the pinned one.
@@ -34,14 +43,18 @@ def ensure_kinesis(cache: Cache | None = None, progress: Progress | None = None)
     pins = (_SOURCE / "package.json", _SOURCE / "package-lock.json")
 
     def fetch(target: Path) -> None:
-        npm = find_program("npm", "Install Node.js 20 or newer (Debian and Ubuntu: `apt-get install npm`).")
+        npm = find_program(
+            "npm", "Install Node.js 20 or newer (Debian and Ubuntu: `apt-get install npm`)."
+        )
         for pin in pins:
             (target / pin.name).write_bytes(pin.read_bytes())
         try:
             with (progress or Progress()).step("fetch the Kinesis server"):
                 run(nice([npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund"]), cwd=target)
         except CommandError as error:
-            raise BuildError(f"npm could not fetch the Kinesis server: {error.stderr[-3000:]}") from error
+            raise BuildError(
+                f"npm could not fetch the Kinesis server: {error.stderr[-3000:]}"
+            ) from error
 
     found = (cache or Cache()).artefact("kinesis", content_key(*pins), fetch)
     return found / "node_modules" / "kinesis-local"
@@ -52,7 +65,9 @@ def kinesis_server() -> Iterator[str]:
     """A server without streams; yields its URL."""
     folder, ports = ensure_kinesis(), PortPool()
     plain, tls = ports.take(), ports.take()
-    node = find_program("node", "Install Node.js 20 or newer (Debian and Ubuntu: `apt-get install nodejs`).")
+    node = find_program(
+        "node", "Install Node.js 20 or newer (Debian and Ubuntu: `apt-get install nodejs`)."
+    )
     settings = {
         "KINESIS_MOCK_CERT_PATH": str(folder / "server.json"),
         "KINESIS_MOCK_PLAIN_PORT": str(plain),

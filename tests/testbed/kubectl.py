@@ -43,7 +43,9 @@ class Kubectl:
         """
         raise TestbedError(f"there is no user {user!r}")
 
-    def kubectl(self, *arguments: str, stdin: str | None = None, user: str = ADMIN, timeout: float = 120) -> str:
+    def kubectl(
+        self, *arguments: str, stdin: str | None = None, user: str = ADMIN, timeout: float = 120
+    ) -> str:
         """Run kubectl and return its standard output.
 
         Args:
@@ -55,7 +57,10 @@ class Kubectl:
         Raises:
             CommandError: it failed; `stderr` has its message.
         """
-        settings = {"KUBECONFIG": str(self.kubeconfig(user)), "KUBECACHEDIR": str(self.run_dir / "kube-cache")}
+        settings = {
+            "KUBECONFIG": str(self.kubeconfig(user)),
+            "KUBECACHEDIR": str(self.run_dir / "kube-cache"),
+        }
         return run([self.program, *arguments], env=settings, stdin=stdin, timeout=timeout)
 
     def apply(self, manifest: Path | str | Mapping[str, Any], *, user: str = ADMIN) -> None:
@@ -69,10 +74,14 @@ class Kubectl:
 
     def get(self, resource: str, name: str, namespace: str = "default") -> dict[str, Any] | None:
         """One object, or None if it does not exist."""
-        told = self.kubectl("get", resource, name, "-n", namespace, "-o", "json", "--ignore-not-found")
+        told = self.kubectl(
+            "get", resource, name, "-n", namespace, "-o", "json", "--ignore-not-found"
+        )
         return cast("dict[str, Any]", json.loads(told)) if told.strip() else None
 
-    def items(self, resource: str, namespace: str = "default", selector: str = "") -> list[dict[str, Any]]:
+    def items(
+        self, resource: str, namespace: str = "default", selector: str = ""
+    ) -> list[dict[str, Any]]:
         """All objects of a resource in a namespace that carry the labels of the selector."""
         told = self.kubectl("get", resource, "-n", namespace, "-l", selector, "-o", "json")
         return cast("list[dict[str, Any]]", json.loads(told)["items"])

@@ -84,7 +84,9 @@ class NodeProcess:
         conditions = node["status"].get("conditions", []) if node else []
         # the heartbeat of an earlier run does not count
         return any(
-            entry["type"] == "Ready" and entry["status"] == "True" and entry["lastHeartbeatTime"] >= self._started
+            entry["type"] == "Ready"
+            and entry["status"] == "True"
+            and entry["lastHeartbeatTime"] >= self._started
             for entry in conditions
         )
 

@@ -43,7 +43,9 @@ class CertificateAuthority:
         self._key = _new_ec_key()
         self._name = _name(common_name)
         builder = _builder(self._name, self._name, self._key, self._key)
-        builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        builder = builder.add_extension(
+            x509.BasicConstraints(ca=True, path_length=None), critical=True
+        )
         builder = builder.add_extension(_key_usage(signs_certificates=True), critical=True)
         self._certificate = builder.sign(self._key, hashes.SHA256())
 
@@ -54,7 +56,9 @@ class CertificateAuthority:
 
     def issue_server(self, common_name: str, names: Iterable[str]) -> KeyPair:
         """A serving certificate for host names and IP addresses."""
-        return self._issue(_name(common_name), _new_ec_key(), ExtendedKeyUsageOID.SERVER_AUTH, names)
+        return self._issue(
+            _name(common_name), _new_ec_key(), ExtendedKeyUsageOID.SERVER_AUTH, names
+        )
 
     def issue_client(self, common_name: str, organizations: Iterable[str] = ()) -> KeyPair:
         """A client certificate; Kubernetes takes name and organizations for user and groups."""
@@ -71,18 +75,26 @@ class CertificateAuthority:
         names: Iterable[str],
     ) -> KeyPair:
         builder = _builder(subject, self._name, key, self._key)
-        builder = builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        builder = builder.add_extension(
+            x509.BasicConstraints(ca=False, path_length=None), critical=True
+        )
         builder = builder.add_extension(_key_usage(signs_certificates=False), critical=True)
         builder = builder.add_extension(x509.ExtendedKeyUsage([usage]), critical=False)
         if alternatives := [_general_name(name) for name in names]:
-            builder = builder.add_extension(x509.SubjectAlternativeName(alternatives), critical=False)
-        return KeyPair(certificate=_pem(builder.sign(self._key, hashes.SHA256())), key=_private_pem(key))
+            builder = builder.add_extension(
+                x509.SubjectAlternativeName(alternatives), critical=False
+            )
+        return KeyPair(
+            certificate=_pem(builder.sign(self._key, hashes.SHA256())), key=_private_pem(key)
+        )
 
 
 def service_account_keys() -> tuple[str, str]:
     """Private and public key (PEM) that sign and check service account tokens."""
     key = _new_ec_key()
-    public = key.public_key().public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
+    public = key.public_key().public_bytes(
+        serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
+    )
     return _private_pem(key), public.decode()
 
 
@@ -154,7 +166,9 @@ def _name(common_name: str, organizations: Iterable[str] = ()) -> x509.Name:
     return x509.Name([*parts, x509.NameAttribute(NameOID.COMMON_NAME, common_name)])
 
 
-def _builder(subject: x509.Name, issuer: x509.Name, key: PrivateKey, issuer_key: PrivateKey) -> x509.CertificateBuilder:
+def _builder(
+    subject: x509.Name, issuer: x509.Name, key: PrivateKey, issuer_key: PrivateKey
+) -> x509.CertificateBuilder:
     now = dt.datetime.now(dt.UTC)
     own, issuing = key.public_key(), issuer_key.public_key()
     return (

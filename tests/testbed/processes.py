@@ -154,7 +154,10 @@ class Supervisor:
         return child
 
     def take_over(self, child: Child) -> Child:
-        """Stop a process with the others that something else started; it must lead a session of its own."""
+        """Stop a process with the others that something else started.
+
+        It must lead a session of its own.
+        """
         self._children[child.name] = child
         self._record(child)
         return child
@@ -251,8 +254,20 @@ class Supervisor:
 def _die_with_parent(words: list[str]) -> list[str]:
     setpriv = shutil.which("setpriv")
     if setpriv is None:
-        raise MissingPrerequisiteError("`setpriv` is missing. It is a part of util-linux 2.33 or newer.")
-    return [setpriv, "--pdeathsig", "KILL", "--", "/bin/sh", "-c", _UNLESS_ORPHANED, str(os.getpid()), *words]
+        raise MissingPrerequisiteError(
+            "`setpriv` is missing. It is a part of util-linux 2.33 or newer."
+        )
+    return [
+        setpriv,
+        "--pdeathsig",
+        "KILL",
+        "--",
+        "/bin/sh",
+        "-c",
+        _UNLESS_ORPHANED,
+        str(os.getpid()),
+        *words,
+    ]
 
 
 def _group_members(group: int) -> list[psutil.Process]:

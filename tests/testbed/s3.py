@@ -1,4 +1,7 @@
-"""A real S3 server: moto, in a process of its own. Its conditional PUT and its listing are right; it is slow."""
+"""A real S3 server: moto, in a process of its own.
+
+Its conditional PUT and its listing are right; it is slow.
+"""
 
 import os
 import socket
@@ -21,7 +24,9 @@ def s3_server() -> Iterator[dict[str, str]]:
         port = free.getsockname()[1]
     endpoint = f"http://127.0.0.1:{port}"
     command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=os.environ)  # noqa: S603
+    process = subprocess.Popen(  # noqa: S603
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=os.environ
+    )
     try:
         wait_until(lambda: _answers(process, endpoint), 60, "the S3 server")
         # moto takes requests without a signature

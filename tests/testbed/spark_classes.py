@@ -1,4 +1,4 @@
-"""A program that makes a local Spark driver load the classes that most tests of streaming queries need."""
+"""Makes a local Spark driver load the classes that most tests of streaming queries need."""
 
 import os
 import sys
@@ -22,7 +22,9 @@ class Numbers(SimpleDataSourceStreamReader):
         first = start["next"]
         return iter([(first,), (first + 1,)]), {"next": first + 2}
 
-    def readBetweenOffsets(self, start: dict[str, int], end: dict[str, int]) -> Iterator[tuple[int]]:  # noqa: N802
+    def readBetweenOffsets(  # noqa: N802
+        self, start: dict[str, int], end: dict[str, int]
+    ) -> Iterator[tuple[int]]:
         return iter([(number,) for number in range(start["next"], end["next"])])
 
 

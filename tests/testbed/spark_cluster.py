@@ -1,7 +1,9 @@
-"""Spark's own cluster manager, with workers that Spark takes for several machines: each has its loopback address.
+"""Spark's own cluster manager, with workers that Spark takes for several machines.
 
-Spark starts a speculative copy of a task only on another machine than the first attempt, so a local master, or workers
-with one address, never show one.
+Each has its loopback address.
+
+Spark starts a speculative copy of a task only on another machine than the first attempt, so a local
+master, or workers with one address, never show one.
 """
 
 import contextlib
@@ -31,7 +33,13 @@ class SparkCluster(Started):
     """
 
     def __init__(
-        self, run_dir: Path, python: Path, *, workers: int, environment: Mapping[str, str], slots: int = 1
+        self,
+        run_dir: Path,
+        python: Path,
+        *,
+        workers: int,
+        environment: Mapping[str, str],
+        slots: int = 1,
     ) -> None:
         self._dir = run_dir
         self._home = next((python.parent.parent / "lib").glob("python3.*/site-packages/pyspark"))
@@ -52,7 +60,15 @@ class SparkCluster(Started):
         self._processes.wait_ready(master, self._listens, _START)
         for number in range(1, self._workers + 1):
             folder = self._dir / f"worker-{number}"
-            options = ("--cores", str(self._slots), "--memory", "1g", "--work-dir", str(folder), self.url)
+            options = (
+                "--cores",
+                str(self._slots),
+                "--memory",
+                "1g",
+                "--work-dir",
+                str(folder),
+                self.url,
+            )
             self._start(folder.name, "worker.Worker", f"127.0.0.{number + 1}", *options)
 
     def end(self, error: BaseException | None) -> None:
@@ -60,11 +76,21 @@ class SparkCluster(Started):
         self._ports.close()
 
     def _start(self, name: str, role: str, address: str, *options: str) -> Child:
-        program = (self._home / "bin" / "spark-class", f"{_DEPLOY}.{role}", "--host", address, "--webui-port", "0")
+        program = (
+            self._home / "bin" / "spark-class",
+            f"{_DEPLOY}.{role}",
+            "--host",
+            address,
+            "--webui-port",
+            "0",
+        )
         own = {"SPARK_LOCAL_IP": address, "SPARK_LOCAL_HOSTNAME": address}
         return self._processes.start(name, [*program, *options], env={**self._environment, **own})
 
     def _listens(self) -> bool:
-        with contextlib.suppress(OSError), socket.create_connection((LOOPBACK, self._port), timeout=1):
+        with (
+            contextlib.suppress(OSError),
+            socket.create_connection((LOOPBACK, self._port), timeout=1),
+        ):
             return True
         return False

@@ -2,8 +2,8 @@
 
 It runs as a user of its own with the rights that its chart grants, so what a SparkApplication is
 refused here it is refused in a cluster too. One thing follows at once: Spark 4.2 and newer create a
-NetworkPolicy at submission, which the chart does not allow. An application must leave that step out:
-`spark.kubernetes.driver.pod.excludedFeatureSteps`.
+NetworkPolicy at submission, which the chart does not allow. An application must leave that step
+out: `spark.kubernetes.driver.pod.excludedFeatureSteps`.
 """
 
 import json
@@ -76,7 +76,9 @@ class SparkOperator:
             self._control_plane.wait_established(crd)
         self._control_plane.apply(_list_of(_controller_role()))
         self.prepare_namespace("default")
-        self._child = self._supervisor.start("spark-operator", self._command(), env=self._environment())
+        self._child = self._supervisor.start(
+            "spark-operator", self._command(), env=self._environment()
+        )
         self._supervisor.wait_ready(self._child, self._ready, _START_TIMEOUT)
 
     def stop(self) -> None:
@@ -97,7 +99,9 @@ class SparkOperator:
 
     def _ready(self) -> bool:
         try:
-            with urllib.request.urlopen(f"http://{LOOPBACK}:{self._port}/readyz", timeout=2) as reply:
+            with urllib.request.urlopen(
+                f"http://{LOOPBACK}:{self._port}/readyz", timeout=2
+            ) as reply:
                 return bool(reply.status == 200)
         except (urllib.error.URLError, OSError):
             return False
@@ -162,7 +166,12 @@ def driver_role(namespace: str) -> list[dict[str, Any]]:
     subject = {"kind": "ServiceAccount", **metadata}
     return [
         {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata},
-        {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": metadata, "rules": rules},
+        {
+            "apiVersion": "rbac.authorization.k8s.io/v1",
+            "kind": "Role",
+            "metadata": metadata,
+            "rules": rules,
+        },
         _binding("RoleBinding", "Role", metadata, subject),
     ]
 
@@ -186,15 +195,24 @@ def _controller_role() -> list[dict[str, Any]]:
     ]
     metadata = {"name": SPARK_OPERATOR}
     subject = {"kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": SPARK_OPERATOR}
-    role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": metadata}
-    return [{**role, "rules": rules}, _binding("ClusterRoleBinding", "ClusterRole", metadata, subject)]
+    role = {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRole",
+        "metadata": metadata,
+    }
+    return [
+        {**role, "rules": rules},
+        _binding("ClusterRoleBinding", "ClusterRole", metadata, subject),
+    ]
 
 
 def _rule(group: str, resources: Iterable[str], verbs: Iterable[str]) -> dict[str, Any]:
     return {"apiGroups": [group], "resources": list(resources), "verbs": list(verbs)}
 
 
-def _binding(kind: str, role: str, metadata: Mapping[str, str], subject: Mapping[str, str]) -> dict[str, Any]:
+def _binding(
+    kind: str, role: str, metadata: Mapping[str, str], subject: Mapping[str, str]
+) -> dict[str, Any]:
     reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": role, "name": metadata["name"]}
     return {
         "apiVersion": "rbac.authorization.k8s.io/v1",
@@ -214,6 +232,7 @@ def _check_submission_folder() -> None:
     _SUBMISSION_FOLDER.mkdir(exist_ok=True)
     if not os.access(_SUBMISSION_FOLDER, os.W_OK):
         raise MissingPrerequisiteError(
-            f"the spark-operator must write to {_SUBMISSION_FOLDER}, which belongs to somebody else, and this "
-            "machine has no mount namespaces to give it another one. Allow user namespaces or remove the folder."
+            f"the spark-operator must write to {_SUBMISSION_FOLDER}, which belongs to somebody"
+            " else, and this machine has no mount namespaces to give it another one. Allow user"
+            " namespaces or remove the folder."
         )

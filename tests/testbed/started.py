@@ -1,4 +1,7 @@
-"""Parts that are context managers: started, and stopped whatever happens, also when they start by halves."""
+"""Parts that are context managers.
+
+Started, and stopped whatever happens, also when they start by halves.
+"""
 
 from abc import ABC, abstractmethod
 from types import TracebackType
@@ -25,6 +28,9 @@ class Started(ABC):
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.end(error)

@@ -13,7 +13,9 @@ from testbed.versions import CHECKOUT, SPARK
 PRECOMPILE = CHECKOUT / "spark_app" / "src" / "balanced_source_spark" / "precompile.py"
 
 
-def ensure_venv(spark_version: str, cache: Cache | None = None, progress: Progress | None = None) -> Path:
+def ensure_venv(
+    spark_version: str, cache: Cache | None = None, progress: Progress | None = None
+) -> Path:
     """An environment with one version of PySpark and everything that the project needs.
 
     It is this program's own one if that has the version, else one in the cache. Of the latter only
@@ -33,7 +35,10 @@ def ensure_venv(spark_version: str, cache: Cache | None = None, progress: Progre
 
 
 def ensure_connect_client(cache: Cache | None = None, progress: Progress | None = None) -> Path:
-    """An environment in the cache with a client of Spark Connect: no JVM, and none of the project's dependencies."""
+    """An environment in the cache with a client of Spark Connect.
+
+    No JVM, and none of the project's dependencies.
+    """
     return _locked("connect", "a client of Spark Connect", cache, progress)
 
 

@@ -1,7 +1,7 @@
 """All errors of Balanced Source, one tree.
 
     BalancedSourceError
-    ├── ContractViolationError       a connector, an assigner or we ourselves broke a contract: a bug
+    ├── ContractViolationError       a connector, an assigner or we ourselves broke a contract
     ├── InvalidSpecError             the user asked for something that cannot be; names the field
     ├── StateError                   what is stored cannot be used as it is
     │   ├── CorruptDocumentError     edited by hand or torn: the digest does not match
@@ -9,17 +9,17 @@
     │   └── StateConflictError       somebody else wrote in between: reload, never overwrite
     ├── DiscoveryError               the outside world did not tell which splits there are
     │   ├── TransientDiscoveryError  try again: unreachable, timed out, leader moving
-    │   └── RefusedDiscoveryError    trying again does not help until somebody acts: credentials, no such topic
+    │   └── RefusedDiscoveryError    trying again does not help: wrong credentials, no such topic
     ├── ConnectorError               a kind of source is not installed, or its package is broken
-    ├── JournalError                 the store of a journal cannot be reached, or lacks what a journal needs
-    ├── ForeignJournalError          the journal of a Spark checkpoint is not where the query looks for it
-    ├── FatalProblemError            a problem that waiting does not solve ends a query without an operator
-    ├── FencedError                  a newer incarnation has taken over: the query ends with this error
-    ├── SourceInUseError             another query reads the source: the query ends with this error
-    └── ForeignCheckpointError       the Spark checkpoint belongs to another source: the query ends with this error
+    ├── JournalError                 the store of a journal is out of reach, or lacks something
+    ├── ForeignJournalError          the journal of a Spark checkpoint is not where it should be
+    ├── FatalProblemError            a lasting problem ends a query without an operator
+    ├── FencedError                  a newer incarnation has taken over: the query ends
+    ├── SourceInUseError             another query reads the source: the query ends
+    └── ForeignCheckpointError       the Spark checkpoint belongs to another source: the query ends
 
-Adapters raise these *from* the client library's error, which never leaks: it may be replaced one day.
-Messages end with what the reader of the message can do. They never hold a secret.
+Adapters raise these *from* the client library's error, which never leaks: it may be replaced one
+day. Messages end with what the reader of the message can do. They never hold a secret.
 """
 
 from collections.abc import Mapping
@@ -34,7 +34,10 @@ class BalancedSourceError(Exception):
 
 
 class ContractViolationError(BalancedSourceError):
-    """A contract of the source framework was broken by code: not the user's fault, not the network's."""
+    """A contract of the source framework was broken by code.
+
+    Not the user's fault, not the network's.
+    """
 
 
 class InvalidSpecError(BalancedSourceError):
@@ -84,7 +87,8 @@ class DiscoveryError(BalancedSourceError):
     Attributes:
         scope: the part of the source that failed, e.g. the name of a cluster.
         reason: CamelCase word for a condition, stable over releases.
-        answers: what was found out all the same, by split: an error of some splits is not one of all.
+        answers: what was found out all the same, by split: an error of some splits is not one of
+            all.
     """
 
     def __init__(

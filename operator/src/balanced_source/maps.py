@@ -1,4 +1,7 @@
-"""Copies of large maps with a few changes, at the price of a copy: no look at every entry, nothing hashed anew."""
+"""Copies of large maps with a few changes, at the price of a copy.
+
+No look at every entry, nothing hashed anew.
+"""
 
 import itertools
 import operator
@@ -11,8 +14,10 @@ V = TypeVar("V")
 _MISSING: Final[Any] = object()
 
 
-def changed(before: Mapping[K, V], *, added: Mapping[K, V] | None = None, dropped: Iterable[K] = ()) -> dict[K, V]:
-    """`before` without the keys in `dropped`, of which some may be missing, and with what is `added`.
+def changed(
+    before: Mapping[K, V], *, added: Mapping[K, V] | None = None, dropped: Iterable[K] = ()
+) -> dict[K, V]:
+    """`before` without the keys in `dropped`, if they are there, and with what is `added`.
 
     Keys that stay keep their order, so that what was sorted is sorted again quickly.
     """

@@ -1,7 +1,8 @@
 """Names that reach a URL, a path or a command: their patterns, and the check before they are used.
 
-The custom resource carries the same patterns, so the API server refuses such a name first. They are checked again
-where a name is used: an object may be older than its CRD, and local mode has no API server.
+The custom resource carries the same patterns, so the API server refuses such a name first. They are
+checked again where a name is used: an object may be older than its CRD, and local mode has no API
+server.
 """
 
 import re
@@ -13,10 +14,14 @@ LABEL: Final = r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$"
 """A DNS label (RFC 1123): names of namespaces, clusters and hosts; at most 63 characters."""
 
 OBJECT: Final = r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$"
-"""A DNS subdomain (RFC 1123): names of Kubernetes objects; at most 253 characters. Never holds `..` or `/`."""
+"""A DNS subdomain (RFC 1123): names of Kubernetes objects; at most 253 characters.
+
+Never holds `..` or `/`.
+"""
 
 KEY: Final = r"^([A-Za-z0-9_-]|\.[A-Za-z0-9_-])[A-Za-z0-9._-]*$"
-"""A key of a ConfigMap or Secret, which is a file name when it is mounted: never `.`, `..` or one with a slash."""
+"""A key of a ConfigMap or Secret, which is a file name when it is mounted: never `.`, `..` or one
+with a slash."""
 
 MAX_LABEL: Final = 63
 MAX_OBJECT: Final = 253
@@ -41,7 +46,9 @@ def checked_label(name: str, *, field: str) -> str:
     if len(name) <= MAX_LABEL and _LABEL.match(name):
         return name
     raise InvalidSpecError(
-        f"{shown(name)} is not a valid name: use at most {MAX_LABEL} lower case letters, digits and '-'", field=field
+        f"{shown(name)} is not a valid name: use at most {MAX_LABEL} lower case letters, digits"
+        " and '-'",
+        field=field,
     )
 
 
@@ -54,8 +61,8 @@ def checked_object(name: str, *, field: str) -> str:
     if len(name) <= MAX_OBJECT and _OBJECT.match(name):
         return name
     raise InvalidSpecError(
-        f"{shown(name)} is not a valid name of a Kubernetes object: use at most {MAX_OBJECT} lower case letters, "
-        "digits, '-' and '.'",
+        f"{shown(name)} is not a valid name of a Kubernetes object: use at most {MAX_OBJECT} lower"
+        " case letters, digits, '-' and '.'",
         field=field,
     )
 
@@ -69,5 +76,7 @@ def checked_key(name: str, *, field: str) -> str:
     if len(name) <= MAX_OBJECT and _KEY.match(name):
         return name
     raise InvalidSpecError(
-        f"{shown(name)} is not a valid key: use at most {MAX_OBJECT} letters, digits, '-', '_' and '.'", field=field
+        f"{shown(name)} is not a valid key: use at most {MAX_OBJECT} letters, digits, '-', '_'"
+        " and '.'",
+        field=field,
     )

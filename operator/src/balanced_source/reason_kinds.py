@@ -20,7 +20,8 @@ class ExplainedReason(enum.StrEnum):
 
     Attributes:
         kind: what it is about.
-        cause, remedy: what happened and what to do, as sentences; the remedy is empty where there is nothing to do.
+        cause, remedy: what happened and what to do, as sentences; the remedy is empty where there
+            is nothing to do.
     """
 
     _value_: str

@@ -1,4 +1,7 @@
-"""Reasons of conditions, events and log lines, with cause and remedy; connectors may add words of their own."""
+"""Reasons of conditions, events and log lines, with cause and remedy.
+
+Connectors may add words of their own.
+"""
 
 from balanced_source.reason_kinds import ExplainedReason, ReasonKind
 
@@ -6,32 +9,44 @@ from balanced_source.reason_kinds import ExplainedReason, ReasonKind
 class Reason(ExplainedReason):
     """All reasons of this project.
 
-    The order of those of kind OPERATION is their severity: the worst problem heads the condition Degraded. Problems of
-    the source rank with DISCOVERY_FAILED.
+    The order of those of kind OPERATION is their severity: the worst problem heads the condition
+    Degraded. Problems of the source rank with DISCOVERY_FAILED.
     """
 
     INTERNAL_ERROR = (
         "InternalError",
         ReasonKind.OPERATION,
-        "The operator, or the enumerator in a driver, failed and started over from the stored state.",
+        (
+            "The operator, or the enumerator in a driver, failed and started over from the stored"
+            " state."
+        ),
         "Report the message and the log.",
     )
     STATE_CORRUPT = (
         "StateCorrupt",
         ReasonKind.OPERATION,
         "The enumerator state in the ConfigMap cannot be read. The running query is not affected.",
-        "Restore the ConfigMap from a backup, or delete it to rebuild the state from the driver's report.",
+        (
+            "Restore the ConfigMap from a backup, or delete it to rebuild the state from the"
+            " driver's report."
+        ),
     )
     INVALID_SPEC = (
         "InvalidSpec",
         ReasonKind.OPERATION,
-        "The spec is invalid. The last valid one stays in effect, except for `suspend` and `parallelism`.",
+        (
+            "The spec is invalid. The last valid one stays in effect, except for `suspend` and"
+            " `parallelism`."
+        ),
         "Correct the field that the message names.",
     )
     CONNECTOR_BROKEN = (
         "ConnectorBroken",
         ReasonKind.OPERATION,
-        "The source's connector is missing, broken or registered by two packages. The last valid spec stays in effect.",
+        (
+            "The source's connector is missing, broken or registered by two packages. The last"
+            " valid spec stays in effect."
+        ),
         "Build the operator's image with exactly one package that has this connector.",
     )
     PERMISSION_MISSING = (
@@ -68,12 +83,18 @@ class Reason(ExplainedReason):
         "ForeignObject",
         ReasonKind.OPERATION,
         "An object has a name that the operator needs and belongs to another owner.",
-        "Delete or rename the object. After a restore, see [Backup and restore](../operations.md#backup-and-restore).",
+        (
+            "Delete or rename the object. After a restore, see [Backup and"
+            " restore](../operations.md#backup-and-restore)."
+        ),
     )
     STATE_CONFLICT = (
         "StateConflict",
         ReasonKind.OPERATION,
-        "Two operators serve the same source. As an event: the operator lost one race, and read the state again.",
+        (
+            "Two operators serve the same source. As an event: the operator lost one race, and read"
+            " the state again."
+        ),
         "Enable leader election; give two installations different namespaces (`watchNamespaces`).",
     )
     SPARK_OPERATOR_MISSING = (
@@ -127,14 +148,23 @@ class Reason(ExplainedReason):
     APPLICATION_RESTARTING = (
         "ApplicationRestarting",
         ReasonKind.OPERATION,
-        "The driver failed, and the Spark operator restarts it. The message has the cause, such as OOMKilled.",
+        (
+            "The driver failed, and the Spark operator restarts it. The message has the cause, such"
+            " as OOMKilled."
+        ),
         "See the driver's log.",
     )
     SOURCE_IN_USE = (
         "SourceInUse",
         ReasonKind.OPERATION,
-        "The application failed because another query reads the source. It is not started meanwhile.",
-        "Stop the other query, or give it [a source of its own](../protocol.md#one-query-per-source).",
+        (
+            "The application failed because another query reads the source. It is not started"
+            " meanwhile."
+        ),
+        (
+            "Stop the other query, or give it [a source of its"
+            " own](../protocol.md#one-query-per-source)."
+        ),
     )
     APPLICATION_FAILED = (
         "ApplicationFailed",
@@ -151,13 +181,19 @@ class Reason(ExplainedReason):
     ROLLED_BACK = (
         "RolledBack",
         ReasonKind.OPERATION,
-        "The application was not healthy in time with new settings. The last healthy ones are in effect again.",
+        (
+            "The application was not healthy in time with new settings. The last healthy ones are"
+            " in effect again."
+        ),
         "Correct the spec, or change `spec.application.restart.nonce` to try again.",
     )
     HOST_LOST = (
         "HostLost",
         ReasonKind.OPERATION,
-        "A host has not reported for `spec.application.hostLossPolicy.after`. The message says who reads its splits.",
+        (
+            "A host has not reported for `spec.application.hostLossPolicy.after`. The message says"
+            " who reads its splits."
+        ),
         "See the application and the driver's pod of that host.",
     )
     READERS_MISSING = (
@@ -181,12 +217,18 @@ class Reason(ExplainedReason):
     APPLICATION_STATE_WRONG = (
         "ApplicationStateWrong",
         ReasonKind.OPERATION,
-        "The SparkApplication is FAILED, but its driver pod still runs. The operator does not touch it.",
+        (
+            "The SparkApplication is FAILED, but its driver pod still runs. The operator does not"
+            " touch it."
+        ),
     )
     HASH_COLLAPSES = (
         "HashCollapses",
         ReasonKind.OPERATION,
-        "`parallelism` is a multiple of 31, where the strategy Hash puts nearly all topics on one reader.",
+        (
+            "`parallelism` is a multiple of 31, where the strategy Hash puts nearly all topics on"
+            " one reader."
+        ),
         "Use RoundRobin, or another parallelism.",
     )
 
@@ -194,7 +236,10 @@ class Reason(ExplainedReason):
         "AuthenticationFailed",
         ReasonKind.SOURCE,
         "A broker refused the credentials.",
-        "Check the Secret that `propertiesFrom` names. A rotated Secret is picked up automatically.",
+        (
+            "Check the Secret that `propertiesFrom` names. A rotated Secret is picked up"
+            " automatically."
+        ),
     )
     TLS_FAILED = (
         "TlsFailed",
@@ -235,13 +280,22 @@ class Reason(ExplainedReason):
     NEEDS_OWNER = (
         "NeedsOwner",
         ReasonKind.SOURCE,
-        "Listing the splits needs files or an identity that the source does not name. The operator's are not used.",
-        "Use a connector that lets the driver list its splits or takes a Secret, or read without an operator.",
+        (
+            "Listing the splits needs files or an identity that the source does not name. The"
+            " operator's are not used."
+        ),
+        (
+            "Use a connector that lets the driver list its splits or takes a Secret, or read"
+            " without an operator."
+        ),
     )
     READ_SPLITS_UNKNOWN = (
         "ReadSplitsUnknown",
         ReasonKind.SOURCE,
-        "The state was lost or is an older copy: it is unknown which splits have been read. Reading stops.",
+        (
+            "The state was lost or is an older copy: it is unknown which splits have been read."
+            " Reading stops."
+        ),
         "Restore the newest state from a backup, or allow the source to repeat records.",
     )
     SPLITS_SKIPPED = (
@@ -253,7 +307,10 @@ class Reason(ExplainedReason):
     SPLITS_LOST = (
         "SplitsLost",
         ReasonKind.LOSS,
-        "Files changed, disappeared or arrived too late, or shards expired unread. The source's policy stops reading.",
+        (
+            "Files changed, disappeared or arrived too late, or shards expired unread. The source's"
+            " policy stops reading."
+        ),
         "Restore the files that the message names, or change the policy as it says.",
     )
     SECRET_NOT_FOUND = (
@@ -301,51 +358,81 @@ class Reason(ExplainedReason):
     SPLITS_RECREATED = (
         "SplitsRecreated",
         ReasonKind.SOURCE,
-        "Splits were deleted and created again, and are not read: unread records of the old ones are gone.",
+        (
+            "Splits were deleted and created again, and are not read: unread records of the old"
+            " ones are gone."
+        ),
         "Set `onDataLoss: Continue` to read the new ones.",
     )
     CLUSTER_REMOVED = (
         "ClusterRemoved",
         ReasonKind.SOURCE,
-        "A cluster was taken out of the source while a micro-batch with its records was not finished.",
+        (
+            "A cluster was taken out of the source while a micro-batch with its records was not"
+            " finished."
+        ),
         "Add it again with `active: false` until that micro-batch has finished.",
     )
     CHECKPOINT_LOST = (
         "CheckpointLost",
         ReasonKind.SOURCE,
-        "The Spark checkpoint is empty although the source was read before. Some sinks skip new records after that.",
+        (
+            "The Spark checkpoint is empty although the source was read before. Some sinks skip new"
+            " records after that."
+        ),
         "See [Spark checkpoints](../checkpoints.md).",
     )
     CHECKPOINT_OLDER = (
         "CheckpointOlder",
         ReasonKind.SOURCE,
-        "The Spark checkpoint is an older copy. Records are delivered again, and some sinks skip new ones.",
+        (
+            "The Spark checkpoint is an older copy. Records are delivered again, and some sinks"
+            " skip new ones."
+        ),
         "See [Spark checkpoints](../checkpoints.md).",
     )
     AT_LEAST_ONCE = (
         "AtLeastOnce",
         ReasonKind.SOURCE,
-        "The connector says that its splits cannot be read again. After a failure, records come twice or are lost.",
+        (
+            "The connector says that its splits cannot be read again. After a failure, records come"
+            " twice or are lost."
+        ),
         "Use a sink that recognises records by a key, or a source that keeps its records.",
     )
     JOURNAL_UNREACHABLE = (
         "JournalUnreachable",
         ReasonKind.SOURCE,
         "The driver cannot read or write the journal. No micro-batch begins; nothing is lost.",
-        "Check `journalLocation`: mounted and writable, or reachable with credentials, for driver and executors.",
+        (
+            "Check `journalLocation`: mounted and writable, or reachable with credentials, for"
+            " driver and executors."
+        ),
     )
 
     TOPIC_RECREATED = (
         "TopicRecreated",
         ReasonKind.LOSS,
-        "A topic was deleted, or deleted and created again, while it was read. Unread records are gone.",
-        "Under `onDataLoss: Fail` its partitions are not read: set `Continue` to read the new topic from its start.",
+        (
+            "A topic was deleted, or deleted and created again, while it was read. Unread records"
+            " are gone."
+        ),
+        (
+            "Under `onDataLoss: Fail` its partitions are not read: set `Continue` to read the new"
+            " topic from its start."
+        ),
     )
     LOG_TRUNCATED = (
         "LogTruncated",
         ReasonKind.LOSS,
-        "A topic's log ends before offsets that were already read: an unclean election, or a restored disk.",
-        "Under `onDataLoss: Fail` its partitions are not read: set `Continue` to read the available records.",
+        (
+            "A topic's log ends before offsets that were already read: an unclean election, or a"
+            " restored disk."
+        ),
+        (
+            "Under `onDataLoss: Fail` its partitions are not read: set `Continue` to read the"
+            " available records."
+        ),
     )
     OFFSETS_SKIPPED = (
         "OffsetsSkipped",
@@ -361,11 +448,31 @@ class Reason(ExplainedReason):
     SUSPENDED = ("Suspended", ReasonKind.STATE, "`spec.suspend` is set.", "Remove it to continue.")
     NOT_READING = ("NotReading", ReasonKind.STATE, "No reader has adopted an assignment yet.")
     DISCOVERING = ("Discovering", ReasonKind.STATE, "The first discovery has not finished.")
-    RECOVERING = ("Recovering", ReasonKind.STATE, "Readers of a host have to register before anything is assigned.")
-    WAITING_FOR_READERS = ("WaitingForReaders", ReasonKind.STATE, "The application runs; its readers register soon.")
-    ADOPTING = ("Adopting", ReasonKind.STATE, "A new epoch is published. The next micro-batch adopts it.")
-    STARTING_APPLICATION = ("StartingApplication", ReasonKind.STATE, "The application is being started.")
-    APPLICATION_STOPPING = ("ApplicationStopping", ReasonKind.STATE, "The application is being stopped.")
+    RECOVERING = (
+        "Recovering",
+        ReasonKind.STATE,
+        "Readers of a host have to register before anything is assigned.",
+    )
+    WAITING_FOR_READERS = (
+        "WaitingForReaders",
+        ReasonKind.STATE,
+        "The application runs; its readers register soon.",
+    )
+    ADOPTING = (
+        "Adopting",
+        ReasonKind.STATE,
+        "A new epoch is published. The next micro-batch adopts it.",
+    )
+    STARTING_APPLICATION = (
+        "StartingApplication",
+        ReasonKind.STATE,
+        "The application is being started.",
+    )
+    APPLICATION_STOPPING = (
+        "ApplicationStopping",
+        ReasonKind.STATE,
+        "The application is being stopped.",
+    )
     REPLACING_APPLICATION = (
         "ReplacingApplication",
         ReasonKind.STATE,
@@ -386,7 +493,10 @@ class Reason(ExplainedReason):
         "WaitingForWindow",
         ReasonKind.STATE,
         "New settings need a restart, and the policy is `Window`.",
-        "Wait for the window, or change `spec.application.restart.nonce` to restart the application now.",
+        (
+            "Wait for the window, or change `spec.application.restart.nonce` to restart the"
+            " application now."
+        ),
     )
     WAITING_FOR_OTHER_SOURCES = (
         "WaitingForOtherSources",
@@ -397,27 +507,56 @@ class Reason(ExplainedReason):
     WITHIN_BOUNDS = (
         "WithinBounds",
         ReasonKind.AUTOSCALING,
-        "`parallelism` was below `minReaders` or above `maxReaders`, and is changed to the nearest bound.",
+        (
+            "`parallelism` was below `minReaders` or above `maxReaders`, and is changed to the"
+            " nearest bound."
+        ),
     )
     MEASURING = (
         "Measuring",
         ReasonKind.AUTOSCALING,
         "The load is being measured: the driver has just started, or splits have changed.",
     )
-    WITHIN_TARGET = ("WithinTarget", ReasonKind.AUTOSCALING, "The readers suffice for the load, and fewer would not.")
-    SCALED_UP = ("ScaledUp", ReasonKind.AUTOSCALING, "More arrives than the readers can process at the target.")
-    SCALED_DOWN = ("ScaledDown", ReasonKind.AUTOSCALING, "Fewer readers sufficed for `scaleDownDelay`.")
+    WITHIN_TARGET = (
+        "WithinTarget",
+        ReasonKind.AUTOSCALING,
+        "The readers suffice for the load, and fewer would not.",
+    )
+    SCALED_UP = (
+        "ScaledUp",
+        ReasonKind.AUTOSCALING,
+        "More arrives than the readers can process at the target.",
+    )
+    SCALED_DOWN = (
+        "ScaledDown",
+        ReasonKind.AUTOSCALING,
+        "Fewer readers sufficed for `scaleDownDelay`.",
+    )
     PROBING = (
         "Probing",
         ReasonKind.AUTOSCALING,
-        "Readers have had no backlog for `scaleDownDelay`, so fewer are tried to measure their capacity.",
+        (
+            "Readers have had no backlog for `scaleDownDelay`, so fewer are tried to measure their"
+            " capacity."
+        ),
     )
-    SCALE_DOWN_DELAYED = ("ScaleDownDelayed", ReasonKind.AUTOSCALING, "Fewer readers suffice, but not for long enough.")
-    CATCHING_UP = ("CatchingUp", ReasonKind.AUTOSCALING, "The readers are working off a backlog fast enough.")
+    SCALE_DOWN_DELAYED = (
+        "ScaleDownDelayed",
+        ReasonKind.AUTOSCALING,
+        "Fewer readers suffice, but not for long enough.",
+    )
+    CATCHING_UP = (
+        "CatchingUp",
+        ReasonKind.AUTOSCALING,
+        "The readers are working off a backlog fast enough.",
+    )
     SPLITS_UNEVEN = (
         "SplitsUneven",
         ReasonKind.AUTOSCALING,
-        "Readers are added because splits differ in load, although fewer could carry a balanced load.",
+        (
+            "Readers are added because splits differ in load, although fewer could carry a balanced"
+            " load."
+        ),
         "Use strategy `LoadAware`, or set `pipeline.maxRecordsPerReader`.",
     )
     HOT_SPLIT = (
@@ -451,31 +590,60 @@ class Reason(ExplainedReason):
         "Grant `patch` on `balancedsources/scale`: install the roles of the Helm chart.",
     )
 
-    APPLICATION_CREATED = ("ApplicationCreated", ReasonKind.EVENT, "A SparkApplication was created.")
+    APPLICATION_CREATED = (
+        "ApplicationCreated",
+        ReasonKind.EVENT,
+        "A SparkApplication was created.",
+    )
     SPLITS_REMOVED = (
         "SplitsRemoved",
         ReasonKind.EVENT,
         "Splits left the assignment: not subscribed any more, or deleted.",
     )
-    PART_SWITCHED = ("PartSwitched", ReasonKind.EVENT, "A part of a hybrid source was read; the next part begins.")
+    PART_SWITCHED = (
+        "PartSwitched",
+        ReasonKind.EVENT,
+        "A part of a hybrid source was read; the next part begins.",
+    )
     RECORDS_GONE = (
         "RecordsGone",
         ReasonKind.EVENT,
-        "A topic was deleted, or new partitions did not begin at offset 0. The message names the unread records.",
-        "If records were lost, produce them again. Under `onDataLoss: Fail` set `Continue` to read a recreated topic.",
+        (
+            "A topic was deleted, or new partitions did not begin at offset 0. The message names"
+            " the unread records."
+        ),
+        (
+            "If records were lost, produce them again. Under `onDataLoss: Fail` set `Continue` to"
+            " read a recreated topic."
+        ),
     )
     SPLITS_RETURNED = (
         "SplitsReturned",
         ReasonKind.EVENT,
         "Removed splits are back, and continue at their retained positions.",
     )
-    SPLITS_DROPPED = ("SplitsDropped", ReasonKind.EVENT, "A lost reader had splits that are not subscribed any more.")
-    RETENTION_ENDED = ("RetentionEnded", ReasonKind.EVENT, "The retained positions of removed splits were dropped.")
-    LOADS_DRIFTED = ("LoadsDrifted", ReasonKind.EVENT, "Readers' loads have differed for a while, so splits move.")
+    SPLITS_DROPPED = (
+        "SplitsDropped",
+        ReasonKind.EVENT,
+        "A lost reader had splits that are not subscribed any more.",
+    )
+    RETENTION_ENDED = (
+        "RetentionEnded",
+        ReasonKind.EVENT,
+        "The retained positions of removed splits were dropped.",
+    )
+    LOADS_DRIFTED = (
+        "LoadsDrifted",
+        ReasonKind.EVENT,
+        "Readers' loads have differed for a while, so splits move.",
+    )
     STATE_OUTDATED = (
         "StateOutdated",
         ReasonKind.EVENT,
-        "The stored state is older than the published assignment or the reports. Readers report their positions again.",
+        (
+            "The stored state is older than the published assignment or the reports. Readers report"
+            " their positions again."
+        ),
         "Nothing, if you restored the state. Otherwise find out who changed it.",
     )
     STATE_RESTORED = (
@@ -493,6 +661,9 @@ class Reason(ExplainedReason):
     OWNER_REFERENCE_RESTORED = (
         "OwnerReferenceRestored",
         ReasonKind.EVENT,
-        "Another client removed the owner reference or the label of an object; it was written again.",
+        (
+            "Another client removed the owner reference or the label of an object; it was written"
+            " again."
+        ),
         "Find out who did.",
     )

@@ -6,21 +6,30 @@ from balanced_source.reason_kinds import ReasonKind
 from balanced_source.reasons import Reason
 
 _SEVERITY: Final = {
-    reason.value: number for number, reason in enumerate(r for r in Reason if r.kind is ReasonKind.OPERATION)
+    reason.value: number
+    for number, reason in enumerate(r for r in Reason if r.kind is ReasonKind.OPERATION)
 }
 _OF_OTHERS: Final = _SEVERITY[Reason.DISCOVERY_FAILED.value]
 
 CHECKPOINT_REASONS: Final = frozenset({Reason.CHECKPOINT_LOST.value, Reason.CHECKPOINT_OLDER.value})
 """Reasons of problems about Spark checkpoints that were lost or are older copies.
 
-Records are delivered again in micro-batches with other numbers, and a sink that recognises micro-batches by their
-number may skip new records.
+Records are delivered again in micro-batches with other numbers, and a sink that recognises
+micro-batches by their number may skip new records.
 """
 
-DATA_LOSS_REASONS: Final = CHECKPOINT_REASONS | {r.value for r in Reason if r.kind is ReasonKind.LOSS}
-"""Reasons of problems after which the sink lacks records, or may lack some. Reading continues unless one is fatal."""
+DATA_LOSS_REASONS: Final = CHECKPOINT_REASONS | {
+    r.value for r in Reason if r.kind is ReasonKind.LOSS
+}
+"""Reasons of problems after which the sink lacks records, or may lack some.
+
+Reading continues unless one is fatal.
+"""
 
 
 def severity(reason: str) -> int:
-    """Return the rank of a problem's reason; the worst has the lowest. Unknown ones rank with failed discovery."""
+    """Return the rank of a problem's reason; the worst has the lowest.
+
+    Unknown ones rank with failed discovery.
+    """
     return _SEVERITY.get(reason, _OF_OTHERS)

@@ -1,4 +1,7 @@
-"""Adapters that operator and driver both need: documents in a folder, a coordinator loop, a folder per connector.
+"""Adapters that operator and driver both need.
 
-Client libraries are imported in the connectors' folders and in the two entry packages' own adapters, nowhere else.
+Documents in a folder, a coordinator loop, a folder per connector.
+
+Client libraries are imported in the connectors' folders and in the two entry packages' own
+adapters, nowhere else.
 """

@@ -1,4 +1,7 @@
-"""The connectors that are installed: found by the entry points of packages, loaded when a source needs them."""
+"""The connectors that are installed.
+
+Found by the entry points of packages, loaded when a source needs them.
+"""
 
 import importlib.metadata
 from collections.abc import Callable, Iterable, Mapping
@@ -12,7 +15,10 @@ from balanced_source.errors import ConnectorError
 T = TypeVar("T")
 
 GROUP: Final = "balanced_source.connectors"
-"""Group of the entry points. The name of one is the kind; its object is a subclass of `Connector`."""
+"""Group of the entry points.
+
+The name of one is the kind; its object is a subclass of `Connector`.
+"""
 
 BUILT_IN: Final[Mapping[str, str]] = {
     "files": "balanced_source_adapters.files.connector:FilesConnector",
@@ -20,7 +26,8 @@ BUILT_IN: Final[Mapping[str, str]] = {
     "kafka": "balanced_source_adapters.kafka.connector:KafkaConnector",
     "kinesis": "balanced_source_adapters.kinesis.connector:KinesisConnector",
 }
-"""The entry points of this project, for where it runs without being installed: from a folder on PYTHONPATH."""
+"""The entry points of this project, for where it runs without being installed: from a folder on
+PYTHONPATH."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +47,11 @@ class Registration:
     @classmethod
     def of(cls, entry: importlib.metadata.EntryPoint) -> Self:
         """Return the registration that an entry point is."""
-        package = f"{entry.dist.name} {entry.dist.version}" if entry.dist is not None else "an unknown package"
+        package = (
+            f"{entry.dist.name} {entry.dist.version}"
+            if entry.dist is not None
+            else "an unknown package"
+        )
         return cls(kind=entry.name, reference=entry.value, package=package)
 
     def load(self) -> Connector:
@@ -64,14 +75,17 @@ class Registration:
         try:
             made = entry.load()()
         except Exception as error:
-            raise self._broken(f"{reference} cannot be loaded: {type(error).__name__}: {error}") from error
+            raise self._broken(
+                f"{reference} cannot be loaded: {type(error).__name__}: {error}"
+            ) from error
         if not isinstance(made, base):
             raise self._broken(f"{reference} is not a {base.__name__}")
         return made
 
     def _broken(self, what: str) -> ConnectorError:
         return ConnectorError(
-            f"connector {self.kind!r} of {self.package} is broken: {what}. Install a release that fits this one"
+            f"connector {self.kind!r} of {self.package} is broken: {what}. Install a release that"
+            " fits this one"
         )
 
 
@@ -116,7 +130,9 @@ class Connectors:
         """
         named = reference(self.get(kind))
         if not named:
-            raise ConnectorError(f"connector {kind!r} has no {base.__name__}: it cannot be used here")
+            raise ConnectorError(
+                f"connector {kind!r} has no {base.__name__}: it cannot be used here"
+            )
         if (kind, named) not in self._halves:
             self._halves[kind, named] = self._registration(kind).make(named, base)
         found: T = self._halves[kind, named]
@@ -126,14 +142,17 @@ class Connectors:
         match list(self._registered.get(kind, {}).values()):
             case []:
                 raise ConnectorError(
-                    f"no connector of kind {kind!r} is installed (there are: {', '.join(self.kinds)}). Add its package "
-                    "to the images of operator and driver"
+                    f"no connector of kind {kind!r} is installed (there are:"
+                    f" {', '.join(self.kinds)}). Add its package to the images of operator and"
+                    " driver"
                 )
             case [only]:
                 return only
             case several:
                 packages = " and ".join(f"{found.package} ({found.reference})" for found in several)
-                raise ConnectorError(f"connector {kind!r} is registered by {packages}: remove all packages but one")
+                raise ConnectorError(
+                    f"connector {kind!r} is registered by {packages}: remove all packages but one"
+                )
 
 
 @cache
@@ -143,10 +162,15 @@ def built_in() -> Connectors:
 
 
 def _built_in() -> list[Registration]:
-    return [Registration(kind=kind, reference=text, package="balanced-source") for kind, text in BUILT_IN.items()]
+    return [
+        Registration(kind=kind, reference=text, package="balanced-source")
+        for kind, text in BUILT_IN.items()
+    ]
 
 
 @cache
 def installed() -> Connectors:
     """Return the connectors of this process's environment, looked up once."""
-    return Connectors([*_built_in(), *map(Registration.of, importlib.metadata.entry_points(group=GROUP))])
+    return Connectors(
+        [*_built_in(), *map(Registration.of, importlib.metadata.entry_points(group=GROUP))]
+    )

@@ -43,7 +43,10 @@ FIRST_RETRY: Final = 1.0
 """Seconds until a coordinator that failed is rebuilt; doubled with each failure in a row."""
 
 MAX_RETRY: Final = 60.0
-"""Seconds between two attempts to rebuild it, at most. After twice that time without a failure the next is short."""
+"""Seconds between two attempts to rebuild it, at most.
+
+After twice that time without a failure the next is short.
+"""
 
 log = get_logger(__name__)
 
@@ -55,7 +58,7 @@ def with_alarms(execute: CallExecutor) -> CallExecutor:
 
 @dataclass(slots=True)
 class _Wishes:
-    """The newest event of each kind, to tell a rebuilt coordinator what its predecessor may not have stored."""
+    """The newest event of each kind, for a rebuilt coordinator whose stored state may lack it."""
 
     _newest: dict[object, Event] = field(default_factory=dict)
 
@@ -66,7 +69,8 @@ class _Wishes:
             case SourceChanged() | ParallelismChanged() | HostsChanged() | RebalanceRequested():
                 self._newest[type(event)] = event
             case HostLost() | HostOverdue() | HostGivenUp() | CallCompleted():
-                pass  # hosts without an operator are never given up; a rebuilt coordinator asks again
+                # hosts without an operator are never given up; a rebuilt coordinator asks again
+                pass
             case _:
                 assert_never(event)
 
@@ -83,13 +87,14 @@ class _Wishes:
 class CoordinatorLoop:
     """Events may be put from any thread; effects are executed by the loop's thread, in their order.
 
-    An unexpected error never ends the loop silently: it is logged, `problem` tells it, and the coordinator is rebuilt
-    from the last stored checkpoint and told again what was asked for. Only a `StateConflictError` ends the loop.
+    An unexpected error never ends the loop silently: it is logged, `problem` tells it, and the
+    coordinator is rebuilt from the last stored checkpoint and told again what was asked for. Only a
+    `StateConflictError` ends the loop.
 
     Args:
         coordinator: not started yet.
-        execute: for its calls; each runs in a thread of its own, so that a cluster that does not answer does not hold
-            up the others.
+        execute: for its calls; each runs in a thread of its own, so that a cluster that does not
+            answer does not hold up the others.
         publish: gets each assignment.
         persist: gets each checkpoint, before the assignment that it implies.
         first_retry: seconds until a coordinator that failed is rebuilt, see `FIRST_RETRY`.
@@ -109,7 +114,9 @@ class CoordinatorLoop:
         self._publish = publish
         self._persist = persist
         self._first_retry = first_retry
-        self._stored: Checkpoint[Any, Any] | None = coordinator.checkpoint() if coordinator.is_restored else None
+        self._stored: Checkpoint[Any, Any] | None = (
+            coordinator.checkpoint() if coordinator.is_restored else None
+        )
         self._wishes = _Wishes()
         self._items: list[tuple[float, int, Event | ExecuteCall]] = []
         self._order = itertools.count()
@@ -124,30 +131,43 @@ class CoordinatorLoop:
 
     @property
     def problem(self) -> Exception | None:
-        """What keeps the coordinator from deciding; None again as soon as an assignment is published."""
+        """What keeps the coordinator from deciding.
+
+        None again as soon as an assignment is published.
+        """
         return self._problem
 
     @property
     def problems(self) -> Mapping[ProblemKey, Problem]:
         """What is wrong now, as the operator's conditions would say it.
 
-        A refused discovery is fatal while nothing has been assigned yet; later, what is assigned is read on.
+        A refused discovery is fatal while nothing has been assigned yet; later, what is assigned is
+        read on.
         """
         return self._problems
 
     @property
     def empty_for(self) -> float:
-        """Seconds for which every scope has answered and there has been no split to assign; 0 if there is one."""
+        """Seconds for which every scope has answered and there has been no split to assign.
+
+        0 if there is one.
+        """
         since = self._empty_since
         return 0.0 if since is None else time.monotonic() - since
 
     @property
     def is_over(self) -> bool:
-        """Whether the loop has ended and handles nothing any more; if `problem` is set, because of it."""
+        """Whether the loop has ended and handles nothing any more.
+
+        If `problem` is set, because of it.
+        """
         return self._is_closed
 
     def start(self) -> threading.Thread | None:
-        """Begin, in the background; returns the thread, or None if the loop was closed before: nothing happens then."""
+        """Begin, in the background.
+
+        Returns the thread, or None if the loop was closed before: nothing happens then.
+        """
         if self._is_closed:
             return None
         thread = threading.Thread(target=self._run, name="bsrc-coordinator", daemon=True)
@@ -177,7 +197,7 @@ class CoordinatorLoop:
         self.coordinator.close()
 
     def _turn(self, step: Callable[[], None]) -> None:
-        """Do one step; whatever goes wrong in it, the loop goes on with a coordinator that can be trusted."""
+        """Do one step; after any error the loop goes on with a coordinator that can be trusted."""
         is_due = True
         while is_due and not self._is_closed:
             try:
@@ -186,10 +206,13 @@ class CoordinatorLoop:
                 self._problems = self._found_problems()
                 self._note_empty()
             except StateConflictError as error:
-                log.error("another process serves this source: the coordinator stops", error=str(error))
+                log.error(
+                    "another process serves this source: the coordinator stops", error=str(error)
+                )
                 self._problem = error
                 self.close()
-            except Exception as error:  # noqa: BLE001 - it must neither end the loop nor go unnoticed
+            except Exception as error:  # noqa: BLE001
+                # It must neither end the loop nor go unnoticed
                 self._failed(error)
                 step = self._rebuild
 
@@ -198,11 +221,17 @@ class CoordinatorLoop:
         blocked = {} if self._has_assigned else enumerator.blocked()
         found: dict[ProblemKey, Problem] = {
             ("discovery", scope): discovery_problem(
-                error, scope=scope, is_fatal=scope in blocked and isinstance(error, RefusedDiscoveryError)
+                error,
+                scope=scope,
+                is_fatal=scope in blocked and isinstance(error, RefusedDiscoveryError),
             )
             for scope, error in enumerator.problems().items()
         }
-        return found if self._problem is None else {**found, _COORDINATOR: _internal_error(self._problem)}
+        return (
+            found
+            if self._problem is None
+            else {**found, _COORDINATOR: _internal_error(self._problem)}
+        )
 
     def _note_empty(self) -> None:
         enumerator = self.coordinator.enumerator
@@ -218,7 +247,9 @@ class CoordinatorLoop:
     def _handle(self, item: Event | ExecuteCall) -> None:
         if isinstance(item, ExecuteCall):
             owner = self.coordinator
-            threading.Thread(target=self._call, args=(item, owner), name="bsrc-call", daemon=True).start()
+            threading.Thread(
+                target=self._call, args=(item, owner), name="bsrc-call", daemon=True
+            ).start()
         else:
             self._do(self.coordinator.handle(item, now=time.time()))
 
@@ -228,7 +259,8 @@ class CoordinatorLoop:
             self._failures = 0
         delay = min(self._first_retry * 2.0**self._failures, MAX_RETRY)
         log.error(
-            "the coordinator failed: it is rebuilt from its last stored state; please report this as a bug",
+            "the coordinator failed: it is rebuilt from its last stored state; please report this"
+            " as a bug",
             error=repr(error),
             retry_in=delay,
             traceback="".join(traceback.format_exception(error)),  # never with values of variables
@@ -241,7 +273,10 @@ class CoordinatorLoop:
             self._wake.wait_for(lambda: self._is_closed, delay)
 
     def _rebuild(self) -> None:
-        """Replace the coordinator; answers to calls of the former one are dropped, the new one asks again."""
+        """Replace the coordinator.
+
+        Answers to calls of the former one are dropped, the new one asks again.
+        """
         former = self.coordinator
         with self._wake:
             source = self._wishes.source(former.source)
@@ -265,7 +300,8 @@ class CoordinatorLoop:
     def _call(self, effect: ExecuteCall, owner: SourceCoordinator[Any, Any]) -> None:
         try:
             result = self._execute(effect.call)
-        except Exception as error:  # noqa: BLE001 - whatever it was, the enumerator decides what it means
+        except Exception as error:  # noqa: BLE001
+            # Whatever it was, the enumerator decides what it means
             result = CallFailure(error)
         with self._wake:
             if owner is self.coordinator:
@@ -275,7 +311,7 @@ class CoordinatorLoop:
         for effect in effects:
             perform(effect, self)
 
-    # --- ports of effects, see EffectPorts ----------------------------------------------------------------------
+    # --- ports of effects, see EffectPorts --------------------------------------------------------
 
     def persist_state(self, effect: PersistState) -> None:
         """Store the state."""
@@ -299,5 +335,8 @@ class CoordinatorLoop:
 
 
 def _internal_error(error: Exception) -> Problem:
-    message = f"The coordinator failed: {error!r}. It is rebuilt and retries automatically; please report this as a bug"
+    message = (
+        f"The coordinator failed: {error!r}. It is rebuilt and retries automatically; please report"
+        " this as a bug"
+    )
     return Problem(reason=Reason.INTERNAL_ERROR, message=message)

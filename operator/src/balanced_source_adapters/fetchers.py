@@ -1,4 +1,7 @@
-"""`Fetchers` with a thread per split reader; results wait in a short queue, so that fetching and emitting overlap."""
+"""`Fetchers` with a thread per split reader.
+
+Results wait in a short queue, so that fetching and emitting overlap.
+"""
 
 import threading
 from collections import deque
@@ -55,7 +58,9 @@ class ThreadedFetchers(Generic[E, SplitT]):
             if self._is_closed:
                 raise ContractViolationError("splits were added to a closed reader")
             for fetcher in self._set.add_splits(splits, generation):
-                thread = threading.Thread(target=self._run, args=(fetcher,), name="bsrc-fetcher", daemon=True)
+                thread = threading.Thread(
+                    target=self._run, args=(fetcher,), name="bsrc-fetcher", daemon=True
+                )
                 self._threads.append(thread)
                 thread.start()
             self._interrupt()
@@ -66,7 +71,9 @@ class ThreadedFetchers(Generic[E, SplitT]):
             self._set.remove_splits(split_ids)
             self._interrupt()
 
-    def pause_or_resume_splits(self, to_pause: Collection[SplitId], to_resume: Collection[SplitId]) -> None:
+    def pause_or_resume_splits(
+        self, to_pause: Collection[SplitId], to_resume: Collection[SplitId]
+    ) -> None:
         """See `Fetchers`."""
         with self._changed:
             self._set.pause_or_resume_splits(to_pause, to_resume)
@@ -111,7 +118,8 @@ class ThreadedFetchers(Generic[E, SplitT]):
         try:
             while self._turn(fetcher):
                 pass
-        except BaseException as error:  # noqa: BLE001 - raised in the reader's own thread by the next poll
+        except BaseException as error:  # noqa: BLE001
+            # Raised in the reader's own thread by the next poll
             with self._changed:
                 self._fetching.discard(id(fetcher))
                 self._failure = error

@@ -1,4 +1,7 @@
-"""Documents as files in a folder: local mode, and tests. Written by rename, so readers never see half of one."""
+"""Documents as files in a folder: local mode, and tests.
+
+Written by rename, so readers never see half of one.
+"""
 
 import fcntl
 import os
@@ -52,7 +55,10 @@ def write_atomically(path: Path, text: str) -> None:
 
 
 class FolderStore:
-    """A document with compare-and-swap: whoever stores has seen what he replaces. One object per process."""
+    """A document with compare-and-swap: whoever stores has seen what he replaces.
+
+    One object per process.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -72,7 +78,9 @@ class FolderStore:
         self._path.parent.mkdir(parents=True, exist_ok=True)
         with _locked(self._path):
             if read_text(self._path) != self._known:
-                raise StateConflictError(f"{self._path} was written by another process: stop one of the two")
+                raise StateConflictError(
+                    f"{self._path} was written by another process: stop one of the two"
+                )
             write_atomically(self._path, text)
             self._known = text
 
@@ -93,12 +101,18 @@ class FolderWatch:
         self._stamps: dict[Path, tuple[int, int] | None] = {}
 
     def follow(self, *paths: Path) -> None:
-        """Watch these files instead; `changed` tells of those that are there and were not watched before."""
+        """Watch these files instead.
+
+        `changed` tells of those that are there and were not watched before.
+        """
         self._paths = paths
         self._stamps = {path: stamp for path, stamp in self._stamps.items() if path in paths}
 
     def changed(self) -> list[Path]:
-        """Files that are new, changed or gone since the last call; at the first call all that are there."""
+        """Files that are new, changed or gone since the last call.
+
+        At the first call all that are there.
+        """
         found = []
         for path in self._paths:
             stamp = _stamp(path)

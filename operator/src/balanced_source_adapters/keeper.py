@@ -1,4 +1,7 @@
-"""Looks after objects that nobody calls for a while: one thread for all of them, which ends with the last."""
+"""Looks after objects that nobody calls for a while.
+
+One thread for all of them, which ends with the last.
+"""
 
 import logging
 import os

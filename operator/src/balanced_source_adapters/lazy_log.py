@@ -1,7 +1,7 @@
 """A structured logger that loads structlog with its first line.
 
-A query waits for the imports of its planning process, and structlog is a sixth of them: it loads `asyncio`, and `rich`
-where that is installed.
+A query waits for the imports of its planning process, and structlog is a sixth of them: it loads
+`asyncio`, and `rich` where that is installed.
 """
 
 from typing import Any

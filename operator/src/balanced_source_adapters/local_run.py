@@ -1,7 +1,9 @@
-"""Runs a whole source in one process: enumerator, documents, readers; for development, tests and small jobs.
+"""Runs a whole source in one process: enumerator, documents, readers.
 
-Nothing is stood in for: coordinator and reader host are the product's, and they talk through encoded documents. Time
-between two steps is the caller's, or that of `run`.
+For development, tests and small jobs.
+
+Nothing is stood in for: coordinator and reader host are the product's, and they talk through
+encoded documents. Time between two steps is the caller's, or that of `run`.
 """
 
 import heapq
@@ -41,7 +43,10 @@ _PATIENCE = 0.05
 
 @dataclass
 class LocalRun(Generic[T]):
-    """One source. To go on after a crash make another one with the `state`, `offset` and `incarnation` of the first.
+    """One source.
+
+    To go on after a crash make another one with the `state`, `offset` and `incarnation` of the
+    first.
 
     Attributes:
         source: what is read.
@@ -89,10 +94,19 @@ class LocalRun(Generic[T]):
         self._exchange()
 
     def start_coordinator(self) -> None:
-        """Begin the deciding part anew from `state`, while the readers go on: an operator that was restarted."""
+        """Begin the deciding part anew from `state`, while the readers go on.
+
+        An operator that was restarted.
+        """
         self._calls.clear()
-        restored = state_codec.decode(self.state, self.source, uid=_UID) if self.state is not None else None
-        self.coordinator = SourceCoordinator(self.source, parallelism=self.parallelism, restored=restored)
+        restored = (
+            state_codec.decode(self.state, self.source, uid=_UID)
+            if self.state is not None
+            else None
+        )
+        self.coordinator = SourceCoordinator(
+            self.source, parallelism=self.parallelism, restored=restored
+        )
         self._do(self.coordinator.start(now=self.clock()))
         self._handle(ParallelismChanged(self.parallelism))
 
@@ -117,7 +131,9 @@ class LocalRun(Generic[T]):
         deadline = time.monotonic() + timeout
         while not self.group.is_finished:
             if time.monotonic() > deadline:
-                raise TimeoutError(f"not at its end after {timeout:.0f} s: {self.group.host.durable.positions}")
+                raise TimeoutError(
+                    f"not at its end after {timeout:.0f} s: {self.group.host.durable.positions}"
+                )
             self._available.clear()
             if not self.step(limit):
                 self._available.wait(_PATIENCE)
@@ -132,10 +148,13 @@ class LocalRun(Generic[T]):
         self.group.close()
         self.coordinator.close()
 
-    # --- documents ----------------------------------------------------------------------------------------------
+    # --- documents --------------------------------------------------------------------------------
 
     def _exchange(self) -> None:
-        """The report to the coordinator, the assignment to the readers; as text, as in a cluster."""
+        """The report to the coordinator, the assignment to the readers.
+
+        As text, as in a cluster.
+        """
         if (report := self.group.report()) is not None:
             text = report_document.encode(report, source=_UID)
             self._handle(ReportReceived(report_document.decode(text, source=_UID)))
@@ -149,7 +168,7 @@ class LocalRun(Generic[T]):
         self.offset = offset
         self.commit()
 
-    # --- the coordinator ----------------------------------------------------------------------------------------
+    # --- the coordinator --------------------------------------------------------------------------
 
     def _due(self) -> bool:
         return bool(self._calls) and self._calls[0][0] <= self.clock()
@@ -159,7 +178,8 @@ class LocalRun(Generic[T]):
             effect = heapq.heappop(self._calls)[2]
             try:
                 result = self.execute(effect.call)
-            except Exception as error:  # noqa: BLE001 - whatever it was, the enumerator decides what it means
+            except Exception as error:  # noqa: BLE001
+                # Whatever it was, the enumerator decides what it means
                 result = CallFailure(error)
             self._handle(CallCompleted(effect.call_id, result))
 

@@ -11,7 +11,8 @@ from balanced_source.names import checked_object
 def texts(properties: Mapping[str, bytes]) -> dict[str, str]:
     """Return the properties that are text, without newlines at their ends.
 
-    The others are left out: Secrets of Strimzi and cert-manager hold key stores for Java beside what is used here.
+    The others are left out: Secrets of Strimzi and cert-manager hold key stores for Java beside
+    what is used here.
     """
     found = {}
     for name, value in properties.items():
@@ -35,9 +36,17 @@ class MountedSecrets:
         """
         checked_object(name, field="name of a Secret")
         if self.folder is None or not (self.folder / name).is_dir():
-            raise LookupError(f"secret {name} is not mounted: name it in the BalancedSource, e.g. in propertiesFrom")
-        files = (path for path in (self.folder / name).iterdir() if path.is_file() and not path.name.startswith("."))
+            raise LookupError(
+                f"secret {name} is not mounted: name it in the BalancedSource, e.g. in"
+                " propertiesFrom"
+            )
+        files = (
+            path
+            for path in (self.folder / name).iterdir()
+            if path.is_file() and not path.name.startswith(".")
+        )
         found = texts({path.name: path.read_bytes() for path in files})
-        if not found:  # its volume is optional: pods start without it, and see it soon after it was created
+        # its volume is optional: pods start without it, and see it soon after it was created
+        if not found:
             raise LookupError(f"secret {name} does not exist or is empty: create it")
         return found

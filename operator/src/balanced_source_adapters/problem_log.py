@@ -9,6 +9,10 @@ log = get_logger(__name__)
 def log_problem(change: ProblemChange) -> None:
     """Log that a problem appeared, changed, or is resolved."""
     if (problem := change.after) is not None:
-        log.warning(problem.message, reason=problem.reason, scope=problem.scope, fatal=problem.is_fatal)
+        log.warning(
+            problem.message, reason=problem.reason, scope=problem.scope, fatal=problem.is_fatal
+        )
     elif (problem := change.before) is not None:
-        log.info("problem resolved", message=problem.message, reason=problem.reason, scope=problem.scope)
+        log.info(
+            "problem resolved", message=problem.message, reason=problem.reason, scope=problem.scope
+        )

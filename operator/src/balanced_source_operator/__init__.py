@@ -1,1 +1,4 @@
-"""The Kubernetes operator: kopf handlers → controller (decides) → runtime (does); and the command line."""
+"""The Kubernetes operator: kopf handlers → controller (decides) → runtime (does).
+
+And the command line.
+"""

@@ -1,6 +1,7 @@
 """Entry point of the commands ``balanced-source`` and ``kubectl bsrc``.
 
-It imports nothing but Python, so that an installation without the extra [operator] gets a sentence, not a traceback.
+It imports nothing but Python, so that an installation without the extra [operator] gets a sentence,
+not a traceback.
 """
 
 import importlib
@@ -20,8 +21,8 @@ def main() -> None:
         if (error.name or "").startswith("balanced_source"):
             raise
         sys.exit(
-            f"balanced-source: the Python package {error.name!r} is not installed, and the command line needs it. "
-            f"Run: pip install '{EXTRA}'"
+            f"balanced-source: the Python package {error.name!r} is not installed, and the command"
+            f" line needs it. Run: pip install '{EXTRA}'"
         )
     run()
 

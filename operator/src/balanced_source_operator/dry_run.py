@@ -1,4 +1,7 @@
-"""``balanced-source plan``: what a changed BalancedSource would move, from the stored enumerator state."""
+"""``balanced-source plan``.
+
+What a changed BalancedSource would move, from the stored enumerator state.
+"""
 
 import asyncio
 import io
@@ -64,12 +67,16 @@ async def _from_cluster(spec: BalancedSourceSpec, metadata: Mapping[str, Any]) -
     try:
         async with connect() as (api, default_namespace):
             namespace = metadata.get("namespace") or default_namespace
-            return await plan_with(api, spec, namespace=namespace, name=str(metadata.get("name", "")))
+            return await plan_with(
+                api, spec, namespace=namespace, name=str(metadata.get("name", ""))
+            )
     except KubernetesError as error:
         raise StateError(f"the cluster does not answer: {error}") from error
 
 
-async def plan_with(api: KubernetesApi, spec: BalancedSourceSpec, *, namespace: str, name: str) -> Plan:
+async def plan_with(
+    api: KubernetesApi, spec: BalancedSourceSpec, *, namespace: str, name: str
+) -> Plan:
     """The plan for `spec`, with the source of that name as it is in the cluster.
 
     Raises:
@@ -78,7 +85,9 @@ async def plan_with(api: KubernetesApi, spec: BalancedSourceSpec, *, namespace: 
     """
     stored = await api.get(CONFIG_MAP, namespace, Names.of(name).state)
     if stored is None:
-        raise StateError(f"there is no stored state of a BalancedSource {name!r} in namespace {namespace!r}")
+        raise StateError(
+            f"there is no stored state of a BalancedSource {name!r} in namespace {namespace!r}"
+        )
     body = await api.get(BALANCED_SOURCE, namespace, name)
     before = parse_spec(body["spec"]) if body is not None else None
     source = to_source(spec, await config_maps.read_texts(api, namespace, texts_of(spec)))
@@ -87,15 +96,24 @@ async def plan_with(api: KubernetesApi, spec: BalancedSourceSpec, *, namespace: 
 
 
 def make_plan(
-    spec: BalancedSourceSpec, source: Source[Any, Any], state: str, *, before: BalancedSourceSpec | None = None
+    spec: BalancedSourceSpec,
+    source: Source[Any, Any],
+    state: str,
+    *,
+    before: BalancedSourceSpec | None = None,
 ) -> Plan:
-    """The plan for the source of `spec`, going on from a stored state; `before` is the spec in effect, if known.
+    """The plan for the source of `spec`, going on from a stored state.
+
+    `before` is the spec in effect, if known.
 
     Raises:
-        StateError: the state cannot be used, or no assigner decides about the splits of such a source.
+        StateError: the state cannot be used, or no assigner decides about the splits of such a
+            source.
     """
     checkpoint = state_codec.decode(state, _with_assigner(source))
-    return _planned(source, checkpoint, parallelism=spec.parallelism, causes=_causes(spec, before, checkpoint))
+    return _planned(
+        source, checkpoint, parallelism=spec.parallelism, causes=_causes(spec, before, checkpoint)
+    )
 
 
 def rescaled(source: Source[Any, Any], checkpoint: Checkpoint[Any, Any], parallelism: int) -> Plan:
@@ -111,19 +129,27 @@ def rescaled(source: Source[Any, Any], checkpoint: Checkpoint[Any, Any], paralle
 
 def _with_assigner(source: Source[Any, Any]) -> DiscoveringSource[Any]:
     if not isinstance(source, DiscoveringSource):
-        raise StateError(f"sources of kind {source.kind!r} assign their splits by themselves: they have no plan")
+        raise StateError(
+            f"sources of kind {source.kind!r} assign their splits by themselves: they have no plan"
+        )
     return source
 
 
 def _planned(
-    source: Source[Any, Any], checkpoint: Checkpoint[Any, Any], *, parallelism: int, causes: list[RebalanceCause]
+    source: Source[Any, Any],
+    checkpoint: Checkpoint[Any, Any],
+    *,
+    parallelism: int,
+    causes: list[RebalanceCause],
 ) -> Plan:
     found = _with_assigner(source)
     coordinator, unassigned = checkpoint.coordinator, checkpoint.enumerator.unassigned
     known = [*coordinator.owners, *unassigned]
     current = Layout(
         parallelism=coordinator.parallelism,
-        owners={s: o for s, o in coordinator.owners.items() if s not in checkpoint.enumerator.finished},
+        owners={
+            s: o for s, o in coordinator.owners.items() if s not in checkpoint.enumerator.finished
+        },
         pending=tuple(unassigned),
         loads=coordinator.loads.loads(),
     )
@@ -144,7 +170,9 @@ def _causes(
     causes = []
     if spec.parallelism != checkpoint.coordinator.parallelism:
         causes.append(RebalanceCause.RESCALE)
-    is_other_strategy = before is not None and before.assignment.strategy != spec.assignment.strategy
+    is_other_strategy = (
+        before is not None and before.assignment.strategy != spec.assignment.strategy
+    )
     if is_other_strategy or spec.rebalance_nonce != checkpoint.coordinator.rebalance_nonce:
         causes.append(RebalanceCause.REQUESTED)
     return causes
@@ -168,7 +196,9 @@ def as_json(found: Plan) -> str:
 
     content = {
         "owners": [{"split": name(s), "reader": o} for s, o in sorted(found.owners.items())],
-        "moves": [{"split": name(m.split_id), "from": m.before, "to": m.after} for m in found.moves],
+        "moves": [
+            {"split": name(m.split_id), "from": m.before, "to": m.after} for m in found.moves
+        ],
         "dropped": [name(s) for s in found.dropped],
         "before": asdict(found.before),
         "after": asdict(found.after),
@@ -187,10 +217,17 @@ def as_table(found: Plan) -> str:
         f"{len(moving)} of {len(found.owners)} splits move, {new} get their first reader, "
         f"{len(found.dropped)} are not read any more"
     )
-    console.print(f"imbalance {found.before.imbalance:.2f} → {found.after.imbalance:.2f} (1.00 is the best possible)")
+    console.print(
+        f"imbalance {found.before.imbalance:.2f} → {found.after.imbalance:.2f} (1.00 is the best"
+        " possible)"
+    )
     for move in found.moves[:SHOWN_MOVES]:
         origin = "new" if move.before is None else str(move.before)
-        console.print(f"  {'/'.join(map(str, move.split_id))}: {origin} → {move.after}", markup=False, highlight=False)
+        console.print(
+            f"  {'/'.join(map(str, move.split_id))}: {origin} → {move.after}",
+            markup=False,
+            highlight=False,
+        )
     if len(found.moves) > SHOWN_MOVES:
         console.print(f"  … and {len(found.moves) - SHOWN_MOVES} more (--output json lists all)")
     return buffer.getvalue()
@@ -201,7 +238,12 @@ def _readers(found: Plan) -> Table:
     for reader in range(max(len(found.before.splits), len(found.after.splits))):
         cells = [
             _cell(column, reader)
-            for column in (found.before.splits, found.after.splits, found.before.load, found.after.load)
+            for column in (
+                found.before.splits,
+                found.after.splits,
+                found.before.load,
+                found.after.load,
+            )
         ]
         table.add_row(str(reader), *cells)
     return table

@@ -1,7 +1,8 @@
 """Ends the process within a bound, whatever its event loop is at.
 
-An operator without its Lease must do nothing more, and one that was told to stop must be gone before the kubelet kills
-it. Both hold only if they depend on neither the event loop nor a framework: threads of their own see to them.
+An operator without its Lease must do nothing more, and one that was told to stop must be gone
+before the kubelet kills it. Both hold only if they depend on neither the event loop nor a
+framework: threads of their own see to them.
 """
 
 import os
@@ -25,7 +26,10 @@ End = Callable[[], None]
 
 
 def end_now() -> None:
-    """End the process at once, with exit code 1. Nothing needs tidying up: the next operator reads what is stored."""
+    """End the process at once, with exit code 1.
+
+    Nothing needs tidying up: the next operator reads what is stored.
+    """
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(1)
@@ -44,10 +48,10 @@ def end_within(seconds: float, *, end: End = end_now) -> None:
 
 
 def on_stop_signals(stop: Callable[[], object]) -> None:
-    """Call `stop` at the first SIGTERM or SIGINT, and end the process `STOP_SECONDS` later at the latest.
+    """Call `stop` at the first SIGTERM or SIGINT; end the process after `STOP_SECONDS` at most.
 
-    Call it before any other thread is started. The signals are blocked and taken by a thread: kopf replaces signal
-    handlers, and a handler of the event loop is not called while the loop is busy.
+    Call it before any other thread is started. The signals are blocked and taken by a thread: kopf
+    replaces signal handlers, and a handler of the event loop is not called while the loop is busy.
     """
     signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
 
@@ -69,7 +73,9 @@ class LeaseGuard:
         clock: monotonic seconds.
     """
 
-    def __init__(self, seconds: float, *, end: End = end_now, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, seconds: float, *, end: End = end_now, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._seconds = seconds
         self._end = end
         self._clock = clock
@@ -78,7 +84,10 @@ class LeaseGuard:
         self._is_closed = False
 
     def renewed(self, at: float) -> None:
-        """Note a renewal that was asked for at `at`, on the guard's clock. The first one starts the guard."""
+        """Note a renewal that was asked for at `at`, on the guard's clock.
+
+        The first one starts the guard.
+        """
         with self._changed:
             is_first, self._renewed_at = self._renewed_at is None, at
             self._changed.notify_all()

@@ -1,7 +1,10 @@
-"""Where events about sources enter: kopf's handlers, as thin as can be. Those of their objects come from informers.
+"""Where events about sources enter: kopf's handlers, as thin as can be.
 
-Only raw events are used: nothing is written to any object by the framework (no finalizer, no annotation), which is what
-SparkApplications need while they are being submitted, and what lets a BalancedSource be deleted while no operator runs.
+Those of their objects come from informers.
+
+Only raw events are used: nothing is written to any object by the framework (no finalizer, no
+annotation), which is what SparkApplications need while they are being submitted, and what lets a
+BalancedSource be deleted while no operator runs.
 """
 
 import dataclasses
@@ -32,7 +35,9 @@ def build_registry(supervisor: Supervisor) -> OperatorRegistry:
             kopf.login_with_service_account(**kwargs), os.environ
         )
 
-    @kopf.on.event(BALANCED_SOURCE.group, BALANCED_SOURCE.version, BALANCED_SOURCE.plural, registry=registry)
+    @kopf.on.event(
+        BALANCED_SOURCE.group, BALANCED_SOURCE.version, BALANCED_SOURCE.plural, registry=registry
+    )
     async def on_source(event: kopf.RawEvent, **_: Any) -> None:
         supervisor.on_source(event["type"], event["object"])
 
@@ -40,7 +45,10 @@ def build_registry(supervisor: Supervisor) -> OperatorRegistry:
 
 
 def apply_settings(settings: kopf.OperatorSettings) -> None:
-    """Own time limits, so that a silent connection costs seconds; nothing of ours needs kopf's peering or storage."""
+    """Own time limits, so that a silent connection costs seconds.
+
+    Nothing of ours needs kopf's peering or storage.
+    """
     settings.watching.server_timeout = 300
     settings.watching.client_timeout = 330
     settings.watching.connect_timeout = 30
@@ -53,9 +61,19 @@ def apply_settings(settings: kopf.OperatorSettings) -> None:
     settings.persistence.diffbase_storage = kopf.AnnotationsDiffBaseStorage(prefix=GROUP)
 
 
-def _by_address(login: kopf.ConnectionInfo | None, environment: Mapping[str, str]) -> kopf.ConnectionInfo | None:
-    """The API server by the address that every pod is given, as all other clients do; kopf's name for it needs DNS."""
-    host, port = environment.get("KUBERNETES_SERVICE_HOST"), environment.get("KUBERNETES_SERVICE_PORT", "443")
+def _by_address(
+    login: kopf.ConnectionInfo | None, environment: Mapping[str, str]
+) -> kopf.ConnectionInfo | None:
+    """The API server by the address that every pod is given, as all other clients do.
+
+    kopf's name for it needs DNS.
+    """
+    host, port = (
+        environment.get("KUBERNETES_SERVICE_HOST"),
+        environment.get("KUBERNETES_SERVICE_PORT", "443"),
+    )
     if login is None or not host:
         return login
-    return dataclasses.replace(login, server=f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}")
+    return dataclasses.replace(
+        login, server=f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
+    )

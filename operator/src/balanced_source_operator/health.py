@@ -1,7 +1,9 @@
-"""What the probes ask: /healthz says that the event loop lives, /readyz that the operator can do its work.
+"""What the probes ask.
 
-Ready means serving, or standing by for the leader, with all rights that serving needs. A process that lives but may not
-even list the sources must not let a rollout succeed.
+/healthz says that the event loop lives, /readyz that the operator can do its work.
+
+Ready means serving, or standing by for the leader, with all rights that serving needs. A process
+that lives but may not even list the sources must not let a rollout succeed.
 """
 
 import asyncio
@@ -66,8 +68,9 @@ def _sentence(missing: Sequence[str]) -> str:
         return ""
     more = f" and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else ""
     return (
-        f"The service account may not {', '.join(missing[:_SHOWN])}{more}. Install the roles of the Helm chart "
-        "(rbac.create), or bind the same rules to the account; the operator checks again automatically"
+        f"The service account may not {', '.join(missing[:_SHOWN])}{more}. Install the roles of the"
+        " Helm chart (rbac.create), or bind the same rules to the account; the operator checks"
+        " again automatically"
     )
 
 
@@ -103,7 +106,8 @@ async def answering_probes(health: Health, port: int) -> AsyncIterator[None]:
     runner = web.AppRunner(application, access_log=None)
     await runner.setup()
     if port:
-        await web.TCPSite(runner, "0.0.0.0", port).start()  # noqa: S104 - the kubelet asks from outside the pod
+        # The kubelet asks from outside the pod
+        await web.TCPSite(runner, "0.0.0.0", port).start()  # noqa: S104
     try:
         yield
     finally:

@@ -22,10 +22,14 @@ RENEW_SECONDS: Final = 10
 RETRY_SECONDS: Final = 2
 
 CALL_SECONDS: Final = 4.0
-"""Seconds for one request for the Lease: a renewal needs two, and the deadline must leave room for a second attempt."""
+"""Seconds for one request for the Lease: a renewal needs two, and the deadline must leave room for
+a second attempt."""
 
 GUARD_SECONDS: Final = 12.0
-"""Seconds after the last renewal at which the process ends. The next leader starts after `LEASE_SECONDS`."""
+"""Seconds after the last renewal at which the process ends.
+
+The next leader starts after `LEASE_SECONDS`.
+"""
 
 _UNREACHABLE: Final = (aiohttp.ClientError, TimeoutError, OSError)
 
@@ -33,7 +37,9 @@ log = structlog.get_logger(__name__)
 
 
 class PatientLock(LeaseLock):
-    """A Lease that is asked for again when the API server does not answer: the deadline decides, not one lost call.
+    """A Lease that is asked for again when the API server does not answer.
+
+    The deadline decides, not one lost call.
 
     Args:
         name: of the Lease.
@@ -43,7 +49,9 @@ class PatientLock(LeaseLock):
         guard: is told about each renewal.
     """
 
-    def __init__(self, name: str, namespace: str, identity: str, client: ApiClient, *, guard: LeaseGuard) -> None:
+    def __init__(
+        self, name: str, namespace: str, identity: str, client: ApiClient, *, guard: LeaseGuard
+    ) -> None:
         super().__init__(name, namespace, identity, client)
         self._guard = guard
 
@@ -80,7 +88,9 @@ class PatientLock(LeaseLock):
         lease.spec.holder_identity = ""
         with contextlib.suppress(ApiException, *_UNREACHABLE):
             async with asyncio.timeout(CALL_SECONDS):
-                await self.api_instance.replace_namespaced_lease(name=self.name, namespace=self.namespace, body=lease)
+                await self.api_instance.replace_namespaced_lease(
+                    name=self.name, namespace=self.namespace, body=lease
+                )
 
 
 async def serve_while_leading(
@@ -94,14 +104,17 @@ async def serve_while_leading(
 ) -> None:
     """Wait for the Lease, then serve. A leader that loses it calls `end`, which ends the process.
 
-    It is not shut down in good order: that could last longer than the Lease, while another replica serves already.
+    It is not shut down in good order: that could last longer than the Lease, while another replica
+    serves already.
     """
     guard = LeaseGuard(GUARD_SECONDS, end=end)
     lock = PatientLock(LEASE_NAME, namespace, identity, client, guard=guard)
     leading = asyncio.Event()
     campaign = asyncio.create_task(_election(lock, leading).run())
     try:
-        await _first_of(campaign, asyncio.create_task(leading.wait()), asyncio.create_task(stop.wait()))
+        await _first_of(
+            campaign, asyncio.create_task(leading.wait()), asyncio.create_task(stop.wait())
+        )
         if leading.is_set() and not stop.is_set():
             await _serve_during(campaign, asyncio.ensure_future(serve()), guard)
     finally:
@@ -130,7 +143,9 @@ def _election(lock: LeaseLock, leading: asyncio.Event) -> LeaderElection:
     )
 
 
-async def _serve_during(campaign: asyncio.Task[None], serving: asyncio.Future[None], guard: LeaseGuard) -> None:
+async def _serve_during(
+    campaign: asyncio.Task[None], serving: asyncio.Future[None], guard: LeaseGuard
+) -> None:
     """Serve until it ends by itself; its failure, and the end of the campaign, end the process."""
     await asyncio.wait({campaign, serving}, return_when=asyncio.FIRST_COMPLETED)
     if serving.done():

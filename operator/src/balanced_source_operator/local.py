@@ -1,8 +1,11 @@
-"""Local mode: a source without Kubernetes. The spec is a YAML file, the documents are files in a folder.
+"""Local mode: a source without Kubernetes.
 
-A driver follows with ``format("balanced").option("assignmentDir", FOLDER)``; editing the file takes effect live. The
-application part of the spec is not used: start the query yourself. What the spec calls ConfigMap or Secret is a folder
-of that name beside the file, with a file per key; the driver finds Secrets by its option ``secretsDir``.
+The spec is a YAML file, the documents are files in a folder.
+
+A driver follows with ``format("balanced").option("assignmentDir", FOLDER)``; editing the file takes
+effect live. The application part of the spec is not used: start the query yourself. What the spec
+calls ConfigMap or Secret is a folder of that name beside the file, with a file per key; the driver
+finds Secrets by its option ``secretsDir``.
 """
 
 import json
@@ -58,7 +61,8 @@ from balanced_source_operator.spec import KIND, BalancedSourceSpec, parse_spec
 T = TypeVar("T")
 
 UID: Final = "local"
-"""Stands for the resource's uid in the documents; drivers set it as option `uid`, or leave it out."""
+"""Stands for the resource's uid in the documents; drivers set it as option `uid`, or leave it out.
+"""
 
 HOST: Final = "0"
 POLL: Final = 0.1
@@ -128,7 +132,8 @@ class LocalOperator:
         """Take over what has changed in the files since the last look.
 
         Raises:
-            StateConflictError: another process writes to the folder, so the coordinator has stopped.
+            StateConflictError: another process writes to the folder, so the coordinator has
+                stopped.
         """
         if self._loop.is_over and (problem := self._loop.problem) is not None:
             raise problem
@@ -166,8 +171,12 @@ class LocalOperator:
         )
         secrets = MountedSecrets(self._file.parent)
         connector = installed().of(self._source)
-        execute = connector.executor(secrets, caller=Caller.OWNER, client_id="balanced-source-local")
-        return CoordinatorLoop(coordinator, with_alarms(execute), publish=self._publish, persist=self._persist)
+        execute = connector.executor(
+            secrets, caller=Caller.OWNER, client_id="balanced-source-local"
+        )
+        return CoordinatorLoop(
+            coordinator, with_alarms(execute), publish=self._publish, persist=self._persist
+        )
 
     def _check_fixed(self) -> None:
         """Compare with what an earlier process served from this folder.
@@ -186,7 +195,9 @@ class LocalOperator:
     def _lineage(self) -> int:
         """More than any that a document speaks of, should the state have been deleted."""
         report = _readable(report_path(self._folder, HOST), report_document.decode)
-        seen = [document.lineage for document in (self._published(), report) if document is not None]
+        seen = [
+            document.lineage for document in (self._published(), report) if document is not None
+        ]
         return max(seen, default=0) + 1
 
     def _published(self) -> Assignment | None:
@@ -203,8 +214,12 @@ class LocalOperator:
             source = to_source(spec, read_texts(self._file, spec))
             check_change(self._source, source)
         except InvalidSpecError as error:
-            message = f"{error}. Correct it; the last valid spec stays in effect, except for parallelism"
-            self._problems.raise_(Reason.INVALID_SPEC, Problem(reason=Reason.INVALID_SPEC, message=message))
+            message = (
+                f"{error}. Correct it; the last valid spec stays in effect, except for parallelism"
+            )
+            self._problems.raise_(
+                Reason.INVALID_SPEC, Problem(reason=Reason.INVALID_SPEC, message=message)
+            )
             self._spec = with_urgent_fields(self._spec, read_raw_spec(self._file))
             self._loop.put(ParallelismChanged(self._spec.parallelism))
             return
@@ -227,7 +242,9 @@ class LocalOperator:
             if text is not None:
                 report = report_document.decode(text, source=UID)
                 self._loop.put(ReportReceived(report))
-                reported: dict[ProblemKey, Problem] = {(p.reason, p.scope): p for p in report.problems}
+                reported: dict[ProblemKey, Problem] = {
+                    (p.reason, p.scope): p for p in report.problems
+                }
                 self._problems.replace("driver", reported)
         except StateError as error:
             log.warning("report refused", error=str(error))
@@ -236,12 +253,17 @@ class LocalOperator:
         self._state.swap(state_codec.encode(checkpoint, self._source, uid=UID))
 
     def _publish(self, assignment: Assignment) -> None:
-        write_atomically(assignment_path(self._folder), assignment_document.encode(assignment, source=UID))
+        write_atomically(
+            assignment_path(self._folder), assignment_document.encode(assignment, source=UID)
+        )
         log.info("assignment published", epoch=assignment.epoch, splits=len(assignment.owners))
 
 
 def _kept(path: Path) -> Mapping[str, str]:
-    """Return what an earlier process wrote down; nothing if it was an older version, or the file is damaged."""
+    """Return what an earlier process wrote down.
+
+    Nothing if it was an older version, or the file is damaged.
+    """
     try:
         found = json.loads(read_text(path) or "{}")
         return {str(name): str(value) for name, value in found.items()}
@@ -253,14 +275,16 @@ def _kept(path: Path) -> Mapping[str, str]:
 def _readable(path: Path, decode: Callable[[str], T]) -> T | None:
     """Returns a document; None if there is none, or if it is damaged: it is written anew.
 
-    A host that knows a higher lineage than a damaged document would have told says so in its report, and the
-    coordinator then begins a higher one still.
+    A host that knows a higher lineage than a damaged document would have told says so in its
+    report, and the coordinator then begins a higher one still.
     """
     try:
         text = read_text(path)
         return decode(text) if text is not None else None
     except StateError as error:
-        log.warning("damaged document ignored; it is written again", path=str(path), error=str(error))
+        log.warning(
+            "damaged document ignored; it is written again", path=str(path), error=str(error)
+        )
         return None
 
 
@@ -271,13 +295,17 @@ def read_manifest(file: Path) -> Mapping[str, Any]:
         InvalidSpecError: no such file, no YAML, or not exactly one BalancedSource.
     """
     try:
-        documents = [document.value for document in yaml_text.load_all(file.read_text(encoding="utf-8"))]
+        documents = [
+            document.value for document in yaml_text.load_all(file.read_text(encoding="utf-8"))
+        ]
     except (OSError, ValueError) as error:
         raise InvalidSpecError(f"cannot be read: {error}", field=str(file)) from error
     sources = [d for d in documents if isinstance(d, Mapping) and d.get("kind") == KIND]
     found = sources or [d for d in documents if isinstance(d, Mapping) and "spec" in d]
     if len(found) != 1:
-        raise InvalidSpecError(f"expected one BalancedSource with a spec, found {len(found)}", field=str(file))
+        raise InvalidSpecError(
+            f"expected one BalancedSource with a spec, found {len(found)}", field=str(file)
+        )
     return found[0]
 
 
@@ -299,7 +327,10 @@ def read_raw_spec(file: Path) -> Any:
 
 
 def text_paths(file: Path, spec: BalancedSourceSpec) -> dict[TextReference, Path]:
-    """Return where the texts are that the spec refers to: a ConfigMap is a folder beside the spec."""
+    """Return where the texts are that the spec refers to.
+
+    A ConfigMap is a folder beside the spec.
+    """
     return {reference: file.parent / reference.name / reference.key for reference in texts_of(spec)}
 
 

@@ -24,28 +24,46 @@ _OF_STATUS: Final = {
     "lag": ("lag_records", "Records that are not read yet. No series while unknown."),
     "seconds_behind": (
         "behind_seconds",
-        "Seconds by which the slowest split is behind, for sources that do not count records. No series while unknown.",
+        (
+            "Seconds by which the slowest split is behind, for sources that do not count records."
+            " No series while unknown."
+        ),
     ),
 }
 """Field of the status → name and text."""
 
 _OF_AUTOSCALING: Final = {
-    "desired_readers": ("autoscaling_desired_readers", "Readers that the autoscaler has decided on."),
-    "utilization": ("autoscaling_utilization_percent", "Percentage of its capacity that the busiest reader uses."),
+    "desired_readers": (
+        "autoscaling_desired_readers",
+        "Readers that the autoscaler has decided on.",
+    ),
+    "utilization": (
+        "autoscaling_utilization_percent",
+        "Percentage of its capacity that the busiest reader uses.",
+    ),
     "arrival_rate": ("autoscaling_arrival_records_per_second", "Records that arrive per second."),
     "capacity_per_reader": (
         "autoscaling_reader_capacity_records_per_second",
-        "Records that one reader can process per second. No series until readers have had a backlog.",
+        (
+            "Records that one reader can process per second. No series until readers have had a"
+            " backlog."
+        ),
     ),
 }
 """Field of the autoscaler's part of the status → name and text."""
 
 OF_SIGNALS: Final = {
-    "desired_readers": "Readers that spec.parallelism asks for. No series while the spec was never valid.",
+    "desired_readers": (
+        "Readers that spec.parallelism asks for. No series while the spec was never valid."
+    ),
     "epoch_lag": "Published epochs that readers have not adopted.",
     "discovery_failing_scopes": "Clusters, or other scopes, whose newest discovery failed.",
-    "report_timestamp_seconds": "Unix time of the driver's newest report. No series before the first.",
-    "skipped_records": "Offsets that were deleted before they were read, since the driver has started.",
+    "report_timestamp_seconds": (
+        "Unix time of the driver's newest report. No series before the first."
+    ),
+    "skipped_records": (
+        "Offsets that were deleted before they were read, since the driver has started."
+    ),
     "application_failures": "Failures of the application in a row.",
 }
 """What is known of a source besides its status: name → text."""
@@ -56,23 +74,50 @@ class Metrics:
 
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
         self.registry = registry or CollectorRegistry()
-        self._turns = self._made(Histogram, "turn_seconds", "Time of one turn of a source.", *LABELS)
-        self._failed = self._made(Counter, "failed_turns", "Turns of a source that failed.", *LABELS)
-        self._published = self._made(Counter, "assignments_published", "Published assignments.", *LABELS)
-        self._created = self._made(Counter, "applications_created", "Created SparkApplications.", *LABELS)
-        self._status = {field: self._gauge(name, text) for field, (name, text) in _OF_STATUS.items()}
-        self._autoscaling = {field: self._gauge(name, text) for field, (name, text) in _OF_AUTOSCALING.items()}
+        self._turns = self._made(
+            Histogram, "turn_seconds", "Time of one turn of a source.", *LABELS
+        )
+        self._failed = self._made(
+            Counter, "failed_turns", "Turns of a source that failed.", *LABELS
+        )
+        self._published = self._made(
+            Counter, "assignments_published", "Published assignments.", *LABELS
+        )
+        self._created = self._made(
+            Counter, "applications_created", "Created SparkApplications.", *LABELS
+        )
+        self._status = {
+            field: self._gauge(name, text) for field, (name, text) in _OF_STATUS.items()
+        }
+        self._autoscaling = {
+            field: self._gauge(name, text) for field, (name, text) in _OF_AUTOSCALING.items()
+        }
         self._signals = {name: self._gauge(name, text) for name, text in OF_SIGNALS.items()}
         balance = "Splits of the reader that has fewest (min) and of the one that has most (max)."
         self._balance = self._gauge("splits_per_reader", balance, "bound")
-        self._condition = self._gauge("condition", "1 while a condition is True, 0 while it is False.", "type")
-        self._reason = self._gauge("condition_reason", "1 for the present reason of a condition.", "type", "reason")
-        self._requests = self._made(Counter, "api_requests", "Requests to the API server.", "verb", "kind")
-        self._errors = self._made(
-            Counter, "api_errors", "Requests that the API server refused or did not answer.", "verb", "kind", "error"
+        self._condition = self._gauge(
+            "condition", "1 while a condition is True, 0 while it is False.", "type"
         )
-        self._leader = self._made(Gauge, "leader", "1 while this replica serves, 0 while it stands by.")
-        self._ready = self._made(Gauge, "ready", "1 while this replica serves or stands by with all rights it needs.")
+        self._reason = self._gauge(
+            "condition_reason", "1 for the present reason of a condition.", "type", "reason"
+        )
+        self._requests = self._made(
+            Counter, "api_requests", "Requests to the API server.", "verb", "kind"
+        )
+        self._errors = self._made(
+            Counter,
+            "api_errors",
+            "Requests that the API server refused or did not answer.",
+            "verb",
+            "kind",
+            "error",
+        )
+        self._leader = self._made(
+            Gauge, "leader", "1 while this replica serves, 0 while it stands by."
+        )
+        self._ready = self._made(
+            Gauge, "ready", "1 while this replica serves or stands by with all rights it needs."
+        )
         self._reasons: dict[Identity, set[tuple[str, str]]] = {}
         self._conditions: dict[Identity, set[str]] = {}
         self._observed: dict[Identity, tuple[Status, Mapping[str, float | None] | None]] = {}
@@ -87,7 +132,8 @@ class Metrics:
     def turn(self, source: Identity) -> Iterator[None]:
         """Time a turn, and count it if it fails."""
         begin = time.perf_counter()
-        failed = self._failed.labels(source.namespace, source.name)  # from 0 on, or the first failure is no increase
+        # from 0 on, or the first failure is no increase
+        failed = self._failed.labels(source.namespace, source.name)
         try:
             yield
         except BaseException:
@@ -115,14 +161,22 @@ class Metrics:
         self._leader.set_function(lambda: float(is_leader()))
         self._ready.set_function(lambda: float(is_ready()))
 
-    def observe(self, source: Identity, status: Status, signals: Mapping[str, float | None] | None = None) -> None:
-        """Take over what the status says, and what else is known: values of `OF_SIGNALS` by their names."""
+    def observe(
+        self, source: Identity, status: Status, signals: Mapping[str, float | None] | None = None
+    ) -> None:
+        """Take over what the status says, and what else is known.
+
+        Values of `OF_SIGNALS` by their names.
+        """
         labels = (source.namespace, source.name)
         if self._observed.get(source) == (status, signals):
             return
         self._observed[source] = (status, signals)
         found = [(gauge, getattr(status, name)) for name, gauge in self._status.items()]
-        found += [(gauge, getattr(status.autoscaling, name, None)) for name, gauge in self._autoscaling.items()]
+        found += [
+            (gauge, getattr(status.autoscaling, name, None))
+            for name, gauge in self._autoscaling.items()
+        ]
         found += [(gauge, (signals or {}).get(name)) for name, gauge in self._signals.items()]
         for gauge, value in found:
             if value is not None:
@@ -135,7 +189,9 @@ class Metrics:
 
     def heard(self, source: Identity, heartbeat: float) -> None:
         """Take over the time of a report that says nothing else."""
-        self._signals["report_timestamp_seconds"].labels(source.namespace, source.name).set(heartbeat)
+        self._signals["report_timestamp_seconds"].labels(source.namespace, source.name).set(
+            heartbeat
+        )
 
     def _observe_conditions(self, source: Identity, conditions: list[Condition]) -> None:
         labels = (source.namespace, source.name)
@@ -156,7 +212,12 @@ class Metrics:
         self._observed.pop(source, None)
         del self._conditions[source], self._reasons[source]
         counters = (self._turns, self._failed, self._published, self._created)
-        for metric in (*counters, *self._status.values(), *self._autoscaling.values(), *self._signals.values()):
+        for metric in (
+            *counters,
+            *self._status.values(),
+            *self._autoscaling.values(),
+            *self._signals.values(),
+        ):
             _remove(metric, labels)
         for bound in ("min", "max"):
             _remove(self._balance, (*labels, bound))

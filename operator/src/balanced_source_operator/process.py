@@ -1,4 +1,7 @@
-"""The operator process: wires everything, elects a leader if asked to, runs until it is told to stop."""
+"""The operator process.
+
+Wires everything, elects a leader if asked to, runs until it is told to stop.
+"""
 
 import asyncio
 import os
@@ -62,15 +65,27 @@ async def _run(settings: Settings) -> None:
         answering_probes(health, settings.probe_port),
         answering_viewers(settings, board, client, is_serving=lambda: health.role is Role.SERVING),
     ):
-        rights = asyncio.create_task(watch_rights(health, partial(missing_rights, client, settings.namespaces)))
+        rights = asyncio.create_task(
+            watch_rights(health, partial(missing_rights, client, settings.namespaces))
+        )
         try:
-            await _lead(settings, client, stop, health, lambda: _serve(settings, client, metrics, board, stop))
+            await _lead(
+                settings,
+                client,
+                stop,
+                health,
+                lambda: _serve(settings, client, metrics, board, stop),
+            )
         finally:
             rights.cancel()
 
 
 async def _lead(
-    settings: Settings, client: ApiClient, stop: asyncio.Event, health: Health, serve: Callable[[], Awaitable[None]]
+    settings: Settings,
+    client: ApiClient,
+    stop: asyncio.Event,
+    health: Health,
+    serve: Callable[[], Awaitable[None]],
 ) -> None:
     """Serve at once without leader election, else when this replica leads."""
 
@@ -105,7 +120,10 @@ async def _observing(settings: Settings, tell: Tell) -> AsyncIterator[Sequence[I
     """Run informers; they have listed everything that they can list when the body begins."""
     async with _client(connections=0) as client:
         informers = informers_for(KubernetesStream(client), settings.namespaces, tell)
-        tasks = [asyncio.create_task(informer.run(), name=f"informer {informer.kind.plural}") for informer in informers]
+        tasks = [
+            asyncio.create_task(informer.run(), name=f"informer {informer.kind.plural}")
+            for informer in informers
+        ]
         try:
             async with asyncio.timeout(FIRST_LIST):
                 await asyncio.gather(*(informer.first() for informer in informers))
@@ -134,7 +152,12 @@ async def _serve(
         audience = board if settings.page_port else NoAudience()
         supervisor = Supervisor(
             Environment(
-                api=api, settings=settings, pool=LanePool(), metrics=metrics, restarts=restarts, audience=audience
+                api=api,
+                settings=settings,
+                pool=LanePool(),
+                metrics=metrics,
+                restarts=restarts,
+                audience=audience,
             )
         )
         supervisors.append(supervisor)
@@ -153,7 +176,8 @@ async def _follow(settings: Settings, supervisor: Supervisor, stop: asyncio.Even
             settings=kopf_settings,
             clusterwide=not settings.namespaces,
             namespaces=settings.namespaces,
-            # Without it kopf asks for the user's name, and a UID that a cluster assigns has none. The type is private.
+            # Without it kopf asks for the user's name, and a UID that a cluster assigns has none.
+            # The type is private.
             identity=settings.identity,  # type: ignore[arg-type]
             stop_flag=stop,
         )

@@ -24,7 +24,8 @@ class Settings:
     """Seconds between stores of the enumerator state when only positions have moved."""
 
     stuck_after: float = 300.0
-    """Seconds that a SparkApplication may stay in a transitional state before it is deleted and recreated."""
+    """Seconds that a SparkApplication may stay in a transitional state before it is deleted and
+    recreated."""
 
     retry_failed_after: float = 30.0
     """Seconds after which a failed SparkApplication is recreated."""
@@ -33,8 +34,9 @@ class Settings:
     """Seconds that a recovery may wait for readers before a condition names the missing ones."""
 
     max_restarts: int = MAX_RESTARTS
-    """Number of sources that may restart at the same time because their settings or those of the chart changed. The
-    others wait, with the condition RestartPending. First starts and restarts after failures are not counted."""
+    """Number of sources that may restart at the same time because their settings or those of the
+    chart changed. The others wait, with the condition RestartPending. First starts and restarts
+    after failures are not counted."""
 
     spark_conf: Mapping[str, str] = field(default_factory=dict)
     """Spark configuration for every application. A BalancedSource overrides it."""
@@ -49,19 +51,26 @@ class Settings:
     """Port of the status page; 0 serves none."""
 
     page_host: str = "127.0.0.1"
-    """Address that the status page listens on. Only `kubectl port-forward` reaches the default; a Service needs
-    0.0.0.0."""
+    """Address that the status page listens on.
+
+    Only `kubectl port-forward` reaches the default; a Service needs 0.0.0.0.
+    """
 
     page_token_file: str = ""
-    """File with the token that opens the status page. Without it, the API server checks each viewer's token
-    (TokenReview) and whether the user may get BalancedSources (SubjectAccessReview)."""
+    """File with the token that opens the status page.
+
+    Without it, the API server checks each viewer's token (TokenReview) and whether the user may get
+    BalancedSources (SubjectAccessReview).
+    """
 
     lease_namespace: str = ""
     """Namespace of the Lease by which replicas elect a leader; empty runs without election."""
 
     instance: str = ""
-    """Name of this installation in the status of its sources. Two installations that serve the same source notice
-    each other by it. Empty: none."""
+    """Name of this installation in the status of its sources.
+
+    Two installations that serve the same source notice each other by it. Empty: none.
+    """
 
     identity: str = "balanced-source-operator"
     """Name of this replica, for the Lease and for events."""
@@ -105,7 +114,9 @@ def settings_from(environment: Mapping[str, str]) -> Settings:
 
 def _max_restarts(text: str) -> int:
     if text and not (text.isascii() and text.isdigit() and int(text) > 0):
-        raise InvalidSpecError(f"a whole number from 1 on, not {text!r}", field=PREFIX + "MAX_RESTARTS")
+        raise InvalidSpecError(
+            f"a whole number from 1 on, not {text!r}", field=PREFIX + "MAX_RESTARTS"
+        )
     return int(text) if text else MAX_RESTARTS
 
 

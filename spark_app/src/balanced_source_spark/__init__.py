@@ -1,6 +1,7 @@
 """The Spark side: a Python data source whose readers take their splits from the enumerator.
 
-All that a program needs is here. The functions load what they use, since Spark's processes import this package often.
+All that a program needs is here. The functions load what they use, since Spark's processes import
+this package often.
 """
 
 from typing import Any
@@ -25,7 +26,10 @@ def register(spark: Any) -> None:
 
 
 def rescale(query: Any, parallelism: int, *, timeout: float = 60.0) -> None:
-    """Set the number of readers of a running query; see `balanced_source_spark.rescaling.rescale`."""
+    """Set the number of readers of a running query.
+
+    See `balanced_source_spark.rescaling.rescale`.
+    """
     from balanced_source_spark.rescaling import rescale as really
 
     really(query, parallelism, timeout=timeout)

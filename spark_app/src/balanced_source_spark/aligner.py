@@ -1,6 +1,7 @@
 """Event-time alignment: asks brokers when records happened, and caps how far each split is read.
 
-The rules are pure (`balanced_source.host.alignment`); here are the questions to the brokers and the clock.
+The rules are pure (`balanced_source.host.alignment`); here are the questions to the brokers and the
+clock.
 """
 
 import time
@@ -15,7 +16,10 @@ from balanced_source_adapters.lazy_log import get_logger
 from balanced_source_spark.ends import ScopeOf, first_member
 
 PATIENCE: Final = 2.0
-"""Seconds to wait for clusters. Splits of one that does not answer are not read on, and hold others until idle."""
+"""Seconds to wait for clusters.
+
+Splits of one that does not answer are not read on, and hold others until idle.
+"""
 
 RecordsFrom = Callable[[str, Mapping[SplitId, int]], Mapping[SplitId, RecordTime | None]]
 """Asks one cluster for the first records at or after times; blocking. Raises DiscoveryError."""
@@ -30,7 +34,8 @@ class Aligner:
         ask: see `RecordsFrom`.
         max_drift: milliseconds that a split may be ahead of the slowest one.
         idle_timeout: seconds after which a split that is read to its end holds nobody back.
-        others: how far the other sources of the alignment group are, see `balanced_source_spark.group_alignment`.
+        others: how far the other sources of the alignment group are, see
+            `balanced_source_spark.group_alignment`.
         clock: seconds, monotonic.
         scope_of: the cluster of a split.
     """
@@ -62,7 +67,9 @@ class Aligner:
         self._is_idle = False
         self._heard = MAX_WATERMARK
 
-    def cap(self, positions: Mapping[SplitId, int], ends: Mapping[SplitId, int]) -> dict[SplitId, int]:
+    def cap(
+        self, positions: Mapping[SplitId, int], ends: Mapping[SplitId, int]
+    ) -> dict[SplitId, int]:
         """How far splits may be read now: at most to `ends`."""
         ends = {s: ends[s] for s in positions if s in ends}
         self._note_idle(positions, ends)
@@ -85,16 +92,26 @@ class Aligner:
         return capped(ends, after)
 
     def report(self) -> dict[str, Any]:
-        """For the query's progress: milliseconds since the epoch; `others` only while there is somebody to wait for."""
+        """For the query's progress: milliseconds since the epoch.
+
+        `others` only while there is somebody to wait for.
+        """
         marks = {s: mark for s, mark in self._marks.items() if mark is not None}
-        figures = {"alignedTo": self._aligned, "slowest": min(marks.values(), default=None), "idle": len(self._idle())}
+        figures = {
+            "alignedTo": self._aligned,
+            "slowest": min(marks.values(), default=None),
+            "idle": len(self._idle()),
+        }
         if self._heard == MAX_WATERMARK:
             return figures
         return {**figures, "others": "unknown" if self._heard == MIN_WATERMARK else self._heard}
 
     @property
     def watermark(self) -> int:
-        """How far this source is, for the others of its group; see `balanced_source.documents.alignment`."""
+        """How far this source is, for the others of its group.
+
+        See `balanced_source.documents.alignment`.
+        """
         if self._is_idle:
             return MAX_WATERMARK
         return MIN_WATERMARK if self._slowest is None else self._slowest
@@ -108,11 +125,19 @@ class Aligner:
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def _note_slowest(
-        self, positions: Mapping[SplitId, int], ends: Mapping[SplitId, int], answers: Mapping[SplitId, Any]
+        self,
+        positions: Mapping[SplitId, int],
+        ends: Mapping[SplitId, int],
+        answers: Mapping[SplitId, Any],
     ) -> int | None:
-        """The slowest split's time; while it cannot be told, the one before stays what others are told."""
+        """The slowest split's time.
+
+        While it cannot be told, the one before stays what others are told.
+        """
         aligned = 0 if self._aligned is None else self._aligned
-        mark = slowest(aligned, positions, ends, answers, last_seen=self._last_seen, idle=self._idle())
+        mark = slowest(
+            aligned, positions, ends, answers, last_seen=self._last_seen, idle=self._idle()
+        )
         self._is_idle = mark == MAX_WATERMARK
         if mark is not None and not self._is_idle:
             self._slowest = mark
@@ -121,7 +146,8 @@ class Aligner:
     def _begin(self, positions: Mapping[SplitId, int], ends: Mapping[SplitId, int]) -> int | None:
         """The time just before the earliest record that is next in any split, found by halving.
 
-        The broker finds offsets of times, not times of offsets. About forty questions, once per start.
+        The broker finds offsets of times, not times of offsets. About forty questions, once per
+        start.
         """
         low = dict.fromkeys(ends, -1)
         high = dict.fromkeys(ends, int(time.time() * 1000) + self._max_drift)
@@ -136,7 +162,9 @@ class Aligner:
         self._last_seen |= {s: mark for s, mark in low.items() if mark >= 0}
         return min((low[s] for s in ends if positions[s] < ends[s]), default=0) - 1
 
-    def _following(self, splits: Mapping[SplitId, int], aligned: int) -> dict[SplitId, RecordTime | None]:
+    def _following(
+        self, splits: Mapping[SplitId, int], aligned: int
+    ) -> dict[SplitId, RecordTime | None]:
         return self._records(dict.fromkeys(splits, aligned + 1))
 
     def _records(self, millis: Mapping[SplitId, int]) -> dict[SplitId, RecordTime | None]:

@@ -40,7 +40,10 @@ _RETAIN: Final = "spark.sql.streaming.minBatchesToRetain"
 
 
 def main(environment: Mapping[str, str] = os.environ) -> None:
-    """Runs until the query ends, or the pod is told to stop. A mistake of the user ends the program with a sentence."""
+    """Runs until the query ends, or the pod is told to stop.
+
+    A mistake of the user ends the program with a sentence.
+    """
     try:
         _run(environment)
     except InvalidSpecError as error:
@@ -84,12 +87,17 @@ def start_with(
     journal = journal_of(pipeline, retained=spark.conf.get(_RETAIN))
     rows = spark.readStream.format("balanced").options(**{**journal, **options}).load()
     writer = transform(rows).writeStream.queryName(query_name(environment))
-    options = own_sink(pipeline.sink, sink_options(pipeline.sink, environment), host=environment.host)
+    options = own_sink(
+        pipeline.sink, sink_options(pipeline.sink, environment), host=environment.host
+    )
     return _sink(writer, pipeline, options).start()
 
 
 def stop_when_finished(spark: SparkSession, query: StreamingQuery) -> None:
-    """End the query of a source with stopping offsets when everything has been read; others are not touched."""
+    """End the query of a source with stopping offsets when everything has been read.
+
+    Others are not touched.
+    """
 
     def stop() -> None:
         log.info("everything has been read")
@@ -112,7 +120,11 @@ def source_options(pipeline: Pipeline, environment: DriverEnvironment) -> dict[s
         **_alignment_options(pipeline.alignment),
         "secretsDir": environment.secrets_dir,
     }
-    return {**named, **pipeline.options, **{name: value for name, value in optional.items() if value}}
+    return {
+        **named,
+        **pipeline.options,
+        **{name: value for name, value in optional.items() if value},
+    }
 
 
 def _alignment_options(alignment: EventTimeAlignment | None) -> dict[str, str | None]:
@@ -148,7 +160,8 @@ def described(variables: Mapping[str, str]) -> tuple[DriverEnvironment, Pipeline
     """Return what the operator told this program.
 
     Raises:
-        InvalidSpecError: it told nothing, nothing that can be read, or something newer than this program.
+        InvalidSpecError: it told nothing, nothing that can be read, or something newer than this
+            program.
     """
     try:
         environment = from_variables(variables)
@@ -157,13 +170,19 @@ def described(variables: Mapping[str, str]) -> tuple[DriverEnvironment, Pipeline
             f"{error}. Use an image of the operator's release", field="spec.application.image"
         ) from error
     except CorruptDocumentError as error:
-        raise InvalidSpecError(f"{error}: this program is started by the operator", field="environment") from error
+        raise InvalidSpecError(
+            f"{error}: this program is started by the operator", field="environment"
+        ) from error
     if environment.pipeline is None:
-        raise InvalidSpecError("there is no pipeline: this program is started by the operator", field="environment")
+        raise InvalidSpecError(
+            "there is no pipeline: this program is started by the operator", field="environment"
+        )
     return environment, environment.pipeline
 
 
-def _sink(writer: DataStreamWriter, pipeline: Pipeline, options: Mapping[str, str]) -> DataStreamWriter:
+def _sink(
+    writer: DataStreamWriter, pipeline: Pipeline, options: Mapping[str, str]
+) -> DataStreamWriter:
     writer = writer.format(pipeline.sink.format).options(**options)
     writer = writer.option("checkpointLocation", pipeline.checkpoint_location)
     if pipeline.sink.partition_by:

@@ -1,7 +1,8 @@
 """``spark.read.format("balanced")``: everything between the start and the stop offsets, once.
 
-It plans as a stream does that begins and reads all that is there. The driver enumerates the splits itself: a batch
-query is no reader host of a source that an operator runs, and must not take the place of its driver.
+It plans as a stream does that begins and reads all that is there. The driver enumerates the splits
+itself: a batch query is no reader host of a source that an operator runs, and must not take the
+place of its driver.
 """
 
 from collections.abc import Iterator, Sequence
@@ -32,7 +33,8 @@ class BalancedBatchReader(DataSourceReader):
     def __init__(self, options: Options) -> None:
         if options.embedded is None:
             raise InvalidSpecError(
-                "a batch query enumerates by itself: leave out source and assignmentDir, and name what to read",
+                "a batch query enumerates by itself: leave out source and assignmentDir, and name"
+                " what to read",
                 field="options",
             )
         journal = options.journal and replace(options.journal, is_batch=True)
@@ -54,16 +56,24 @@ class BalancedBatchReader(DataSourceReader):
             planner.stop()
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        assert isinstance(partition, ReaderPartition)  # noqa: S101 - Spark passes what `partitions` returned
+        # Spark passes what `partitions` returned
+        assert isinstance(partition, ReaderPartition)  # noqa: S101
         return task_reader(self._options)().read(partition)
 
 
 def _planned(planner: "StreamPlanner", begin: dict[str, Any]) -> list[InputPartition]:
-    """Return what all micro-batches read that a stream would need: one, unless readers ask for splits."""
+    """Return what all micro-batches read that a stream would need.
+
+    One, unless readers ask for splits.
+    """
     if not planner.is_pulling:
         return list(planner.partitions(begin, planner.latestOffset(begin, ReadAllAvailable())))
     found: list[InputPartition] = []
     while (end := planner.latestOffset(begin, UNLIMITED)) != begin:
-        found += [part for part in planner.partitions(begin, end) if isinstance(part, ReaderPartition) and part.ranges]
+        found += [
+            part
+            for part in planner.partitions(begin, end)
+            if isinstance(part, ReaderPartition) and part.ranges
+        ]
         begin = end
     return found

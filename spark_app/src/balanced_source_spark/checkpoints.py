@@ -1,7 +1,7 @@
 """Compares the Spark checkpoint of a query with what its predecessor reported.
 
-Spark's checkpoint decides where a query goes on, so one that was deleted or restored from an older copy changes what is
-delivered. The last report of the former driver shows both.
+Spark's checkpoint decides where a query goes on, so one that was deleted or restored from an older
+copy changes what is delivered. The last report of the former driver shows both.
 """
 
 from balanced_source.api import Problem, SplitId, is_other
@@ -15,19 +15,22 @@ KEY = ("checkpoint",)
 
 
 class CheckpointWatch:
-    """Remembers that the Spark checkpoint was older than the former driver's last report, until that is made up."""
+    """Remembers that the checkpoint was behind the former driver's last report, until made up."""
 
     def __init__(self) -> None:
         self._behind: HostReport | None = None
         self._problem: Problem | None = None
 
-    def compare(self, offset: StreamOffset, former: HostReport | None, *, instance: str) -> Problem | None:
+    def compare(
+        self, offset: StreamOffset, former: HostReport | None, *, instance: str
+    ) -> Problem | None:
         """Return what is wrong with the checkpoint of a query that starts; None if nothing is.
 
         Args:
             offset: newest one in the checkpoint.
             former: last report of the former driver; None if there is none.
-            instance: of this driver. Its own report means that the answer to an attempt to register was lost.
+            instance: of this driver. Its own report means that the answer to an attempt to register
+                was lost.
         """
         if former is None or former.instance != instance:
             self._problem = checkpoint_problem(offset, former)
@@ -35,21 +38,35 @@ class CheckpointWatch:
         return self._problem
 
     def problem_after(self, offset: StreamOffset) -> Problem | None:
-        """Return what is still wrong once `offset` is delivered: nothing, if everything was delivered again."""
+        """Return what is still wrong once `offset` is delivered.
+
+        Nothing, if everything was delivered again.
+        """
         behind = self._behind
-        if behind is not None and offset.epoch >= behind.epoch and not splits_behind(offset, behind):
+        if (
+            behind is not None
+            and offset.epoch >= behind.epoch
+            and not splits_behind(offset, behind)
+        ):
             self._behind = self._problem = None
         return self._problem
 
 
 def checkpoint_problem(offset: StreamOffset, former: HostReport | None) -> Problem | None:
-    """Return what is wrong with the checkpoint that holds `offset`; None if it is at least as new as the report."""
+    """Return what is wrong with the checkpoint that holds `offset`.
+
+    None if it is at least as new as the report.
+    """
     if former is None or not former.positions:
         return None
     if not (offset.epoch or offset.positions or offset.retained):
         return Problem(reason=Reason.CHECKPOINT_LOST, message=_lost(former))
     behind = splits_behind(offset, former)
-    return Problem(reason=Reason.CHECKPOINT_OLDER, message=_older(behind, offset, former)) if behind else None
+    return (
+        Problem(reason=Reason.CHECKPOINT_OLDER, message=_older(behind, offset, former))
+        if behind
+        else None
+    )
 
 
 def check_owner(offset: StreamOffset, *, owner: str, accepted: str = "") -> None:
@@ -66,14 +83,15 @@ def check_owner(offset: StreamOffset, *, owner: str, accepted: str = "") -> None
     if not (offset.source and owner) or offset.source in (owner, accepted):
         return
     raise ForeignCheckpointError(
-        f"the Spark checkpoint of this query belongs to source {offset.source}, but the query reads {owner}: its "
-        "positions mean nothing here. Give the query a checkpointLocation of its own. To continue from that checkpoint "
-        f"on purpose, as after a rename, set option acceptCheckpointOf to {offset.source}"
+        f"the Spark checkpoint of this query belongs to source {offset.source}, but the query reads"
+        f" {owner}: its positions mean nothing here. Give the query a checkpointLocation of its"
+        " own. To continue from that checkpoint on purpose, as after a rename, set option"
+        f" acceptCheckpointOf to {offset.source}"
     )
 
 
 def splits_behind(offset: StreamOffset, former: HostReport) -> dict[SplitId, int]:
-    """Return the splits that `offset` would read again, with the positions that were reported as delivered."""
+    """Return the splits that `offset` would read again, with their delivered positions."""
     return {
         split_id: position
         for split_id, position in sorted(former.positions.items())
@@ -86,11 +104,12 @@ def splits_behind(offset: StreamOffset, former: HostReport) -> dict[SplitId, int
 
 def _lost(former: HostReport) -> str:
     return (
-        f"the Spark checkpoint is empty, although incarnation {former.incarnation} of this query read "
-        f"{len(former.positions)} splits: it was deleted, or checkpointLocation was changed. Reading continues where "
-        "that query last reported; micro-batches that it committed after that report are delivered again. Their "
-        "numbers begin at 0 again, and a sink that recognises micro-batches by their number may skip new ones. "
-        "If this was not intended, suspend the source, restore the checkpoint, and resume"
+        f"the Spark checkpoint is empty, although incarnation {former.incarnation} of this query"
+        f" read {len(former.positions)} splits: it was deleted, or checkpointLocation was changed."
+        " Reading continues where that query last reported; micro-batches that it committed after"
+        " that report are delivered again. Their numbers begin at 0 again, and a sink that"
+        " recognises micro-batches by their number may skip new ones. If this was not intended,"
+        " suspend the source, restore the checkpoint, and resume"
     )
 
 
@@ -98,9 +117,10 @@ def _older(behind: dict[SplitId, int], offset: StreamOffset, former: HostReport)
     split_id, position = next(iter(behind.items()))
     records = sum(position - (offset.positions[s] or 0) for s, position in behind.items())
     return (
-        f"the Spark checkpoint is older than what incarnation {former.incarnation} of this query delivered: "
-        f"{len(behind)} splits go back by {records} offsets, e.g. {'/'.join(map(str, split_id))} from {position} to "
-        f"{offset.positions[split_id] or 0}. These records are delivered again, and a sink that recognises "
-        "micro-batches by their number may skip new ones. Restore the sink to the same point, or suspend the source, "
-        "restore the newest checkpoint, and resume"
+        f"the Spark checkpoint is older than what incarnation {former.incarnation} of this query"
+        f" delivered: {len(behind)} splits go back by {records} offsets, e.g."
+        f" {'/'.join(map(str, split_id))} from {position} to {offset.positions[split_id] or 0}."
+        " These records are delivered again, and a sink that recognises micro-batches by their"
+        " number may skip new ones. Restore the sink to the same point, or suspend the source,"
+        " restore the newest checkpoint, and resume"
     )

@@ -1,8 +1,9 @@
 """When a driver may take a source over: only after the one that reads it has ended.
 
-A driver that was killed is known to be gone at once: by its process id on the same machine, or by its pod. If neither
-tells, its heartbeats do: a driver that is silent for `SILENCE` is taken for dead. One that goes on reporting is left
-alone, and the query that wanted its source ends with an error after `PATIENCE`.
+A driver that was killed is known to be gone at once: by its process id on the same machine, or by
+its pod. If neither tells, its heartbeats do: a driver that is silent for `SILENCE` is taken for
+dead. One that goes on reporting is left alone, and the query that wanted its source ends with an
+error after `PATIENCE`.
 """
 
 import time
@@ -23,7 +24,8 @@ SILENCE: Final = 3 * HEARTBEAT_INTERVAL
 """Seconds without a report after which a driver is taken for dead, if nothing else tells."""
 
 PATIENCE: Final = 60.0
-"""Seconds that a claim waits for a driver that still reports; one that was told to stop has ended by then."""
+"""Seconds that a claim waits for a driver that still reports; one that was told to stop has ended
+by then."""
 
 LOOK_EVERY: Final = 1.0
 """Seconds between two looks at the report of the former driver."""
@@ -75,7 +77,11 @@ class ClaimWatch:
         self._note(report)
         now = self._clock()
         if now - self._seen_at >= SILENCE:
-            log.warning("the former driver has fallen silent: taking over", former=report.instance, silent=SILENCE)
+            log.warning(
+                "the former driver has fallen silent: taking over",
+                former=report.instance,
+                silent=SILENCE,
+            )
             return True
         if self._is_alive and now - (self._begun or now) >= PATIENCE:
             raise SourceInUseError(self._message(report))
@@ -86,7 +92,10 @@ class ClaimWatch:
         return same or former.is_gone(seen_from=self._instance) or self._channel.is_gone(former)
 
     def _note(self, report: HostReport) -> None:
-        """Compare with the last look. The clocks of two machines are never compared: only what changes counts."""
+        """Compare with the last look.
+
+        The clocks of two machines are never compared: only what changes counts.
+        """
         seen, now = (report.instance, report.incarnation, report.sequence), self._clock()
         if self._begun is None:
             self._begun = now
@@ -98,13 +107,17 @@ class ClaimWatch:
     def _message(self, report: HostReport) -> str:
         where = _former(report).where
         return (
-            f"the source is being read by another query ({where}, incarnation {report.incarnation} of host "
-            f"{report.host}), which still reports: one query at a time can read a source. Stop the other query, then "
-            "start this one again, or create a BalancedSource of its own for it"
+            f"the source is being read by another query ({where}, incarnation {report.incarnation}"
+            f" of host {report.host}), which still reports: one query at a time can read a source."
+            " Stop the other query, then start this one again, or create a BalancedSource of its"
+            " own for it"
         )
 
 
 def _former(report: HostReport) -> Instance:
-    """Who wrote the report. Release 0.1.0 told only its host name, which is the name of the pod in a cluster."""
+    """Who wrote the report.
+
+    Release 0.1.0 told only its host name, which is the name of the pod in a cluster.
+    """
     former = Instance.parse(report.instance)
     return replace(former, pod=report.location) if former == Instance(id=former.id) else former

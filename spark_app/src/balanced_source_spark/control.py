@@ -1,7 +1,7 @@
 """A folder through which a program changes the number of readers of a query that assigns by itself.
 
-The program and the planner are different processes on the driver's machine. The query's progress names the folder, so
-that a program finds it again after a restart of the query.
+The program and the planner are different processes on the driver's machine. The query's progress
+names the folder, so that a program finds it again after a restart of the query.
 """
 
 import os
@@ -59,7 +59,9 @@ class Control:
             return
         self._seen = text
         if _NUMBER.fullmatch(text) is None or int(text) > MOST:
-            log.warning("rescale ignored: expected a number of readers from 1", found=shown(text), most=MOST)
+            log.warning(
+                "rescale ignored: expected a number of readers from 1", found=shown(text), most=MOST
+            )
             return
         log.info("rescaled", parallelism=int(text))
         self._rescale(int(text))
@@ -77,7 +79,8 @@ def request_parallelism(folder: Path, parallelism: int) -> None:
     """
     if not folder.name.startswith(_PREFIX) or not folder.is_dir():
         raise RescaleError(
-            f"the folder {folder} of the query is not on this machine: call rescale where Spark's driver runs"
+            f"the folder {folder} of the query is not on this machine: call rescale where Spark's"
+            " driver runs"
         )
     new = folder / f".{PARALLELISM}.{os.getpid()}"
     new.write_text(f"{parallelism}\n", encoding="utf-8")

@@ -1,7 +1,8 @@
 """``format("balanced")``: the entry point that Spark knows.
 
-Spark starts four kinds of Python process for a source: for its schema, for pickling its reader, for planning, and for
-tasks. All of them load this module; what they need beyond it they load themselves.
+Spark starts four kinds of Python process for a source: for its schema, for pickling its reader, for
+planning, and for tasks. All of them load this module; what they need beyond it they load
+themselves.
 """
 
 import sys
@@ -57,8 +58,8 @@ class BalancedDataSource(DataSource):
 def register(spark: SparkSession) -> None:
     """Make ``format("balanced")`` known to a session, if Spark has not found it by itself.
 
-    Spark finds it (see `pyspark_balanced`) if the Python of its workers has this package. If that Python has not, the
-    source that this function registers says so.
+    Spark finds it (see `pyspark_balanced`) if the Python of its workers has this package. If that
+    Python has not, the source that this function registers says so.
     """
     try:
         spark.dataSource.register(_explaining(sys.executable))
@@ -88,9 +89,9 @@ def _explaining(driver: str) -> type[DataSource]:
 
                 os.environ["SPARK_HIDE_TRACEBACK"] = "1"
                 raise ModuleNotFoundError(
-                    f"the Python of Spark's workers, {this.executable}, has no module {error.name}: install "
-                    f"balanced-source[spark] there, or set the environment variable PYSPARK_PYTHON (or "
-                    f"spark.pyspark.python) to {driver} before Spark starts"
+                    f"the Python of Spark's workers, {this.executable}, has no module {error.name}:"
+                    " install balanced-source[spark] there, or set the environment variable"
+                    f" PYSPARK_PYTHON (or spark.pyspark.python) to {driver} before Spark starts"
                 ) from None
             return Found(self.options)
 

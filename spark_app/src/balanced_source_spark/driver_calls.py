@@ -1,11 +1,23 @@
-"""Makes the calls that the operator leaves to the driver: those that need the files or the role of the driver."""
+"""Makes the calls that the operator leaves to the driver.
+
+Those that need the files or the role of the driver.
+"""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cached_property
 from typing import Any, Final
 
-from balanced_source.api import AsyncCall, CallCodec, Caller, CallExecutor, Connector, DriverOnly, Json, SecretReader
+from balanced_source.api import (
+    AsyncCall,
+    CallCodec,
+    Caller,
+    CallExecutor,
+    Connector,
+    DriverOnly,
+    Json,
+    SecretReader,
+)
 from balanced_source.documents.calls import PAGE, CallAnswer, CallError, WantedCall, cut
 from balanced_source.errors import BalancedSourceError, DiscoveryError, RefusedDiscoveryError
 from balanced_source.reasons import Reason
@@ -35,7 +47,9 @@ class DriverCalls:
         client_id: what servers see of the driver.
     """
 
-    def __init__(self, connector: Callable[[], Connector], secrets: SecretReader, *, client_id: str) -> None:
+    def __init__(
+        self, connector: Callable[[], Connector], secrets: SecretReader, *, client_id: str
+    ) -> None:
         self._make_connector = connector
         self._secrets = secrets
         self._client_id = client_id
@@ -44,7 +58,10 @@ class DriverCalls:
         self._is_closed = False
 
     def want(self, wanted: Sequence[WantedCall], done: Callable[[], None]) -> None:
-        """Start the calls that are new, and forget those that nobody waits for. `done` is called at the end of each."""
+        """Start the calls that are new, and forget those that nobody waits for.
+
+        `done` is called at the end of each.
+        """
         self._wanted = tuple(wanted)
         names = {call.id for call in wanted}
         self._running = {name: future for name, future in self._running.items() if name in names}
@@ -54,7 +71,10 @@ class DriverCalls:
                 future.add_done_callback(lambda _: done())
 
     def answers(self) -> tuple[CallAnswer, ...]:
-        """Return the pages that are asked for, as many as fit; the others come when these are taken."""
+        """Return the pages that are asked for, as many as fit.
+
+        The others come when these are taken.
+        """
         found: list[CallAnswer] = []
         room = ROOM
         for call in self._wanted:
@@ -84,7 +104,9 @@ class DriverCalls:
 
     @cached_property
     def _execute(self) -> CallExecutor:
-        return self._connector.executor(self._secrets, caller=Caller.OWNER, client_id=self._client_id)
+        return self._connector.executor(
+            self._secrets, caller=Caller.OWNER, client_id=self._client_id
+        )
 
     def _made(self, data: Json) -> Pages | CallError:
         call: Any = None

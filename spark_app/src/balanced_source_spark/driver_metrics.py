@@ -1,4 +1,7 @@
-"""Prometheus metrics of the planning process: what a query of this source reads, and how far behind it is."""
+"""Prometheus metrics of the planning process.
+
+What a query of this source reads, and how far behind it is.
+"""
 
 from collections.abc import Iterable
 from typing import Final
@@ -25,17 +28,27 @@ class DriverMetrics:
     def __init__(self, source: str, *, port: int | None) -> None:
         self.registry = CollectorRegistry()
         self._source = source
-        self._lag = self._gauge("lag_records", "Records not yet read; no series while unknown.", "reader")
+        self._lag = self._gauge(
+            "lag_records", "Records not yet read; no series while unknown.", "reader"
+        )
         self._unknown = self._gauge(
             "lag_unknown_splits",
-            "Splits whose lag in records is unknown: the server does not answer, or does not count.",
+            "Splits whose lag in records is unknown: the server does not answer, or does not"
+            " count.",
         )
-        self._planned = self._gauge("planned_records", "Offsets of the planned micro-batch.", "reader")
+        self._planned = self._gauge(
+            "planned_records", "Offsets of the planned micro-batch.", "reader"
+        )
         self._splits = self._gauge("splits", "Splits that a reader owns.", "reader")
         self._epoch = self._gauge("epoch", "Epoch of the assignment in effect.")
         self._skew = self._gauge("skew", "Records of the busiest reader over the mean; 1 is even.")
-        self._aligned = self._gauge("aligned_to_seconds", "Event time up to which splits are admitted.")
-        text = "Seconds by which a split is behind its newest record, for sources that tell; no series while unknown."
+        self._aligned = self._gauge(
+            "aligned_to_seconds", "Event time up to which splits are admitted."
+        )
+        text = (
+            "Seconds by which a split is behind its newest record, for sources that tell; no series"
+            " while unknown."
+        )
         self._behind = self._gauge("split_behind_seconds", text, "split")
         self._figures: dict[str, Gauge] = {}
         if port is not None:
@@ -65,7 +78,9 @@ class DriverMetrics:
         for figure in figures:
             if figure.name not in self._figures:
                 self._figures[figure.name] = self._gauge(figure.name, figure.text, *figure.labels)
-            self._figures[figure.name].labels(self._source, *figure.labels.values()).set(figure.value)
+            self._figures[figure.name].labels(self._source, *figure.labels.values()).set(
+                figure.value
+            )
 
     def _gauge(self, name: str, text: str, *labels: str) -> Gauge:
         return Gauge(_PREFIX + name, text, ["source", *labels], registry=self.registry)

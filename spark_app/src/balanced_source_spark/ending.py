@@ -13,10 +13,11 @@ _SIGNALLED: Final = 128
 
 
 def end_in_order() -> None:
-    """Make SIGTERM end this process through its ``finally`` blocks, in which Spark's runner stops the reader.
+    """Make SIGTERM run this process's ``finally`` blocks, in which Spark stops the reader.
 
-    Spark ends a planning process by SIGTERM, sent twice, when its query is stopped or fails elsewhere. The default
-    action would leave the reader no time to give up its claim. A handler that somebody else has set is left alone.
+    Spark ends a planning process by SIGTERM, sent twice, when its query is stopped or fails
+    elsewhere. The default action would leave the reader no time to give up its claim. A handler
+    that somebody else has set is left alone.
     """
     if threading.current_thread() is not threading.main_thread():
         return

@@ -1,4 +1,7 @@
-"""How far each split could be read now: what the brokers say, asked often but never waited for in vain."""
+"""How far each split could be read now.
+
+What the brokers say, asked often but never waited for in vain.
+"""
 
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -10,7 +13,8 @@ from balanced_source.errors import DiscoveryError
 from balanced_source.host.ends import SplitEnd
 
 FRESH: Final = 0.02
-"""Seconds for which an answer is good enough: an idle query with trigger 0 asks a hundred times a second."""
+"""Seconds for which an answer is good enough: an idle query with trigger 0 asks a hundred times a
+second."""
 
 PATIENCE: Final = 2.0
 """Seconds to wait for a cluster that answered last time; one that did not is not waited for."""
@@ -22,16 +26,21 @@ LASTS: Final = 5.0
 """Seconds of silence after which people are told: a leader that moves is no problem."""
 
 TELL_EVERY: Final = 60.0
-"""Seconds after which the text of a problem is renewed: it names partitions, which may be others by then."""
+"""Seconds after which the text of a problem is renewed: it names partitions, which may be others by
+then."""
 
 GONE: Final = 10.0
-"""Seconds for which a cluster has to leave a split out of its answers until the split counts as deleted.
+"""Seconds for which a cluster has to leave a split out of its answers until the split counts as
+deleted.
 
 Brokers learn of topics one after another.
 """
 
 EndsOfScope = Callable[[str, Iterable[SplitId]], Mapping[SplitId, SplitEnd]]
-"""Asks one cluster; blocking. Raises DiscoveryError, with the ends of those splits that have answered."""
+"""Asks one cluster; blocking.
+
+Raises DiscoveryError, with the ends of those splits that have answered.
+"""
 
 ScopeOf = Callable[[SplitId], str]
 """Returns the cluster of a split."""
@@ -40,7 +49,8 @@ Tell = Callable[[str, Problem | None], None]
 """Sets the problem of a cluster, or clears it."""
 
 FORGET: Final = 2
-"""Ends that are remembered, as a multiple of the splits that are asked for: removed splits are forgotten."""
+"""Ends that are remembered, as a multiple of the splits that are asked for: removed splits are
+forgotten."""
 
 
 def first_member(split_id: SplitId) -> str:
@@ -85,7 +95,9 @@ class Ends:
         self._patience = patience
         self._pool = ThreadPoolExecutor(thread_name_prefix="bsrc-ends")
         self._members: Mapping[str, Collection[SplitId]] = {}
-        self._pending: dict[str, tuple[Collection[SplitId], Future[Mapping[SplitId, SplitEnd]]]] = {}
+        self._pending: dict[
+            str, tuple[Collection[SplitId], Future[Mapping[SplitId, SplitEnd]]]
+        ] = {}
         self._answered: dict[str, float] = {}
         self._known: dict[SplitId, SplitEnd] = {}
         self._unanswered: dict[str, frozenset[SplitId]] = {}
@@ -96,10 +108,12 @@ class Ends:
 
     @property
     def silent(self) -> frozenset[SplitId]:
-        """Splits that did not answer when they were asked last: their ends and their lag are unknown now.
+        """Splits that did not answer when they were asked last.
 
-        What is known of them is old: a micro-batch with records of theirs would wait for their return, and everything
-        else with it.
+        Their ends and their lag are unknown now.
+
+        What is known of them is old: a micro-batch with records of theirs would wait for their
+        return, and everything else with it.
         """
         silent = self._failed.keys() | self._pending.keys()
         whole = (self._members[scope] for scope in silent if scope in self._members)
@@ -108,20 +122,32 @@ class Ends:
 
     @property
     def deleted(self) -> frozenset[SplitId]:
-        """Splits that do not exist any more: their cluster answers, and has left them out for a while."""
+        """Splits that do not exist any more.
+
+        Their cluster answers, and has left them out for a while.
+        """
         now = time.monotonic()
         return frozenset(s for s, since in self._absent.items() if now - since >= self._gone)
 
     def get(self, split_ids: Iterable[SplitId]) -> Mapping[SplitId, SplitEnd]:
-        """Ends as last heard, for the splits for which any is known; those of `silent` ones are old."""
+        """Ends as last heard, for the splits for which any is known.
+
+        Those of `silent` ones are old.
+        """
         scopes: dict[str, list[SplitId]] = {}
         for split_id in split_ids:
             scopes.setdefault(self._scope_of(split_id), []).append(split_id)
         self._members = scopes
         due = {scope: members for scope, members in scopes.items() if self._is_due(scope, members)}
-        asked = {scope: (members, self._pool.submit(self._ask, scope, members)) for scope, members in due.items()}
+        asked = {
+            scope: (members, self._pool.submit(self._ask, scope, members))
+            for scope, members in due.items()
+        }
         self._pending |= asked
-        wait([future for scope, (_, future) in asked.items() if scope not in self._failed], timeout=self._patience)
+        wait(
+            [future for scope, (_, future) in asked.items() if scope not in self._failed],
+            timeout=self._patience,
+        )
         self._collect()
         self._forget()
         return self._known
@@ -140,15 +166,24 @@ class Ends:
         """Forget splits and clusters that are not asked for any more."""
         count = sum(map(len, self._members.values()))
         if len(self._known) > FORGET * count:
-            self._known = {s: self._known[s] for members in self._members.values() for s in members if s in self._known}
+            self._known = {
+                s: self._known[s]
+                for members in self._members.values()
+                for s in members
+                if s in self._known
+            }
         for gone in (self._failed.keys() | self._unanswered.keys()) - self._members.keys():
             self._resolve(gone)
             self._failed.pop(gone, None)
             self._unanswered.pop(gone, None)
             self._answered.pop(gone, None)
 
-    def get_all(self, split_ids: Collection[SplitId], *, timeout: float) -> Mapping[SplitId, SplitEnd]:
-        """Ends of all these splits, waited for: a query that ends by itself must not end with less than was there.
+    def get_all(
+        self, split_ids: Collection[SplitId], *, timeout: float
+    ) -> Mapping[SplitId, SplitEnd]:
+        """Ends of all these splits, waited for.
+
+        A query that ends by itself must not end with less than was there.
 
         Raises:
             DiscoveryError: a cluster did not answer within `timeout` seconds.
@@ -156,9 +191,12 @@ class Ends:
         deadline = time.monotonic() + timeout
         while missing := _without(split_ids, self.get(split_ids)):
             if time.monotonic() > deadline:
-                why = self._errors.get(self._scope_of(missing[0]), "they may have been deleted; start the query again")
+                why = self._errors.get(
+                    self._scope_of(missing[0]), "they may have been deleted; start the query again"
+                )
                 raise DiscoveryError(
-                    f"ends of {len(missing)} splits unknown after {timeout:.0f} s, e.g. {missing[0]}: {why}"
+                    f"ends of {len(missing)} splits unknown after {timeout:.0f} s, e.g."
+                    f" {missing[0]}: {why}"
                 )
             time.sleep(FRESH)  # a refusal comes at once
         return self._known
@@ -184,7 +222,9 @@ class Ends:
                     self._failed[scope] = time.monotonic()
                 self._trouble(scope, error)
 
-    def _note(self, scope: str, members: Collection[SplitId], answers: Mapping[SplitId, SplitEnd]) -> None:
+    def _note(
+        self, scope: str, members: Collection[SplitId], answers: Mapping[SplitId, SplitEnd]
+    ) -> None:
         self._known.update(answers)
         self._unanswered[scope] = frozenset(s for s in members if s not in answers)
         self._answered[scope] = time.monotonic()
@@ -197,7 +237,10 @@ class Ends:
         self._absent = {**others, **{s: self._absent.get(s, now) for s in absent}}
 
     def _trouble(self, scope: str, error: DiscoveryError) -> None:
-        """Tell people of what lasts: once for each reason, then once a minute; this runs several times a second."""
+        """Tell people of what lasts: once for each reason, then once a minute.
+
+        This runs several times a second.
+        """
         now = time.monotonic()
         self._errors[scope] = str(error)
         reason, at = self._reported.get(scope, ("", -TELL_EVERY))

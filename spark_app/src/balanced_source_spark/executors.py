@@ -1,9 +1,12 @@
-"""Executors follow the number of readers: asked for before a larger parallelism is adopted, given back after a smaller.
+"""Executors follow the number of readers.
 
-Two processes take part. The planning process knows the parallelism and has no SparkContext; the driver's own program
-has one. They talk by three small files: what is `wanted`, what is `adopted`, and for what executors are `ready`.
-Readers that come to executors which are still starting would make that micro-batch wait for them (measured: 2 s against
-0.2 s), so a larger parallelism is adopted when they have registered, or when waiting has taken too long.
+Asked for before a larger parallelism is adopted, given back after a smaller.
+
+Two processes take part. The planning process knows the parallelism and has no SparkContext; the
+driver's own program has one. They talk by three small files: what is `wanted`, what is `adopted`,
+and for what executors are `ready`. Readers that come to executors which are still starting would
+make that micro-batch wait for them (measured: 2 s against 0.2 s), so a larger parallelism is
+adopted when they have registered, or when waiting has taken too long.
 """
 
 import contextlib
@@ -75,7 +78,9 @@ class AdoptionGate:
 
 @dataclass(frozen=True, slots=True)
 class ExecutorStep:
-    """What to do about executors now: a total to ask for, how many to give back, and for how many readers all is ready.
+    """What to do about executors now.
+
+    A total to ask for, how many to give back, and for how many readers all is ready.
 
     Attributes:
         total: to ask for; None: nothing.
@@ -88,7 +93,9 @@ class ExecutorStep:
     ready: int = 0
 
 
-def next_step(*, wanted: int, adopted: int, executors: int, slots: int, is_elastic: bool) -> ExecutorStep:
+def next_step(
+    *, wanted: int, adopted: int, executors: int, slots: int, is_elastic: bool
+) -> ExecutorStep:
     """Decide; pure.
 
     Args:
@@ -115,12 +122,17 @@ class ExecutorScaler:
     """
 
     def __init__(self, spark: Any, board: Board) -> None:
-        self._context = spark.sparkContext._jsc.sc()  # noqa: SLF001 - Spark's developer interface has no other door
+        # Spark's developer interface has no other door
+        self._context = spark.sparkContext._jsc.sc()  # noqa: SLF001
         self._jvm = spark.sparkContext._jvm  # noqa: SLF001
         self._board = board
         conf = spark.sparkContext.getConf()
-        self._is_local = str(self._context.master()).startswith("local[") or self._context.master() == "local"
-        self._slots = max(1, int(conf.get("spark.executor.cores", "1")) // int(conf.get("spark.task.cpus", "1")))
+        self._is_local = (
+            str(self._context.master()).startswith("local[") or self._context.master() == "local"
+        )
+        self._slots = max(
+            1, int(conf.get("spark.executor.cores", "1")) // int(conf.get("spark.task.cpus", "1"))
+        )
         self._is_elastic = conf.get("spark.dynamicAllocation.enabled", "false").lower() == "true"
         self._requested = 0
         self._stop = threading.Event()
@@ -143,13 +155,18 @@ class ExecutorScaler:
                 continue
             try:
                 self._take(wanted or adopted, adopted)
-            except Exception as error:  # noqa: BLE001 - py4j raises anything; the query continues with what there is
+            except Exception as error:  # noqa: BLE001
+                # Py4j raises anything; the query continues with what there is
                 log.warning("cannot change the number of executors now", error=str(error)[:300])
 
     def _take(self, wanted: int, adopted: int) -> None:
         ids = self._ids()
         step = next_step(
-            wanted=wanted, adopted=adopted, executors=len(ids), slots=self._slots, is_elastic=self._is_elastic
+            wanted=wanted,
+            adopted=adopted,
+            executors=len(ids),
+            slots=self._slots,
+            is_elastic=self._is_elastic,
         )
         if step.ready != self._board.read("ready"):
             self._board.post("ready", step.ready)
@@ -169,7 +186,10 @@ class ExecutorScaler:
         self._requested = total
 
     def _give_back(self, ids: list[str], *, total: int) -> None:
-        """Lower the target first: else what is ended is started anew. Ended ids stay listed for some seconds."""
+        """Lower the target first: else what is ended is started anew.
+
+        Ended ids stay listed for some seconds.
+        """
         if self._requested == total:
             return
         log.info("giving executors back", executors=ids)
@@ -177,4 +197,6 @@ class ExecutorScaler:
         listed = self._jvm.java.util.ArrayList()
         for each in ids:
             listed.add(each)
-        self._context.killExecutors(self._jvm.scala.jdk.javaapi.CollectionConverters.asScala(listed).toSeq())
+        self._context.killExecutors(
+            self._jvm.scala.jdk.javaapi.CollectionConverters.asScala(listed).toSeq()
+        )

@@ -11,8 +11,9 @@ from balanced_source.documents.assignment import Assignment
 class GroupAlignment:
     """How far the others are, as long as the operator says so. Used by one thread.
 
-    What it said last holds for the idle timeout; should it have said nothing new by then it is away, and only the
-    source's own splits count. The same at the start: others are waited for so long, and no longer.
+    What it said last holds for the idle timeout; should it have said nothing new by then it is
+    away, and only the source's own splits count. The same at the start: others are waited for so
+    long, and no longer.
 
     Args:
         group: name within the namespace.
@@ -40,7 +41,10 @@ class GroupAlignment:
         self._heard_at = clock()
 
     def others(self) -> int:
-        """The least watermark of the others; `MIN_WATERMARK`: wait, `MAX_WATERMARK`: there is nobody to wait for."""
+        """The least watermark of the others.
+
+        `MIN_WATERMARK`: wait, `MAX_WATERMARK`: there is nobody to wait for.
+        """
         assignment = self._newest()
         if assignment is not None and assignment.alignment not in (None, self._heard):
             self._heard, self._heard_at = assignment.alignment, self._clock()
@@ -51,5 +55,8 @@ class GroupAlignment:
     def report(self, watermark: int) -> SourceWatermark:
         """What the report says about this source."""
         return SourceWatermark(
-            group=self._group, watermark=watermark, max_drift=self._max_drift, idle_timeout=self._idle_timeout
+            group=self._group,
+            watermark=watermark,
+            max_drift=self._max_drift,
+            idle_timeout=self._idle_timeout,
         )

@@ -1,4 +1,7 @@
-"""What each host of a source has for itself: its Spark checkpoint, its folder in a file sink, its query's name."""
+"""What each host of a source has for itself.
+
+Its Spark checkpoint, its folder in a file sink, its query's name.
+"""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -14,13 +17,19 @@ HOST_FIELD: Final = "{host}"
 """Stands for the name of the host in the path of a sink."""
 
 SHARED_FORMATS: Final = frozenset({"delta", "hudi", "iceberg", "kafka"})
-"""Sinks that several queries may write to at the same time. Of all others, each host gets a path of its own."""
+"""Sinks that several queries may write to at the same time.
+
+Of all others, each host gets a path of its own.
+"""
 
 _PATH: Final = "path"
 
 
 def of_host(pipeline: Pipeline, host: str) -> Pipeline:
-    """Return the pipeline with the Spark checkpoint of a host: for further hosts, a folder in the source's."""
+    """Return the pipeline with the Spark checkpoint of a host.
+
+    For further hosts, a folder in the source's.
+    """
     if host == FIRST_HOST:
         return pipeline
     location = f"{pipeline.checkpoint_location.rstrip('/')}/hosts/{host}"
@@ -29,13 +38,18 @@ def of_host(pipeline: Pipeline, host: str) -> Pipeline:
 
 def query_name(environment: DriverEnvironment) -> str:
     """Return the name of the query, as Spark's progress and metrics show it."""
-    return environment.name if environment.host == FIRST_HOST else f"{environment.name}-host-{environment.host}"
+    return (
+        environment.name
+        if environment.host == FIRST_HOST
+        else f"{environment.name}-host-{environment.host}"
+    )
 
 
 def own_sink(sink: Sink, options: Mapping[str, str], *, host: str) -> dict[str, str]:
     """Return the options of the sink for one host.
 
-    Two queries must not write to one folder of a file sink: each would take the other's log of files for its own.
+    Two queries must not write to one folder of a file sink: each would take the other's log of
+    files for its own.
 
     Args:
         sink: what the user wants.
@@ -58,8 +72,8 @@ def _own(name: str, value: str, sink: Sink, host: str) -> str:
     path = value.rstrip("/")
     if not urlsplit(path).path.strip("/"):
         raise InvalidSpecError(
-            f"{value!r} has no folder beside it for host {host}: name one with {HOST_FIELD}, such as "
-            f"{path}/orders/host={HOST_FIELD}",
+            f"{value!r} has no folder beside it for host {host}: name one with {HOST_FIELD}, such"
+            f" as {path}/orders/host={HOST_FIELD}",
             field="spec.application.pipeline.sink.options.path",
         )
     return f"{path}-host-{host}"

@@ -1,8 +1,11 @@
-"""The impure part of a reader host: holds the state machine, follows the assignment, writes reports.
+"""The impure part of a reader host.
 
-It lives in the one Python process beside the driver JVM in which Spark plans micro-batches. Spark's calls are
-single-threaded; the channel's thread and the reporter's thread touch the state machine too, hence the lock. Nothing
-here may raise into Spark for a fault that passes: any exception there ends the query.
+Holds the state machine, follows the assignment, writes reports.
+
+It lives in the one Python process beside the driver JVM in which Spark plans micro-batches. Spark's
+calls are single-threaded; the channel's thread and the reporter's thread touch the state machine
+too, hence the lock. Nothing here may raise into Spark for a fault that passes: any exception there
+ends the query.
 """
 
 import socket
@@ -46,25 +49,37 @@ REPORT_INTERVAL: Final = 2.0
 """Seconds between reports when nothing but positions changed."""
 
 SIGNS_OF_LIFE: Final = 3
-"""Reports within the idle timeout of a source in an alignment group, at least: who says nothing is not waited for."""
+"""Reports within the idle timeout of a source in an alignment group, at least: who says nothing is
+not waited for."""
 
 CLOSE_TIMEOUT: Final = 5.0
-"""Seconds that `close` waits for the last report. Without it, the next query waits as after a killed driver."""
+"""Seconds that `close` waits for the last report.
+
+Without it, the next query waits as after a killed driver.
+"""
 
 _RETRY_MAX: Final = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """What goes with a report: numbers for people, and how far the source is for others of its alignment group."""
+    """What goes with a report.
+
+    Numbers for people, and how far the source is for others of its alignment group.
+    """
 
     lag: int | None = None
     metrics: Mapping[str, Any] | None = None
     alignment: SourceWatermark | None = None
 
     def at_the_end(self) -> "Progress":
-        """Return what is left to say when the query ends: nobody follows how far it is behind then."""
-        metrics = {name: value for name, value in (self.metrics or {}).items() if name != MILLIS_BEHIND}
+        """Return what is left to say when the query ends.
+
+        Nobody follows how far it is behind then.
+        """
+        metrics = {
+            name: value for name, value in (self.metrics or {}).items() if name != MILLIS_BEHIND
+        }
         return replace(self, lag=None, metrics=metrics)
 
 
@@ -88,7 +103,8 @@ class HostRuntime:
         gate: whether executors are there for a larger parallelism.
         with_former: joins the settings of a new assignment with those of former ones.
         instance: which process this is; this one, unless a test says otherwise.
-        on_event: gets the enumerator's custom events, once each and in order, in Spark's planning thread.
+        on_event: gets the enumerator's custom events, once each and in order, in Spark's planning
+            thread.
         calls: makes the calls that the operator leaves to the driver; None if there is no operator.
         lease: how long it may plan without a report.
     """
@@ -127,10 +143,12 @@ class HostRuntime:
         self._is_urgent = False
         self._is_closed = False
         channel.start(self._on_assignment)
-        self._reporter = threading.Thread(target=self._keep_reporting, name="bsrc-reporter", daemon=True)
+        self._reporter = threading.Thread(
+            target=self._keep_reporting, name="bsrc-reporter", daemon=True
+        )
         self._reporter.start()
 
-    # --- called by Spark's planning thread ----------------------------------------------------------------------
+    # --- called by Spark's planning thread --------------------------------------------------------
 
     def committed(self, offset: StreamOffset) -> None:
         """All up to `offset` is delivered. The first call registers the host, in the background."""
@@ -138,7 +156,8 @@ class HostRuntime:
             if self._host is not None:
                 self._problems.set(checkpoints.KEY, self._checkpoint.problem_after(offset))
                 before, self._host = self._host, self._host.on_committed(offset)
-                self._wake(urgent=self._host.phase is not before.phase)  # in a new lineage: now it can be told
+                # in a new lineage: now it can be told
+                self._wake(urgent=self._host.phase is not before.phase)
             elif self._first is None:
                 self._first = offset
                 self._lock.notify_all()
@@ -183,14 +202,22 @@ class HostRuntime:
         return self._lease.allows(newest.report_within if newest is not None else None)
 
     def _may_adopt(self, host: ReaderHost) -> bool:
-        """A larger parallelism waits for its executors; reading goes on with the old one meanwhile."""
+        """A larger parallelism waits for its executors.
+
+        Reading goes on with the old one meanwhile.
+        """
         newest = host.assignment
         if newest is None or newest.epoch <= host.durable.epoch or host.phase is not Phase.READING:
             return True
-        return self._gate(adopted=len(host.durable.readers), wanted=len(readers_on(newest, host.name)))
+        return self._gate(
+            adopted=len(host.durable.readers), wanted=len(readers_on(newest, host.name))
+        )
 
     def planned(self, end: StreamOffset) -> None:
-        """Spark has logged `end`: its epoch is acknowledged at once, and its custom events go to their readers."""
+        """Spark has logged `end`.
+
+        Its epoch is acknowledged at once, and its custom events go to their readers.
+        """
         with self._lock:
             if self._host is None:
                 return
@@ -202,7 +229,10 @@ class HostRuntime:
             self._hand_over(numbered)
 
     def send_event(self, subtask_id: int, event: SourceEvent) -> bool:
-        """Have the enumerator get a reader's custom event, once. Returns False while the host is not registered."""
+        """Have the enumerator get a reader's custom event, once.
+
+        Returns False while the host is not registered.
+        """
         with self._lock:
             if self._host is None:
                 return False
@@ -213,8 +243,14 @@ class HostRuntime:
     def _hand_over(self, numbered: NumberedEvent) -> None:
         try:
             self._on_event(numbered.subtask_id, numbered.event)
-        except Exception as error:  # noqa: BLE001 - a reader's mistake must not end the query while it is planned
-            log.error("event refused", reader=numbered.subtask_id, name=numbered.event.name, error=repr(error))
+        except Exception as error:  # noqa: BLE001
+            # A reader's mistake must not end the query while it is planned
+            log.error(
+                "event refused",
+                reader=numbered.subtask_id,
+                name=numbered.event.name,
+                error=repr(error),
+            )
 
     def settings(self, *, timeout: float) -> Mapping[str, Any]:
         """See `NewestAssignment.settings`."""
@@ -229,7 +265,7 @@ class HostRuntime:
         return self._seen.wait(timeout=timeout)
 
     def wait_until_assigned(self, *, timeout: float) -> bool:
-        """Wait until this incarnation has an assignment (AvailableNow must not end before it began)."""
+        """Wait until this incarnation has an assignment, so AvailableNow does not end too soon."""
         with self._lock:
             self._lock.wait_for(lambda: self._is_assigned or self._failure is not None, timeout)
             self.check_owner()
@@ -240,13 +276,15 @@ class HostRuntime:
         return self._host is not None and self._host.assignment is not None
 
     def wait_until_begun(self, *, timeout: float) -> None:
-        """Wait for the splits of a query without a past, if what they are is stored in Spark's checkpoint alone.
+        """Wait for the splits of a query without a past, if only Spark's checkpoint stores them.
 
-        A first micro-batch without them would be all that a restart knows: the next query would begin anew, at topics
-        that were recreated since, and at the ends of logs that have grown since.
+        A first micro-batch without them would be all that a restart knows: the next query would
+        begin anew, at topics that were recreated since, and at the ends of logs that have grown
+        since.
 
         Raises:
-            FatalProblemError, ChannelError: see `check_problems`; nothing was assigned within `timeout` seconds.
+            FatalProblemError, ChannelError: see `check_problems`; nothing was assigned within
+                `timeout` seconds.
         """
         deadline = time.monotonic() + timeout
         while not self._channel.is_durable:
@@ -256,12 +294,20 @@ class HostRuntime:
             check_patience(deadline, timeout, self._channel)
 
     def is_finished(self, offset: StreamOffset) -> bool:
-        """Whether everything that there will ever be is delivered, and the report that says so is written."""
+        """Whether everything there will ever be is delivered, and the report of that is written."""
         with self._lock:
-            if self._host is None or self._seen.assignment is None or not is_finished(offset, self._seen.assignment):
+            if (
+                self._host is None
+                or self._seen.assignment is None
+                or not is_finished(offset, self._seen.assignment)
+            ):
                 return False
             report = self._reported
-            is_reported = report is not None and report.durable == offset and report.committed == offset.positions
+            is_reported = (
+                report is not None
+                and report.durable == offset
+                and report.committed == offset.positions
+            )
             self._wake(urgent=not is_reported)
             return is_reported
 
@@ -273,7 +319,8 @@ class HostRuntime:
     def set_problem(self, key: ProblemKey, problem: Problem | None) -> None:
         """Set the problem for `key`, or clear it when `problem` is None.
 
-        Each change is logged once and reported at once; the operator turns it into a condition and an event.
+        Each change is logged once and reported at once; the operator turns it into a condition and
+        an event.
         """
         with self._lock:
             before = self._problems.get(key)
@@ -301,7 +348,7 @@ class HostRuntime:
             raise FatalProblemError(without_retry(problem.message), reason=problem.reason)
 
     def close(self) -> None:
-        """Give up the claim on the source in a last report, so that the next query begins at once, then stop."""
+        """Give up the claim in a last report, so that the next query begins at once, then stop."""
         with self._lock:
             self._is_closed = True
             self._lock.notify_all()
@@ -310,7 +357,7 @@ class HostRuntime:
         self._reporter.join(CLOSE_TIMEOUT)
         self._channel.close()
 
-    # --- called by the channel's thread -------------------------------------------------------------------------
+    # --- called by the channel's thread -----------------------------------------------------------
 
     def _on_assignment(self, assignment: Assignment) -> None:
         with self._lock:
@@ -337,7 +384,7 @@ class HostRuntime:
                 self._failure = error
             self._lock.notify_all()
 
-    # --- the reporter's thread ----------------------------------------------------------------------------------
+    # --- the reporter's thread --------------------------------------------------------------------
 
     def _keep_reporting(self) -> None:
         with self._lock:
@@ -356,15 +403,24 @@ class HostRuntime:
         self._give_up_claim(sequence + 1)
 
     def _give_up_claim(self, sequence: int) -> None:
-        """Write a report without an instance. Done by this thread, so that no other report of ours comes after it."""
+        """Write a report without an instance.
+
+        Done by this thread, so that no other report of ours comes after it.
+        """
         with self._lock:
-            host, progress, problems = self._host, self._progress.at_the_end(), tuple(self._problems)
+            host, progress, problems = (
+                self._host,
+                self._progress.at_the_end(),
+                tuple(self._problems),
+            )
         if host is None or self._failure is not None:
             return  # nothing was claimed, or the source is another query's
         try:
             self._send(host, sequence, progress, problems, instance="")
         except (ChannelError, FencedError) as error:
-            log.warning("cannot give up the claim: the next query waits until it expires", error=str(error))
+            log.warning(
+                "cannot give up the claim: the next query waits until it expires", error=str(error)
+            )
 
     def _report_now(self, sequence: int) -> _ReportedState | None:
         """Write one report; returns what it says of progress, or None if it was not written."""
@@ -387,7 +443,9 @@ class HostRuntime:
                 incarnation = self._channel.claim(self._name)
                 with self._lock:
                     first = self._first or StreamOffset()
-                    problem = self._checkpoint.compare(first, watch.former, instance=str(self._instance))
+                    problem = self._checkpoint.compare(
+                        first, watch.former, instance=str(self._instance)
+                    )
                     self._problems.set(checkpoints.KEY, problem)
                     host = ReaderHost(name=self._name, incarnation=incarnation)
                     if self._seen.assignment is not None:
@@ -421,7 +479,10 @@ class HostRuntime:
         log.info("registered", host=self._name, incarnation=host.incarnation, splits=splits)
 
     def _await_occasion(self, last: float, written: _ReportedState | None) -> None:
-        """Sleep until there is something to say: an acknowledgement now, progress and heartbeats in their intervals."""
+        """Sleep until there is something to say.
+
+        An acknowledgement now, progress and heartbeats in their intervals.
+        """
 
         def due() -> float:
             alignment = self._progress.alignment
@@ -440,7 +501,9 @@ class HostRuntime:
                     return
                 self._lock.wait(min(left, REPORT_INTERVAL))
 
-    def _write(self, host: ReaderHost, sequence: int, progress: Progress, problems: tuple[Problem, ...]) -> bool:
+    def _write(
+        self, host: ReaderHost, sequence: int, progress: Progress, problems: tuple[Problem, ...]
+    ) -> bool:
         try:
             self._send(host, sequence, progress, problems)
         except FencedError as error:
@@ -448,7 +511,8 @@ class HostRuntime:
                 self._host = host.on_fenced()
             self._fail(error)
             return True
-        except Exception as error:  # noqa: BLE001 - a bug must not end the reporter: the driver would vanish silently
+        except Exception as error:  # noqa: BLE001
+            # A bug must not end the reporter: the driver would vanish silently
             log.warning("cannot report now; the query continues", error=str(error) or repr(error))
             with self._lock:
                 self._is_urgent = True

@@ -69,13 +69,20 @@ class Instance:
     @property
     def where(self) -> str:
         """For people: where it runs."""
-        return f"pod {self.pod}" if self.pod else f"process {self.pid}" if self.pid else f"instance {self.id}"
+        return (
+            f"pod {self.pod}"
+            if self.pod
+            else f"process {self.pid}"
+            if self.pid
+            else f"instance {self.id}"
+        )
 
     def is_gone(self, *, seen_from: "Instance") -> bool:
-        """Return whether this process has ended, as far as the process `seen_from` can tell by itself.
+        """Return whether this process has ended, as far as the process `seen_from` can tell.
 
-        True is certain: its process id is free or taken by another process, or its pod was replaced. Kubernetes has at
-        most one pod of a name, and gives the name away again only when the containers of the former one have ended.
+        True is certain: its process id is free or taken by another process, or its pod was
+        replaced. Kubernetes has at most one pod of a name, and gives the name away again only when
+        the containers of the former one have ended.
         """
         if self.machine and self.machine == seen_from.machine:
             return _process(self.pid) != ("", self.started)

@@ -23,7 +23,8 @@ def journal_of(pipeline: Pipeline, *, retained: str | None) -> Mapping[str, str]
         retained: Spark's ``spark.sql.streaming.minBatchesToRetain``.
 
     Raises:
-        InvalidSpecError: the checkpoint is where no journal can be, or the sink asks for asynchronous progress.
+        InvalidSpecError: the checkpoint is where no journal can be, or the sink asks for
+            asynchronous progress.
         ConnectorError: the connector is not installed, or is broken.
     """
     if not isinstance(half_of(pipeline.connector), ReadersHalf):
@@ -52,7 +53,7 @@ def _check_progress(options: Mapping[str, str]) -> None:
     for name, value in options.items():
         if name.lower() == _ASYNC.lower() and value.lower() == "true":
             raise InvalidSpecError(
-                "must not be used with a source that is read with a journal: its micro-batches must "
-                "be in the offset log before they run. Leave it out",
+                "must not be used with a source that is read with a journal: its micro-batches must"
+                " be in the offset log before they run. Leave it out",
                 field=f"{_FIELD}.sink.options.{_ASYNC}",
             )

@@ -14,7 +14,8 @@ from balanced_source_spark.journal_stores.location import journal_store
 LOCATION: Final = "journalLocation"
 
 MIN_BATCHES: Final = 100
-"""Micro-batches whose records are kept: Spark's default of ``spark.sql.streaming.minBatchesToRetain``."""
+"""Micro-batches whose records are kept: Spark's default of
+``spark.sql.streaming.minBatchesToRetain``."""
 
 BATCH: Final = "batch-"
 """Names of journals of batch queries begin so. They are deleted when they are old."""
@@ -33,10 +34,11 @@ OPTIONS: Final = (
         name=LOCATION,
         group=_GROUP,
         meaning=(
-            "Where the journal is: a folder that the driver and all executors share (a path or a `file:` URI), "
-            "or an object store that can put an object only if there is none (`s3://bucket/prefix`, `s3a:`, "
-            "`gs:`, `abfss:`), with the endpoint and credentials of the environment. HDFS is rejected. The "
-            "packaged application takes the folder `journal` of its checkpoint."
+            "Where the journal is: a folder that the driver and all executors share (a path or a"
+            " `file:` URI), or an object store that can put an object only if there is none"
+            " (`s3://bucket/prefix`, `s3a:`, `gs:`, `abfss:`), with the endpoint and credentials of"
+            " the environment. HDFS is rejected. The packaged application takes the folder"
+            " `journal` of its checkpoint."
         ),
     ),
     Option(
@@ -44,8 +46,8 @@ OPTIONS: Final = (
         group=_GROUP,
         default="`100`",
         meaning=(
-            "Micro-batches whose records are kept. At least `spark.sql.streaming.minBatchesToRetain`, which "
-            "the packaged application takes."
+            "Micro-batches whose records are kept. At least"
+            " `spark.sql.streaming.minBatchesToRetain`, which the packaged application takes."
         ),
     ),
     Option(
@@ -59,8 +61,8 @@ OPTIONS: Final = (
         group=_GROUP,
         default="64 MiB",
         meaning=(
-            "Maximum number of bytes of rows that one reader fetches in a micro-batch. Beyond 32 MiB, they wait in a "
-            "temporary file."
+            "Maximum number of bytes of rows that one reader fetches in a micro-batch. Beyond 32"
+            " MiB, they wait in a temporary file."
         ),
     ),
     Option(
@@ -74,8 +76,8 @@ OPTIONS: Final = (
         group=_GROUP,
         default="`1s`",
         meaning=(
-            "A reader ends its part of a micro-batch after this time without a record. Must be longer than one "
-            "request to the source takes."
+            "A reader ends its part of a micro-batch after this time without a record. Must be"
+            " longer than one request to the source takes."
         ),
     ),
     Option(
@@ -83,8 +85,8 @@ OPTIONS: Final = (
         group=_GROUP,
         default="`1s`",
         meaning=(
-            "Time between two micro-batches that find nothing, for a source that cannot tell whether it has new "
-            "records."
+            "Time between two micro-batches that find nothing, for a source that cannot tell"
+            " whether it has new records."
         ),
     ),
 )
@@ -138,7 +140,8 @@ def journal_at(location: str) -> JournalStore:
     """Return the store of a location; nothing is asked yet.
 
     Raises:
-        InvalidSpecError: it is missing, relative, or in a store that cannot create a record only if there is none.
+        InvalidSpecError: it is missing, relative, or in a store that cannot create a record only if
+            there is none.
     """
     if not location:
         raise rejected(
@@ -156,7 +159,9 @@ def _check_others(options: Mapping[str, str]) -> None:
         ("alignmentMaxDrift", "event-time alignment needs them"),
     ):
         if name.lower() in options:
-            raise rejected(name, f"is for sources whose ends are known when a micro-batch is planned; {use}")
+            raise rejected(
+                name, f"is for sources whose ends are known when a micro-batch is planned; {use}"
+            )
 
 
 def _millis(options: Mapping[str, str], name: str, default: str) -> int:

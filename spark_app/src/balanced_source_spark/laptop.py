@@ -1,4 +1,6 @@
-"""The packaged application on one machine: Spark in this process, assignments from a folder of local mode.
+"""The packaged application on one machine.
+
+Spark in this process, assignments from a folder of local mode.
 
 ``balanced-source run`` starts this program, with the environment that the operator gives a driver.
 """
@@ -28,10 +30,15 @@ from balanced_source_spark.progress import ProgressLogger
 
 
 def main(arguments: Sequence[str] = sys.argv[1:]) -> None:
-    """Run until the query ends or SIGTERM arrives. A mistake of the user ends the program with a sentence."""
+    """Run until the query ends or SIGTERM arrives.
+
+    A mistake of the user ends the program with a sentence.
+    """
     parser = argparse.ArgumentParser(prog="balanced_source_spark.laptop")
     parser.add_argument("--folder", type=Path, required=True, help="folder of local mode")
-    parser.add_argument("--slots", type=int, required=True, help="number of tasks that run at the same time")
+    parser.add_argument(
+        "--slots", type=int, required=True, help="number of tasks that run at the same time"
+    )
     parser.add_argument("--conf", action="append", default=[], help="setting of Spark: KEY=VALUE")
     parsed = parser.parse_args(arguments)
     settings = dict(text.split("=", 1) for text in parsed.conf)
@@ -55,7 +62,9 @@ def _run(folder: Path, slots: int, settings: Mapping[str, str]) -> None:
     spark.stop()
 
 
-def _session(environment: DriverEnvironment, slots: int, settings: Mapping[str, str]) -> SparkSession:
+def _session(
+    environment: DriverEnvironment, slots: int, settings: Mapping[str, str]
+) -> SparkSession:
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.master(f"local[{slots}]").appName(environment.name)
     defaults = {"spark.ui.enabled": "false", "spark.python.unix.domain.socket.enabled": "true"}

@@ -1,4 +1,7 @@
-"""Options and settings that are secrets: read from mounted files, so that no object of the API server holds them."""
+"""Options and settings that are secrets.
+
+Read from mounted files, so that no object of the API server holds them.
+"""
 
 from collections.abc import Iterable
 from pathlib import Path

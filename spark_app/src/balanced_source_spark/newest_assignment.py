@@ -28,7 +28,9 @@ class NewestAssignment:
         joined: how readers connect, from all assignments.
     """
 
-    def __init__(self, changed: threading.Condition, channel: AssignmentChannel, with_former: WithFormer) -> None:
+    def __init__(
+        self, changed: threading.Condition, channel: AssignmentChannel, with_former: WithFormer
+    ) -> None:
         self._changed = changed
         self._channel = channel
         self._with_former = with_former
@@ -52,8 +54,8 @@ class NewestAssignment:
     def settings(self, *, timeout: float) -> Mapping[str, Any]:
         """Return how readers connect.
 
-        Clusters that only former assignments named are still in it: a micro-batch may have been planned before they
-        left.
+        Clusters that only former assignments named are still in it: a micro-batch may have been
+        planned before they left.
 
         Raises:
             ChannelError: no assignment was seen within `timeout` seconds.
@@ -63,14 +65,17 @@ class NewestAssignment:
         return self.joined
 
     def first(self, *, timeout: float, check: Callable[[], None]) -> Assignment:
-        """Wait for an assignment of the whole source; for queries that end by themselves and cannot wait for the rest.
+        """Wait for an assignment of the whole source.
+
+        For queries that end by themselves and cannot wait for the rest.
 
         Args:
             timeout: seconds.
             check: raises if waiting is in vain.
 
         Raises:
-            ChannelError: there is none after `timeout` seconds, or none will come until somebody acts.
+            ChannelError: there is none after `timeout` seconds, or none will come until somebody
+                acts.
         """
         deadline = time.monotonic() + timeout
         while True:

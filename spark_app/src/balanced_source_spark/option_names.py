@@ -13,7 +13,9 @@ OPTIONS: Final = (
     Option(
         name="source",
         group=_ASSIGNS,
-        meaning=("Name of a BalancedSource: an operator assigns. For drivers that the operator starts."),
+        meaning=(
+            "Name of a BalancedSource: an operator assigns. For drivers that the operator starts."
+        ),
     ),
     Option(
         name="namespace",
@@ -24,7 +26,9 @@ OPTIONS: Final = (
     Option(
         name="uid",
         group=_ASSIGNS,
-        meaning=("Uid of the BalancedSource. Documents of another one are rejected. Absent: not checked."),
+        meaning=(
+            "Uid of the BalancedSource. Documents of another one are rejected. Absent: not checked."
+        ),
     ),
     Option(
         name="assignmentDir",
@@ -36,15 +40,18 @@ OPTIONS: Final = (
         group=_ASSIGNS,
         default="`0`",
         meaning=(
-            "Number of this query's host, if several applications read the source. The operator tells "
-            "its drivers by the variable `BALANCED_SOURCE_HOST`."
+            "Number of this query's host, if several applications read the source. The operator"
+            " tells its drivers by the variable `BALANCED_SOURCE_HOST`."
         ),
     ),
     Option(
         name="connector",
         group=_ASSIGNS,
         default="`kafka`",
-        meaning=("Kind of the source, if it is not Kafka: the name that an installed connector registers."),
+        meaning=(
+            "Kind of the source, if it is not Kafka: the name that an installed connector"
+            " registers."
+        ),
     ),
     Option(
         name="parallelism",
@@ -58,8 +65,9 @@ OPTIONS: Final = (
         group=_ASSIGNS,
         is_embedded=True,
         meaning=(
-            "Folder for the enumerator state, if the driver assigns by itself and its readers ask for splits. It "
-            "keeps the Spark checkpoint small, belongs to it, and must outlive the driver."
+            "Folder for the enumerator state, if the driver assigns by itself and its readers ask"
+            " for splits. It keeps the Spark checkpoint small, belongs to it, and must outlive the"
+            " driver."
         ),
     ),
     Option(
@@ -74,24 +82,26 @@ OPTIONS: Final = (
         group=_ASSIGNS,
         default="`60`; with `source` or `assignmentDir`: `300`",
         meaning=(
-            "Seconds that a new query waits for the first assignment, and for servers that do not answer, before "
-            "it fails. A streaming query that has begun waits without a limit and logs why. Rejected settings "
-            "fail at once."
+            "Seconds that a new query waits for the first assignment, and for servers that do not"
+            " answer, before it fails. A streaming query that has begun waits without a limit and"
+            " logs why. Rejected settings fail at once."
         ),
     ),
     Option(
         name="acceptCheckpointOf",
         group=_ASSIGNS,
         meaning=(
-            "Namespace and name (`shop/orders-old`) of another source whose Spark checkpoint this query continues from."
+            "Namespace and name (`shop/orders-old`) of another source whose Spark checkpoint this"
+            " query continues from."
         ),
     ),
     Option(
         name="secretsDir",
         group=_READ,
         meaning=(
-            "Folder with secrets: one file per property, named like the property, or one folder per Secret with such "
-            "files. Driver and executors need it. A changed file takes effect while the query runs."
+            "Folder with secrets: one file per property, named like the property, or one folder per"
+            " Secret with such files. Driver and executors need it. A changed file takes effect"
+            " while the query runs."
         ),
     ),
     Option(
@@ -105,18 +115,21 @@ OPTIONS: Final = (
     Option(
         name="alignmentMaxDrift",
         group=_BATCHES,
-        meaning=("Event-time alignment: how far a split may be ahead of the slowest active one, as a duration."),
+        meaning=(
+            "Event-time alignment: how far a split may be ahead of the slowest active one, as a"
+            " duration."
+        ),
     ),
     Option(
         name="alignmentIdleTimeout",
         group=_BATCHES,
         default="`30s`",
-        meaning=("Time after which a split that is read to its end no longer holds back the others."),
+        meaning="Time after which a split that is read to its end no longer holds back the others.",
     ),
     Option(
         name="alignmentGroup",
         group=_BATCHES,
-        meaning=("Sources of the namespace with the same group wait for each other. Needs `source`."),
+        meaning="Sources of the namespace with the same group wait for each other. Needs `source`.",
     ),
     Option(
         name="metricsPort",
@@ -128,15 +141,16 @@ OPTIONS: Final = (
         group=_RUNS,
         default="`30s`",
         meaning=(
-            "How long a larger parallelism waits for its executors before the readers share the available ones; "
-            "`0`: it does not wait."
+            "How long a larger parallelism waits for its executors before the readers share the"
+            " available ones; `0`: it does not wait."
         ),
     ),
     Option(
         name="executorsDir",
         group=_RUNS,
         meaning=(
-            "Folder through which the packaged application follows the number of readers; not for programs of your own."
+            "Folder through which the packaged application follows the number of readers; not for"
+            " programs of your own."
         ),
     ),
 )

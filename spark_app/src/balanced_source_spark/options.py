@@ -1,4 +1,7 @@
-"""Options of ``spark.readStream.format("balanced")``; those of one kind of source are its connector's."""
+"""Options of ``spark.readStream.format("balanced")``.
+
+Those of one kind of source are its connector's.
+"""
 
 import os
 from collections.abc import Mapping
@@ -12,7 +15,14 @@ from balanced_source.documents.environment import HOST
 from balanced_source.documents.pipeline import DEFAULT_CONNECTOR
 from balanced_source.documents.storage import FIRST_HOST
 from balanced_source.names import checked_label, checked_object
-from balanced_source_spark.contract.half import AnyHalf, Choices, Query, SparkHalf, half_of, secrets_in
+from balanced_source_spark.contract.half import (
+    AnyHalf,
+    Choices,
+    Query,
+    SparkHalf,
+    half_of,
+    secrets_in,
+)
 from balanced_source_spark.contract.option_table import check_options, rejected
 from balanced_source_spark.contract.secrets import NO_SECRETS, QuerySecrets
 from balanced_source_spark.contract.values import number, one_of, positive, seconds
@@ -24,11 +34,14 @@ MIN_GROUP_IDLE: Final = 3.0
 """Seconds; sources of a group hear of each other every few seconds."""
 
 PATIENCE: Final = 30
-"""Seconds to wait for executors unless told otherwise; then the readers share those that there are. A pod whose image
-is on the node takes 10 to 20."""
+"""Seconds to wait for executors unless told otherwise; then the readers share those that there are.
+
+A pod whose image is on the node takes 10 to 20.
+"""
 
 SERVERS_PATIENCE: Final = 60
-"""Seconds that a query without an operator waits for the servers of its source, as Kafka's clients do."""
+"""Seconds that a query without an operator waits for the servers of its source, as Kafka's clients
+do."""
 
 OPERATOR_PATIENCE: Final = 300
 """Seconds that a query waits for an operator, which may be about to be installed or upgraded."""
@@ -40,8 +53,10 @@ class AlignmentOptions:
 
     Attributes:
         max_drift: milliseconds that a split may be ahead of the slowest active one.
-        idle_timeout: seconds after which a split that is read to its end holds the others back no more.
-        group: sources of the namespace with the same group wait for each other; None: this one is alone.
+        idle_timeout: seconds after which a split that is read to its end holds the others back no
+            more.
+        group: sources of the namespace with the same group wait for each other; None: this one is
+            alone.
     """
 
     max_drift: int
@@ -53,8 +68,8 @@ class AlignmentOptions:
 class Options:
     """What the user, or our packaged application, asked for. Keys are lower case: Spark folds them.
 
-    Exactly one of three ways to get an assignment: from an operator (`source`), from a folder (`assignment_dir`), or
-    by itself (`embedded`).
+    Exactly one of three ways to get an assignment: from an operator (`source`), from a folder
+    (`assignment_dir`), or by itself (`embedded`).
 
     Attributes:
         source: name of the BalancedSource.
@@ -67,19 +82,22 @@ class Options:
         connector: kind of the source.
         read: what schema and tasks must know, see `SparkHalf.read_options`.
         secrets: of the query.
-        max_records_per_reader: from how many records in a micro-batch on the surplus of a reader is read by others,
-            as ranges of its splits; None: a split is never cut.
+        max_records_per_reader: from how many records in a micro-batch on the surplus of a reader is
+            read by others, as ranges of its splits; None: a split is never cut.
         alignment: None: splits are read as far as they are, whatever the time of their records.
-        executors_dir: folder in which the driver's own program follows the number of readers, see `executors`.
-        executor_patience: longest time, in seconds, that a larger parallelism waits for its executors.
+        executors_dir: folder in which the driver's own program follows the number of readers, see
+            `executors`.
+        executor_patience: longest time, in seconds, that a larger parallelism waits for its
+            executors.
         metrics_port: where the driver serves Prometheus metrics of the query; None: nowhere.
         start_timeout: seconds to wait for the first assignment where waiting is unavoidable.
-        accept_checkpoint_of: namespace and name of another source whose Spark checkpoint this query goes on from.
+        accept_checkpoint_of: namespace and name of another source whose Spark checkpoint this query
+            goes on from.
         notes: sentences about options that have no effect; a query logs them when it starts.
         journal: where and how a source is read whose ends are not known; None: they are.
         schema: see `Query`.
-        state_dir: folder of the enumerator state, when the driver enumerates its splits itself; None: Spark's
-            checkpoint is all that is stored.
+        state_dir: folder of the enumerator state, when the driver enumerates its splits itself;
+            None: Spark's checkpoint is all that is stored.
     """
 
     source: str | None = None
@@ -132,7 +150,8 @@ def parse_options(raw: Mapping[str, str], *, is_batch: bool = False, schema: Any
 
     Args:
         raw: as Spark passes them.
-        is_batch: a batch query starts at the earliest offsets and ends at the latest, unless told otherwise.
+        is_batch: a batch query starts at the earliest offsets and ends at the latest, unless told
+            otherwise.
         schema: see `Query`.
 
     Raises:
@@ -159,7 +178,9 @@ def parse_options(raw: Mapping[str, str], *, is_batch: bool = False, schema: Any
         read=half.read_options(options),
         secrets=half.secrets(options) if _is_embedded(options) else secrets_in(options),
         executors_dir=Path(options["executorsdir"]) if "executorsdir" in options else None,
-        executor_patience=seconds(options.get("executorpatience", f"{PATIENCE}s"), "executorPatience"),
+        executor_patience=seconds(
+            options.get("executorpatience", f"{PATIENCE}s"), "executorPatience"
+        ),
         metrics_port=positive(options, "metricsPort"),
         alignment=_alignment(options),
         max_records_per_reader=positive(options, "maxRecordsPerReader"),
@@ -168,12 +189,17 @@ def parse_options(raw: Mapping[str, str], *, is_batch: bool = False, schema: Any
         notes=notes,
         journal=None if isinstance(half, SparkHalf) else journal_options(options),
         schema=schema,
-        state_dir=Path(options["statedir"]) if options.get("statedir") and _is_embedded(options) else None,
+        state_dir=Path(options["statedir"])
+        if options.get("statedir") and _is_embedded(options)
+        else None,
     )
 
 
 def _checked(options: Mapping[str, str], half: AnyHalf[Any]) -> tuple[str, ...]:
-    """Return sentences about options that have no effect; an unknown one is an error if the connector names its own."""
+    """Return sentences about options that have no effect.
+
+    An unknown one is an error if the connector names its own.
+    """
     own = half.options()
     if own is None:
         return half.notes(options)
@@ -200,7 +226,10 @@ def _check_names(options: Mapping[str, str]) -> None:
 
 
 def _host(options: Mapping[str, str]) -> str:
-    """Return the host that the query is: what the operator has told its driver, unless an option says otherwise."""
+    """Return the host that the query is.
+
+    What the operator has told its driver, unless an option says otherwise.
+    """
     from_operator = os.environ.get(HOST) if options.get("source") else None
     return checked_label(options.get("host") or from_operator or FIRST_HOST, field="option host")
 
@@ -221,7 +250,9 @@ def _alignment(options: Mapping[str, str]) -> AlignmentOptions | None:
         raise rejected("alignmentMaxDrift", "must be longer than 0")
     group = options.get("alignmentgroup")
     if group is not None and "source" not in options:
-        raise rejected("alignmentGroup", "only sources of an operator can be aligned together: leave it out")
+        raise rejected(
+            "alignmentGroup", "only sources of an operator can be aligned together: leave it out"
+        )
     idle_timeout = seconds(idle, "alignmentIdleTimeout")
     if group is not None and idle_timeout < MIN_GROUP_IDLE:
         raise rejected("alignmentIdleTimeout", f"must be at least {MIN_GROUP_IDLE:.0f}s in a group")

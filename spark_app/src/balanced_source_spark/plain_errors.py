@@ -9,7 +9,8 @@ from typing import Final
 from balanced_source.errors import BalancedSourceError, ContractViolationError
 
 _HIDE: Final = "SPARK_HIDE_TRACEBACK"
-"""Spark's workers leave out the traceback of an error if this variable is set when they report it."""
+"""Spark's workers leave out the traceback of an error if this variable is set when they report it.
+"""
 
 _WORKER: Final = "pyspark.worker_util"
 """A module that Spark's Python workers load, and programs do not."""
@@ -17,9 +18,12 @@ _WORKER: Final = "pyspark.worker_util"
 
 @contextmanager
 def plain_errors() -> Iterator[None]:
-    """Leave out the traceback of an error that tells the user what to do. A bug keeps its traceback.
+    """Leave out the traceback of an error that tells the user what to do.
 
-    A worker ends after it has reported an error, so that the variable hides nobody else's traceback.
+    A bug keeps its traceback.
+
+    A worker ends after it has reported an error, so that the variable hides nobody else's
+    traceback.
     """
     try:
         yield

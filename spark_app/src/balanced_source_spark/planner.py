@@ -1,8 +1,9 @@
 """Plans the micro-batches of a query, in the planning process.
 
-Order of Spark's calls (measured on 4.2 and 4.3): fresh query `initialOffset`, `latestOffset`, [offset logged],
-`partitions`, tasks, [commit logged], `latestOffset` …; after a restart with an unfinished micro-batch `partitions`
-first, with the logged offsets. `latestOffset(start)` means that everything up to `start` is delivered.
+Order of Spark's calls (measured on 4.2 and 4.3): fresh query `initialOffset`, `latestOffset`,
+[offset logged], `partitions`, tasks, [commit logged], `latestOffset` …; after a restart with an
+unfinished micro-batch `partitions` first, with the logged offsets. `latestOffset(start)` means that
+everything up to `start` is delivered.
 """
 
 import time
@@ -16,7 +17,14 @@ from typing import TYPE_CHECKING, Any, Final
 from pyspark.sql.datasource import InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit
 
-from balanced_source.api import MAX_WATERMARK, Boundedness, Problem, ProblemKey, SourceEvent, SplitId
+from balanced_source.api import (
+    MAX_WATERMARK,
+    Boundedness,
+    Problem,
+    ProblemKey,
+    SourceEvent,
+    SplitId,
+)
 from balanced_source.documents import stream_offset
 from balanced_source.documents.alignment import SourceWatermark
 from balanced_source.documents.assignment import Assignment
@@ -31,7 +39,15 @@ from balanced_source.errors import (
 )
 from balanced_source.host import plan
 from balanced_source.host.alignment import RecordTime
-from balanced_source.host.ends import Confirmed, Look, SplitEnd, confirmed, look, marks, with_confirmed
+from balanced_source.host.ends import (
+    Confirmed,
+    Look,
+    SplitEnd,
+    confirmed,
+    look,
+    marks,
+    with_confirmed,
+)
 from balanced_source.host.micro_batch import advance, close, is_new, reachable
 from balanced_source.host.observation import observe
 from balanced_source_adapters.connectors import installed
@@ -57,7 +73,8 @@ if TYPE_CHECKING:
     from balanced_source_spark.driver_metrics import DriverMetrics
 
 _PULL: Final = 0.01
-"""Seconds until a query that ends by itself looks again for splits that its readers have asked for."""
+"""Seconds until a query that ends by itself looks again for splits that its readers have asked for.
+"""
 
 _RETRY: Final = 0.2
 """Seconds until brokers that did not answer are asked again, where waiting is unavoidable."""
@@ -130,7 +147,9 @@ class StreamPlanner:
     @cached_property
     def _gate(self) -> AdoptionGate:
         folder = self._options.executors_dir
-        return AdoptionGate(Board(folder) if folder is not None else None, patience=self._options.executor_patience)
+        return AdoptionGate(
+            Board(folder) if folder is not None else None, patience=self._options.executor_patience
+        )
 
     @cached_property
     def _ends(self) -> Ends:
@@ -145,9 +164,19 @@ class StreamPlanner:
         # A query that ends by itself has no time to wait for splits that are read.
         idle = asked.idle_timeout if self._targets is None else 0.0
         # And none to wait for other sources.
-        others = self._group.others if self._group is not None and self._targets is None else lambda: MAX_WATERMARK
+        others = (
+            self._group.others
+            if self._group is not None and self._targets is None
+            else lambda: MAX_WATERMARK
+        )
         scope_of = self._hooks.scope_of
-        return Aligner(self._ask_times, max_drift=asked.max_drift, idle_timeout=idle, others=others, scope_of=scope_of)
+        return Aligner(
+            self._ask_times,
+            max_drift=asked.max_drift,
+            idle_timeout=idle,
+            others=others,
+            scope_of=scope_of,
+        )
 
     @cached_property
     def _group(self) -> GroupAlignment | None:
@@ -165,7 +194,8 @@ class StreamPlanner:
     def _metrics(self) -> "DriverMetrics | None":
         if self._options.metrics_port is None:
             return None
-        from balanced_source_spark.driver_metrics import DriverMetrics  # few queries serve any: a web server
+        # few queries serve any: a web server
+        from balanced_source_spark.driver_metrics import DriverMetrics
 
         return DriverMetrics(self._options.source or "embedded", port=self._options.metrics_port)
 
@@ -175,7 +205,8 @@ class StreamPlanner:
     def prepareForTriggerAvailableNow(self) -> None:
         """Note what there is to read.
 
-        Under an operator that waits until the driver has registered, because it may have to list the splits itself.
+        Under an operator that waits until the driver has registered, because it may have to list
+        the splits itself.
         """
         if self._options.source is None:
             self._take_targets()
@@ -189,7 +220,9 @@ class StreamPlanner:
             self._targets = {split_id: answer.end for split_id, answer in known.items()}
 
     def _begins_pulling(self, assignment: Assignment) -> bool:
-        """Whether the readers of this query, which ends by itself, ask for splits: it ends with the source then.
+        """Whether the readers of this query, which ends by itself, ask for splits.
+
+        It ends with the source then.
 
         Raises:
             InvalidSpecError: it could not tell when that is.
@@ -197,7 +230,9 @@ class StreamPlanner:
         if not assignment.look_ahead:
             return False
         source = self._options.embedded
-        if self._is_single or (source is not None and source.boundedness is not Boundedness.BOUNDED):
+        if self._is_single or (
+            source is not None and source.boundedness is not Boundedness.BOUNDED
+        ):
             raise ends_itself(self._options.connector)
         self._is_pulling, self._is_ending = True, False
         return True
@@ -205,11 +240,16 @@ class StreamPlanner:
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         """Return the end of the next micro-batch, or `start` while there is nothing to read.
 
-        A query that ends by itself has ended then. So where readers ask for splits, it waits until there are some.
+        A query that ends by itself has ended then. So where readers ask for splits, it waits until
+        there are some.
         """
         found = self._next_offset(start, limit)
         moved = time.monotonic()
-        while self._is_pulling and found == start and not self._is_over(stream_offset.from_json(start)):
+        while (
+            self._is_pulling
+            and found == start
+            and not self._is_over(stream_offset.from_json(start))
+        ):
             if time.monotonic() - moved > self._options.start_timeout:
                 raise self._stalled()
             time.sleep(_PULL)
@@ -221,8 +261,14 @@ class StreamPlanner:
         return self._runtime.is_finished(logged)
 
     def _stalled(self) -> ChannelError:
-        why = "; ".join(problem.message for problem in self._runtime.problems) or "no further splits were assigned"
-        return ChannelError(f"{why}. The query waited {self._options.start_timeout:.0f} s: option startTimeoutSeconds")
+        why = (
+            "; ".join(problem.message for problem in self._runtime.problems)
+            or "no further splits were assigned"
+        )
+        return ChannelError(
+            f"{why}. The query waited {self._options.start_timeout:.0f} s: option"
+            " startTimeoutSeconds"
+        )
 
     def _next_offset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         begin = self._asked(start)
@@ -236,7 +282,9 @@ class StreamPlanner:
         ends = seen.ends
         end = self._advanced(base, seen)
         deadline = time.monotonic() + self._options.start_timeout
-        while self._is_short(end) and end.positions == base.positions and time.monotonic() < deadline:
+        while (
+            self._is_short(end) and end.positions == base.positions and time.monotonic() < deadline
+        ):
             time.sleep(_RETRY)  # what does not move ends a query with AvailableNow
             end = self._advanced(base, seen)
         self._note(begin, end, ends)
@@ -247,15 +295,22 @@ class StreamPlanner:
         return start if (closing := self._closing(begin)) is None else self._signed(closing)
 
     def _based_on(self, delivered: StreamOffset) -> StreamOffset | None:
-        """Where the next micro-batch begins, with everything up to `delivered` committed; None: not yet."""
+        """Where the next micro-batch begins, with everything up to `delivered` committed.
+
+        None: not yet.
+        """
         self._runtime.committed(delivered)
         self._hooks.note_delivered(delivered)
         if self._is_ending and self._targets is None:
             self._take_targets()
         if self._is_pulling:
             return self._runtime.base()
-        if self._targets is not None and not self._runtime.wait_until_assigned(timeout=self._options.start_timeout):
-            raise ChannelError(f"nothing was assigned to this driver within {self._options.start_timeout:.0f} s")
+        if self._targets is not None and not self._runtime.wait_until_assigned(
+            timeout=self._options.start_timeout
+        ):
+            raise ChannelError(
+                f"nothing was assigned to this driver within {self._options.start_timeout:.0f} s"
+            )
         if self._targets is None and not delivered.epoch:
             self._runtime.wait_until_begun(timeout=self._options.start_timeout)
         return self._runtime.base()
@@ -264,7 +319,10 @@ class StreamPlanner:
         return stream_offset.to_json(replace(end, source=self._options.checkpoint_owner))
 
     def _asked(self, start: dict[str, Any]) -> StreamOffset:
-        """The offset that Spark asks for the next micro-batch with; the number of readers may have been changed."""
+        """The offset that Spark asks for the next micro-batch with.
+
+        The number of readers may have been changed.
+        """
         begin = self._own(start)
         if (control := self.__dict__.get("_control")) is not None:
             control.look()
@@ -277,7 +335,9 @@ class StreamPlanner:
             ForeignCheckpointError: it is of another one.
         """
         found = stream_offset.from_json(offset)
-        check_owner(found, owner=self._options.checkpoint_owner, accepted=self._options.accept_checkpoint_of)
+        check_owner(
+            found, owner=self._options.checkpoint_owner, accepted=self._options.accept_checkpoint_of
+        )
         self._check_shape(found)
         return found
 
@@ -285,19 +345,25 @@ class StreamPlanner:
         """Raise ForeignCheckpointError for an offset whose positions mean something else."""
         if found.journal is not None:
             raise ForeignCheckpointError(
-                "the Spark checkpoint was written with a journal, but connector "
-                f"{self._options.connector!r} reads without one: give the query another checkpointLocation"
+                "the Spark checkpoint was written with a journal, but connector"
+                f" {self._options.connector!r} reads without one: give the query another"
+                " checkpointLocation"
             )
 
     def _is_short(self, end: StreamOffset) -> bool:
         """Whether a query that ends by itself has not reached what was there at its start."""
         targets = self._targets or {}
-        return self._aligner is not None and any((end.positions.get(s) or 0) < to for s, to in targets.items())
+        return self._aligner is not None and any(
+            (end.positions.get(s) or 0) < to for s, to in targets.items()
+        )
 
     def _closing(self, begin: StreamOffset) -> StreamOffset | None:
-        """Returns the closing offset once everything is read and reported; its progress ends the query.
+        """Returns the closing offset once everything is read and reported.
 
-        Each process says so once, also when a former one did: the query that it ends is another one.
+        Its progress ends the query.
+
+        Each process says so once, also when a former one did: the query that it ends is another
+        one.
         """
         if self._has_closed or self._targets is not None or not self._runtime.is_finished(begin):
             return None
@@ -306,7 +372,7 @@ class StreamPlanner:
 
     @property
     def is_pulling(self) -> bool:
-        """Whether the query ends by itself, and needs several micro-batches because its readers ask for splits."""
+        """Whether the query ends by itself and needs several micro-batches to ask for splits."""
         return self._is_pulling
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
@@ -320,26 +386,35 @@ class StreamPlanner:
         owned = Counter(finish.owners.values())
         return [
             ReaderPartition(
-                subtask_id=p.subtask_id, ranges=p.ranges, splits=max(1, owned[p.subtask_id]), settings=settings
+                subtask_id=p.subtask_id,
+                ranges=p.ranges,
+                splits=max(1, owned[p.subtask_id]),
+                settings=settings,
             )
             for p in plans
         ]
 
     def reportLatestOffset(self) -> dict[str, Any] | None:
-        """Return what the query's progress shows as `latestOffset`: figures, and the current problems."""
+        """Return what the query's progress shows as `latestOffset`.
+
+        Figures, and the current problems.
+        """
         problems = [problem.message for problem in self._runtime.problems]
         control = {CONTROL: str(self._control.folder)} if self._control is not None else {}
         return {**self._shown, **control, **({"problems": problems} if problems else {})}
 
     def stop(self) -> None:
-        """Close what was made; a part that fails to close keeps no other one open, and is told afterwards."""
+        """Close what was made.
+
+        A part that fails to close keeps no other one open, and is told afterwards.
+        """
         with ExitStack() as parts:
             for name in ("_hooks", "_aligner", "_ends", "_control", "_runtime"):
                 if (part := self.__dict__.get(name)) is not None:
                     parts.callback(part.close)
 
     def _looked(self, base: StreamOffset) -> tuple[StreamOffset, Look]:
-        """Returns what brokers say of the splits of `base`, and `base` with what was confirmed of it.
+        """Returns what brokers say of the splits of `base`, and `base` with what they confirmed.
 
         A query that ends by itself waits until that is known of all splits.
         """
@@ -357,7 +432,8 @@ class StreamPlanner:
             time.sleep(_RETRY)
 
     def _advanced(self, base: StreamOffset, seen: Look) -> StreamOffset:
-        # A query that ends by itself would end without the records of a silent split: it waits, and fails in words.
+        # A query that ends by itself would end without the records of a silent split: it waits, and
+        # fails in words.
         held = {s: p or 0 for s, p in base.positions.items()}
         # Tasks skip what is deleted, after another look of their own.
         skipped = seen.deleted if seen.deleted and self._hooks.may_skip() else {}
@@ -370,7 +446,9 @@ class StreamPlanner:
         positions = self._hooks.admit(held, aligned, may_wait=self._targets is None)
         return self._ended(base, seen, positions)
 
-    def _ended(self, base: StreamOffset, seen: Look, positions: Mapping[SplitId, int]) -> StreamOffset:
+    def _ended(
+        self, base: StreamOffset, seen: Look, positions: Mapping[SplitId, int]
+    ) -> StreamOffset:
         return advance(
             base,
             positions,
@@ -403,17 +481,26 @@ class StreamPlanner:
         late = {} if seen.millis_behind is None else {MILLIS_BEHIND: seen.millis_behind}
         lags = seen.lags_for_report()
         metrics = {"skew": seen.skew, **unread, **late, **aligned, **self._hook_numbers(), **lags}
-        self._runtime.note_progress(Progress(lag=seen.lag, metrics=metrics, alignment=self._group_watermark()))
+        self._runtime.note_progress(
+            Progress(lag=seen.lag, metrics=metrics, alignment=self._group_watermark())
+        )
 
     def _hook_numbers(self) -> Mapping[str, int]:
-        """Return the connector's numbers, and pass on its figures. What is wrong with them is logged once."""
+        """Return the connector's numbers, and pass on its figures.
+
+        What is wrong with them is logged once.
+        """
         try:
             if self._metrics is not None:
                 self._metrics.note_figures(self._hooks.figures())
             return _whole(self._hooks.numbers())
-        except Exception as error:  # noqa: BLE001 - they are for people: nothing here may end the query
+        except Exception as error:  # noqa: BLE001
+            # They are for people: nothing here may end the query
             if not self._has_wrong_numbers:
-                log.warning("the connector's hooks return no valid figures: they are left out", error=repr(error))
+                log.warning(
+                    "the connector's hooks return no valid figures: they are left out",
+                    error=repr(error),
+                )
             self._has_wrong_numbers = True
             return {}
 
@@ -448,8 +535,9 @@ class StreamPlanner:
         """
         if settings and self._options.connector not in settings:
             raise InvalidSpecError(
-                f"the source is of kind {', '.join(settings)}, and this query would read it with connector "
-                f"{self._options.connector!r}: set the option connector to the kind of the source",
+                f"the source is of kind {', '.join(settings)}, and this query would read it with"
+                f" connector {self._options.connector!r}: set the option connector to the kind of"
+                " the source",
                 field="option connector",
             )
         return settings
@@ -460,7 +548,9 @@ class StreamPlanner:
         listed, held = list(split_ids), marks(self._base)
         return self._hooks.ends(scope, listed, {s: held[s] for s in listed if s in held})
 
-    def _ask_times(self, scope: str, millis: Mapping[SplitId, int]) -> Mapping[SplitId, RecordTime | None]:
+    def _ask_times(
+        self, scope: str, millis: Mapping[SplitId, int]
+    ) -> Mapping[SplitId, RecordTime | None]:
         if self._runtime.newest_assignment(timeout=0.0) is None:
             return {}
         return self._hooks.event_times(scope, millis)
@@ -474,15 +564,20 @@ def _whole(numbers: Mapping[str, int]) -> Mapping[str, int]:
 
 
 def _driver_calls(options: Options) -> DriverCalls | None:
-    """Returns what makes calls for an operator, on the first host; local mode makes them by itself."""
+    """Returns what makes calls for an operator, on the first host.
+
+    Local mode makes them by itself.
+    """
     if options.source is None or options.host != FIRST_HOST:
         return None
     query = query_of(options)
-    return DriverCalls(lambda: installed().get(options.connector), query.secrets, client_id=query.client_id)
+    return DriverCalls(
+        lambda: installed().get(options.connector), query.secrets, client_id=query.client_id
+    )
 
 
 def _unknown(split_ids: Collection[SplitId], timeout: float) -> DiscoveryError:
     return DiscoveryError(
-        f"ends of {len(split_ids)} splits, such as {min(split_ids)}, are unknown after {timeout:.0f} s: check that the "
-        "servers of the source answer, then start the query again"
+        f"ends of {len(split_ids)} splits, such as {min(split_ids)}, are unknown after"
+        f" {timeout:.0f} s: check that the servers of the source answer, then start the query again"
     )

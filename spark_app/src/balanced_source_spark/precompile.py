@@ -1,13 +1,17 @@
-"""Compile Spark's own Python once: ``python -m balanced_source_spark.precompile``, when an image is built.
+"""Compile Spark's own Python once.
 
-Spark puts `python/lib/pyspark.zip` and Py4J's archive first on the path of every Python process that it starts: for
-the schema of a source, to hand over its reader, to plan, and for each worker. The archives hold sources only, and
-Python keeps no bytecode of what it imports from an archive, so each of these processes compiles PySpark anew: half a
-second of a core, which a query pays four times and more at its start. Bytecode takes that to a fifth.
+``python -m balanced_source_spark.precompile``, when an image is built.
 
-Each archive is replaced by a folder of the same name. Python accepts either on its path, but reads the table of
-contents of an archive in each process: with 1,200 sources, that is a quarter of what the imports take. An installation
-that sends its archives elsewhere, as `spark-submit --master yarn` does, must keep them.
+Spark puts `python/lib/pyspark.zip` and Py4J's archive first on the path of every Python process
+that it starts: for the schema of a source, to hand over its reader, to plan, and for each worker.
+The archives hold sources only, and Python keeps no bytecode of what it imports from an archive, so
+each of these processes compiles PySpark anew: half a second of a core, which a query pays four
+times and more at its start. Bytecode takes that to a fifth.
+
+Each archive is replaced by a folder of the same name. Python accepts either on its path, but reads
+the table of contents of an archive in each process: with 1,200 sources, that is a quarter of what
+the imports take. An installation that sends its archives elsewhere, as `spark-submit --master yarn`
+does, must keep them.
 """
 
 import compileall
@@ -20,7 +24,8 @@ from py_compile import PycInvalidationMode
 from typing import Final
 
 _QUIET: Final = 2
-"""Level of `compileall` at which it prints nothing; sources of other versions of Python stay as they are."""
+"""Level of `compileall` at which it prints nothing; sources of other versions of Python stay as
+they are."""
 
 
 def is_compiled(archive: Path) -> bool:
@@ -29,10 +34,10 @@ def is_compiled(archive: Path) -> bool:
 
 
 def unpack(archive: Path) -> int:
-    """Replace an archive of Python sources by a folder of the same name, with bytecode beside the sources.
+    """Replace an archive of Python sources by a folder of that name, with bytecode beside them.
 
-    The archive may be a hard link into a cache: other links to it keep what they have. Interpreters of another version
-    use the sources.
+    The archive may be a hard link into a cache: other links to it keep what they have. Interpreters
+    of another version use the sources.
 
     Returns:
         How many sources there are.

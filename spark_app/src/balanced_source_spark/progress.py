@@ -21,7 +21,8 @@ class StopWhenFinished(StreamingQueryListener):
     """Ends the query of a bounded source after everything has been read and reported.
 
     Args:
-        stop: called once, in a thread of its own, because a listener must not wait for the query that it listens to.
+        stop: called once, in a thread of its own, because a listener must not wait for the query
+            that it listens to.
         query_id: of the query; others are not looked at.
     """
 
@@ -48,7 +49,10 @@ class StopWhenFinished(StreamingQueryListener):
 
 
 class ProgressLogger(StreamingQueryListener):
-    """Writes JSON lines: which batch, in which epoch, with how many readers, rows and milliseconds."""
+    """Writes JSON lines.
+
+    Which batch, in which epoch, with how many readers, rows and milliseconds.
+    """
 
     def onQueryStarted(self, event: QueryStartedEvent) -> None:
         _say(event="query started", query=str(event.id), run=str(event.runId), at=event.timestamp)
@@ -74,7 +78,9 @@ class ProgressLogger(StreamingQueryListener):
 
 def _source(end_offset: str) -> dict[str, Any]:
     offset = _offset(end_offset)
-    return {"epoch": offset.get("epoch"), "parallelism": offset.get("parallelism")} if offset else {}
+    return (
+        {"epoch": offset.get("epoch"), "parallelism": offset.get("parallelism")} if offset else {}
+    )
 
 
 def _offset(end_offset: str) -> dict[str, Any]:

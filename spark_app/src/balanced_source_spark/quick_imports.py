@@ -9,8 +9,8 @@ from contextlib import contextmanager
 def quick_imports() -> Iterator[None]:
     """Import without the cyclic garbage collector.
 
-    What modules create stays, so a collection in between finds nothing. Those that it makes all the same are a tenth
-    of what the imports of a planning process take.
+    What modules create stays, so a collection in between finds nothing. Those that it makes all the
+    same are a tenth of what the imports of a planning process take.
     """
     was_enabled = gc.isenabled()
     gc.disable()

@@ -1,7 +1,8 @@
 """`rescale` under Spark Connect: the planner and its control folder are on the server's machine.
 
-Spark Connect has no call that runs code beside the driver, except that the server asks a Python data source for its
-schema there. So the request travels as options of a data source that has nothing to read.
+Spark Connect has no call that runs code beside the driver, except that the server asks a Python
+data source for its schema there. So the request travels as options of a data source that has
+nothing to read.
 """
 
 from pathlib import Path
@@ -44,9 +45,12 @@ def request_on_server(query: Any, folder: Path, parallelism: int) -> str | None:
     """
     session = query._session  # noqa: SLF001 - the active session can be one of another server
     session.dataSource.register(RescaleRequest)
-    request = session.read.format(RescaleRequest.name()).options(**{_FOLDER: str(folder), _PARALLELISM: parallelism})
+    request = session.read.format(RescaleRequest.name()).options(
+        **{_FOLDER: str(folder), _PARALLELISM: parallelism}
+    )
     try:
-        _ = request.load().schema  # analysed by the server, without a job that would wait for a free core
+        # analysed by the server, without a job that would wait for a free core
+        _ = request.load().schema
     except PySparkException as error:
         return str(error)
     return None

@@ -1,8 +1,9 @@
 """Whether a driver may plan: one of several hosts must not, once others may have got its splits.
 
-A source with `hostLossPolicy.type: Reassign` gives up a host that has not reported for some time. The driver of such a
-host may still run, cut off from the API server. It stops planning after half of that time, which it counts from before
-it wrote its last report: so it has stopped long before the operator, which counts from when it saw that report.
+A source with `hostLossPolicy.type: Reassign` gives up a host that has not reported for some time.
+The driver of such a host may still run, cut off from the API server. It stops planning after half
+of that time, which it counts from before it wrote its last report: so it has stopped long before
+the operator, which counts from when it saw that report.
 """
 
 import time
@@ -43,7 +44,8 @@ class ReportLease:
         is_over = seconds is not None and silence > seconds
         if is_over and not self._is_over:
             log.warning(
-                "reading stops: the API server cannot be reached, and other hosts may get the splits",
+                "reading stops: the API server cannot be reached, and other hosts may get the"
+                " splits",
                 seconds_without_report=round(silence),
             )
         elif self._is_over and not is_over:

@@ -19,6 +19,6 @@ def check_spark_version(version: str) -> None:
     if found is not None and (int(found[1]), int(found[2])) < OLDEST:
         oldest = ".".join(map(str, OLDEST))
         raise ImportError(
-            f"PySpark {version} is too old for Balanced Source: install PySpark {oldest} or newer, and run it on a "
-            "Spark of the same version"
+            f"PySpark {version} is too old for Balanced Source: install PySpark {oldest} or newer,"
+            " and run it on a Spark of the same version"
         )

@@ -1,7 +1,9 @@
-"""Spark's stream reader: plans micro-batches in the planning process; what is pickled for tasks only reads.
+"""Spark's stream reader: plans micro-batches in the planning process.
 
-Besides the planning process Spark makes a reader in a process that lives for its pickling alone. So the planner, with
-its clients of brokers and of the API server, is loaded when planning begins.
+What is pickled for tasks only reads.
+
+Besides the planning process Spark makes a reader in a process that lives for its pickling alone. So
+the planner, with its clients of brokers and of the API server, is loaded when planning begins.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -29,7 +31,10 @@ UNLIMITED: Final = ReadMaxRows(2**63 - 1)
 
 
 def task_reader(options: Options) -> Callable[[], TaskReader]:
-    """Makes what tasks get; pickled instead of a reader, so that a task knows nothing of options and planning."""
+    """Makes what tasks get.
+
+    Pickled instead of a reader, so that a task knows nothing of options and planning.
+    """
     half, query = half_of(options.connector), query_of(options)
     if isinstance(half, SparkHalf):
         return half.task_reader(query)
@@ -38,7 +43,10 @@ def task_reader(options: Options) -> Callable[[], TaskReader]:
 
     if isinstance(half, ReadersHalf):
         return partial(JournalTaskReader, half, query)
-    raise ConnectorError(f"connector {options.connector!r} is broken: its Spark half reads neither ranges nor readers")
+    raise ConnectorError(
+        f"connector {options.connector!r} is broken: its Spark half reads neither ranges nor"
+        " readers"
+    )
 
 
 def planner_of(options: Options) -> "StreamPlanner":
@@ -73,7 +81,8 @@ class BalancedStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def getDefaultReadLimit(self) -> ReadLimit:
         """Return a limit that Spark passes in every micro-batch but that of ``trigger(once=True)``.
 
-        That one tells itself by asking for everything: it has no other sign, and must wait for assignment and ends.
+        That one tells itself by asking for everything: it has no other sign, and must wait for
+        assignment and ends.
         """
         return UNLIMITED
 
@@ -97,5 +106,6 @@ class BalancedStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._planner.stop()
 
     def read(self, partition: InputPartition) -> "Iterator[pa.RecordBatch]":
-        assert isinstance(partition, ReaderPartition)  # noqa: S101 - Spark passes what `partitions` returned
+        # Spark passes what `partitions` returned
+        assert isinstance(partition, ReaderPartition)  # noqa: S101
         return task_reader(self._options)().read(partition)

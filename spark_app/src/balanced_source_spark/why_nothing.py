@@ -10,12 +10,14 @@ from balanced_source_spark.channels.channel import AssignmentChannel
 from balanced_source_spark.channels.errors import ChannelError
 
 ASK_THE_OPERATOR: Final = (
-    "the operator (or local mode) has assigned nothing. Check that it runs, look at its log and at the conditions of "
-    "the BalancedSource, then start the query again"
+    "the operator (or local mode) has assigned nothing. Check that it runs, look at its log and at"
+    " the conditions of the BalancedSource, then start the query again"
 )
 """For channels with somebody else at their other end."""
 
-ASK_THE_SERVERS: Final = "no server of the source has answered. Check their addresses and the network"
+ASK_THE_SERVERS: Final = (
+    "no server of the source has answered. Check their addresses and the network"
+)
 """For drivers that assign by themselves."""
 
 _RETRIES: Final = ("; trying again", "; looking again")
@@ -24,8 +26,9 @@ _RETRIES: Final = ("; trying again", "; looking again")
 def undiscovered(scopes: Collection[str], timeout: float) -> ChannelError:
     """Return the error for scopes that have not been discovered after `timeout` seconds."""
     return ChannelError(
-        f"{', '.join(sorted(scopes))} did not answer within {timeout:.0f} s. A query that ends by itself has to know "
-        "all that there is to read: check the network and the servers of the source, and start the query again"
+        f"{', '.join(sorted(scopes))} did not answer within {timeout:.0f} s. A query that ends by"
+        " itself has to know all that there is to read: check the network and the servers of the"
+        " source, and start the query again"
     )
 
 
@@ -33,7 +36,9 @@ def unassigned(timeout: float, channel: AssignmentChannel) -> ChannelError:
     """Return the error for a query that has seen no assignment after `timeout` seconds."""
     silence = ASK_THE_OPERATOR if channel.is_durable else ASK_THE_SERVERS
     why = "; ".join(without_retry(problem.message) for problem in channel.problems().values())
-    return ChannelError(f"{why or silence}. The query waited {timeout:.0f} s: option startTimeoutSeconds")
+    return ChannelError(
+        f"{why or silence}. The query waited {timeout:.0f} s: option startTimeoutSeconds"
+    )
 
 
 def check_patience(deadline: float, timeout: float, channel: AssignmentChannel) -> None:
@@ -52,9 +57,10 @@ def without_retry(message: str) -> str:
 def ends_itself(connector: str) -> InvalidSpecError:
     """Return the error for a query that is to end by itself, and cannot tell when."""
     return InvalidSpecError(
-        f"readers of connector {connector!r} ask for splits while they read. So trigger Once would read only a "
-        "part, and trigger AvailableNow and a batch query need a source that ends. Use AvailableNow instead of "
-        "Once, and leave out the interval of discovery, or use a ProcessingTime trigger",
+        f"readers of connector {connector!r} ask for splits while they read. So trigger Once would"
+        " read only a part, and trigger AvailableNow and a batch query need a source that ends."
+        " Use AvailableNow instead of Once, and leave out the interval of discovery, or use a"
+        " ProcessingTime trigger",
         field="options.connector",
     )
 
@@ -62,7 +68,7 @@ def ends_itself(connector: str) -> InvalidSpecError:
 def fenced(assignment: Assignment, host: str) -> FencedError:
     """Return the error for a driver whose place as `host` another one has in `assignment`."""
     return FencedError(
-        f"another query has taken over: the assignment is for incarnation {assignment.incarnations[host]} of "
-        f"host {host}, and no longer for this query. One query at a time can read a source: stop the other "
-        "one before you start this one again"
+        "another query has taken over: the assignment is for incarnation"
+        f" {assignment.incarnations[host]} of host {host}, and no longer for this query. One query"
+        " at a time can read a source: stop the other one before you start this one again"
     )

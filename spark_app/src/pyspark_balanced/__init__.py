@@ -1,7 +1,8 @@
-"""Makes ``format("balanced")`` known to Spark, which looks for `DefaultSource` in packages called ``pyspark_…``.
+"""Makes ``format("balanced")`` known to Spark, which looks for ``pyspark_…`` packages.
 
-Spark's Python workers import all such packages when a session asks for a data source for the first time. An import that
-fails would take every other source with it, so that a release of Spark that is too old is said when the source is used.
+Spark's Python workers import all such packages when a session asks for a data source for the first
+time. An import that fails would take every other source with it, so that a release of Spark that is
+too old is said when the source is used.
 """
 
 try:

@@ -1,9 +1,9 @@
-"""Decides whether every record was delivered exactly once, from broker logs, sink files and log lines alone.
+"""Decides from broker logs, sink files and log lines whether each record was delivered once.
 
 Imports nothing of this project; a test enforces it. A folder that is checked holds
 
-    bounds.json          what is expected: cluster/topic/partition → first offset and, if it ends, stop offset
-    dumps/*.csv          what the brokers' logs held, before each fault that destroys records and at the end (`final`)
+    bounds.json          what is expected: cluster/topic/partition → first offset, and its stop
+    dumps/*.csv          what the brokers' logs held, before each destructive fault and at the end
     sink/                see `sink`, or a folder of Spark's file sink
     history.jsonl        micro-batches as the driver logged and committed them, or else
     checkpoint/          Spark's own logs of them

@@ -1,4 +1,7 @@
-"""``python -m chaos.checker FOLDER LINEARISABLE``: prints the verdict as JSON; exit code 1 when anything is wrong."""
+"""``python -m chaos.checker FOLDER LINEARISABLE``: prints the verdict as JSON.
+
+Exit code 1 when anything is wrong.
+"""
 
 import dataclasses
 import json

@@ -1,4 +1,7 @@
-"""What a broker's log holds: cluster, topic, topic id, partition, offset and a digest of each committed record."""
+"""What a broker's log holds.
+
+Cluster, topic, topic id, partition, offset and a digest of each committed record.
+"""
 
 import csv
 import hashlib
@@ -12,7 +15,8 @@ from confluent_kafka.admin import AdminClient
 
 _TIMEOUT: Final = 30.0
 _TICK: Final = 0.1
-_END: Final = getattr(KafkaError, "_PARTITION_EOF")  # noqa: B009 - a public constant with a private name
+# A public constant with a private name
+_END: Final = getattr(KafkaError, "_PARTITION_EOF")  # noqa: B009
 
 
 class Record(NamedTuple):
@@ -42,7 +46,8 @@ def dump(file: Path, cluster: str, bootstrap: str, topics: Iterable[str]) -> int
     count = 0
     with file.open("a", newline="") as out:
         writer = csv.writer(out)
-        for count, record in enumerate(_records(cluster, bootstrap, ids), start=1):  # noqa: B007 - the last one counts
+        # The last one counts
+        for count, record in enumerate(_records(cluster, bootstrap, ids), start=1):  # noqa: B007
             writer.writerow(record)
     return count
 
@@ -61,7 +66,9 @@ def topic_ids(bootstrap: str, topics: Iterable[str]) -> dict[str, str]:
         return {}
     admin: Any = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
     found: dict[str, str] = {}
-    for name, future in admin.describe_topics(TopicCollection(names), request_timeout=_TIMEOUT).items():
+    for name, future in admin.describe_topics(
+        TopicCollection(names), request_timeout=_TIMEOUT
+    ).items():
         try:
             found[name] = str(future.result(timeout=_TIMEOUT).topic_id)
         except KafkaException as error:
@@ -71,7 +78,10 @@ def topic_ids(bootstrap: str, topics: Iterable[str]) -> dict[str, str]:
 
 
 def _metadata(consumer: Any, names: Iterable[str]) -> Any:
-    """Return what brokers know of topics. One that has just started may not know all of them yet."""
+    """Return what brokers know of topics.
+
+    One that has just started may not know all of them yet.
+    """
     deadline = time.monotonic() + _TIMEOUT
     while True:
         known = consumer.list_topics(timeout=_TIMEOUT).topics

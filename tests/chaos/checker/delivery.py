@@ -19,7 +19,10 @@ Split = tuple[str, str, int]
 
 
 class Bound(NamedTuple):
-    """Which offsets of a split of the first topic of its name are expected: from the first one, up to the stop."""
+    """Which offsets of a split of the first topic of its name are expected.
+
+    From the first one, up to the stop.
+    """
 
     topic_id: str
     first: int
@@ -35,7 +38,8 @@ class Verdict:
         lost: expected, neither delivered nor excused.
         duplicated: rows beyond the first of their record.
         unexpected: rows of records that no log has ever held, or outside of the bounds.
-        disordered: rows with a smaller offset than the row before them, of the same split in the same task.
+        disordered: rows with a smaller offset than the row before them, of the same split in the
+            same task.
         replayed: micro-batches of which two whole attempts differ.
         excused: records that are gone and named by a notice, or that nobody can name.
         examples: what is wrong, in words.
@@ -53,7 +57,9 @@ class Verdict:
     @property
     def is_ok(self) -> bool:
         """Return whether nothing is wrong."""
-        return not (self.lost or self.duplicated or self.unexpected or self.disordered or self.replayed)
+        return not (
+            self.lost or self.duplicated or self.unexpected or self.disordered or self.replayed
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,30 +81,39 @@ class Evidence:
         ever = frozenset(record for file in files for record in load(file))
         final = frozenset(load(folder / "dumps" / "final.csv"))
         bounds = {
-            _split(name): Bound(*found) for name, found in json.loads((folder / "bounds.json").read_text()).items()
+            _split(name): Bound(*found)
+            for name, found in json.loads((folder / "bounds.json").read_text()).items()
         }
         told = notices(folder / "logs", {(r.topic, r.partition) for r in ever - final})
         sink = folder / "sink"
-        found = spark_files.attempts(sink) if (sink / "_spark_metadata").exists() else attempts(sink)
+        found = (
+            spark_files.attempts(sink) if (sink / "_spark_metadata").exists() else attempts(sink)
+        )
         return cls(ever, final, bounds, tuple(found), tuple(told), _cut(folder))
 
 
 def judge(evidence: Evidence) -> Verdict:
     """Compare logs and sink."""
-    delivered = Counter(row for attempt in evidence.attempts if attempt.is_valid for row in attempt.rows())
+    delivered = Counter(
+        row for attempt in evidence.attempts if attempt.is_valid for row in attempt.rows()
+    )
     expected = {record for record in evidence.ever if _is_expected(record, evidence.bounds)}
     missing = {record for record in expected if _row(record) not in delivered}
     gone = missing - evidence.final
     excused = {
         r
         for r in gone
-        if r in evidence.cut or any(n.excuses(r.topic, r.topic_id, r.partition, r.offset) for n in evidence.notices)
+        if r in evidence.cut
+        or any(n.excuses(r.topic, r.topic_id, r.partition, r.offset) for n in evidence.notices)
     }
     lost = missing - excused
     known = {_row(record) for record in expected}
     unexpected = [row for row in delivered if row not in known]
     twice = {row: count for row, count in delivered.items() if count > 1}
-    disordered, replayed = _disordered(evidence.attempts), _replayed_differently(evidence.attempts, evidence)
+    disordered, replayed = (
+        _disordered(evidence.attempts),
+        _replayed_differently(evidence.attempts, evidence),
+    )
     return Verdict(
         records=len(expected) - len(lost),
         lost=len(lost),
@@ -118,18 +133,24 @@ def judge(evidence: Evidence) -> Verdict:
 
 
 def _is_named(record: Record, told: Iterable[Notice]) -> bool:
-    return any(n.excuses(record.topic, record.topic_id, record.partition, record.offset) for n in told)
+    return any(
+        n.excuses(record.topic, record.topic_id, record.partition, record.offset) for n in told
+    )
 
 
 def _cut(folder: Path) -> frozenset[Record]:
-    """Return the records that were undelivered in the dump before a log was cut, and not in the one after it."""
+    """Return the records that were undelivered before a log was cut, and are gone after it."""
     file, found = folder / "cuts.jsonl", set[Record]()
     for line in file.read_text().splitlines() if file.exists() else ():
         told = json.loads(line)
         before, after = (set(load(folder / "dumps" / told[name])) for name in ("before", "after"))
-        reached = {(c, t, p, topic_id): position for c, t, p, topic_id, position in told["committed"]}
+        reached = {
+            (c, t, p, topic_id): position for c, t, p, topic_id, position in told["committed"]
+        }
         found |= {
-            r for r in before - after if r.offset >= reached.get((r.cluster, r.topic, r.partition, r.topic_id), 0)
+            r
+            for r in before - after
+            if r.offset >= reached.get((r.cluster, r.topic, r.partition, r.topic_id), 0)
         }
     return frozenset(found)
 

@@ -1,8 +1,9 @@
-"""The history of epochs and deliveries as operations on a register per split, for a linearisability check.
+"""Epochs and deliveries as operations on a register per split, for a linearisability check.
 
-Per split and topic id the register holds the newest adopted epoch and the position. A driver adopts an epoch with the
-first micro-batch that it logs in it, and delivers a range between logging and committing a micro-batch. The Go program
-`linearisable` (porcupine) looks for an order of single steps that explains what was observed.
+Per split and topic id the register holds the newest adopted epoch and the position. A driver adopts
+an epoch with the first micro-batch that it logs in it, and delivers a range between logging and
+committing a micro-batch. The Go program `linearisable` (porcupine) looks for an order of single
+steps that explains what was observed.
 """
 
 import json
@@ -28,21 +29,32 @@ def check(folder: Path, program: Path) -> str | None:
     if batches := differing_replays(events):
         return f"micro-batches {batches} were planned again with other ranges"
     text = json.dumps(list(operations(events, truncated(folder / "logs"))))
-    done = subprocess.run([program], input=text, capture_output=True, text=True, check=False)  # noqa: S603 - our own
+    # Our own
+    done = subprocess.run([program], input=text, capture_output=True, text=True, check=False)  # noqa: S603
     if done.returncode not in (0, 1):
         raise RuntimeError(f"{program} failed: {done.stderr}")
     answer = json.loads(done.stdout)
-    return None if answer["ok"] else f"no order of steps explains the history of split {answer['split']}"
+    return (
+        None
+        if answer["ok"]
+        else f"no order of steps explains the history of split {answer['split']}"
+    )
 
 
 def truncated(logs: Path) -> frozenset[str]:
     """Return the lines in which the product says that a log was cut: reading goes back there."""
-    text = [line for file in logs.glob("*.log") for line in file.read_text(errors="replace").splitlines()]
+    text = [
+        line
+        for file in logs.glob("*.log")
+        for line in file.read_text(errors="replace").splitlines()
+    ]
     return frozenset(line for line in text if "truncated" in line)
 
 
 def operations(events: Iterable[Mapping[str, Any]], cut: Iterable[str] = ()) -> Iterator[Operation]:
-    """Turn what drivers noted into operations. A replay is the same operation: its ranges must be the same.
+    """Turn what drivers noted into operations.
+
+    A replay is the same operation: its ranges must be the same.
 
     Args:
         events: in the order of the history.
@@ -89,7 +101,15 @@ def _of_batch(
         split = f"{cluster}/{topic}/{partition}/{topic_id}"
         if adopted.get(split) != event["epoch"]:
             adopted[split] = event["epoch"]
-            yield {**common, "split": split, "kind": "adopt", "call": before, "return": event["at"], "from": 0, "to": 0}
+            yield {
+                **common,
+                "split": split,
+                "kind": "adopt",
+                "call": before,
+                "return": event["at"],
+                "from": 0,
+                "to": 0,
+            }
         span = {"call": event["at"], "return": committed, "from": begin, "to": end}
         yield {**common, "split": split, "kind": "deliver", **span}
 
@@ -99,7 +119,9 @@ def differing_replays(events: Iterable[Mapping[str, Any]]) -> list[int]:
     seen: dict[int, set[str]] = {}
     for event in events:
         if event["event"] == "logged":
-            seen.setdefault(event["batch"], set()).add(json.dumps([event["epoch"], sorted(map(str, event["ranges"]))]))
+            seen.setdefault(event["batch"], set()).add(
+                json.dumps([event["epoch"], sorted(map(str, event["ranges"]))])
+            )
     return sorted(batch for batch, contents in seen.items() if len(contents) > 1)
 
 

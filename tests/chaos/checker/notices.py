@@ -1,8 +1,8 @@
 """What the product has said about records that are gone: a partition, and a range of offsets.
 
-A notice counts when one line names the topic, and then a partition with a range: ``partition 3 from offset 120 to 169``
-(both are gone) or ``partition 3 from offset 120 on``. Further partitions may follow in the same line, up to the next
-topic.
+A notice counts when one line names the topic, and then a partition with a range: ``partition 3 from
+offset 120 to 169`` (both are gone) or ``partition 3 from offset 120 on``. Further partitions may
+follow in the same line, up to the next topic.
 """
 
 import re
@@ -26,16 +26,31 @@ class Notice(NamedTuple):
     topic_id: str | None = None
 
     def excuses(self, topic: str, topic_id: str, partition: int, offset: int) -> bool:
-        """Return whether a record lies in it; a notice without an id may mean any topic of the name."""
-        is_here = (topic, partition) == (self.topic, self.partition) and self.topic_id in (None, topic_id)
+        """Return whether a record lies in it.
+
+        A notice without an id may mean any topic of the name.
+        """
+        is_here = (topic, partition) == (self.topic, self.partition) and self.topic_id in (
+            None,
+            topic_id,
+        )
         return is_here and self.first <= offset < self.end
 
 
 def notices(logs: Path, partitions: Iterable[tuple[str, int]]) -> list[Notice]:
     """Return what all log files in a folder say about some partitions."""
     names = sorted(set(partitions))
-    text = [line for file in sorted(logs.glob("*.log")) for line in file.read_text(errors="replace").splitlines()]
-    return [notice for topic, number in names for line in text for notice in _in_line(line, topic, number)]
+    text = [
+        line
+        for file in sorted(logs.glob("*.log"))
+        for line in file.read_text(errors="replace").splitlines()
+    ]
+    return [
+        notice
+        for topic, number in names
+        for line in text
+        for notice in _in_line(line, topic, number)
+    ]
 
 
 def _in_line(line: str, topic: str, partition: int) -> Iterator[Notice]:

@@ -1,6 +1,8 @@
-"""What a sink holds: the valid attempt at each micro-batch, and complete attempts that were replaced by a replay.
+"""What a sink holds.
 
-sink/<batch>/<attempt>/task-<k>.csv     cluster,topic,partition,offset,digest in the order of reading
+The valid attempt at each micro-batch, and complete attempts that were replaced by a replay.
+
+sink/<batch>/<attempt>/task-<k>.csv     cluster,topic,partition,offset,digest in order of reading
 sink/<batch>/<attempt>/complete         the attempt was whole
 sink/<batch>/valid                      name of the attempt that counts
 """

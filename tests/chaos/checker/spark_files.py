@@ -1,4 +1,6 @@
-"""What Spark has written: the files of its file sink, and the offsets and commits of its checkpoint.
+"""What Spark has written.
+
+The files of its file sink, and the offsets and commits of its checkpoint.
 
 Two settings keep everything readable: `spark.sql.streaming.fileSink.log.compactInterval` and
 `spark.sql.streaming.minBatchesToRetain`, both larger than the number of micro-batches.
@@ -27,7 +29,9 @@ def attempts(sink: Path) -> Iterator[Attempt]:
     log = sink / "_spark_metadata"
     entries = [entry for entry in log.iterdir() if entry.name.isdigit()] if log.is_dir() else []
     for entry in sorted(entries, key=lambda path: int(path.name)):
-        yield Attempt(int(entry.name), is_valid=True, tasks=tuple(_rows(sink / name) for name in added(entry)))
+        yield Attempt(
+            int(entry.name), is_valid=True, tasks=tuple(_rows(sink / name) for name in added(entry))
+        )
 
 
 def events(checkpoint: Path) -> list[dict[str, Any]]:
@@ -39,12 +43,19 @@ def events(checkpoint: Path) -> list[dict[str, Any]]:
         after = _table(offset["positions"])
         starts, attributes = _table(offset["starts"]), _table(offset["attributes"])
         ranges = [
-            [*split, attributes.get(split, {}).get(_STOP_ID), starts.get(split, before.get(split)), end]
+            [
+                *split,
+                attributes.get(split, {}).get(_STOP_ID),
+                starts.get(split, before.get(split)),
+                end,
+            ]
             for split, end in after.items()
         ]
         number, common = int(entry.name), {"batch": int(entry.name), "pid": 0}
         at = entry.stat().st_mtime
-        found.append({**common, "event": "logged", "at": at, "epoch": offset["epoch"], "ranges": ranges})
+        found.append(
+            {**common, "event": "logged", "at": at, "epoch": offset["epoch"], "ranges": ranges}
+        )
         commit = checkpoint / "commits" / str(number)
         if commit.exists():
             found.append({**common, "event": "committed", "at": max(at, commit.stat().st_mtime)})
@@ -53,12 +64,18 @@ def events(checkpoint: Path) -> list[dict[str, Any]]:
 
 
 def positions(checkpoint: Path, batch: int) -> dict[Split, tuple[str | None, int]] | None:
-    """Return how far a committed micro-batch reads: split → topic id and next offset. None if it is not committed."""
+    """Return how far a committed micro-batch reads: split → topic id and next offset.
+
+    None if it is not committed.
+    """
     if not (checkpoint / "commits" / str(batch)).exists():
         return None
     offset = _offset(checkpoint / "offsets" / str(batch))
     attributes = _table(offset["attributes"])
-    return {s: (attributes.get(s, {}).get(_STOP_ID), end) for s, end in _table(offset["positions"]).items()}
+    return {
+        s: (attributes.get(s, {}).get(_STOP_ID), end)
+        for s, end in _table(offset["positions"]).items()
+    }
 
 
 def _offset(entry: Path) -> Any:
@@ -66,12 +83,17 @@ def _offset(entry: Path) -> Any:
 
 
 def _numbered(folder: Path) -> list[Path]:
-    entries = [entry for entry in folder.iterdir() if entry.name.isdigit()] if folder.is_dir() else []
+    entries = (
+        [entry for entry in folder.iterdir() if entry.name.isdigit()] if folder.is_dir() else []
+    )
     return sorted(entries, key=lambda path: int(path.name))
 
 
 def added(entry: Path) -> Iterator[str]:
-    """Yield the names of a micro-batch's files. The writer may have seen the folder elsewhere: only names count."""
+    """Yield the names of a micro-batch's files.
+
+    The writer may have seen the folder elsewhere: only names count.
+    """
     _version, *lines = entry.read_text().splitlines()
     for line in lines:
         action = json.loads(line)
@@ -89,13 +111,20 @@ def _rows(file: Path) -> tuple[Row, ...]:
 
 
 def _table(rows: list[Any]) -> dict[Split, Any]:
-    """Read a table of splits: prefix, runs of partition numbers, values; equal objects are written once."""
+    """Read a table of splits: prefix, runs of partition numbers, values.
+
+    Equal objects are written once.
+    """
     found: dict[Split, Any] = {}
     for (cluster, topic), lasts, values in rows:
         numbers = [
-            n for item in lasts for n in (range(item[0], item[0] + item[1]) if isinstance(item, list) else [item])
+            n
+            for item in lasts
+            for n in (range(item[0], item[0] + item[1]) if isinstance(item, list) else [item])
         ]
         is_shared = len(values) == 1 and len(numbers) > 1 and isinstance(values[0], dict)
-        for number, value in zip(numbers, values * len(numbers) if is_shared else values, strict=True):
+        for number, value in zip(
+            numbers, values * len(numbers) if is_shared else values, strict=True
+        ):
             found[cluster, topic, number] = value
     return found

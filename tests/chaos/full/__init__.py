@@ -1,1 +1,4 @@
-"""The full engine: API server, Kubeflow's operator, process node, real Spark; one stack with several sources."""
+"""The full engine: API server, Kubeflow's operator, process node, real Spark.
+
+One stack with several sources.
+"""

@@ -1,4 +1,7 @@
-"""What happens to the parts of the full stack. Each fault is a function that may hand back how to undo it."""
+"""What happens to the parts of the full stack.
+
+Each fault is a function that may hand back how to undo it.
+"""
 
 import contextlib
 import json
@@ -54,7 +57,9 @@ def kill_executor(stack: Stack, dice: random.Random) -> None:
 
 def kill_python(stack: Stack, dice: random.Random) -> None:
     """A Python worker of an executor dies."""
-    workers = [p for process in _jvms(stack, dice, "executors") for p in process.children(recursive=True)]
+    workers = [
+        p for process in _jvms(stack, dice, "executors") for p in process.children(recursive=True)
+    ]
     if workers:
         with contextlib.suppress(psutil.NoSuchProcess):
             dice.choice(workers).kill()
@@ -107,9 +112,23 @@ def lose_document(stack: Stack, dice: random.Random) -> None:
     older = [copy[kind] for copy in source.copies if kind in copy]
     match dice.choice(("delete", "edit", "restore")):
         case "edit":
-            kubectl("patch", "configmap", name, "--type=merge", "-p", json.dumps({"data": {"document.json": "{}"}}))
+            kubectl(
+                "patch",
+                "configmap",
+                name,
+                "--type=merge",
+                "-p",
+                json.dumps({"data": {"document.json": "{}"}}),
+            )
         case "restore" if older:
-            kubectl("patch", "configmap", name, "--type=merge", "-p", json.dumps(_content(dice.choice(older))))
+            kubectl(
+                "patch",
+                "configmap",
+                name,
+                "--type=merge",
+                "-p",
+                json.dumps(_content(dice.choice(older))),
+            )
         case _:
             kubectl("delete", "configmap", name, "--ignore-not-found")
 
@@ -149,7 +168,12 @@ def recreate_topic(stack: Stack, dice: random.Random) -> None:
     count = load.topics[topic]
     with load.without(topic):
         try:
-            wait_until(lambda: _is_drained(stack, source, name, topic), _DRAINED, "a topic to be drained", interval=1)
+            wait_until(
+                lambda: _is_drained(stack, source, name, topic),
+                _DRAINED,
+                "a topic to be drained",
+                interval=1,
+            )
             with stack.steady(name):
                 source.dump(name, topic)
                 stack.brokers[name].admin.delete_topic(topic)
@@ -159,7 +183,10 @@ def recreate_topic(stack: Stack, dice: random.Random) -> None:
 
 
 def elect_uncleanly(stack: Stack, dice: random.Random) -> None:
-    """A replica that has missed records becomes the leader: the log is truncated, and grows again."""
+    """A replica that has missed records becomes the leader.
+
+    The log is truncated, and grows again.
+    """
     accepting = [source for source in stack.streams if source.plan.on_data_loss == "Continue"]
     if not accepting or len(stack.brokers.nodes("main")) < 3:
         return
@@ -170,7 +197,14 @@ def elect_uncleanly(stack: Stack, dice: random.Random) -> None:
     topic = dice.choice(sorted(load.topics))
     with stack.brokers.exclusive("main", stack.tend) as is_free:
         if is_free:
-            elect(stack.brokers, load, topic, dice, tend=stack.tend, dump=lambda: _dumped(source, topic))
+            elect(
+                stack.brokers,
+                load,
+                topic,
+                dice,
+                tend=stack.tend,
+                dump=lambda: _dumped(source, topic),
+            )
 
 
 def _dumped(source: Source, topic: str) -> Undo:
@@ -237,7 +271,9 @@ def _is_drained(stack: Stack, source: Source, name: str, topic: str) -> bool:
         ends = stack.brokers[name].admin.offsets(topic)
         ids = broker_log.topic_ids(stack.brokers[name].bootstrap, [topic])
     reached = {p: committed.get((name, topic, p), (None, -1)) for p in ends}
-    return all(reached[p][0] == ids.get(topic) and reached[p][1] >= end for p, (_, end) in ends.items())
+    return all(
+        reached[p][0] == ids.get(topic) and reached[p][1] >= end for p, (_, end) in ends.items()
+    )
 
 
 def _jvms(stack: Stack, dice: random.Random, role: str) -> list[psutil.Process]:
@@ -245,12 +281,24 @@ def _jvms(stack: Stack, dice: random.Random, role: str) -> list[psutil.Process]:
     if stack.is_api_down:
         return []
     source = dice.choice(stack.sources)
-    pods = sorted(source.executors) if role == "executors" else [pod for pod in (source.driver,) if pod]
+    pods = (
+        sorted(source.executors)
+        if role == "executors"
+        else [pod for pod in (source.driver,) if pod]
+    )
     found = stack.cluster.control_plane.get("pods", dice.choice(pods)) if pods else None
     statuses = found["status"].get("containerStatuses", []) if found else []
-    pids = [int(one["containerID"].removeprefix("process://")) for one in statuses if "running" in one["state"]]
+    pids = [
+        int(one["containerID"].removeprefix("process://"))
+        for one in statuses
+        if "running" in one["state"]
+    ]
     with contextlib.suppress(psutil.NoSuchProcess):
-        return [process for process in map(psutil.Process, pids) if process.ppid() == stack.cluster.node.pid]
+        return [
+            process
+            for process in map(psutil.Process, pids)
+            if process.ppid() == stack.cluster.node.pid
+        ]
     return []
 
 

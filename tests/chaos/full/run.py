@@ -1,4 +1,7 @@
-"""Runs schedules on the full stack: faults, a time of peace in which everything must arrive, and the checker."""
+"""Runs schedules on the full stack.
+
+Faults, a time of peace in which everything must arrive, and the checker.
+"""
 
 import json
 import random
@@ -20,7 +23,8 @@ from testbed.errors import DeadlineError, TestbedError
 from testbed.waiting import wait_until
 
 PATIENCE: Final = 600.0
-"""Seconds without any progress after which a schedule is stuck: on a busy machine a driver needs minutes to start."""
+"""Seconds without any progress after which a schedule is stuck: on a busy machine a driver needs
+minutes to start."""
 
 _BATCH_EVERY: Final = 3
 """Every third schedule starts a source that ends."""
@@ -111,7 +115,10 @@ def _wait_for_the_end(stack: Stack) -> list[str]:
         try:
             wait_until(moved, PATIENCE, "progress", interval=1)
         except DeadlineError:
-            return [f"{name} is stuck: {json.dumps(_status(stack, name))}" for name in _behind(stack, ends)]
+            return [
+                f"{name} is stuck: {json.dumps(_status(stack, name))}"
+                for name in _behind(stack, ends)
+            ]
         if not _behind(stack, ends):
             return []
 
@@ -121,7 +128,8 @@ def _behind(stack: Stack, ends: dict[str, dict[Any, Any]]) -> list[str]:
     for source in stack.sources:
         committed = source.committed()
         if not all(
-            committed.get(s, ("", -1))[0] == i and committed[s][1] >= to for s, (i, to) in ends[source.name].items()
+            committed.get(s, ("", -1))[0] == i and committed[s][1] >= to
+            for s, (i, to) in ends[source.name].items()
         ) or (source.plan.is_bounded and not source.is_finished):
             found.append(source.name)
     return found
@@ -144,7 +152,16 @@ def _check(stack: Stack, source: Source, program: Path) -> dict[str, Any]:
 
 
 def _joined(verdicts: list[dict[str, Any]]) -> dict[str, Any]:
-    names = ("records", "streamed", "lost", "duplicated", "unexpected", "disordered", "replayed", "excused")
+    names = (
+        "records",
+        "streamed",
+        "lost",
+        "duplicated",
+        "unexpected",
+        "disordered",
+        "replayed",
+        "excused",
+    )
     return {
         **{name: sum(verdict[name] for verdict in verdicts) for name in names},
         "examples": [example for verdict in verdicts for example in verdict["examples"]],

@@ -84,7 +84,10 @@ class Source:
         """Number of the first micro-batch that is not in it."""
 
     def produce(self, *, rate: int, prefill: int) -> None:
-        """Create the topics and produce to them; a bounded source has all its records from the start."""
+        """Create the topics and produce to them.
+
+        A bounded source has all its records from the start.
+        """
         for name, topics in self.plan.topics.items():
             load = Load(name, self._bootstraps[name], dict(topics), rate=rate, seed=0)
             load.fill(prefill)
@@ -93,22 +96,35 @@ class Source:
                 load.start()
 
     def write_bounds(self, ends: Mapping[tuple[str, str, int], tuple[str, int]]) -> None:
-        """Write down for the checker what is expected: everything, or what there is at the start."""
-        bounds = {f"{c}/{t}/{p}": [i, 0, end] for (c, t, p), (i, end) in ends.items()} if self.plan.is_bounded else {}
+        """Write down for the checker what is expected.
+
+        Everything, or what there is at the start.
+        """
+        bounds = (
+            {f"{c}/{t}/{p}": [i, 0, end] for (c, t, p), (i, end) in ends.items()}
+            if self.plan.is_bounded
+            else {}
+        )
         (self.folder / "bounds.json").write_text(json.dumps(bounds))
 
     def delete(self) -> None:
         """Delete the resource."""
-        self._cluster.control_plane.kubectl("delete", "bsrc", self.name, "--wait=false", "--ignore-not-found")
+        self._cluster.control_plane.kubectl(
+            "delete", "bsrc", self.name, "--wait=false", "--ignore-not-found"
+        )
 
     @property
     def is_finished(self) -> bool:
         """Whether the resource says that everything was read."""
-        return any(condition.get("reason") == "Finished" for condition in self.status.get("conditions", []))
+        return any(
+            condition.get("reason") == "Finished" for condition in self.status.get("conditions", [])
+        )
 
     def apply(self) -> None:
         """Apply the resource as it is to be now."""
-        manifest: dict[str, Any] = yaml.safe_load((CHECKOUT / "examples" / "orders.yaml").read_text())
+        manifest: dict[str, Any] = yaml.safe_load(
+            (CHECKOUT / "examples" / "orders.yaml").read_text()
+        )
         manifest["metadata"]["name"] = self.name
         spec = {**manifest["spec"], **self.spec, "source": {"kafka": self.kafka}}
         self._set_application(spec["application"])
@@ -125,7 +141,11 @@ class Source:
     def executors(self) -> list[str]:
         """Names of the executors' pods."""
         selector = f"spark-role=executor,sparkoperator.k8s.io/app-name={self.application}"
-        return [str(pod["metadata"]["name"]) for pod in self._cluster.pods(selector)] if self.application else []
+        return (
+            [str(pod["metadata"]["name"]) for pod in self._cluster.pods(selector)]
+            if self.application
+            else []
+        )
 
     @property
     def application(self) -> str:
@@ -154,7 +174,10 @@ class Source:
 
     def keep_copy(self) -> None:
         """Copy the documents, to restore older ones later."""
-        found = {name: self._cluster.control_plane.get("configmap", f"{self.name}-{name}") for name in DOCUMENTS}
+        found = {
+            name: self._cluster.control_plane.get("configmap", f"{self.name}-{name}")
+            for name in DOCUMENTS
+        }
         self.copies.append({name: value for name, value in found.items() if value is not None})
 
     def write_logs(self, operator_log: str) -> None:
@@ -165,7 +188,10 @@ class Source:
         files = sorted((self._cluster.node.folder / "logs").glob(f"default_{self.name}-*/*.log"))
         (logs / "pods.log").write_text("".join(file.read_text(errors="replace") for file in files))
         told = [json.dumps(condition) for condition in self.status.get("conditions", [])]
-        told += [json.dumps(event.get("message", "")) for event in self._cluster.control_plane.items("events")]
+        told += [
+            json.dumps(event.get("message", ""))
+            for event in self._cluster.control_plane.items("events")
+        ]
         (logs / "status.log").write_text("\n".join(told))
 
     def _set_application(self, application: dict[str, Any]) -> None:
@@ -183,7 +209,9 @@ class Source:
         }
         for role in ("driver", "executor"):
             application[role]["memory"] = "640m"
-            application[role]["template"]["spec"]["volumes"] = [{"name": "data", "hostPath": {"path": str(data)}}]
+            application[role]["template"]["spec"]["volumes"] = [
+                {"name": "data", "hostPath": {"path": str(data)}}
+            ]
         application["executor"]["cores"] = self.plan.slots
 
 

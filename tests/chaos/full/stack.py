@@ -27,7 +27,12 @@ from testbed.versions import CHECKOUT, SPARK
 from testbed.waiting import wait_until
 
 PLANS: Final = (
-    Plan(name="orders", topics={"main": {"orders-a": 4, "orders-b": 2}}, on_data_loss="Fail", image=NATIVE_IMAGE),
+    Plan(
+        name="orders",
+        topics={"main": {"orders-a": 4, "orders-b": 2}},
+        on_data_loss="Fail",
+        image=NATIVE_IMAGE,
+    ),
     Plan(
         name="payments",
         topics={"main": {"payments-a": 3}, "east": {"payments-a": 2}, "west": {"payments-b": 1}},
@@ -61,7 +66,9 @@ _SEVERAL: Final = 0.3
 
 
 class Stack:
-    """Control plane, process node, Spark operator, our operator, brokers, sources and load; a context manager.
+    """Control plane, process node, Spark operator, our operator, brokers, sources and load.
+
+    A context manager.
 
     Args:
         run_dir: gets everything.
@@ -70,7 +77,9 @@ class Stack:
         plans: of the sources.
     """
 
-    def __init__(self, run_dir: Path, brokers: Brokers, progress: Progress, plans: tuple[Plan, ...] = PLANS) -> None:
+    def __init__(
+        self, run_dir: Path, brokers: Brokers, progress: Progress, plans: tuple[Plan, ...] = PLANS
+    ) -> None:
         self.brokers = brokers
         self._progress = progress
         self._plans = plans
@@ -78,7 +87,11 @@ class Stack:
         """Names of the Kafka clusters that are read."""
         self._exit = contextlib.ExitStack()
         self.cluster = ProcessCluster(
-            run_dir, crds=[CHECKOUT / "crds"], extra_images=_native_image(), keep_logs=True, progress=progress
+            run_dir,
+            crds=[CHECKOUT / "crds"],
+            extra_images=_native_image(),
+            keep_logs=True,
+            progress=progress,
         )
         self.sources: list[Source] = []
         self.is_api_down = False
@@ -106,7 +119,10 @@ class Stack:
     def _start(self, parts: contextlib.ExitStack) -> None:
         parts.enter_context(self.cluster)
         self.operator = OperatorProcess(
-            self.cluster.control_plane, spark_conf=self.cluster.driver_spark_conf, settings=_FAST, start_timeout=_PART
+            self.cluster.control_plane,
+            spark_conf=self.cluster.driver_spark_conf,
+            settings=_FAST,
+            start_timeout=_PART,
         )
         parts.callback(self.operator.stop)
         self.operator.start()
@@ -134,20 +150,31 @@ class Stack:
             try:
                 self.cluster.control_plane.start_apiserver(_SMALL_WATCH_CACHE)
             except DeadlineError:
-                wait_until(self.cluster.control_plane.ready, _PART, "the API server to be ready", interval=1)
+                wait_until(
+                    self.cluster.control_plane.ready,
+                    _PART,
+                    "the API server to be ready",
+                    interval=1,
+                )
             self.is_api_down = False
 
     def tend(self) -> None:
-        """Undo what has lasted long enough, and start what has ended by itself; called while anything is waited for."""
+        """Undo what has lasted long enough, and start what has ended by itself.
+
+        Called while anything is waited for.
+        """
         if self.is_operator_up and not self.is_api_down and not self.operator.is_running:
-            self.tell("the operator has ended, as without its lease: start it again, as a Deployment does")
+            self.tell(
+                "the operator has ended, as without its lease: start it again, as a Deployment does"
+            )
             self.operator.start()
         now = time.monotonic()
         for entry in [entry for entry in self.undos if entry[0] <= now]:
             self.undos.remove(entry)
             try:
                 entry[1]()
-            except TestbedError as error:  # such as an edit while the API server is down: once more, later
+            except TestbedError as error:
+                # such as an edit while the API server is down: once more, later
                 self.tell(f"undo later: {str(error)[:200]}")
                 self.undos.append((now + 2, entry[1]))
 
@@ -209,7 +236,9 @@ class Stack:
                     self.brokers[name].admin.delete_topic(*topics)
 
     def _started(self, plan: Plan) -> Source:
-        source = Source(plan, self.cluster, {name: self.brokers[name].bootstrap for name in plan.topics})
+        source = Source(
+            plan, self.cluster, {name: self.brokers[name].bootstrap for name in plan.topics}
+        )
         with self.steady(*plan.topics):
             for name, topics in plan.topics.items():
                 self.brokers[name].admin.create_topics(topics)

@@ -1,4 +1,7 @@
-"""Spark's offset log and commit log: a numbered file per micro-batch, written once and as a whole."""
+"""Spark's offset log and commit log.
+
+A numbered file per micro-batch, written once and as a whole.
+"""
 
 import os
 from pathlib import Path
@@ -17,7 +20,9 @@ class BatchLog:
 
     def newest(self) -> int | None:
         """Return the number of the last entry; None if the log is empty."""
-        return max((int(path.name) for path in self._folder.iterdir() if path.name.isdigit()), default=None)
+        return max(
+            (int(path.name) for path in self._folder.iterdir() if path.name.isdigit()), default=None
+        )
 
     def read(self, number: int) -> str:
         """Return an entry."""

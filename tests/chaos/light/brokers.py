@@ -1,8 +1,8 @@
-"""Kafka clusters that all schedules of a run share, and which of their nodes is disturbed at the moment.
+"""Kafka clusters that all schedules of a run share, and which of their nodes is disturbed now.
 
-Several schedules run at once. A fault of one is a fault of all that read the cluster. At most one node of a cluster is
-disturbed at a time, or the controllers lose their majority; what the schedules themselves ask the brokers, such as the
-contents of a log, waits until none is.
+Several schedules run at once. A fault of one is a fault of all that read the cluster. At most one
+node of a cluster is disturbed at a time, or the controllers lose their majority; what the schedules
+themselves ask the brokers, such as the contents of a log, waits until none is.
 """
 
 import contextlib
@@ -46,7 +46,9 @@ def _nothing() -> None:
 
 
 class Brokers:
-    """Clusters by name, started when they are first needed; a context manager. May be used by several threads.
+    """Clusters by name, started when they are first needed; a context manager.
+
+    May be used by several threads.
 
     Args:
         run_dir: gets their files.
@@ -64,7 +66,9 @@ class Brokers:
         self._stack.callback(self._network.close)
         self._first = threading.Lock()
         # brokers die with the thread that started them
-        self._starter = self._stack.enter_context(ThreadPoolExecutor(1, thread_name_prefix="brokers"))
+        self._starter = self._stack.enter_context(
+            ThreadPoolExecutor(1, thread_name_prefix="brokers")
+        )
         self._state = threading.Condition()
         self._steady: Counter[str] = Counter()
         self._undos: dict[str, Undo] = {}
@@ -97,7 +101,10 @@ class Brokers:
         return range(1, self._nodes[name] + 1)
 
     def kill(self, name: str, node: int, tend: Undo = _nothing) -> Undo | None:
-        """Kill a node; returns how to start it again, or None if another node is disturbed. See `steady` for `tend`."""
+        """Kill a node; returns how to start it again, or None if another node is disturbed.
+
+        See `steady` for `tend`.
+        """
 
         def act() -> None:
             self._lacking |= {name} if len(self.nodes(name)) > 1 else set()
@@ -108,17 +115,26 @@ class Brokers:
     def freeze(self, name: str, node: int, tend: Undo = _nothing) -> Undo | None:
         """Stop a node; returns how to let it go on, or None if another node is disturbed."""
         return self._disturb(
-            "freeze", name, lambda: self[name].pause(node), lambda: self._end(name, self[name].resume, node), tend
+            "freeze",
+            name,
+            lambda: self[name].pause(node),
+            lambda: self._end(name, self[name].resume, node),
+            tend,
         )
 
     def cut(self, name: str, node: int, mode: Mode, tend: Undo = _nothing) -> Undo | None:
-        """Disturb the network in front of a node; returns how to mend it, or None if another node is disturbed."""
+        """Disturb the network in front of a node.
+
+        Returns how to mend it, or None if another node is disturbed.
+        """
         port = self[name].advertised(node)
         return self._disturb(
             f"network {mode.value}",
             name,
             lambda: self._network.set_mode(port, mode),
-            lambda: self._end(name, lambda n: self._network.set_mode(self[name].advertised(n), Mode.PASS), node),
+            lambda: self._end(
+                name, lambda n: self._network.set_mode(self[name].advertised(n), Mode.PASS), node
+            ),
             tend,
         )
 
@@ -126,7 +142,8 @@ class Brokers:
     def steady(self, *names: str, tend: Undo = _nothing) -> Iterator[None]:
         """Let some clusters answer: no node is disturbed, also not by other schedules.
 
-        A node of several that was killed may still be on its way back: the others lead, and a start takes long.
+        A node of several that was killed may still be on its way back: the others lead, and a start
+        takes long.
 
         Args:
             names: of the clusters.
@@ -139,7 +156,9 @@ class Brokers:
             self._steady.update(names)
         try:
             if not self._wait(lambda: not self._silent(names), _STEADY, tend):
-                raise TestbedError(f"Kafka clusters {self._silent(names)} did not come back within {_STEADY:g} s")
+                raise TestbedError(
+                    f"Kafka clusters {self._silent(names)} did not come back within {_STEADY:g} s"
+                )
             yield
         finally:
             with self._state:
@@ -148,7 +167,10 @@ class Brokers:
 
     @contextlib.contextmanager
     def exclusive(self, name: str, tend: Undo = _nothing) -> Iterator[bool]:
-        """Be the only one who disturbs a cluster; yields whether that is so. All its nodes run again afterwards."""
+        """Be the only one who disturbs a cluster; yields whether that is so.
+
+        All its nodes run again afterwards.
+        """
         undo = self._disturb("exclusive", name, _nothing, lambda: self._restart_missing(name), tend)
         try:
             yield undo is not None
@@ -169,7 +191,9 @@ class Brokers:
         for undo in list(self._undos.values()):
             undo()
         if not self._wait(lambda: not self._undos, _STEADY, _nothing):
-            raise TestbedError(f"Kafka clusters {sorted(self._undos)} did not come back within {_STEADY:g} s")
+            raise TestbedError(
+                f"Kafka clusters {sorted(self._undos)} did not come back within {_STEADY:g} s"
+            )
 
     def _silent(self, names: Iterable[str]) -> list[str]:
         return sorted((self._undos.keys() & set(names)) - self._lacking)
@@ -188,7 +212,10 @@ class Brokers:
         return self._stack.enter_context(made)
 
     def _disturb(self, kind: str, name: str, act: Undo, undo: Undo, tend: Undo) -> Undo | None:
-        """Act unless the cluster is disturbed or must be steady; returns `undo`, which has an effect once."""
+        """Act unless the cluster is disturbed or must be steady.
+
+        Returns `undo`, which has an effect once.
+        """
         has_begun = False
 
         def once() -> None:

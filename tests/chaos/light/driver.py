@@ -1,8 +1,10 @@
-"""One run of a query, in the order of Spark's MicroBatchExecution; a process of its own, see `zygote`.
+"""One run of a query, in the order of Spark's MicroBatchExecution.
 
-Reads `driver.json` in its folder: options of the source, workers, seed, share of dropped tasks. When `crash.json` names
-a step, the process kills itself there, so that nothing is cleaned up. Ends with 0 when the query ended by itself or was
-told to stop, and with 3 when it failed.
+A process of its own, see `zygote`.
+
+Reads `driver.json` in its folder: options of the source, workers, seed, share of dropped tasks.
+When `crash.json` names a step, the process kills itself there, so that nothing is cleaned up. Ends
+with 0 when the query ended by itself or was told to stop, and with 3 when it failed.
 """
 
 import json
@@ -25,7 +27,16 @@ from chaos.light.batch_log import BatchLog
 from chaos.light.sink import COLUMNS, make_valid, new_attempt
 from chaos.light.task_pool import TaskPool, random_drops
 
-STEPS: Final = ("started", "latest", "logged", "planned", "first task", "tasks", "written", "committed")
+STEPS: Final = (
+    "started",
+    "latest",
+    "logged",
+    "planned",
+    "first task",
+    "tasks",
+    "written",
+    "committed",
+)
 """Where a driver may crash."""
 
 FAILED: Final = 3
@@ -49,7 +60,9 @@ class Query:
         options = parse_options({**settings["options"], "columns": ",".join(COLUMNS)})
         self._reader = BalancedStreamReader(options)
         self._pickled = _pickled(self._reader)
-        self._offsets, self._commits = (BatchLog(folder / "checkpoint" / name) for name in ("offsets", "commits"))
+        self._offsets, self._commits = (
+            BatchLog(folder / "checkpoint" / name) for name in ("offsets", "commits")
+        )
         self.is_finished = False
         self.stopping = threading.Event()
 
@@ -58,7 +71,9 @@ class Query:
         self._at("started")
         number, start = self._recover()
         while not (self.stopping.is_set() or self.is_finished):
-            end = _through_json(self._reader.latestOffset(start, self._reader.getDefaultReadLimit()))
+            end = _through_json(
+                self._reader.latestOffset(start, self._reader.getDefaultReadLimit())
+            )
             self._reader.reportLatestOffset()
             self._at("latest")
             if number and _text(end) == _text(start):  # Spark runs the first one in any case
@@ -81,7 +96,11 @@ class Query:
             return 0, _through_json(self._reader.initialOffset())
         end = json.loads(self._offsets.read(newest))
         if self._commits.newest() != newest:
-            start = json.loads(self._offsets.read(newest - 1)) if newest else self._reader.initialOffset()
+            start = (
+                json.loads(self._offsets.read(newest - 1))
+                if newest
+                else self._reader.initialOffset()
+            )
             self._batch(newest, _through_json(start), end)
         return newest + 1, end
 
@@ -91,17 +110,22 @@ class Query:
         partitions = [_pickled(one) for one in self._reader.partitions(start, end)]
         self._at("planned")
         attempt = new_attempt(self._folder / "sink", number)
-        rows = self._pool.run(self._pickled, partitions, attempt, on_done=lambda: self._at("first task"))
+        rows = self._pool.run(
+            self._pickled, partitions, attempt, on_done=lambda: self._at("first task")
+        )
         self._at("tasks")
         make_valid(attempt)
         self._at("written")
         self._commits.add(number, "{}")
         self._note("committed", number, {"rows": rows})
-        self.is_finished = bool(end.get(FINISHED))  # its progress ends the query, also that of a replay
+        # its progress ends the query, also that of a replay
+        self.is_finished = bool(end.get(FINISHED))
         self._at("committed")
 
     def _note(self, event: str, number: int, more: dict[str, Any]) -> None:
-        line = json.dumps({"at": time.time(), "pid": os.getpid(), "event": event, "batch": number, **more})
+        line = json.dumps(
+            {"at": time.time(), "pid": os.getpid(), "event": event, "batch": number, **more}
+        )
         with (self._folder / "history.jsonl").open("a") as out:
             out.write(line + "\n")
 
@@ -118,7 +142,10 @@ def _pickled(value: Any) -> bytes:
 
 
 def _ranges(start: dict[str, Any], end: dict[str, Any]) -> dict[str, Any]:
-    """What a micro-batch reads, in plain words for the checker: cluster, topic, partition, topic id, from, to."""
+    """What a micro-batch reads, in plain words for the checker.
+
+    Cluster, topic, partition, topic id, from, to.
+    """
     before, after = stream_offset.from_json(start), stream_offset.from_json(end)
     moved = {s: (_begin(before, after, s), to) for s, to in after.positions.items()}
     ids = {s: after.attributes.get(s, {}).get(IDENTITY) for s in moved}
@@ -147,7 +174,10 @@ def main() -> None:
     try:
         query.run()
     except Exception as error:  # noqa: BLE001 - as in Spark, any exception ends the query
-        sys.stderr.write(json.dumps({"event": "query failed", "error": f"{type(error).__name__}: {error}"}) + "\n")
+        sys.stderr.write(
+            json.dumps({"event": "query failed", "error": f"{type(error).__name__}: {error}"})
+            + "\n"
+        )
         sys.stderr.flush()
         os._exit(FAILED)
     query.close()

@@ -1,4 +1,7 @@
-"""What happens to a schedule's parts. Each fault is a function that may hand back how to undo it."""
+"""What happens to a schedule's parts.
+
+Each fault is a function that may hand back how to undo it.
+"""
 
 import contextlib
 import json
@@ -49,7 +52,10 @@ class Scene:
     undos: list[tuple[float, Undo]] = field(default_factory=list)
 
     def tend(self) -> None:
-        """Undo what has lasted long enough, and start what should run; called while anything is waited for."""
+        """Undo what has lasted long enough, and start what should run.
+
+        Called while anything is waited for.
+        """
         now = time.monotonic()
         for entry in [entry for entry in self.undos if entry[0] <= now]:
             self.undos.remove(entry)
@@ -81,20 +87,29 @@ class Scene:
         return file
 
     def is_drained(self, cluster: str, topic: str) -> bool:
-        """Return whether everything in a topic is delivered and committed; processes are tended meanwhile."""
+        """Return whether everything in a topic is delivered and committed.
+
+        Processes are tended meanwhile.
+        """
         self.tend()
         committed, name = self.stage.committed(), self.stage.world.name_of(cluster)
         with self.steady(cluster):
             ids = broker_log.topic_ids(self.brokers[cluster].bootstrap, [topic])
             ends = self.brokers[cluster].admin.offsets(topic)
         reached = {p: committed.get((name, topic, p), (None, -1)) for p in ends}
-        return all(reached[p][0] == ids.get(topic) and reached[p][1] >= end for p, (_, end) in ends.items())
+        return all(
+            reached[p][0] == ids.get(topic) and reached[p][1] >= end for p, (_, end) in ends.items()
+        )
 
     def begun(self, cluster: str, topic: str) -> dict[int, int]:
         """Return how far each partition of a topic is delivered and committed, if anything was."""
         ids = broker_log.topic_ids(self.brokers[cluster].bootstrap, [topic])
         split = (self.stage.world.name_of(cluster), topic)
-        return {s[2]: to for s, (i, to) in self.stage.committed().items() if s[:2] == split and i == ids.get(topic)}
+        return {
+            s[2]: to
+            for s, (i, to) in self.stage.committed().items()
+            if s[:2] == split and i == ids.get(topic)
+        }
 
 
 Act = Callable[[Scene, random.Random], Undo | None]
@@ -213,15 +228,24 @@ def grow_topic(scene: Scene, dice: random.Random) -> None:
 
 
 def recreate_topic(scene: Scene, dice: random.Random) -> None:
-    """A topic is deleted after everything was delivered, and created again with other partitions."""
+    """A topic is deleted after everything was delivered, and recreated with other partitions."""
     name = dice.choice(scene.stage.world.clusters)
     if scene.stage.world.is_bounded or not scene.loads[name].topics:
         return
-    topic, load, admin = dice.choice(sorted(scene.loads[name].topics)), scene.loads[name], scene.brokers[name].admin
+    topic, load, admin = (
+        dice.choice(sorted(scene.loads[name].topics)),
+        scene.loads[name],
+        scene.brokers[name].admin,
+    )
     before = load.topics[topic]
     with load.without(topic):
         try:
-            wait_until(lambda: scene.is_drained(name, topic), _DRAINED, "a topic to be drained", interval=0.5)
+            wait_until(
+                lambda: scene.is_drained(name, topic),
+                _DRAINED,
+                "a topic to be drained",
+                interval=0.5,
+            )
         except DeadlineError:
             load.set_partitions(topic, before)
             return
@@ -336,5 +360,13 @@ FAULTS: Final[dict[str, Act]] = {
     )
 }
 
-KINDS: Final = (*FAULTS, "kill_driver", "crash_driver", "crash_driver", "crash_driver", "rescale", "rescale")
+KINDS: Final = (
+    *FAULTS,
+    "kill_driver",
+    "crash_driver",
+    "crash_driver",
+    "crash_driver",
+    "rescale",
+    "rescale",
+)
 """What schedules draw from, with weights."""

@@ -1,4 +1,4 @@
-"""Tasks and answers between processes of a schedule, as frames of four bytes of length and a pickle."""
+"""Tasks and answers between processes of a schedule: four bytes of length and a pickle."""
 
 import contextlib
 import pickle
@@ -91,7 +91,8 @@ class Channel:
 def run(task: Task) -> Answer:
     """Run a task as Spark's worker does: unpickle the reader, read, consume."""
     try:
-        reader, partition = pickle.loads(task.reader), pickle.loads(task.partition)  # noqa: S301 - our own parent
+        # Our own parent
+        reader, partition = pickle.loads(task.reader), pickle.loads(task.partition)  # noqa: S301
         rows = reader.read(partition)
         try:
             return Answer(rows=write_rows(task.file, rows, drop_after=task.drop_after))

@@ -1,4 +1,7 @@
-"""Records for one cluster: plain ones and transactions, of which some are aborted. What counts is the brokers' log."""
+"""Records for one cluster: plain ones and transactions, of which some are aborted.
+
+What counts is the brokers' log.
+"""
 
 import contextlib
 import random
@@ -27,7 +30,9 @@ class Load:
         seed: of all choices.
     """
 
-    def __init__(self, cluster: str, bootstrap: str, topics: dict[str, int], *, rate: int, seed: int) -> None:
+    def __init__(
+        self, cluster: str, bootstrap: str, topics: dict[str, int], *, rate: int, seed: int
+    ) -> None:
         self.cluster = cluster
         self._bootstrap = bootstrap
         self._topics = topics
@@ -37,7 +42,8 @@ class Load:
         self._lock = threading.RLock()
         self._stop = threading.Event()
         self._is_paused = False
-        # not idempotent: such a producer may end for good when leaders change; repeated records are further records
+        # not idempotent: such a producer may end for good when leaders change; repeated records are
+        # further records
         self._plain: Any = Producer({**self._settings(), "enable.idempotence": False})
         self._transactional: Any = None
         self._thread = threading.Thread(target=self._run, name=f"load-{cluster}", daemon=True)
@@ -53,7 +59,9 @@ class Load:
         """Produce a record to each partition, and wait until all replicas in sync have it."""
         producer: Any = Producer({**self._settings(), "acks": "all"})
         for partition in range(self.topics[topic]):
-            producer.produce(topic, f"{self.cluster}/{topic}/{uuid.uuid4().hex}", partition=partition)
+            producer.produce(
+                topic, f"{self.cluster}/{topic}/{uuid.uuid4().hex}", partition=partition
+            )
         producer.flush(_FLUSH)
 
     def burst(self, topic: str, count: int) -> None:
@@ -61,7 +69,9 @@ class Load:
         producer: Any = Producer({**self._settings(), "enable.idempotence": False, "acks": 1})
         for number in range(count):
             partition = number % self.topics[topic]
-            producer.produce(topic, f"{self.cluster}/{topic}/{uuid.uuid4().hex}", partition=partition)
+            producer.produce(
+                topic, f"{self.cluster}/{topic}/{uuid.uuid4().hex}", partition=partition
+            )
         producer.flush(_FLUSH)
 
     def start(self) -> None:
@@ -69,7 +79,10 @@ class Load:
         self._thread.start()
 
     def pause(self) -> None:
-        """Produce nothing until `resume`; nothing is on its way and no transaction is open afterwards."""
+        """Produce nothing until `resume`.
+
+        Nothing is on its way and no transaction is open afterwards.
+        """
         with self._lock:
             self._is_paused = True
             self._plain.flush(_FLUSH)
@@ -130,13 +143,20 @@ class Load:
         topic = self._dice.choice(sorted(self._topics))
         partition = self._dice.randrange(self._topics[topic])
         with contextlib.suppress(BufferError, KafkaException):
-            producer.produce(topic, f"{self.cluster}/{topic}/{uuid.uuid4().hex}", partition=partition)
+            producer.produce(
+                topic, f"{self.cluster}/{topic}/{uuid.uuid4().hex}", partition=partition
+            )
 
     def _transaction(self) -> None:
-        """Write a transaction; whatever fails is aborted by the coordinator when the producer is made anew."""
+        """Write a transaction.
+
+        Whatever fails is aborted by the coordinator when the producer is made anew.
+        """
         try:
             if self._transactional is None:
-                made = Producer({**self._settings(), "transactional.id": f"load-{uuid.uuid4().hex}"} | _SHORT)
+                made = Producer(
+                    {**self._settings(), "transactional.id": f"load-{uuid.uuid4().hex}"} | _SHORT
+                )
                 made.init_transactions(10)
                 self._transactional = made
             self._transactional.begin_transaction()

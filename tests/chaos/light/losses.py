@@ -20,7 +20,8 @@ _ELECTION: Final = 40.0
 def delete_unread_topic(scene: Scene, dice: random.Random) -> None:
     """A topic is deleted while records in it are unread, and created again.
 
-    Not before the query has begun to read all its partitions: nobody can name what the product never saw.
+    Not before the query has begun to read all its partitions: nobody can name what the product
+    never saw.
     """
     name = dice.choice(scene.stage.world.clusters)
     load = scene.loads[name]
@@ -40,7 +41,7 @@ def delete_unread_topic(scene: Scene, dice: random.Random) -> None:
 
 
 def expire_unread(scene: Scene, dice: random.Random) -> None:
-    """Retention deletes records that nobody has read, of partitions that the query has begun to read.
+    """Retention deletes records that nobody has read, in partitions that the query has begun.
 
     The product cannot know what was deleted before it ever saw a partition.
     """
@@ -58,14 +59,24 @@ def expire_unread(scene: Scene, dice: random.Random) -> None:
 
 
 def elect_uncleanly(scene: Scene, dice: random.Random) -> None:
-    """A replica that has missed records becomes the leader: the log is truncated, and grows again."""
+    """A replica that has missed records becomes the leader.
+
+    The log is truncated, and grows again.
+    """
     load = scene.loads["main"]
     if scene.stage.world.is_embedded or not load.topics or len(scene.brokers.nodes("main")) < 3:
         return
     topic = dice.choice(sorted(load.topics))
     with scene.brokers.exclusive("main", scene.tend) as is_free, contextlib.suppress(DeadlineError):
         if is_free:
-            elect(scene.brokers, load, topic, dice, tend=scene.tend, dump=lambda: _dumped(scene, topic))
+            elect(
+                scene.brokers,
+                load,
+                topic,
+                dice,
+                tend=scene.tend,
+                dump=lambda: _dumped(scene, topic),
+            )
 
 
 def _dumped(scene: Scene, topic: str) -> Undo:
@@ -75,11 +86,17 @@ def _dumped(scene: Scene, topic: str) -> Undo:
 
 
 def note_cut(
-    folder: Path, before: Path, after: Path, committed: Mapping[tuple[str, str, int], tuple[str | None, int]]
+    folder: Path,
+    before: Path,
+    after: Path,
+    committed: Mapping[tuple[str, str, int], tuple[str | None, int]],
 ) -> None:
-    """Tell the checker of a log that was cut: two dumps, and how far it was delivered at the first one.
+    """Tell the checker of a log that was cut.
 
-    Nobody can name unread records that an unclean election takes: other records have their offsets before anybody asks.
+    Two dumps, and how far it was delivered at the first one.
+
+    Nobody can name unread records that an unclean election takes: other records have their offsets
+    before anybody asks.
     """
     reached = [[*split, topic_id, position] for split, (topic_id, position) in committed.items()]
     line = {"before": before.name, "after": after.name, "committed": reached}
@@ -88,7 +105,13 @@ def note_cut(
 
 
 def elect(
-    brokers: Brokers, load: Load, topic: str, dice: random.Random, *, tend: Undo, dump: Callable[[], Undo]
+    brokers: Brokers,
+    load: Load,
+    topic: str,
+    dice: random.Random,
+    *,
+    tend: Undo,
+    dump: Callable[[], Undo],
 ) -> None:
     """Let a replica of the cluster `main` lead a topic that has missed its newest records.
 
@@ -107,14 +130,19 @@ def elect(
     kafka, admin = brokers["main"], brokers["main"].admin
     admin.set_config(topic, {"unclean.leader.election.enable": "true", "min.insync.replicas": "1"})
     kafka.reassign(topic, dict.fromkeys(range(load.topics[topic]), (leader, follower)))
-    wait_until(lambda: admin.in_sync(topic) == {leader, follower}, _ELECTION, "both replicas to be in sync")
+    wait_until(
+        lambda: admin.in_sync(topic) == {leader, follower}, _ELECTION, "both replicas to be in sync"
+    )
     admin.prefer_leaders(topic)
     wait_until(lambda: admin.leaders(topic) == {leader}, _ELECTION, "the preferred leader")
-    # What the follower has written as a leader, and nobody else has, it drops before it follows. Not yet, and it would
-    # come back with records of its own, maybe before the query has looked: see docs/subscription-changes.md.
+    # What the follower has written as a leader, and nobody else has, it drops before it follows.
+    # Not yet, and it would come back with records of its own, maybe before the query has looked:
+    # see docs/subscription-changes.md.
     load.settle(topic)
     kafka.kill(follower)
-    wait_until(lambda: admin.in_sync(topic) == {leader}, _ELECTION, "the follower to be out of sync")
+    wait_until(
+        lambda: admin.in_sync(topic) == {leader}, _ELECTION, "the follower to be out of sync"
+    )
     load.burst(topic, 40)
     tend()
     dump_again = dump()
@@ -125,7 +153,9 @@ def elect(
     brokers.start_node("main", leader)
 
 
-LOSSES: Final[dict[str, Act]] = {act.__name__: act for act in (delete_unread_topic, expire_unread, elect_uncleanly)}
+LOSSES: Final[dict[str, Act]] = {
+    act.__name__: act for act in (delete_unread_topic, expire_unread, elect_uncleanly)
+}
 """By name."""
 
 RARE: Final = "elect_uncleanly"

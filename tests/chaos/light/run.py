@@ -27,7 +27,9 @@ PATIENCE: Final = 60.0
 """Seconds without any progress after which a schedule is stuck."""
 
 NOTHING: Final[Mapping[str, Any]] = {
-    **dict.fromkeys(("records", "lost", "duplicated", "unexpected", "disordered", "replayed", "excused"), 0),
+    **dict.fromkeys(
+        ("records", "lost", "duplicated", "unexpected", "disordered", "replayed", "excused"), 0
+    ),
     "examples": [],
     "epochs": None,
     "is_ok": False,
@@ -63,7 +65,9 @@ class Outcome:
         return not self.is_stuck and self.given_up is None and bool(self.verdict["is_ok"])
 
 
-def run(schedule: Schedule, brokers: Brokers, folder: Path, *, zygote: Zygote, program: Path, tell: Tell) -> Outcome:
+def run(
+    schedule: Schedule, brokers: Brokers, folder: Path, *, zygote: Zygote, program: Path, tell: Tell
+) -> Outcome:
     """Run a schedule and check it.
 
     Args:
@@ -122,17 +126,25 @@ def _produce(scene: Scene) -> None:
     with brokers.steady(*world.clusters):
         for name, topics in world.topics.items():
             brokers[name].admin.create_topics(topics)
-            load = Load(name, brokers[name].bootstrap, dict(topics), rate=world.rate, seed=world.seed)
+            load = Load(
+                name, brokers[name].bootstrap, dict(topics), rate=world.rate, seed=world.seed
+            )
             load.fill(world.prefill)
             scene.loads[name] = load
         _write_bounds(scene)
 
 
 def _begin(scene: Scene) -> bool:
-    """Start everything, and produce once it is certain where the source begins and ends; returns whether it began."""
+    """Start everything, and produce once it is certain where the source begins and ends.
+
+    Returns whether it began.
+    """
     world, stage = scene.stage.world, scene.stage
     splits = {
-        (world.name_of(c), t, p) for c, topics in world.topics.items() for t, n in topics.items() for p in range(n)
+        (world.name_of(c), t, p)
+        for c, topics in world.topics.items()
+        for t, n in topics.items()
+        for p in range(n)
     }
 
     def has_begun() -> bool:
@@ -140,7 +152,10 @@ def _begin(scene: Scene) -> bool:
         if not world.is_embedded:
             found = stage.assignment()
             return found is not None and splits <= found.owners.keys()
-        return any(splits <= {(c, t, p) for c, t, p, *_ in event.get("ranges", ())} for event in stage.events())
+        return any(
+            splits <= {(c, t, p) for c, t, p, *_ in event.get("ranges", ())}
+            for event in stage.events()
+        )
 
     try:
         wait_until(has_begun, _BEGIN, "all splits to be assigned")
@@ -159,7 +174,11 @@ def _write_bounds(scene: Scene) -> None:
             for partition, (_, end) in scene.brokers[name].admin.offsets(topic).items():
                 first = end if scene.stage.world.is_latest else 0
                 stop = end if scene.stage.world.is_bounded else None
-                bounds[f"{scene.stage.world.name_of(name)}/{topic}/{partition}"] = [ids[topic], first, stop]
+                bounds[f"{scene.stage.world.name_of(name)}/{topic}/{partition}"] = [
+                    ids[topic],
+                    first,
+                    stop,
+                ]
     (scene.stage.folder / "bounds.json").write_text(json.dumps(bounds))
 
 
@@ -188,7 +207,8 @@ def _wait_for_the_end(scene: Scene, tell: Tell) -> bool:
     ends = {} if scene.stage.world.is_bounded else _ends(scene)
     while not _is_done(scene, ends):
         if not _moves(scene):
-            # perhaps other schedules disturb the brokers: they must not while it has its last chance
+            # perhaps other schedules disturb the brokers: they must not while it has its last
+            # chance
             with scene.steady(*scene.loads):
                 if not _moves(scene) and not _is_done(scene, ends):
                     return False
@@ -213,7 +233,9 @@ def _is_done(scene: Scene, ends: dict[tuple[str, str, int], tuple[str, int]]) ->
     if scene.stage.world.is_bounded:
         return scene.stage.is_finished
     committed = scene.stage.committed()
-    return all(committed.get(s, ("", -1))[0] == i and committed[s][1] >= to for s, (i, to) in ends.items())
+    return all(
+        committed.get(s, ("", -1))[0] == i and committed[s][1] >= to for s, (i, to) in ends.items()
+    )
 
 
 def _ends(scene: Scene) -> dict[tuple[str, str, int], tuple[str, int]]:
@@ -224,7 +246,11 @@ def _ends(scene: Scene) -> dict[tuple[str, str, int], tuple[str, int]]:
 def _ends_of(scene: Scene, name: str) -> dict[tuple[str, str, int], tuple[str, int]]:
     topics, cluster = scene.loads[name].topics, scene.brokers[name]
     ids, named = broker_log.topic_ids(cluster.bootstrap, topics), scene.stage.world.name_of(name)
-    return {(named, t, p): (ids[t], end) for t in topics for p, (_, end) in cluster.admin.offsets(t).items()}
+    return {
+        (named, t, p): (ids[t], end)
+        for t in topics
+        for p, (_, end) in cluster.admin.offsets(t).items()
+    }
 
 
 def _check(scene: Scene, program: Path) -> dict[str, Any]:
@@ -233,7 +259,9 @@ def _check(scene: Scene, program: Path) -> dict[str, Any]:
     with scene.steady(*scene.loads):
         for name, load in scene.loads.items():
             named = scene.stage.world.name_of(name)
-            broker_log.dump(folder / "dumps" / "final.csv", named, scene.brokers[name].bootstrap, load.topics)
+            broker_log.dump(
+                folder / "dumps" / "final.csv", named, scene.brokers[name].bootstrap, load.topics
+            )
         for name, load in scene.loads.items():
             scene.brokers[name].admin.delete_topic(*load.topics)
     return judge(folder, program)

@@ -1,6 +1,8 @@
-"""An idempotent sink: each attempt at a micro-batch has a folder, and one file per micro-batch names the valid one.
+"""An idempotent sink.
 
-sink/<batch>/<attempt>/task-<k>.csv     cluster,topic,partition,offset,digest in the order of reading
+Each attempt at a micro-batch has a folder, and one file per micro-batch names the valid one.
+
+sink/<batch>/<attempt>/task-<k>.csv     cluster,topic,partition,offset,digest in order of reading
 sink/<batch>/<attempt>/complete         the attempt is whole
 sink/<batch>/valid                      name of the attempt that counts, replaced atomically
 """
@@ -63,4 +65,10 @@ def make_valid(attempt: Path) -> None:
 
 
 def _cells(row: dict[str, Any]) -> list[Any]:
-    return [row["cluster"], row["topic"], row["partition"], row["offset"], digest(bytes(row["value"]))]
+    return [
+        row["cluster"],
+        row["topic"],
+        row["partition"],
+        row["offset"],
+        digest(bytes(row["value"])),
+    ]

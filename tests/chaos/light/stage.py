@@ -1,8 +1,10 @@
-"""The processes of one schedule: local mode as an operator, the driver, and the files that they share.
+"""The processes of one schedule.
 
-What a deployment does is done here too: a process that ends by itself is started again. What a user does is done as
-the product's messages say: a state that cannot be read is deleted, and after data loss was reported onDataLoss becomes
-Continue.
+Local mode as an operator, the driver, and the files that they share.
+
+What a deployment does is done here too: a process that ends by itself is started again. What a user
+does is done as the product's messages say: a state that cannot be read is deleted, and after data
+loss was reported onDataLoss becomes Continue.
 """
 
 import contextlib
@@ -27,7 +29,10 @@ from testbed.processes import Child, Supervisor
 _AGAIN: Final = 0.5
 """Seconds between two starts of a process that ends by itself."""
 
-_ENTRIES: Final = {"operator": "balanced_source_operator.cli:app", "driver": "chaos.light.driver:main"}
+_ENTRIES: Final = {
+    "operator": "balanced_source_operator.cli:app",
+    "driver": "chaos.light.driver:main",
+}
 
 
 class Stage:
@@ -59,7 +64,7 @@ class Stage:
         self._write_driver_settings(brokers)
         self.write_spec()
 
-    # --- the user ---------------------------------------------------------------------------------------------------
+    # --- the user ---------------------------------------------------------------------------------
 
     def write_spec(self) -> None:
         """Let the operator see the spec as it is now."""
@@ -84,16 +89,26 @@ class Stage:
         self.kafka["onDataLoss"] = "Continue"
         self.write_spec()
 
-    # --- processes --------------------------------------------------------------------------------------------------
+    # --- processes --------------------------------------------------------------------------------
 
     def tend(self) -> None:
         """Start what should run and does not."""
         if self.wants_operator and not self.is_running("operator") and self._is_due("operator"):
             self._check_operator()
             self._operator = self._start(
-                "operator", "local", "-f", str(self.folder / "source.yaml"), "--dir", str(self.documents)
+                "operator",
+                "local",
+                "-f",
+                str(self.folder / "source.yaml"),
+                "--dir",
+                str(self.documents),
             )
-        if self.wants_driver and not self.is_finished and not self.is_running("driver") and self._is_due("driver"):
+        if (
+            self.wants_driver
+            and not self.is_finished
+            and not self.is_running("driver")
+            and self._is_due("driver")
+        ):
             self._check_driver()
             if not self.is_finished:
                 self._driver = self._start("driver", str(self.folder))
@@ -133,7 +148,7 @@ class Stage:
         self.wants_driver = self.wants_operator = False
         self._supervisor.stop_all(grace=3)
 
-    # --- what is there to see ---------------------------------------------------------------------------------------
+    # --- what is there to see ---------------------------------------------------------------------
 
     def assignment(self) -> Assignment | None:
         """Return what is published; None if nothing is, or it cannot be read."""
@@ -166,7 +181,7 @@ class Stage:
         file = self.folder / "logs" / f"{name}.log"
         return file.read_text(errors="replace") if file.exists() else ""
 
-    # --- inside -----------------------------------------------------------------------------------------------------
+    # --- inside -----------------------------------------------------------------------------------
 
     def _start(self, name: str, *arguments: str) -> Child:
         log = self._supervisor.logs / f"{name}.log"
@@ -174,7 +189,10 @@ class Stage:
         return self._supervisor.take_over(self._zygote.start(name, request))
 
     def _check_driver(self) -> None:
-        """Look why it ended, once: its last line stays the last one until the next run says something."""
+        """Look why it ended, once.
+
+        Its last line stays the last one until the next run says something.
+        """
         if self._driver is None:
             return
         last = self._last_line("driver")
@@ -228,7 +246,9 @@ def _spec(world: World, brokers: Brokers) -> dict[str, Any]:
     ends = {"stoppingOffsets": {"type": "Latest"}} if world.is_bounded else {}
     limits = {"limits": dict(world.limits)} if world.limits else {}
     kafka = {
-        "clusters": [{"name": name, "bootstrapServers": brokers[name].bootstrap} for name in world.clusters],
+        "clusters": [
+            {"name": name, "bootstrapServers": brokers[name].bootstrap} for name in world.clusters
+        ],
         "subscription": {"topicPattern": world.pattern},
         "discovery": {"interval": "0" if world.is_bounded else "1s"},
         "startingOffsets": {"type": "Latest" if world.is_latest else "Earliest"},
@@ -236,7 +256,11 @@ def _spec(world: World, brokers: Brokers) -> dict[str, Any]:
         **ends,
         **limits,
     }
-    spec = spec_json(parallelism=world.parallelism, source={"kafka": kafka}, assignment={"strategy": world.strategy})
+    spec = spec_json(
+        parallelism=world.parallelism,
+        source={"kafka": kafka},
+        assignment={"strategy": world.strategy},
+    )
     return dict(spec)
 
 
@@ -261,5 +285,12 @@ def _options(world: World, brokers: Brokers, documents: Path) -> dict[str, str]:
 
 
 def _is_loss(error: str) -> bool:
-    words = ("onDataLoss", "failOnDataLoss", "OFFSET_OUT_OF_RANGE", "deleted", "recreated", "truncated")
+    words = (
+        "onDataLoss",
+        "failOnDataLoss",
+        "OFFSET_OUT_OF_RANGE",
+        "deleted",
+        "recreated",
+        "truncated",
+    )
     return any(word in error for word in words)

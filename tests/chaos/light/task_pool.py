@@ -37,7 +37,14 @@ class TaskPool:
         for _ in range(workers):
             self._idle.put(self._daemon.worker())
 
-    def run(self, reader: bytes, partitions: Sequence[bytes], folder: Path, *, on_done: Callable[[], None]) -> int:
+    def run(
+        self,
+        reader: bytes,
+        partitions: Sequence[bytes],
+        folder: Path,
+        *,
+        on_done: Callable[[], None],
+    ) -> int:
         """Run a task per partition; returns the number of rows.
 
         Args:
@@ -49,7 +56,10 @@ class TaskPool:
         Raises:
             TaskFailedError: with the reason of the last attempt.
         """
-        tasks = [Task(reader=reader, partition=p, file=folder / f"task-{k}.csv") for k, p in enumerate(partitions)]
+        tasks = [
+            Task(reader=reader, partition=p, file=folder / f"task-{k}.csv")
+            for k, p in enumerate(partitions)
+        ]
         lock = threading.Lock()
 
         def one(task: Task) -> int:
@@ -76,8 +86,12 @@ class TaskPool:
             if answer.error is None:
                 return answer.rows
             reasons.append(answer.error)
-            sys.stderr.write(f"attempt {attempt + 1} of task {task.file.stem} failed: {answer.error}\n")
-        raise TaskFailedError(f"task {task.file.stem} failed {ATTEMPTS} times, the last time with {reasons[-1]}")
+            sys.stderr.write(
+                f"attempt {attempt + 1} of task {task.file.stem} failed: {answer.error}\n"
+            )
+        raise TaskFailedError(
+            f"task {task.file.stem} failed {ATTEMPTS} times, the last time with {reasons[-1]}"
+        )
 
     def _one_attempt(self, task: Task) -> Answer:
         worker = self._idle.get()

@@ -1,6 +1,7 @@
 """Worker processes that run tasks, forked from a process without threads as `pyspark.daemon` does.
 
-A worker takes tasks from a socket, answers there, and ends with the driver, whose end of the socket closes.
+A worker takes tasks from a socket, answers there, and ends with the driver, whose end of the socket
+closes.
 """
 
 import contextlib
@@ -41,7 +42,8 @@ class Worker:
     def __init__(self, connection: socket.socket) -> None:
         self._channel = Channel(connection)
         self._handle: int | None = None
-        with contextlib.suppress(EOFError, ProcessLookupError):  # it is dead already: the first task finds out
+        # it is dead already: the first task finds out
+        with contextlib.suppress(EOFError, ProcessLookupError):
             self._handle = os.pidfd_open(int(self._channel.receive()))
 
     def run(self, task: Any) -> Any:

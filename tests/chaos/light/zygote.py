@@ -1,10 +1,13 @@
-"""``python -m chaos.light.zygote``: imports everything once and forks drivers and operators from there.
+"""``python -m chaos.light.zygote``.
 
-Starting a driver from a new interpreter costs seconds of a core, most of a schedule. As `pyspark.daemon` does for
-workers, a process without threads imports what they need and forks them. The child leads a session of its own and dies
-with the zygote.
+Imports everything once and forks drivers and operators from there.
 
-Requests arrive on standard input (a socket) as frames: what to run, its arguments, its log. The answer is a process id.
+Starting a driver from a new interpreter costs seconds of a core, most of a schedule. As
+`pyspark.daemon` does for workers, a process without threads imports what they need and forks them.
+The child leads a session of its own and dies with the zygote.
+
+Requests arrive on standard input (a socket) as frames: what to run, its arguments, its log. The
+answer is a process id.
 """
 
 import contextlib
@@ -62,7 +65,8 @@ class Zygote:
         ours, its = socket.socketpair()
         self._channel = Channel(ours)
         command = [sys.executable, "-m", "chaos.light.zygote"]
-        self._process = subprocess.Popen(command, stdin=its.fileno(), env=environment())  # noqa: S603 - our own
+        # Our own
+        self._process = subprocess.Popen(command, stdin=its.fileno(), env=environment())  # noqa: S603
         its.close()
         self._lock = threading.Lock()
 
@@ -135,7 +139,10 @@ def _become(request: Request) -> None:
 def _take_over(log: Path) -> None:
     """Give the child a session, and its own input and output instead of the zygote's."""
     os.setsid()
-    nothing, out = os.open(os.devnull, os.O_RDONLY), os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    nothing, out = (
+        os.open(os.devnull, os.O_RDONLY),
+        os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644),
+    )
     for source, target in ((nothing, 0), (out, 1), (out, 2)):
         os.dup2(source, target)
     os.close(nothing)

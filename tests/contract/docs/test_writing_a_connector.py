@@ -1,6 +1,9 @@
-"""Executes the page: its blocks run in their order in one module, and its test classes are collected here.
+"""Executes the page.
 
-The last block needs Spark: `tests/integration/connector` runs it, with the blocks before it in a wheel.
+Its blocks run in their order in one module, and its test classes are collected here.
+
+The last block needs Spark: `tests/integration/connector` runs it, with the blocks before it in a
+wheel.
 """
 
 import re
@@ -72,7 +75,9 @@ def test_its_connector_can_be_registered() -> None:
 
 
 def _registered() -> Registration:
-    return Registration(kind="lines", reference="writing_a_connector:LinesConnector", package="page")
+    return Registration(
+        kind="lines", reference="writing_a_connector:LinesConnector", package="page"
+    )
 
 
 def test_a_folder_that_is_missing_is_named() -> None:

@@ -1,6 +1,11 @@
 """The product's owner policies."""
 
-from balanced_source.assigners import HashAssigner, LoadAwareAssigner, PerScopeAssigner, RoundRobinAssigner
+from balanced_source.assigners import (
+    HashAssigner,
+    LoadAwareAssigner,
+    PerScopeAssigner,
+    RoundRobinAssigner,
+)
 from balanced_source.testing.assigner import AssignerContract
 
 

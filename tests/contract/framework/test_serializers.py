@@ -9,7 +9,9 @@ from support.numbers import NumbersSplit
 from support.numbers_source import NumbersSource
 from support.world import kafka_source
 
-A, B = (KafkaPartitionSplit(cluster="main", topic="orders", partition=p, offset=7 * p) for p in (0, 11))
+A, B = (
+    KafkaPartitionSplit(cluster="main", topic="orders", partition=p, offset=7 * p) for p in (0, 11)
+)
 
 
 class TestKafkaSplits(SerializerContract):
@@ -34,7 +36,10 @@ class TestTwoVersions(SerializerContract):
     """A format that has changed once: the old bytes stay readable."""
 
     serializer: JsonSerializer[tuple[int, ...]] = JsonSerializer(
-        "numbers", 2, list, lambda version, data: tuple(map(int, data.split(",") if version == 1 else _list(data)))
+        "numbers",
+        2,
+        list,
+        lambda version, data: tuple(map(int, data.split(",") if version == 1 else _list(data))),
     )
     values = ((1, 2), ())
     released = {1: {b'"1,2"': (1, 2)}, 2: {b"[1,2]": (1, 2)}}

@@ -17,7 +17,10 @@ class Numbers(SourceReaderContract):
         return NumbersSourceReader(type(self).fetchers(NumbersReader, self.shape), context)
 
     def splits(self) -> Sequence[BoundedSplit]:
-        return [NumbersSplit(name=name, next=start, stop=start + 7) for name, start in (("a", 0), ("b", 5), ("c", 1))]
+        return [
+            NumbersSplit(name=name, next=start, stop=start + 7)
+            for name, start in (("a", 0), ("b", 5), ("c", 1))
+        ]
 
     def records(self, split: SourceSplit) -> Sequence[tuple[str, int]]:
         assert isinstance(split, NumbersSplit)

@@ -13,7 +13,10 @@ class TestNumbers(SplitReaderContract):
         return NumbersReader()
 
     def splits(self) -> Sequence[BoundedSplit]:
-        return [NumbersSplit(name=name, next=start, stop=start + 7) for name, start in (("a", 0), ("b", 5), ("c", 1))]
+        return [
+            NumbersSplit(name=name, next=start, stop=start + 7)
+            for name, start in (("a", 0), ("b", 5), ("c", 1))
+        ]
 
     def elements(self, split: BoundedSplit) -> Sequence[int]:
         return range(int(split.position or 0), int(split.stopping_position or 0))

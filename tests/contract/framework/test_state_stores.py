@@ -1,4 +1,7 @@
-"""Where the enumerator state is kept: files, ConfigMaps of the fake, ConfigMaps of a real API server."""
+"""Where the enumerator state is kept.
+
+Files, ConfigMaps of the fake, ConfigMaps of a real API server.
+"""
 
 import itertools
 from collections.abc import AsyncIterator, Iterator
@@ -42,7 +45,9 @@ async def _config_maps(api: KubernetesApi, namespace: str) -> OpenStore:
         "metadata": {"namespace": namespace, "name": f"owner-{next(_names)}"},
     }
     made = await api.create(CONFIG_MAP, owner)
-    source = Identity(namespace=namespace, name=made["metadata"]["name"], uid=made["metadata"]["uid"])
+    source = Identity(
+        namespace=namespace, name=made["metadata"]["name"], uid=made["metadata"]["uid"]
+    )
     return lambda: DocumentWriter(api, source, source.documents.state)
 
 
@@ -60,7 +65,10 @@ class TestFakeConfigMap(StateStoreContract):
 
 @pytest.fixture(scope="module")
 def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
-    """Without our CRD: the garbage collector leaves children of an owner alone whose kind nobody knows."""
+    """Without our CRD.
+
+    The garbage collector leaves children of an owner alone whose kind nobody knows.
+    """
     with ControlPlane(tmp_path_factory.mktemp("stores")) as started:
         yield started
 
@@ -70,6 +78,8 @@ class TestConfigMap(StateStoreContract):
     @pytest.fixture
     async def open_store(self, control_plane: ControlPlane) -> AsyncIterator[OpenStore]:
         configuration = Configuration()
-        await config.load_kube_config(str(control_plane.kubeconfig()), client_configuration=configuration)
+        await config.load_kube_config(
+            str(control_plane.kubeconfig()), client_configuration=configuration
+        )
         async with ApiClient(configuration) as client:
             yield await _config_maps(KubernetesClient(client), "default")

@@ -1,4 +1,7 @@
-"""Where journals are kept: a folder, the object store of the unit tests, an object store behind HTTP."""
+"""Where journals are kept.
+
+A folder, the object store of the unit tests, an object store behind HTTP.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -38,7 +41,9 @@ class TestFolder(JournalStoreContract):
 class _Objects(JournalStoreContract):
     def names(self, journal: JournalStore) -> list[str]:
         store = journal_objects._client(journal.location)
-        return sorted(found["path"].rsplit("/", 1)[-1] for page in store.list("j") for found in page)
+        return sorted(
+            found["path"].rsplit("/", 1)[-1] for page in store.list("j") for found in page
+        )
 
     def move(self, journal: JournalStore, name: str, to: str) -> None:
         journal_objects._client(journal.location).rename(f"j/{name}", f"j/{to}")
@@ -52,7 +57,9 @@ class TestMemory(_Objects):
     @pytest.fixture
     def journal(self, monkeypatch: pytest.MonkeyPatch) -> JournalStore:
         stores: dict[str, ObjectStore] = {}
-        monkeypatch.setattr(journal_objects, "_client", lambda url: stores.setdefault(url, MemoryStore()))
+        monkeypatch.setattr(
+            journal_objects, "_client", lambda url: stores.setdefault(url, MemoryStore())
+        )
         journal_objects._known.cache_clear()
         return ObjectJournal("s3://bucket/checkpoint/journal")
 
@@ -83,13 +90,17 @@ def test_every_record_is_delivered_once_with_a_journal_in_s3(tmp_path: Path, dea
         query.read_all()
     finally:
         query.close()
-    assert all(rows == again[0] for again in query.attempts.values() for rows in again), "the same at each replay"
+    assert all(rows == again[0] for again in query.attempts.values() for rows in again), (
+        "the same at each replay"
+    )
 
 
 @pytest.mark.integration
 @pytest.mark.usefixtures("server")
 def test_a_bucket_that_does_not_exist_is_named() -> None:
-    with pytest.raises(JournalError, match=r"journal s3://nowhere/j cannot be used: .*not found.*Check the bucket"):
+    with pytest.raises(
+        JournalError, match=r"journal s3://nowhere/j cannot be used: .*not found.*Check the bucket"
+    ):
         ObjectJournal("s3://nowhere/j").create("j")
 
 

@@ -18,7 +18,9 @@ _names = itertools.count(1)
 
 @pytest.fixture(scope="package")
 def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
-    with ControlPlane(tmp_path_factory.mktemp("control-plane"), crds=[CHECKOUT / "crds"]) as started:
+    with ControlPlane(
+        tmp_path_factory.mktemp("control-plane"), crds=[CHECKOUT / "crds"]
+    ) as started:
         yield started
 
 

@@ -6,7 +6,11 @@ from balanced_source_operator.kube.port import KubernetesApi, KubernetesError
 from balanced_source_operator.resources.kinds import BALANCED_SOURCE
 from support.hostile import FROM_CONFIG_MAP, Path, replaced
 
-CLUSTER = {"name": "main", "bootstrapServers": "b:1", "propertiesFrom": [{"secretRef": {"name": "kafka"}}]}
+CLUSTER = {
+    "name": "main",
+    "bootstrapServers": "b:1",
+    "propertiesFrom": [{"secretRef": {"name": "kafka"}}],
+}
 APPLICATION = {
     "image": "i",
     "sparkVersion": "4.2.0",
@@ -20,7 +24,10 @@ SPEC = {
     "source": {"kafka": {"clusters": [CLUSTER], "subscription": {"topics": ["a"]}}},
     "application": APPLICATION,
 }
-WITH_METADATA = {**SPEC, "source": {"kafka": {**FROM_CONFIG_MAP, "subscription": {"streams": ["a"]}}}}
+WITH_METADATA = {
+    **SPEC,
+    "source": {"kafka": {**FROM_CONFIG_MAP, "subscription": {"streams": ["a"]}}},
+}
 
 KAFKA = ("source", "kafka")
 NAMES: list[Path] = [

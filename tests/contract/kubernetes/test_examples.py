@@ -17,8 +17,13 @@ KEDA = "keda.sh/v1alpha1"
 @pytest.mark.parametrize("which", ["real"], indirect=True)
 @pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: file.name)
 def test_an_example_can_be_applied(control_plane: ControlPlane, namespace: str, file: Path) -> None:
-    objects = [found for found in yaml.safe_load_all(file.read_text()) if found["apiVersion"] != KEDA]
+    objects = [
+        found for found in yaml.safe_load_all(file.read_text()) if found["apiVersion"] != KEDA
+    ]
 
     for found in objects:
         control_plane.apply({**found, "metadata": {**found["metadata"], "namespace": namespace}})
-        assert control_plane.get(found["kind"].lower(), found["metadata"]["name"], namespace) is not None
+        assert (
+            control_plane.get(found["kind"].lower(), found["metadata"]["name"], namespace)
+            is not None
+        )

@@ -29,7 +29,9 @@ from testbed.control_plane import ControlPlane
 NOWHERE = ResourceKind("nowhere.example.org", "v1", "things", "Thing")
 
 
-def config_map(namespace: str, name: str = "a", *, labels: dict[str, str] | None = None, **data: str) -> dict[str, Any]:
+def config_map(
+    namespace: str, name: str = "a", *, labels: dict[str, str] | None = None, **data: str
+) -> dict[str, Any]:
     metadata = {"namespace": namespace, "name": name, "labels": labels or {}}
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
 
@@ -58,9 +60,12 @@ async def test_what_is_not_there_is_none(api: KubernetesApi, namespace: str) -> 
 
 
 @pytest.mark.parametrize(
-    "name", ["../{0}/secrets/a", "../../{0}/configmaps/a", "..%2Fa", "a/../b", "a?x=y", "a#b", ".", ""]
+    "name",
+    ["../{0}/secrets/a", "../../{0}/configmaps/a", "..%2Fa", "a/../b", "a?x=y", "a#b", ".", ""],
 )
-async def test_a_name_never_reaches_another_object(api: KubernetesApi, namespace: str, name: str) -> None:
+async def test_a_name_never_reaches_another_object(
+    api: KubernetesApi, namespace: str, name: str
+) -> None:
     """With its own rights the server would read what the author of the name may not."""
     made = await api.create(CONFIG_MAP, config_map(namespace, x="1"))
     hostile = name.format(namespace)
@@ -84,7 +89,9 @@ async def test_a_name_never_reaches_another_object(api: KubernetesApi, namespace
     assert await api.get(CONFIG_MAP, namespace, "a") == made
 
 
-async def test_a_kind_that_is_not_installed_is_told_apart(api: KubernetesApi, namespace: str) -> None:
+async def test_a_kind_that_is_not_installed_is_told_apart(
+    api: KubernetesApi, namespace: str
+) -> None:
     with pytest.raises(UnknownKindError):
         await api.get(NOWHERE, namespace, "a")
     with pytest.raises(UnknownKindError):
@@ -114,18 +121,26 @@ async def test_what_exists_cannot_be_created(api: KubernetesApi, namespace: str)
     assert found["data"] == {"x": "1"}
 
 
-async def test_lists_select_by_labels_and_name_their_kind(api: KubernetesApi, namespace: str) -> None:
+async def test_lists_select_by_labels_and_name_their_kind(
+    api: KubernetesApi, namespace: str
+) -> None:
     await api.create(CONFIG_MAP, config_map(namespace, "a", labels={"app": "x", "tier": "1"}))
     await api.create(CONFIG_MAP, config_map(namespace, "b", labels={"app": "x", "tier": "2"}))
     await api.create(CONFIG_MAP, config_map(namespace, "c"))
 
     async def names(selector: str) -> set[str]:
-        return {item["metadata"]["name"] for item in await api.list(CONFIG_MAP, namespace, selector=selector)}
+        return {
+            item["metadata"]["name"]
+            for item in await api.list(CONFIG_MAP, namespace, selector=selector)
+        }
 
     assert await names("app=x") == {"a", "b"}
     assert await names("app=x,tier=2") == {"b"}
     assert await names("app=y") == set()
-    kinds = {(i["apiVersion"], i["kind"]) for i in await api.list(CONFIG_MAP, namespace, selector="app=x")}
+    kinds = {
+        (i["apiVersion"], i["kind"])
+        for i in await api.list(CONFIG_MAP, namespace, selector="app=x")
+    }
     assert kinds == {("v1", "ConfigMap")}
 
 
@@ -143,7 +158,9 @@ async def test_compare_and_swap(api: KubernetesApi, namespace: str) -> None:
     assert int(second["metadata"]["resourceVersion"]) > int(made["metadata"]["resourceVersion"])
 
 
-async def test_a_replacement_that_changes_nothing_keeps_the_revision(api: KubernetesApi, namespace: str) -> None:
+async def test_a_replacement_that_changes_nothing_keeps_the_revision(
+    api: KubernetesApi, namespace: str
+) -> None:
     made = await api.create(CONFIG_MAP, config_map(namespace, x="1"))
 
     again = await api.replace(CONFIG_MAP, made)
@@ -159,7 +176,9 @@ async def test_what_is_gone_cannot_be_replaced(api: KubernetesApi, namespace: st
         await api.replace(CONFIG_MAP, made)
 
 
-async def test_apply_creates_and_gives_up_what_it_no_longer_says(api: KubernetesApi, namespace: str) -> None:
+async def test_apply_creates_and_gives_up_what_it_no_longer_says(
+    api: KubernetesApi, namespace: str
+) -> None:
     await api.apply(ROLE, role(namespace, "get", "list", labels={"mine": "1", "old": "1"}))
 
     made = await api.apply(ROLE, role(namespace, "get", labels={"mine": "2"}))
@@ -202,7 +221,9 @@ async def test_the_status_is_merged_and_nothing_else(api: KubernetesApi, namespa
     assert found["metadata"]["generation"] == 1
 
 
-async def test_a_replacement_of_the_spec_leaves_the_status(api: KubernetesApi, namespace: str) -> None:
+async def test_a_replacement_of_the_spec_leaves_the_status(
+    api: KubernetesApi, namespace: str
+) -> None:
     await api.create(BALANCED_SOURCE, source(namespace))
     await api.patch_status(BALANCED_SOURCE, namespace, "orders", {"epoch": 3})
     found = await api.get(BALANCED_SOURCE, namespace, "orders")
@@ -216,7 +237,9 @@ async def test_a_replacement_of_the_spec_leaves_the_status(api: KubernetesApi, n
     assert again["metadata"]["generation"] == 2
 
 
-async def test_scaling_changes_replicas_only_from_the_number_that_was_seen(api: KubernetesApi, namespace: str) -> None:
+async def test_scaling_changes_replicas_only_from_the_number_that_was_seen(
+    api: KubernetesApi, namespace: str
+) -> None:
     made = await api.create(BALANCED_SOURCE, source(namespace))
     before = int(made["spec"]["parallelism"])
 
@@ -240,11 +263,15 @@ async def test_a_status_for_what_is_gone_is_no_error(api: KubernetesApi, namespa
     assert await api.patch_status(BALANCED_SOURCE, namespace, "orders", {"epoch": 3}) is None
 
 
-async def test_a_refusal_has_the_status_and_the_words_of_the_server(api: KubernetesApi, namespace: str) -> None:
+async def test_a_refusal_has_the_status_and_the_words_of_the_server(
+    api: KubernetesApi, namespace: str
+) -> None:
     """The client checks names itself, so the server has to object to something else."""
     refused = config_map(namespace) | {"data": {"bad/key": ""}}
 
-    with pytest.raises(RefusedError, match=r'ConfigMap "a" is invalid: data\[bad/key\]: Invalid value') as raised:
+    with pytest.raises(
+        RefusedError, match=r'ConfigMap "a" is invalid: data\[bad/key\]: Invalid value'
+    ) as raised:
         await api.create(CONFIG_MAP, refused)
 
     assert raised.value.status == 422
@@ -274,7 +301,9 @@ async def test_children_go_with_their_owner(api: KubernetesApi, namespace: str) 
     await gone(api, namespace, "child")
 
 
-async def test_children_of_an_owner_that_is_gone_already_go_as_well(api: KubernetesApi, namespace: str) -> None:
+async def test_children_of_an_owner_that_is_gone_already_go_as_well(
+    api: KubernetesApi, namespace: str
+) -> None:
     """Whoever writes a child although its owner was deleted leaves nothing behind."""
     owner = await api.create(CONFIG_MAP, config_map(namespace, "owner"))
     await api.delete(CONFIG_MAP, namespace, "owner", uid=owner["metadata"]["uid"])
@@ -318,13 +347,18 @@ async def test_what_would_be_accepted_is_not_created(api: KubernetesApi, namespa
 @pytest.mark.parametrize(
     ("container", "says"),
     [
-        ({"resources": {"requests": {"cpu": "lots"}}}, "quantities must match the regular expression"),
+        (
+            {"resources": {"requests": {"cpu": "lots"}}},
+            "quantities must match the regular expression",
+        ),
         ({"resources": {"requests": {"cpu": "-1"}}}, "must be greater than or equal to 0"),
         ({"env": [{"value": "1"}]}, "env[0].name: Required value"),
         ({"resourcez": {}}, 'unknown field "template.spec.containers[0].resourcez"'),
     ],
 )
-async def test_what_would_not_is_said(api: KubernetesApi, namespace: str, container: dict[str, Any], says: str) -> None:
+async def test_what_would_not_is_said(
+    api: KubernetesApi, namespace: str, container: dict[str, Any], says: str
+) -> None:
     told = await api.objection(POD_TEMPLATE, pod_template(namespace, **container))
 
     assert told is not None
@@ -332,5 +366,9 @@ async def test_what_would_not_is_said(api: KubernetesApi, namespace: str, contai
 
 
 @pytest.mark.integration
-def test_the_schema_of_pod_templates_is_what_the_server_publishes(control_plane: ControlPlane) -> None:
-    assert SCHEMA_FILE.read_text() == to_text(published(control_plane)), "run `python -m support.pod_schema`"
+def test_the_schema_of_pod_templates_is_what_the_server_publishes(
+    control_plane: ControlPlane,
+) -> None:
+    assert SCHEMA_FILE.read_text() == to_text(published(control_plane)), (
+        "run `python -m support.pod_schema`"
+    )

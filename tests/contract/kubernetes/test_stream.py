@@ -12,7 +12,12 @@ from kubernetes_asyncio.client import ApiClient, Configuration
 from balanced_source_operator.kube.client import KubernetesClient
 from balanced_source_operator.kube.port import UnknownKindError
 from balanced_source_operator.kube.stream import KubernetesStream, WatchEvent
-from balanced_source_operator.resources.kinds import APACHE_APPLICATION, CONFIG_MAP, NAME_LABEL, ResourceKind
+from balanced_source_operator.resources.kinds import (
+    APACHE_APPLICATION,
+    CONFIG_MAP,
+    NAME_LABEL,
+    ResourceKind,
+)
 from support.apache_samples import MINIMAL, REAL, RICH, build
 from testbed.control_plane import ControlPlane
 
@@ -22,7 +27,9 @@ pytestmark = [pytest.mark.integration, pytest.mark.asyncio]
 @pytest.fixture
 async def client(control_plane: ControlPlane) -> AsyncIterator[ApiClient]:
     configuration = Configuration()
-    await config.load_kube_config(str(control_plane.kubeconfig()), client_configuration=configuration)
+    await config.load_kube_config(
+        str(control_plane.kubeconfig()), client_configuration=configuration
+    )
     async with ApiClient(configuration) as made:
         yield made
 
@@ -39,7 +46,9 @@ def config_map(namespace: str, name: str, text: str = "x", **labels: str) -> dic
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"text": text}}
 
 
-async def test_a_watch_goes_on_where_a_list_ended_and_lines_may_be_long(client: ApiClient, namespace: str) -> None:
+async def test_a_watch_goes_on_where_a_list_ended_and_lines_may_be_long(
+    client: ApiClient, namespace: str
+) -> None:
     api, stream = KubernetesClient(client), KubernetesStream(client)
     await api.create(CONFIG_MAP, config_map(namespace, "a"))
     listed = await stream.list_all(CONFIG_MAP, namespace, selector=NAME_LABEL)
@@ -47,7 +56,9 @@ async def test_a_watch_goes_on_where_a_list_ended_and_lines_may_be_long(client: 
     found: list[WatchEvent] = []
 
     async def follow() -> None:
-        async for change in stream.watch(CONFIG_MAP, namespace, selector=NAME_LABEL, revision=listed.revision):
+        async for change in stream.watch(
+            CONFIG_MAP, namespace, selector=NAME_LABEL, revision=listed.revision
+        ):
             found.append(change)
             if change.event == "DELETED":
                 return
@@ -59,7 +70,11 @@ async def test_a_watch_goes_on_where_a_list_ended_and_lines_may_be_long(client: 
     await api.replace(CONFIG_MAP, unlabelled)
     async with asyncio.timeout(60):
         await following
-    seen = [(change.event, change.manifest["metadata"]["name"]) for change in found if change.event != "BOOKMARK"]
+    seen = [
+        (change.event, change.manifest["metadata"]["name"])
+        for change in found
+        if change.event != "BOOKMARK"
+    ]
     assert seen == [("ADDED", "b"), ("DELETED", "b")], "it no longer has the label"
     assert next(c for c in found if c.event == "ADDED").manifest["data"]["text"] == long
 
@@ -72,12 +87,16 @@ async def test_all_namespaces_and_more_than_one_page(
     for number in range(5):
         await api.create(CONFIG_MAP, config_map(namespace, f"m-{number}", team=namespace))
     listed = await stream.list_all(CONFIG_MAP, "", selector=f"team={namespace}")
-    assert sorted(item["metadata"]["name"] for item in listed.items) == [f"m-{number}" for number in range(5)]
+    assert sorted(item["metadata"]["name"] for item in listed.items) == [
+        f"m-{number}" for number in range(5)
+    ]
 
 
 async def test_a_kind_that_is_not_installed_says_so(client: ApiClient) -> None:
     with pytest.raises(UnknownKindError, match=r"things\.example\.com"):
-        await KubernetesStream(client).list_all(ResourceKind("example.com", "v1", "things", "Thing"), "", selector="")
+        await KubernetesStream(client).list_all(
+            ResourceKind("example.com", "v1", "things", "Thing"), "", selector=""
+        )
 
 
 @pytest.mark.parametrize("crd", [MINIMAL, *([Path(REAL)] if REAL else [])])
@@ -85,7 +104,9 @@ async def test_the_api_server_accepts_what_apaches_operator_is_given(
     client: ApiClient, control_plane: ControlPlane, namespace: str, crd: Path
 ) -> None:
     control_plane.kubectl("apply", "--server-side", "--force-conflicts", "-f", str(crd))
-    control_plane.kubectl("wait", "--for=condition=Established", "crd/sparkapplications.spark.apache.org")
+    control_plane.kubectl(
+        "wait", "--for=condition=Established", "crd/sparkapplications.spark.apache.org"
+    )
     api = KubernetesClient(client)
     for number, changes in enumerate(({}, RICH)):
         manifest = build(**changes)

@@ -22,7 +22,11 @@ CASES: Final = 300
 @functools.cache
 def drawn_specs() -> list[Any]:
     """The same specs in each run: examples, most of them with up to five changes."""
-    found: list[Any] = [spec_json(), *EXAMPLES, *(put(EXAMPLES[0], at, None) for at in places(EXAMPLES[0]) if at)]
+    found: list[Any] = [
+        spec_json(),
+        *EXAMPLES,
+        *(put(EXAMPLES[0], at, None) for at in places(EXAMPLES[0]) if at),
+    ]
 
     @settings(
         max_examples=CASES,
@@ -56,12 +60,19 @@ def test_manifests_that_are_drawn_reach_every_answer() -> None:
 
 def manifest(spec: Any, namespace: str) -> dict[str, Any]:
     metadata = {"namespace": namespace, "name": "orders"}
-    return {"apiVersion": BALANCED_SOURCE.api_version, "kind": BALANCED_SOURCE.kind, "metadata": metadata, "spec": spec}
+    return {
+        "apiVersion": BALANCED_SOURCE.api_version,
+        "kind": BALANCED_SOURCE.kind,
+        "metadata": metadata,
+        "spec": spec,
+    }
 
 
 @pytest.mark.integration
 @pytest.mark.parametrize("which", ["real"], indirect=True)
-async def test_the_api_server_and_the_check_without_one_agree(api: KubernetesApi, namespace: str) -> None:
+async def test_the_api_server_and_the_check_without_one_agree(
+    api: KubernetesApi, namespace: str
+) -> None:
     differences = [text async for text in _differences(api, namespace)]
 
     assert differences == []
@@ -79,7 +90,9 @@ async def _differences(api: KubernetesApi, namespace: str) -> Any:
 
 @pytest.mark.integration
 @pytest.mark.parametrize("which", ["real"], indirect=True)
-async def test_the_dry_run_checks_changes_of_a_source_too(api: KubernetesApi, namespace: str) -> None:
+async def test_the_dry_run_checks_changes_of_a_source_too(
+    api: KubernetesApi, namespace: str
+) -> None:
     """Rules about a change compare with what is stored."""
     assert isinstance(api, KubernetesClient)
     end = {"type": "Latest"}
@@ -89,6 +102,14 @@ async def test_the_dry_run_checks_changes_of_a_source_too(api: KubernetesApi, na
     assert await api.dry_run(BALANCED_SOURCE, manifest(changed, namespace)) is None
     await api.create(BALANCED_SOURCE, manifest(spec, namespace))
     assert await api.dry_run(BALANCED_SOURCE, manifest(spec_json(parallelism=5), namespace)) is None
-    assert "stoppingOffsets" in str(await api.dry_run(BALANCED_SOURCE, manifest(changed, namespace)))
-    assert await api.count_up(BALANCED_SOURCE, namespace, "orders", "rebalanceNonce", most=1) == (0, 1)
-    assert await api.count_up(BALANCED_SOURCE, namespace, "orders", "rebalanceNonce", most=1) == (1, 0)
+    assert "stoppingOffsets" in str(
+        await api.dry_run(BALANCED_SOURCE, manifest(changed, namespace))
+    )
+    assert await api.count_up(BALANCED_SOURCE, namespace, "orders", "rebalanceNonce", most=1) == (
+        0,
+        1,
+    )
+    assert await api.count_up(BALANCED_SOURCE, namespace, "orders", "rebalanceNonce", most=1) == (
+        1,
+        0,
+    )

@@ -1,4 +1,7 @@
-"""How many consumers a worker makes for its readers, and what they hold; brokers are librdkafka's mock cluster."""
+"""How many consumers a worker makes for its readers, and what they hold.
+
+Brokers are librdkafka's mock cluster.
+"""
 
 import threading
 from collections import Counter
@@ -14,10 +17,16 @@ from balanced_source.host import SplitRange
 from balanced_source_adapters.kafka.config import NoSecrets
 from balanced_source_spark.kafka import consumers, native, range_reader
 from balanced_source_spark.kafka.pool import MAX_KEPT
-from balanced_source_spark.kafka.settings import RangeReaderSettings, ReadStalledError, consumer_config
+from balanced_source_spark.kafka.settings import (
+    RangeReaderSettings,
+    ReadStalledError,
+    consumer_config,
+)
 from balanced_source_spark.kafka.topic_watch import Interrupt
 
-pytestmark = pytest.mark.skipif(not native.is_available(), reason="the native reader is not installed")
+pytestmark = pytest.mark.skipif(
+    not native.is_available(), reason="the native reader is not installed"
+)
 
 TOPIC: Final = "shared"
 READERS: Final = 3 * MAX_KEPT
@@ -34,7 +43,9 @@ def cluster() -> Iterator[KafkaCluster]:
             mock.produce(TOPIC, str(number).encode(), partition=partition)
     assert mock.flush(30) == 0
     broker = next(iter(mock.list_topics(timeout=30).brokers.values()))
-    yield KafkaCluster(name="c", bootstrap_servers=f"{broker.host}:{broker.port}", properties={"log_level": "0"})
+    yield KafkaCluster(
+        name="c", bootstrap_servers=f"{broker.host}:{broker.port}", properties={"log_level": "0"}
+    )
     mock.flush(0)
 
 
@@ -64,7 +75,9 @@ def read(
     cluster: KafkaCluster, reader: int, start: int, *, partition: int, by: Any = native.read_ranges
 ) -> list[tuple[int, int]]:
     config = consumer_config(cluster, NoSecrets(), client_id=f"reader-{reader}")
-    settings = RangeReaderSettings(cluster="c", config=config, columns=("partition", "offset"), reader=reader, stall=30)
+    settings = RangeReaderSettings(
+        cluster="c", config=config, columns=("partition", "offset"), reader=reader, stall=30
+    )
     piece = SplitRange(split_id=("c", TOPIC, partition), start=start, end=start + BATCH)
     batches = by([piece], settings)
     return [(row["partition"], row["offset"]) for batch in batches for row in batch.to_pylist()]
@@ -80,12 +93,18 @@ class Soon(Interrupt):
             yield
 
 
-@pytest.mark.parametrize("by", [native.read_ranges, range_reader.read_ranges], ids=["native", "python"])
-def test_a_read_that_is_interrupted_from_another_thread_ends(cluster: KafkaCluster, by: Any) -> None:
+@pytest.mark.parametrize(
+    "by", [native.read_ranges, range_reader.read_ranges], ids=["native", "python"]
+)
+def test_a_read_that_is_interrupted_from_another_thread_ends(
+    cluster: KafkaCluster, by: Any
+) -> None:
     """It waits for records that do not come; the next read has a new consumer."""
     config = consumer_config(cluster, NoSecrets(), client_id="interrupted")
     interrupt = Soon()
-    settings = RangeReaderSettings(cluster="c", config=config, reader=77, stall=3600, interrupt=interrupt)
+    settings = RangeReaderSettings(
+        cluster="c", config=config, reader=77, stall=3600, interrupt=interrupt
+    )
     if by is range_reader.read_ranges:  # looks by itself
         interrupt.set()
 
@@ -99,25 +118,33 @@ def test_a_read_that_is_interrupted_from_another_thread_ends(cluster: KafkaClust
 def test_readers_of_a_worker_share_consumers_and_read_exactly_their_ranges(
     cluster: KafkaCluster, made: Made, readers: int
 ) -> None:
-    """With a consumer made for each task, a small micro-batch took half a second instead of 24 ms."""
+    """With a consumer for each task, a small micro-batch took half a second instead of 24 ms."""
     rows: Counter[tuple[int, int, int]] = Counter()
     for start in range(0, RECORDS, BATCH):
         for reader in range(readers):
-            rows.update((reader, *row) for row in read(cluster, reader, start, partition=reader % 4))
+            rows.update(
+                (reader, *row) for row in read(cluster, reader, start, partition=reader % 4)
+            )
 
-    assert rows == Counter((reader, reader % 4, offset) for reader in range(readers) for offset in range(RECORDS))
+    assert rows == Counter(
+        (reader, reader % 4, offset) for reader in range(readers) for offset in range(RECORDS)
+    )
     assert made.count == min(readers, MAX_KEPT)
     assert len(native._pool.idle()) == min(readers, MAX_KEPT)
 
 
-def test_the_python_reader_reads_exactly_its_ranges_with_consumers_of_others(cluster: KafkaCluster) -> None:
+def test_the_python_reader_reads_exactly_its_ranges_with_consumers_of_others(
+    cluster: KafkaCluster,
+) -> None:
     rows: Counter[tuple[int, int, int]] = Counter()
     for start in range(0, RECORDS, BATCH):
         for reader in range(READERS):
             found = read(cluster, reader, start, partition=reader % 4, by=range_reader.read_ranges)
             rows.update((reader, *row) for row in found)
 
-    assert rows == Counter((reader, reader % 4, offset) for reader in range(READERS) for offset in range(RECORDS))
+    assert rows == Counter(
+        (reader, reader % 4, offset) for reader in range(READERS) for offset in range(RECORDS)
+    )
     assert len(consumers._pool.idle()) <= MAX_KEPT
     consumers._pool.sweep(float("inf"))
 
@@ -125,7 +152,7 @@ def test_the_python_reader_reads_exactly_its_ranges_with_consumers_of_others(clu
 def test_partitions_that_have_another_reader_are_not_fetched_for_ever(
     cluster: KafkaCluster, made: Made, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After a rescale a kept consumer would fetch what its reader does not own any more, and hold it in memory."""
+    """After a rescale a kept consumer would fetch and hold what its reader does not own."""
     monkeypatch.setattr(native, "FORGET_AFTER", 0.0)
     for partition in range(4):
         read(cluster, 0, 0, partition=partition)

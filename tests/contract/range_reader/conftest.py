@@ -51,23 +51,36 @@ class Reader:
         return RangeReaderSettings(cluster="main", config=config, stall=self.stall)
 
     def batches(
-        self, ranges: Mapping[int, tuple[int, int]], topic: str | None = None, term: int | None = None
+        self,
+        ranges: Mapping[int, tuple[int, int]],
+        topic: str | None = None,
+        term: int | None = None,
     ) -> Iterator[pa.RecordBatch]:
         """Ranges by partition, planned under a leader epoch."""
         pieces = [
-            SplitRange(split_id=("main", topic or self.topic, partition), start=start, end=end, term=term)
+            SplitRange(
+                split_id=("main", topic or self.topic, partition), start=start, end=end, term=term
+            )
             for partition, (start, end) in ranges.items()
         ]
         return self.read(pieces, self.settings())
 
     def rows(
-        self, ranges: Mapping[int, tuple[int, int]], topic: str | None = None, term: int | None = None
+        self,
+        ranges: Mapping[int, tuple[int, int]],
+        topic: str | None = None,
+        term: int | None = None,
     ) -> list[dict[str, Any]]:
         return [row for batch in self.batches(ranges, topic, term) for row in batch.to_pylist()]
 
     def offsets(self, *ranges: Mapping[int, tuple[int, int]]) -> Counter[tuple[int, int]]:
-        """How often each (partition, offset) came; one call of the reader after the other, in one process."""
-        return Counter((row["partition"], row["offset"]) for each in ranges for row in self.rows(each))
+        """How often each (partition, offset) came.
+
+        One call of the reader after the other, in one process.
+        """
+        return Counter(
+            (row["partition"], row["offset"]) for each in ranges for row in self.rows(each)
+        )
 
     def produce(self, count: int, *, partition: int = 0, **config: Any) -> None:
         """Records with their number as value."""
@@ -78,7 +91,7 @@ class Reader:
         assert producer.flush(30) == 0
 
     def transaction(self, count: int, *, partition: int = 0, commit: bool = True) -> None:
-        """Records in a transaction of their own, and its marker, which brokers write a little later."""
+        """Records in their own transaction, and its marker, which brokers write a little later."""
         end = self.end(partition) + count + 1
         producer = self.open_transaction(count, partition=partition)
         if commit:
@@ -88,7 +101,10 @@ class Reader:
         wait_until(lambda: self.end(partition) == end, 30, "the marker of the transaction")
 
     def open_transaction(self, count: int, *, partition: int = 0) -> Producer:
-        config = {"bootstrap.servers": self.kafka.bootstrap, "transactional.id": f"t-{next(_names)}"}
+        config = {
+            "bootstrap.servers": self.kafka.bootstrap,
+            "transactional.id": f"t-{next(_names)}",
+        }
         producer = Producer(config)
         producer.init_transactions()
         producer.begin_transaction()

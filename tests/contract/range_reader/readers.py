@@ -1,4 +1,7 @@
-"""Every implementation of a range reader; a new one gets a line here and must pass the whole suite."""
+"""Every implementation of a range reader.
+
+A new one gets a line here and must pass the whole suite.
+"""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
@@ -11,7 +14,10 @@ from balanced_source_spark.kafka.settings import RangeReaderSettings
 
 ReadRanges = Callable[[Sequence[SplitRange], RangeReaderSettings], Iterator[pa.RecordBatch]]
 
-READERS: Final[Mapping[str, ReadRanges]] = {"python": range_reader.read_ranges, "native": native.read_ranges}
+READERS: Final[Mapping[str, ReadRanges]] = {
+    "python": range_reader.read_ranges,
+    "native": native.read_ranges,
+}
 
 
 def is_there(name: str) -> bool:

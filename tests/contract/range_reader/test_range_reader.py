@@ -1,6 +1,9 @@
-"""What every reader of exact offset ranges must do, at a real broker. Each test is a trap that a reader fell into.
+"""What every reader of exact offset ranges must do, at a real broker.
 
-All compare sets of (partition, offset) with what is in the log: a count would hide a loss that a repetition makes up.
+Each test is a trap that a reader fell into.
+
+All compare sets of (partition, offset) with what is in the log: a count would hide a loss that a
+repetition makes up.
 """
 
 import itertools
@@ -18,7 +21,11 @@ from balanced_source.errors import BalancedSourceError
 from balanced_source.host import SplitRange
 from balanced_source_adapters.kafka.admin import KafkaAdmin
 from balanced_source_spark.kafka.same_topics import SameTopics
-from balanced_source_spark.kafka.settings import LogRewrittenError, OffsetsLostError, ReadStalledError
+from balanced_source_spark.kafka.settings import (
+    LogRewrittenError,
+    OffsetsLostError,
+    ReadStalledError,
+)
 from balanced_source_spark.kafka.topic_watch import TopicWatch
 from testbed.kafka import KafkaCluster
 from testbed.waiting import wait_until
@@ -28,7 +35,7 @@ from .conftest import Reader, exactly
 pytestmark = pytest.mark.integration
 
 
-# --- exact ranges -----------------------------------------------------------------------------------------------------
+# --- exact ranges ---------------------------------------------------------------------------------
 
 
 def test_ranges_of_several_partitions(reader: Reader) -> None:
@@ -40,8 +47,13 @@ def test_ranges_of_several_partitions(reader: Reader) -> None:
 
 
 def test_the_range_ends_in_the_middle_of_a_batch_of_the_producer(reader: Reader) -> None:
-    """The broker delivers whole batches: what lies before the start and behind the end must not come out."""
-    reader.produce(1000, **{"linger.ms": 500, "batch.num.messages": 1000, "compression.type": "gzip"})
+    """The broker delivers whole batches.
+
+    What lies before the start and behind the end must not come out.
+    """
+    reader.produce(
+        1000, **{"linger.ms": 500, "batch.num.messages": 1000, "compression.type": "gzip"}
+    )
     ranges = {0: (333, 334)}
 
     assert reader.offsets(ranges) == exactly(ranges)
@@ -61,11 +73,14 @@ def test_nothing_to_read_is_no_rows(reader: Reader) -> None:
     assert reader.rows({}) == []
 
 
-# --- one reader after another in one process --------------------------------------------------------------------------
+# --- one reader after another in one process ------------------------------------------------------
 
 
 def test_what_was_fetched_past_the_end_comes_with_the_next_range(reader: Reader) -> None:
-    """A consumer that is kept has already taken messages past the end of a range: 3–7 % of all rows were lost so."""
+    """A consumer that is kept has already taken messages past the end of a range.
+
+    3–7 % of all rows were lost so.
+    """
     reader.produce(20_000)
     edges = [0, 1, 2, 100, 101, 2500, 2501, 9000, 9999, 20_000]
     ranges = [{0: (a, b)} for a, b in itertools.pairwise(edges)]
@@ -83,7 +98,7 @@ def test_a_replay_goes_back(reader: Reader) -> None:
 
 
 def test_a_partition_that_was_finished_is_not_silent_afterwards(reader: Reader) -> None:
-    """The client library remembers a pause beyond the assignment, also through an assignment without the partition."""
+    """The client library remembers a pause beyond the assignment, even through another one."""
     for partition in range(2):
         reader.produce(100, partition=partition)
     first, between, second = {0: (0, 50), 1: (0, 100)}, {1: (0, 100)}, {0: (50, 100)}
@@ -109,7 +124,12 @@ def test_two_readers_of_one_process_do_not_share_a_consumer(reader: Reader) -> N
 
     seen: Counter[tuple[int, int]] = Counter()
     for pair in itertools.zip_longest(*both):
-        seen.update((r["partition"], r["offset"]) for batch in pair if batch is not None for r in batch.to_pylist())
+        seen.update(
+            (r["partition"], r["offset"])
+            for batch in pair
+            if batch is not None
+            for r in batch.to_pylist()
+        )
 
     assert seen == exactly({0: (0, 6000), 1: (0, 6000)})
 
@@ -145,7 +165,7 @@ def test_a_topic_that_was_made_since_is_found(reader: Reader) -> None:
     assert [row["topic"] for row in reader.rows({0: (0, 1)}, other)] == [other]
 
 
-# --- offsets that are never delivered ---------------------------------------------------------------------------------
+# --- offsets that are never delivered -------------------------------------------------------------
 
 
 def test_a_marker_at_the_end_of_a_range_that_ends_the_log(reader: Reader) -> None:
@@ -192,7 +212,10 @@ def test_uncommitted_records_come_when_they_are_asked_for(reader: Reader) -> Non
 
 
 def test_an_open_transaction_ends_what_can_be_read(reader: Reader) -> None:
-    """Planning ends a range at the last stable offset; there the broker says that the partition ends."""
+    """Planning ends a range at the last stable offset.
+
+    There the broker says that the partition ends.
+    """
     reader.produce(5)
     producer = reader.open_transaction(5)
 
@@ -221,7 +244,10 @@ def test_gaps_of_compaction(reader: Reader, kafka: KafkaCluster) -> None:
     closing = itertools.count()
 
     def compacted() -> bool:
-        """Close a segment that is old enough, with a key of its own: what is left afterwards stays."""
+        """Close a segment that is old enough, with a key of its own.
+
+        What is left afterwards stays.
+        """
         producer.produce(reader.topic, key=f"closing {next(closing)}", value="x", partition=0)
         producer.flush(30)
         return not reader.offsets({0: (0, 90)})
@@ -235,14 +261,16 @@ def test_gaps_of_compaction(reader: Reader, kafka: KafkaCluster) -> None:
     assert reader.offsets({0: (0, 90)}, {0: (90, reader.end())}) == kept
 
 
-# --- what is lost is said ---------------------------------------------------------------------------------------------
+# --- what is lost is said -------------------------------------------------------------------------
 
 
 def test_records_that_were_deleted_before_they_were_read(reader: Reader) -> None:
     reader.produce(100)
     reader.kafka.admin.delete_records(reader.topic, {0: 50})
 
-    with pytest.raises(OffsetsLostError, match=rf"topic {reader.topic}, partition 0: offset 0 does not exist"):
+    with pytest.raises(
+        OffsetsLostError, match=rf"topic {reader.topic}, partition 0: offset 0 does not exist"
+    ):
         reader.rows({0: (0, 100)})
 
     assert reader.offsets({0: (50, 100)}) == exactly({0: (50, 100)})
@@ -253,7 +281,9 @@ def test_records_of_a_later_leader_are_not_those_that_were_planned(reader: Reade
     reader.produce(10)
     assert len(reader.rows({0: (0, 5)}, term=0)) == 5
 
-    with pytest.raises(LogRewrittenError, match=rf"topic {reader.topic}, partition 0: .*offset 5 is") as raised:
+    with pytest.raises(
+        LogRewrittenError, match=rf"topic {reader.topic}, partition 0: .*offset 5 is"
+    ) as raised:
         reader.rows({0: (5, 10)}, term=-1)
 
     assert (raised.value.key, raised.value.offset) == ((reader.topic, 0), 5)
@@ -311,7 +341,7 @@ def test_a_broker_that_is_gone_for_good(reader: Reader) -> None:
         reader.rows({0: (0, 10)})
 
 
-# --- the broker goes and comes back: last, because other tests share it ---------------------------------------------
+# --- the broker goes and comes back: last, because other tests share it ---------------------------
 
 
 def test_a_broker_that_comes_back(reader: Reader, kafka: KafkaCluster) -> None:

@@ -1,4 +1,7 @@
-"""What every place for journals must do: a record is created once, whoever tries, and never half."""
+"""What every place for journals must do.
+
+A record is created once, whoever tries, and never half.
+"""
 
 import pickle
 import time
@@ -9,7 +12,12 @@ from dataclasses import replace
 import pytest
 
 from balanced_source.documents.journal import JournalRecord, RecordKey
-from balanced_source.errors import CorruptDocumentError, ForeignJournalError, InvalidSpecError, JournalError
+from balanced_source.errors import (
+    CorruptDocumentError,
+    ForeignJournalError,
+    InvalidSpecError,
+    JournalError,
+)
 from balanced_source.host.journal import Attempt, JournalStore, SealResult, run
 
 S = ("server", "log")
@@ -50,7 +58,11 @@ class JournalStoreContract(ABC):
         with ThreadPoolExecutor(8) as pool:
             results = list(pool.map(made.seal, records))
 
-        winners = [record for record, result in zip(records, results, strict=True) if result is SealResult.SEALED]
+        winners = [
+            record
+            for record, result in zip(records, results, strict=True)
+            if result is SealResult.SEALED
+        ]
         assert [made.read(KEY)] == winners
         assert set(results) == {SealResult.SEALED, SealResult.TAKEN}
         assert self.names(made) == ["7-2.json", "JOURNAL"], "nothing else is left"
@@ -77,7 +89,10 @@ class JournalStoreContract(ABC):
         made.seal(RECORD)
         self.move(made, "7-2.json", "8-2.json")
 
-        with pytest.raises(CorruptDocumentError, match=r"the record of \('j', 7, 2\) lies where \('j', 8, 2\) belongs"):
+        with pytest.raises(
+            CorruptDocumentError,
+            match=r"the record of \('j', 7, 2\) lies where \('j', 8, 2\) belongs",
+        ):
             made.read(KEY._replace(number=8))
 
     def test_a_name_that_leaves_the_place_is_refused(self, made: JournalStore) -> None:
@@ -117,7 +132,9 @@ class JournalStoreContract(ABC):
         """And does not keep it for ever."""
         monkeypatch.setattr(type(made), "seal", lambda *_: SealResult.UNKNOWN)
 
-        with pytest.raises(JournalError, match="micro-batch 7 of reader 2, and does not have it afterwards"):
+        with pytest.raises(
+            JournalError, match="micro-batch 7 of reader 2, and does not have it afterwards"
+        ):
             run(Attempt(key=KEY), made, lambda _: RECORD)
 
     def test_the_newest_entry_of_the_offset_log_is_found(self, made: JournalStore) -> None:

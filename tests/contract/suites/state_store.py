@@ -71,7 +71,9 @@ class StateStoreContract:
         with pytest.raises(StateConflictError):
             await second.swap("second")
 
-    async def test_after_a_conflict_one_reads_again_and_goes_on(self, open_store: OpenStore) -> None:
+    async def test_after_a_conflict_one_reads_again_and_goes_on(
+        self, open_store: OpenStore
+    ) -> None:
         first, second = open_store(), open_store()
         await first.swap("first")
         with pytest.raises(StateConflictError):

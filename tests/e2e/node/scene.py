@@ -1,4 +1,7 @@
-"""What the story plays in: a cluster, the chart in it, and a source that writes to a folder of the host."""
+"""What the story plays in.
+
+A cluster, the chart in it, and a source that writes to a folder of the host.
+"""
 
 from pathlib import Path
 from typing import Any, Final
@@ -40,7 +43,11 @@ class Scene:
         for namespace, level in ((SYSTEM, "restricted"), (JOBS, "privileged")):
             labels = {"pod-security.kubernetes.io/enforce": level}
             self.cluster.control_plane.apply(
-                {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace, "labels": labels}}
+                {
+                    "apiVersion": "v1",
+                    "kind": "Namespace",
+                    "metadata": {"name": namespace, "labels": labels},
+                }
             )
 
     def install(self) -> str:
@@ -53,7 +60,18 @@ class Scene:
             "settings": {"resyncSeconds": 5, "saveIntervalSeconds": 5},
         }
         file = helm.values("install", values)
-        helm("install", RELEASE, CHART, "--namespace", SYSTEM, "--values", file, "--wait", "--timeout", "5m")
+        helm(
+            "install",
+            RELEASE,
+            CHART,
+            "--namespace",
+            SYSTEM,
+            "--values",
+            file,
+            "--wait",
+            "--timeout",
+            "5m",
+        )
         return helm("test", RELEASE, "--namespace", SYSTEM, "--timeout", "3m", "--logs")
 
     def apply_source(self) -> None:
@@ -63,7 +81,11 @@ class Scene:
                 "apiVersion": "balancedsource.io/v1alpha1",
                 "kind": "BalancedSource",
                 "metadata": {"name": self.source.name, "namespace": JOBS},
-                "spec": {"parallelism": 2, "source": {"kafka": self._kafka}, "application": self._application},
+                "spec": {
+                    "parallelism": 2,
+                    "source": {"kafka": self._kafka},
+                    "application": self._application,
+                },
             }
         )
 
@@ -89,7 +111,11 @@ class Scene:
     def expected(self) -> dict[tuple[str, str, int], int]:
         """Records per partition, as the broker counts them."""
         admin = self.cluster.kafka().admin
-        return {("main", topic, p): end for topic in TOPICS for p, (_, end) in admin.offsets(topic).items()}
+        return {
+            ("main", topic, p): end
+            for topic in TOPICS
+            for p, (_, end) in admin.offsets(topic).items()
+        }
 
     @property
     def _kafka(self) -> dict[str, Any]:
@@ -116,10 +142,19 @@ class Scene:
                 "spark.kubernetes.executor.request.cores": "100m",
             },
             "driver": {"memory": "768m", "template": self._template("spark-kubernetes-driver")},
-            "executor": {"cores": SLOTS, "memory": "768m", "template": self._template("spark-kubernetes-executor")},
+            "executor": {
+                "cores": SLOTS,
+                "memory": "768m",
+                "template": self._template("spark-kubernetes-executor"),
+            },
         }
 
     def _template(self, container: str) -> dict[str, Any]:
         mount = {"name": "share", "mountPath": str(self._share)}
         volume = {"name": "share", "hostPath": {"path": str(self._share), "type": "Directory"}}
-        return {"spec": {"containers": [{"name": container, "volumeMounts": [mount]}], "volumes": [volume]}}
+        return {
+            "spec": {
+                "containers": [{"name": container, "volumeMounts": [mount]}],
+                "volumes": [volume],
+            }
+        }

@@ -1,6 +1,9 @@
-"""The story on real pods: install, read, rescale live, lose the driver, lose the operator, then count.
+"""The story on real pods.
 
-`python -m e2e.node.story` plays it in the kind of cluster that CLUSTER names: process, node or kind.
+Install, read, rescale live, lose the driver, lose the operator, then count.
+
+`python -m e2e.node.story` plays it in the kind of cluster that CLUSTER names: process, node or
+kind.
 """
 
 import contextlib
@@ -55,17 +58,23 @@ class Outcome:
         """The verdict."""
         delivery = self.delivery
         return (
-            f"e2e: {'OK' if self.is_ok else 'FAILED'} produced={self.produced} delivered={delivery.delivered} "
-            f"lost={delivery.lost} duplicated={delivery.duplicated + delivery.unexpected}"
+            f"e2e: {'OK' if self.is_ok else 'FAILED'} produced={self.produced}"
+            f" delivered={delivery.delivered} lost={delivery.lost}"
+            f" duplicated={delivery.duplicated + delivery.unexpected}"
         )
 
 
 @app.command()
 def main(
     cluster: str = typer.Option("node", envvar="CLUSTER", help="process, node or kind."),
-    folder: Path | None = typer.Option(None, help="Where everything goes; a temporary folder by default."),
+    folder: Path | None = typer.Option(
+        None, help="Where everything goes; a temporary folder by default."
+    ),
 ) -> None:
-    """Play the story; exit code 1 when a record was lost or duplicated, or something was restarted by a rescale."""
+    """Play the story.
+
+    Exit code 1 when a record was lost or duplicated, or something was restarted by a rescale.
+    """
     run_dir = folder or Path(tempfile.mkdtemp(prefix="balanced-source-e2e-"))
     progress = Progress(console)
     share = run_dir / "share"
@@ -95,9 +104,18 @@ def play(scene: Scene, progress: Progress) -> Outcome:
         lose_operator(scene, progress)
         load.stop()
         with progress.step("read the rest"), contextlib.suppress(DeadlineError):
-            wait_until(lambda: rows(scene.sink) >= load.produced, _PATIENCE, "all records to arrive", interval=1)
+            wait_until(
+                lambda: rows(scene.sink) >= load.produced,
+                _PATIENCE,
+                "all records to arrive",
+                interval=1,
+            )
     console.print(scene.kubectl("get", "bsrc,pods", "-n", JOBS).rstrip(), markup=False)
-    return Outcome(produced=load.produced, delivery=check_delivery(scene.sink, scene.expected), complaints=complaints)
+    return Outcome(
+        produced=load.produced,
+        delivery=check_delivery(scene.sink, scene.expected),
+        complaints=complaints,
+    )
 
 
 def rescale(scene: Scene, progress: Progress, readers: int) -> list[str]:
@@ -108,9 +126,18 @@ def rescale(scene: Scene, progress: Progress, readers: int) -> list[str]:
         scene.source.wait_adopted(parallelism=readers, splits=SPLITS, timeout=_PATIENCE)
     executors = -(-readers // SLOTS)
     with progress.step(f"{executors} executors are left, or have come"):
-        wait_until(lambda: len(scene.pods("executor")) == executors, _PATIENCE, "executors to follow", interval=1)
+        wait_until(
+            lambda: len(scene.pods("executor")) == executors,
+            _PATIENCE,
+            "executors to follow",
+            interval=1,
+        )
     balance = scene.source.status["balance"]
-    complaints = [] if balance["max"] - balance["min"] <= 1 else [f"{readers} readers are not balanced: {balance}"]
+    complaints = (
+        []
+        if balance["max"] - balance["min"] <= 1
+        else [f"{readers} readers are not balanced: {balance}"]
+    )
     if _run_of(scene) != before:
         complaints.append(f"the change to {readers} readers restarted the driver")
     return complaints
@@ -122,7 +149,10 @@ def lose_driver(scene: Scene, progress: Progress) -> None:
     with progress.step("kubectl delete the driver's pod: another one reads"):
         scene.kubectl("delete", "pod", pod["name"], "-n", JOBS, "--wait=false")
         wait_until(
-            lambda: scene.source.report.incarnation > incarnation, _PATIENCE, "a new driver to register", interval=1
+            lambda: scene.source.report.incarnation > incarnation,
+            _PATIENCE,
+            "a new driver to register",
+            interval=1,
         )
         scene.source.wait_adopted(parallelism=2, splits=SPLITS, timeout=_PATIENCE)
 
@@ -135,7 +165,9 @@ def lose_operator(scene: Scene, progress: Progress) -> None:
         holder = "jsonpath={.spec.holderIdentity}"
         wait_until(
             lambda: (
-                scene.kubectl("get", "lease", "balanced-source-operator", "-n", SYSTEM, "-o", holder)
+                scene.kubectl(
+                    "get", "lease", "balanced-source-operator", "-n", SYSTEM, "-o", holder
+                )
                 not in ("", pod["name"])
             ),
             _PATIENCE,
@@ -145,7 +177,9 @@ def lose_operator(scene: Scene, progress: Progress) -> None:
         begun = time.time()
         scene.source.patch({"parallelism": 3})
         scene.source.wait_adopted(parallelism=3, splits=SPLITS, timeout=_PATIENCE)
-    console.print(f"the new operator had a rescale adopted after {time.time() - begun:.1f} s", markup=False)
+    console.print(
+        f"the new operator had a rescale adopted after {time.time() - begun:.1f} s", markup=False
+    )
 
 
 def _run_of(scene: Scene) -> tuple[object, ...]:

@@ -39,8 +39,14 @@ def test_the_next_node_takes_back_what_a_killed_one_has_left(tmp_path: Path) -> 
     before, run_dir, mark = sysctls(), tmp_path / "run", tmp_path / "running"
     settings = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     command = [sys.executable, "-c", PROGRAM, str(run_dir), str(mark)]
-    with subprocess.Popen(command, env=settings) as process:  # noqa: S603 - the tests' own interpreter
-        wait_until(lambda: mark.exists() or process.poll() is not None, 1500, "a pod on the node", interval=0.5)
+    # The tests' own interpreter
+    with subprocess.Popen(command, env=settings) as process:  # noqa: S603
+        wait_until(
+            lambda: mark.exists() or process.poll() is not None,
+            1500,
+            "a pod on the node",
+            interval=0.5,
+        )
         assert process.poll() is None
         process.kill()
     assert system.left_overs(run_dir)

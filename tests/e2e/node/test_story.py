@@ -22,7 +22,9 @@ pytestmark = [
 def test_every_record_is_delivered_exactly_once_on_real_pods(tmp_path: Path) -> None:
     share = tmp_path / "run" / "share"
     kind = os.environ.get("CLUSTER", "node")
-    with new_cluster(kind, tmp_path / "run", share=share, kafka=["main"], progress=Progress()) as cluster:
+    with new_cluster(
+        kind, tmp_path / "run", share=share, kafka=["main"], progress=Progress()
+    ) as cluster:
         outcome = play(Scene(cluster, share), Progress())
     assert outcome.is_ok, (outcome.line, outcome.complaints, outcome.delivery.examples)
     assert system.left_overs(tmp_path / "run") == []

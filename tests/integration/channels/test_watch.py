@@ -1,4 +1,4 @@
-"""How a driver follows its assignment at a real API server, with the rights that the operator grants."""
+"""How a driver follows its assignment at a real API server, with the rights it is granted."""
 
 import json
 from collections.abc import Iterator
@@ -37,12 +37,16 @@ class Scene:
         self.seen: list[Assignment] = []
 
     def publish(self, epoch: int) -> None:
-        document = assignment_document.encode(Assignment(epoch=epoch, parallelism=1), source=SOURCE.uid)
+        document = assignment_document.encode(
+            Assignment(epoch=epoch, parallelism=1), source=SOURCE.uid
+        )
         self.apply(config_map(SOURCE, SOURCE.documents.assignment, document))
 
     def apply(self, manifest: dict[str, Any]) -> None:
         metadata = {k: v for k, v in manifest["metadata"].items() if k != "ownerReferences"}
-        self.control_plane.kubectl("apply", "-f", "-", stdin=json.dumps({**manifest, "metadata": metadata}))
+        self.control_plane.kubectl(
+            "apply", "-f", "-", stdin=json.dumps({**manifest, "metadata": metadata})
+        )
 
     def others_change(self, times: int) -> None:
         """ConfigMaps that are nobody's business here change."""
@@ -68,7 +72,9 @@ class Scene:
         return channel
 
     def wait_seen(self, epoch: int) -> None:
-        wait_until(lambda: self.seen and self.seen[-1].epoch == epoch, 30, f"epoch {epoch}", interval=0.01)
+        wait_until(
+            lambda: self.seen and self.seen[-1].epoch == epoch, 30, f"epoch {epoch}", interval=0.01
+        )
 
     @property
     def requests(self) -> list[str]:

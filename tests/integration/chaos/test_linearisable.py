@@ -33,7 +33,9 @@ def problem(tmp_path: Path, program: Path, *batches: list[dict[str, Any]]) -> st
 
 
 def test_ranges_without_gap_in_growing_epochs(tmp_path: Path, program: Path) -> None:
-    assert problem(tmp_path, program, batch(0, 0, 5), batch(1, 5, 9), batch(2, 9, 12, epoch=2)) is None
+    assert (
+        problem(tmp_path, program, batch(0, 0, 5), batch(1, 5, 9), batch(2, 9, 12, epoch=2)) is None
+    )
 
 
 @pytest.mark.parametrize(
@@ -44,7 +46,9 @@ def test_ranges_without_gap_in_growing_epochs(tmp_path: Path, program: Path) -> 
         pytest.param(batch(1, 5, 3), id="backwards"),
     ],
 )
-def test_what_no_order_explains(tmp_path: Path, program: Path, second: list[dict[str, Any]]) -> None:
+def test_what_no_order_explains(
+    tmp_path: Path, program: Path, second: list[dict[str, Any]]
+) -> None:
     found = problem(tmp_path, program, batch(0, 0, 5), second)
 
     assert found == "no order of steps explains the history of split main/orders/0/id"

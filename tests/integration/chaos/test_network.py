@@ -48,7 +48,9 @@ def test_a_relay_forwards_both_ways(server: int, network: Network) -> None:
         assert client.recv(100) == b"hello"
 
 
-def test_a_black_hole_keeps_the_connection_and_forwards_later(server: int, network: Network) -> None:
+def test_a_black_hole_keeps_the_connection_and_forwards_later(
+    server: int, network: Network
+) -> None:
     port = network.relay(server)
     with socket.create_connection(("127.0.0.1", port), timeout=10) as client:
         network.set_mode(port, Mode.HOLE)

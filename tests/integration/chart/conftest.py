@@ -29,7 +29,15 @@ def render(helm: Helm, chart: Path) -> Render:
     """Renders the chart with values."""
 
     def rendered(**values: Any) -> list[dict[str, Any]]:
-        told = helm("template", "demo", chart, "--namespace", "system", "--values", helm.values("values", values))
+        told = helm(
+            "template",
+            "demo",
+            chart,
+            "--namespace",
+            "system",
+            "--values",
+            helm.values("values", values),
+        )
         return [document for document in yaml.safe_load_all(told) if document]
 
     return rendered

@@ -1,4 +1,7 @@
-"""The chart in a real API server: the operator does all its work with exactly the chart's rights."""
+"""The chart in a real API server.
+
+The operator does all its work with exactly the chart's rights.
+"""
 
 import json
 from collections.abc import Iterator
@@ -30,7 +33,11 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProcessCluster
         for namespace, level in ((SYSTEM, "restricted"), (JOBS, "privileged")):
             labels = {"pod-security.kubernetes.io/enforce": level}
             started.control_plane.apply(
-                {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace, "labels": labels}}
+                {
+                    "apiVersion": "v1",
+                    "kind": "Namespace",
+                    "metadata": {"name": namespace, "labels": labels},
+                }
             )
         yield started
 
@@ -44,7 +51,9 @@ def ports() -> Iterator[PortPool]:
 
 
 @pytest.fixture(params=[[], [JOBS]], ids=["all-namespaces", "one-namespace"])
-def release(cluster: ProcessCluster, chart: Path, ports: PortPool, request: pytest.FixtureRequest) -> Iterator[Helm]:
+def release(
+    cluster: ProcessCluster, chart: Path, ports: PortPool, request: pytest.FixtureRequest
+) -> Iterator[Helm]:
     helm = Helm(cluster.run_dir / "helm", control_plane=cluster.control_plane)
     values = {
         "image": {"tag": "dev"},
@@ -56,7 +65,18 @@ def release(cluster: ProcessCluster, chart: Path, ports: PortPool, request: pyte
         "settings": {"resyncSeconds": 5, "saveIntervalSeconds": 2},
     }
     file = helm.values("install", values)
-    helm("install", RELEASE, chart, "--namespace", SYSTEM, "--values", file, "--wait", "--timeout", "3m")
+    helm(
+        "install",
+        RELEASE,
+        chart,
+        "--namespace",
+        SYSTEM,
+        "--values",
+        file,
+        "--wait",
+        "--timeout",
+        "3m",
+    )
     yield helm
     helm("uninstall", RELEASE, "--namespace", SYSTEM, "--wait", "--timeout", "3m")
 
@@ -78,7 +98,11 @@ def source(cluster: ProcessCluster, folder: Path) -> dict[str, Any]:
         "pipeline": pipeline,
         "sparkConf": {"spark.ui.enabled": "false"},
         "driver": {"memory": "512m", "template": with_volume("spark-kubernetes-driver", folder)},
-        "executor": {"memory": "512m", "cores": 2, "template": with_volume("spark-kubernetes-executor", folder)},
+        "executor": {
+            "memory": "512m",
+            "cores": 2,
+            "template": with_volume("spark-kubernetes-executor", folder),
+        },
     }
     return {
         "apiVersion": "balancedsource.io/v1alpha1",
@@ -92,12 +116,20 @@ def with_volume(container: str, folder: Path) -> dict[str, Any]:
     """A pod template that has a folder of the host at /data."""
     mount = {"name": "data", "mountPath": "/data"}
     volume = {"name": "data", "hostPath": {"path": str(folder), "type": "DirectoryOrCreate"}}
-    return {"spec": {"containers": [{"name": container, "volumeMounts": [mount]}], "volumes": [volume]}}
+    return {
+        "spec": {"containers": [{"name": container, "volumeMounts": [mount]}], "volumes": [volume]}
+    }
 
 
 def operator_log(cluster: ProcessCluster) -> str:
-    """All that the release's operator has logged; that of an earlier one lost its rights before it ended."""
-    names = [pod["metadata"]["name"] for pod in cluster.pods(f"app.kubernetes.io/instance={RELEASE}", SYSTEM)]
+    """All that the release's operator has logged.
+
+    That of an earlier one lost its rights before it ended.
+    """
+    names = [
+        pod["metadata"]["name"]
+        for pod in cluster.pods(f"app.kubernetes.io/instance={RELEASE}", SYSTEM)
+    ]
     return "".join(cluster.all_logs(name, SYSTEM) for name in names)
 
 
@@ -124,19 +156,43 @@ def test_the_operator_reaches_ready_and_leaves_nothing_behind(
         return conditions.get("Ready") == "True"
 
     wait_until(ready, 300, "the source to be ready", interval=0.5)
-    kubectl("patch", "bsrc/orders", "-n", JOBS, "--type", "merge", "-p", json.dumps({"spec": {"parallelism": 3}}))
+    kubectl(
+        "patch",
+        "bsrc/orders",
+        "-n",
+        JOBS,
+        "--type",
+        "merge",
+        "-p",
+        json.dumps({"spec": {"parallelism": 3}}),
+    )
     wait_until(
-        lambda: kubectl("get", "bsrc/orders", "-n", JOBS, "-o", "jsonpath={.status.readers}") == "3", 120, "3 readers"
+        lambda: (
+            kubectl("get", "bsrc/orders", "-n", JOBS, "-o", "jsonpath={.status.readers}") == "3"
+        ),
+        120,
+        "3 readers",
     )
     drivers = [pod["metadata"]["name"] for pod in cluster.pods("spark-role=driver", JOBS)]
     driver_log = "".join(cluster.all_logs(name, JOBS) for name in drivers)
     assert driver_log, "the driver runs"
-    assert "orbidden" not in driver_log, [line for line in driver_log.splitlines() if "orbidden" in line][:3]
-    assert not [m for m in cluster.control_plane.items("configmaps", JOBS) if "spark-exec" in m["metadata"]["name"]]
+    assert "orbidden" not in driver_log, [
+        line for line in driver_log.splitlines() if "orbidden" in line
+    ][:3]
+    assert not [
+        m
+        for m in cluster.control_plane.items("configmaps", JOBS)
+        if "spark-exec" in m["metadata"]["name"]
+    ]
     kubectl("delete", "bsrc/orders", "-n", JOBS)
     label = "balancedsource.io/name"
     # the garbage collector looks for new kinds, such as the chart's, only every 30 s
-    wait_until(lambda: not cluster.control_plane.items(OWNED, JOBS, label), 150, "everything to be gone", interval=1)
+    wait_until(
+        lambda: not cluster.control_plane.items(OWNED, JOBS, label),
+        150,
+        "everything to be gone",
+        interval=1,
+    )
     assert not cluster.pods("spark-role", JOBS)
     log = operator_log(cluster)
     assert '"serving"' in log
@@ -145,7 +201,10 @@ def test_the_operator_reaches_ready_and_leaves_nothing_behind(
 
 
 def test_the_operator_may_do_nothing_else(cluster: ProcessCluster, release: Helm) -> None:
-    everywhere = f"- {JOBS}" not in release("get", "values", RELEASE, "-n", SYSTEM).partition("watchNamespaces")[2]
+    everywhere = (
+        f"- {JOBS}"
+        not in release("get", "values", RELEASE, "-n", SYSTEM).partition("watchNamespaces")[2]
+    )
     for verb, what in (
         ("delete", "balancedsources.balancedsource.io"),
         ("patch", "balancedsources.balancedsource.io"),
@@ -175,12 +234,17 @@ def test_the_operator_may_do_nothing_else(cluster: ProcessCluster, release: Helm
 def test_users_of_the_clusters_roles_may_edit_sources(cluster: ProcessCluster) -> None:
     rules = json.dumps((cluster.control_plane.get("clusterroles", "edit") or {})["rules"])
     assert "balancedsources" in rules
-    assert "balancedsources" in json.dumps((cluster.control_plane.get("clusterroles", "view") or {})["rules"])
+    assert "balancedsources" in json.dumps(
+        (cluster.control_plane.get("clusterroles", "view") or {})["rules"]
+    )
 
 
-def test_the_api_server_takes_everything_that_can_be_on(cluster: ProcessCluster, chart: Path) -> None:
+def test_the_api_server_takes_everything_that_can_be_on(
+    cluster: ProcessCluster, chart: Path
+) -> None:
     helm = Helm(cluster.run_dir / "helm", control_plane=cluster.control_plane)
-    monitor = {"service": {"enabled": True}, "serviceMonitor": {"enabled": False}}  # whose kind is not installed here
+    # whose kind is not installed here
+    monitor = {"service": {"enabled": True}, "serviceMonitor": {"enabled": False}}
     values = helm.values("everything", EVERYTHING | {"watchNamespaces": [JOBS], "metrics": monitor})
     text = helm("template", "all", chart, "--namespace", SYSTEM, "--values", values, "--no-hooks")
     told = cluster.control_plane.kubectl(

@@ -1,4 +1,7 @@
-"""The rights of the chart's accounts, as an API server lists them; and a real driver that has no more than these."""
+"""The rights of the chart's accounts, as an API server lists them.
+
+And a real driver that has no more than these.
+"""
 
 import re
 from collections.abc import AsyncIterator, Iterator
@@ -53,7 +56,7 @@ SPARK_RIGHTS = {
 
 
 def rights(control_plane: ControlPlane, account: str, namespace: str) -> dict[str, set[str]]:
-    """Return the verbs by resource, or by resource and name, without what every account may ask about itself."""
+    """Return the verbs by resource, or by resource and name, except what every account has."""
     listed = control_plane.kubectl("auth", "can-i", "--list", f"--as={account}", "-n", namespace)
     found: dict[str, set[str]] = {}
     for line in listed.splitlines()[1:]:
@@ -78,9 +81,14 @@ def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlP
 def watched(
     control_plane: ControlPlane, chart: Path, tmp_path: Path, request: pytest.FixtureRequest
 ) -> Iterator[list[str]]:
-    """Install the chart, whose pod nobody starts; return the namespaces that the operator serves."""
+    """Install the chart, whose pod nobody starts.
+
+    Return the namespaces that the operator serves.
+    """
     helm = Helm(tmp_path / "helm", control_plane=control_plane)
-    values = helm.values("rights", {"watchNamespaces": request.param, "spark": {"jobNamespaces": [JOBS]}})
+    values = helm.values(
+        "rights", {"watchNamespaces": request.param, "spark": {"jobNamespaces": [JOBS]}}
+    )
     helm("install", "demo", chart, "--namespace", SYSTEM, "--values", values)
     yield request.param
     helm("uninstall", "demo", "--namespace", SYSTEM)
@@ -110,12 +118,14 @@ def page_account(control_plane: ControlPlane, chart: Path, tmp_path: Path) -> It
 
 
 @pytest.mark.asyncio
-async def test_viewers_of_the_page_see_what_their_rights_name(control_plane: ControlPlane, page_account: str) -> None:
+async def test_viewers_of_the_page_see_what_their_rights_name(
+    control_plane: ControlPlane, page_account: str
+) -> None:
     """The API server reviews tokens for an account that has no more than the chart's rights."""
     kubectl = control_plane.kubectl
     kubectl("create", "serviceaccount", "viewer", "-n", JOBS)
-    kubectl("create", "rolebinding", "viewer", "-n", JOBS, "--clusterrole=demo-balanced-source-view",
-            f"--serviceaccount={JOBS}:viewer")  # fmt: skip
+    role, account = "--clusterrole=demo-balanced-source-view", f"--serviceaccount={JOBS}:viewer"
+    kubectl("create", "rolebinding", "viewer", "-n", JOBS, role, account)
     viewer = kubectl("create", "token", "viewer", "-n", JOBS).strip()
 
     async with client_with(control_plane, page_account) as client:
@@ -123,14 +133,18 @@ async def test_viewers_of_the_page_see_what_their_rights_name(control_plane: Con
         guest = await access.admit(viewer)
         admin = await access.admit(control_plane.token(ADMIN))
         assert [await guest.may_see(namespace) for namespace in (JOBS, SYSTEM)] == [True, False]
-        assert guest.refusal(SYSTEM).startswith(f"system:serviceaccount:{JOBS}:viewer may not get BalancedSources")
+        assert guest.refusal(SYSTEM).startswith(
+            f"system:serviceaccount:{JOBS}:viewer may not get BalancedSources"
+        )
         assert await admin.may_see(SYSTEM)
         with pytest.raises(AccessError, match="does not accept this token") as refused:
             await access.admit(viewer[:-3] + "xyz")
         assert refused.value.status == 401
 
     async with client_with(control_plane, viewer) as client:
-        with pytest.raises(AccessError, match=r"It is unknown who may look .*tokenreviews.* is forbidden") as unknown:
+        with pytest.raises(
+            AccessError, match=r"It is unknown who may look .*tokenreviews.* is forbidden"
+        ) as unknown:
             await ReviewedToken(Reviews(client)).admit(viewer)
         assert unknown.value.status == 503
         assert viewer not in str(unknown.value)
@@ -140,7 +154,9 @@ async def test_viewers_of_the_page_see_what_their_rights_name(control_plane: Con
 async def client_with(control_plane: ControlPlane, token: str) -> AsyncIterator[ApiClient]:
     """A client of the API server that has this token, and no other credential."""
     configuration = Configuration()
-    await config.load_kube_config(str(control_plane.kubeconfig()), client_configuration=configuration)
+    await config.load_kube_config(
+        str(control_plane.kubeconfig()), client_configuration=configuration
+    )
     configuration.api_key = {"BearerToken": f"Bearer {token}"}
     configuration.cert_file = configuration.key_file = None
     async with ApiClient(configuration) as client:
@@ -149,8 +165,10 @@ async def client_with(control_plane: ControlPlane, token: str) -> AsyncIterator[
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_a_driver_starts_its_executors_without_any_right_to_config_maps(tmp_path: Path, chart: Path) -> None:
-    """Real Spark, submitted by the Spark operator, with the account of the chart and the settings of the operator."""
+def test_a_driver_starts_its_executors_without_any_right_to_config_maps(
+    tmp_path: Path, chart: Path
+) -> None:
+    """Real Spark from the Spark operator, with the chart's account and the operator's settings."""
     helm = Helm(tmp_path / "helm")
     values = helm.values("spark", {"spark": {"jobNamespaces": [JOBS]}})
     only = ("--show-only", "templates/spark-accounts.yaml")
@@ -161,13 +179,19 @@ def test_a_driver_starts_its_executors_without_any_right_to_config_maps(tmp_path
             cluster.control_plane.apply(account)
         cluster.control_plane.apply(pi(cluster))
 
-        wait_until(lambda: state(cluster) in ("COMPLETED", "FAILED", "SUBMISSION_FAILED"), 600, "the end of pi")
+        wait_until(
+            lambda: state(cluster) in ("COMPLETED", "FAILED", "SUBMISSION_FAILED"),
+            600,
+            "the end of pi",
+        )
 
         log = cluster.all_logs("pi-driver", JOBS)
         assert state(cluster) == "COMPLETED", log[-2000:]
         assert "Pi is roughly 3.1" in log
         assert "orbidden" not in log, [line for line in log.splitlines() if "orbidden" in line][:3]
-        maps = [found["metadata"]["name"] for found in cluster.control_plane.items("configmaps", JOBS)]
+        maps = [
+            found["metadata"]["name"] for found in cluster.control_plane.items("configmaps", JOBS)
+        ]
         assert not [name for name in maps if name.startswith("spark-exec")], maps
 
 

@@ -1,4 +1,7 @@
-"""docs/start/kubernetes.md, step by step as it is written: chart, manifest and commands; and the status page."""
+"""docs/start/kubernetes.md, step by step as it is written: chart, manifest and commands.
+
+And the status page.
+"""
 
 import asyncio
 import re
@@ -27,7 +30,9 @@ NAME = "balanced-source"
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProcessCluster]:
     """A cluster with Kubeflow's Spark operator and a broker that has the topic of the page."""
-    with ProcessCluster(tmp_path_factory.mktemp("start") / "run", kafka=["main"], keep_logs=True) as started:
+    with ProcessCluster(
+        tmp_path_factory.mktemp("start") / "run", kafka=["main"], keep_logs=True
+    ) as started:
         started.kafka().admin.create_topics({"orders": 4})
         started.kafka().admin.produce("orders", [b"x"] * 100)
         yield started
@@ -44,11 +49,16 @@ def ports() -> Iterator[PortPool]:
 def commands(first: str) -> list[list[str]]:
     """The words of the page's commands that begin with this program."""
     joined = PAGE.replace("\\\n", " ")
-    return [shlex.split(line) for line in joined.splitlines() if line.startswith(f"        {first} ")]
+    return [
+        shlex.split(line) for line in joined.splitlines() if line.startswith(f"        {first} ")
+    ]
 
 
 def install(cluster: ProcessCluster, chart: Path, ports: PortPool) -> int:
-    """Run the page's `helm install`, with what this cluster needs and the status page; return the page's port."""
+    """Run the page's `helm install`, with what this cluster needs and the status page.
+
+    Return the page's port.
+    """
     helm = Helm(cluster.run_dir / "helm", control_plane=cluster.control_plane)
     port = ports.take()
     values = {
@@ -76,7 +86,11 @@ def run(cluster: ProcessCluster, words: list[str]) -> str:
     """Run one of the page's `balanced-source` commands."""
     done = subprocess.run(  # noqa: S603 - our own program
         [sys.executable, "-m", "balanced_source_operator.command", *words[1:]],
-        env={"KUBECONFIG": str(cluster.control_plane.kubeconfig()), "PATH": "/usr/bin:/bin", "COLUMNS": "200"},
+        env={
+            "KUBECONFIG": str(cluster.control_plane.kubeconfig()),
+            "PATH": "/usr/bin:/bin",
+            "COLUMNS": "200",
+        },
         capture_output=True,
         text=True,
         check=False,
@@ -86,7 +100,9 @@ def run(cluster: ProcessCluster, words: list[str]) -> str:
     return done.stdout
 
 
-def test_the_page_works_as_it_is_written(cluster: ProcessCluster, chart: Path, ports: PortPool) -> None:
+def test_the_page_works_as_it_is_written(
+    cluster: ProcessCluster, chart: Path, ports: PortPool
+) -> None:
     kubectl = cluster.control_plane.kubectl
     for words in commands("kubectl")[:1]:
         kubectl(*words[1:])
@@ -111,14 +127,26 @@ async def _look_at_the_page(cluster: ProcessCluster, port: int) -> None:
     kubectl = cluster.control_plane.kubectl
     for name in ("viewer", "stranger"):
         kubectl("create", "serviceaccount", name, "-n", "jobs")
-    kubectl("create", "rolebinding", "viewer", "-n", "jobs", "--clusterrole=view", "--serviceaccount=jobs:viewer")
+    kubectl(
+        "create",
+        "rolebinding",
+        "viewer",
+        "-n",
+        "jobs",
+        "--clusterrole=view",
+        "--serviceaccount=jobs:viewer",
+    )
     viewer, stranger = (
-        Viewer(port, kubectl("create", "token", name, "-n", "jobs").strip()) for name in ("viewer", "stranger")
+        Viewer(port, kubectl("create", "token", name, "-n", "jobs").strip())
+        for name in ("viewer", "stranger")
     )
     status, text, headers = await viewer.get("/")
     assert (status, "Balanced Source" in text) == (200, True)
     assert "default-src 'none'" in headers["Content-Security-Policy"]
-    async with asyncio.timeout(60), viewer.following("/api/events?namespace=jobs&name=orders") as events:
+    async with (
+        asyncio.timeout(60),
+        viewer.following("/api/events?namespace=jobs&name=orders") as events,
+    ):
         while (source := await events.until("source"))["acknowledged"] != source["epoch"]:
             pass
     assert "Rescaled from 2 to 4 readers" in [entry["why"] for entry in source["timeline"]]

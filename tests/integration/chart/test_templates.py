@@ -35,7 +35,9 @@ def test_lint_finds_nothing(helm: Helm, chart: Path, values: dict[str, Any]) -> 
 
 
 def test_the_definition_is_the_one_of_the_checkout(render: Render, chart: Path) -> None:
-    assert (chart / "files" / CRD.name).read_bytes() == CRD.read_bytes(), "copy crds/ to charts/balanced-source/files/"
+    assert (chart / "files" / CRD.name).read_bytes() == CRD.read_bytes(), (
+        "copy crds/ to charts/balanced-source/files/"
+    )
     definition = one(render(), "CustomResourceDefinition")
     assert definition["metadata"].pop("annotations") == {"helm.sh/resource-policy": "keep"}
     assert definition["metadata"].pop("labels")
@@ -44,7 +46,10 @@ def test_the_definition_is_the_one_of_the_checkout(render: Render, chart: Path) 
 
 def test_the_definition_can_be_left_to_others_or_go_with_the_release(render: Render) -> None:
     assert "CustomResourceDefinition" not in kinds(render(crds={"install": False}))
-    assert "annotations" not in one(render(crds={"keep": False}), "CustomResourceDefinition")["metadata"]
+    assert (
+        "annotations"
+        not in one(render(crds={"keep": False}), "CustomResourceDefinition")["metadata"]
+    )
 
 
 def test_the_pod_is_restricted(render: Render) -> None:
@@ -85,7 +90,9 @@ def test_named_namespaces_need_no_right_on_the_cluster(render: Render) -> None:
 
 
 def test_without_the_page_there_is_nothing_of_it(render: Render) -> None:
-    assert "page" not in str(render(page={"service": {"enabled": True}, "tokenSecret": {"name": "page"}}))
+    assert "page" not in str(
+        render(page={"service": {"enabled": True}, "tokenSecret": {"name": "page"}})
+    )
 
 
 def test_the_page_asks_the_api_server_unless_it_has_a_token(render: Render) -> None:
@@ -99,13 +106,18 @@ def test_the_page_asks_the_api_server_unless_it_has_a_token(render: Render) -> N
     assert "Service" not in kinds(documents)
 
     with_token = render(**EVERYTHING)
-    assert "demo-balanced-source-page" not in [d["metadata"]["name"] for d in with_token if d["kind"] == "ClusterRole"]
+    assert "demo-balanced-source-page" not in [
+        d["metadata"]["name"] for d in with_token if d["kind"] == "ClusterRole"
+    ]
     assert page_variables(with_token) == {
         "PORT": "8082",
         "HOST": "0.0.0.0",  # noqa: S104 - for its Service
         "TOKEN_FILE": "/etc/balanced-source/page/token",
     }
-    assert one(with_token, "Service", "demo-balanced-source-page")["spec"]["ports"][0]["targetPort"] == "page"
+    assert (
+        one(with_token, "Service", "demo-balanced-source-page")["spec"]["ports"][0]["targetPort"]
+        == "page"
+    )
     ingress = one(with_token, "NetworkPolicy")["spec"]["ingress"]
     assert {"ports": [{"port": 8082}], "from": [{"podSelector": {}}]} in ingress
 
@@ -113,13 +125,21 @@ def test_the_page_asks_the_api_server_unless_it_has_a_token(render: Render) -> N
 def page_variables(documents: list[dict[str, Any]]) -> dict[str, str]:
     container = one(documents, "Deployment")["spec"]["template"]["spec"]["containers"][0]
     prefix = "BALANCED_SOURCE_PAGE_"
-    return {e["name"].removeprefix(prefix): e["value"] for e in container["env"] if e["name"].startswith(prefix)}
+    return {
+        e["name"].removeprefix(prefix): e["value"]
+        for e in container["env"]
+        if e["name"].startswith(prefix)
+    }
 
 
 def test_drivers_may_only_create_config_maps_and_only_if_asked_for(render: Render) -> None:
     for spark, verbs in (({}, []), ({"executorConfigMaps": True}, ["create"])):
-        rules = one(render(spark={"jobNamespaces": ["jobs"], **spark}), "Role", "demo-balanced-source-spark")["rules"]
-        assert [verb for rule in rules if "configmaps" in rule["resources"] for verb in rule["verbs"]] == verbs
+        rules = one(
+            render(spark={"jobNamespaces": ["jobs"], **spark}), "Role", "demo-balanced-source-spark"
+        )["rules"]
+        assert [
+            verb for rule in rules if "configmaps" in rule["resources"] for verb in rule["verbs"]
+        ] == verbs
 
 
 def test_everything_can_be_on_at_once(render: Render) -> None:
@@ -134,27 +154,60 @@ def test_everything_can_be_on_at_once(render: Render) -> None:
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"replicas": 2, "leaderElection": {"enabled": False}}, "two operators would work on the same sources"),
-        ({"metrics": {"serviceMonitor": {"enabled": True}, "podMonitor": {"enabled": True}}}, "scraped twice"),
+        (
+            {"replicas": 2, "leaderElection": {"enabled": False}},
+            "two operators would work on the same sources",
+        ),
+        (
+            {"metrics": {"serviceMonitor": {"enabled": True}, "podMonitor": {"enabled": True}}},
+            "scraped twice",
+        ),
         ({"serviceAccount": {"create": False}}, "serviceAccount.name must be set"),
         ({"watchNamespace": ["jobs"]}, "watchNamespace"),
-        ({"crds": {"install": False, "keep": False}}, "would delete the definition and every BalancedSource"),
+        (
+            {"crds": {"install": False, "keep": False}},
+            "would delete the definition and every BalancedSource",
+        ),
         ({"metrics": {"port": 8081}}, "metrics.port and probes.port are both 8081"),
         ({"page": {"enabled": True, "port": 8080}}, "page.port and metrics.port are both 8080"),
         (
             {"fullnameOverride": "n" * 56, "page": {"enabled": True, "service": {"enabled": True}}},
             "at most 55 characters",
         ),
-        ({"replicas": 2, "podDisruptionBudget": {"minAvailable": 2}}, "no node could ever be drained"),
-        ({"replicas": 2, "podDisruptionBudget": {"minAvailable": "100%"}}, "no node could ever be drained"),
-        ({"fullnameOverride": "n" * 64}, "64 characters, and objects named after it would be cut off"),
-        ({"fullnameOverride": "n" * 56, "metrics": {"service": {"enabled": True}}}, "at most 55 characters"),
+        (
+            {"replicas": 2, "podDisruptionBudget": {"minAvailable": 2}},
+            "no node could ever be drained",
+        ),
+        (
+            {"replicas": 2, "podDisruptionBudget": {"minAvailable": "100%"}},
+            "no node could ever be drained",
+        ),
+        (
+            {"fullnameOverride": "n" * 64},
+            "64 characters, and objects named after it would be cut off",
+        ),
+        (
+            {"fullnameOverride": "n" * 56, "metrics": {"service": {"enabled": True}}},
+            "at most 55 characters",
+        ),
         ({"nameOverride": "n" * 64}, "nameOverride n+ has 64 characters"),
-        ({"podLabels": {"app.kubernetes.io/name": "x"}}, "podLabels must not set app.kubernetes.io/name"),
-        ({"commonLabels": {"app.kubernetes.io/instance": "x"}}, "the Deployment selects its pods by this label"),
+        (
+            {"podLabels": {"app.kubernetes.io/name": "x"}},
+            "podLabels must not set app.kubernetes.io/name",
+        ),
+        (
+            {"commonLabels": {"app.kubernetes.io/instance": "x"}},
+            "the Deployment selects its pods by this label",
+        ),
         ({"commonLabels": {"helm.sh/chart": "x"}}, "commonLabels must not set helm.sh/chart"),
-        ({"commonLabels": {"a": "x"}, "podLabels": {"a": "z"}}, "commonLabels and podLabels both set a"),
-        ({"leaderElection": {"enabled": False}, "strategy": {"type": "RollingUpdate"}}, "the old and the new pod"),
+        (
+            {"commonLabels": {"a": "x"}, "podLabels": {"a": "z"}},
+            "commonLabels and podLabels both set a",
+        ),
+        (
+            {"leaderElection": {"enabled": False}, "strategy": {"type": "RollingUpdate"}},
+            "the old and the new pod",
+        ),
         ({"replicas": "two"}, "replicas"),
         ({"settings": {"resyncSeconds": -1}}, "resyncSeconds"),
     ],
@@ -166,7 +219,8 @@ def test_wrong_values_are_refused(render: Render, values: dict[str, Any], messag
 
 def test_without_election_an_old_pod_ends_before_a_new_one_begins(render: Render) -> None:
     deployment = one(render(leaderElection={"enabled": False}), "Deployment")
-    # null removes what the API server added to the former strategy; without it the change is forbidden
+    # null removes what the API server added to the former strategy; without it the change is
+    # forbidden
     assert deployment["spec"]["strategy"] == {"type": "Recreate", "rollingUpdate": None}
 
 
@@ -183,37 +237,64 @@ def test_without_election_an_old_pod_ends_before_a_new_one_begins(render: Render
 )
 def test_values_at_the_edge_are_accepted(render: Render, values: dict[str, Any]) -> None:
     documents = render(**values)
-    assert all(len(document["metadata"]["name"]) <= 63 for document in documents if document["kind"] == "Service")
+    assert all(
+        len(document["metadata"]["name"]) <= 63
+        for document in documents
+        if document["kind"] == "Service"
+    )
 
 
 def test_ready_and_alive_are_different_questions(render: Render) -> None:
     container = one(render(), "Deployment")["spec"]["template"]["spec"]["containers"][0]
-    paths = {probe: container[f"{probe}Probe"]["httpGet"]["path"] for probe in ("startup", "liveness", "readiness")}
+    paths = {
+        probe: container[f"{probe}Probe"]["httpGet"]["path"]
+        for probe in ("startup", "liveness", "readiness")
+    }
     assert paths == {"startup": "/healthz", "liveness": "/healthz", "readiness": "/readyz"}
 
 
 def test_the_operator_looks_for_exactly_the_rights_of_the_chart(render: Render) -> None:
     rules = one(render(watchNamespaces=["jobs"]), "Role", "demo-balanced-source")["rules"]
-    granted = {(g, r, v) for rule in rules for g in rule["apiGroups"] for r in rule["resources"] for v in rule["verbs"]}
+    granted = {
+        (g, r, v)
+        for rule in rules
+        for g in rule["apiGroups"]
+        for r in rule["resources"]
+        for v in rule["verbs"]
+    }
     needed = {
-        (right.kind.group, "/".join(filter(None, (right.kind.plural, right.subresource))), right.verb)
+        (
+            right.kind.group,
+            "/".join(filter(None, (right.kind.plural, right.subresource))),
+            right.verb,
+        )
         for right in rights.needed(["jobs"])
     }
     assert granted == needed
 
 
 def test_alerts_have_runbooks_and_can_be_left_out(render: Render) -> None:
-    rule = {"enabled": True, "runbookUrl": "https://example.org/runbooks/", "disabled": ["BalancedSourceDegraded"]}
-    rules = one(render(metrics={"prometheusRule": rule}), "PrometheusRule")["spec"]["groups"][0]["rules"]
+    rule = {
+        "enabled": True,
+        "runbookUrl": "https://example.org/runbooks/",
+        "disabled": ["BalancedSourceDegraded"],
+    }
+    rules = one(render(metrics={"prometheusRule": rule}), "PrometheusRule")["spec"]["groups"][0][
+        "rules"
+    ]
     names = [rule["alert"] for rule in rules]
     assert "BalancedSourceNotReady" in names
     assert "BalancedSourceDegraded" not in names
     assert rules[0]["annotations"]["runbook_url"] == f"https://example.org/runbooks/{names[0]}.md"
-    plain = one(render(metrics={"prometheusRule": {"enabled": True}}), "PrometheusRule")["spec"]["groups"][0]["rules"]
+    plain = one(render(metrics={"prometheusRule": {"enabled": True}}), "PrometheusRule")["spec"][
+        "groups"
+    ][0]["rules"]
     assert all((CHECKOUT / rule["annotations"]["runbook"]).is_file() for rule in plain)
 
 
-@pytest.mark.parametrize(("kind", "key"), [("serviceMonitor", "endpoints"), ("podMonitor", "podMetricsEndpoints")])
+@pytest.mark.parametrize(
+    ("kind", "key"), [("serviceMonitor", "endpoints"), ("podMonitor", "podMetricsEndpoints")]
+)
 def test_monitors_have_their_options(render: Render, kind: str, key: str) -> None:
     relabeling = [{"action": "labeldrop", "regex": "pod"}]
     options = {"scrapeTimeout": "5s", "annotations": {"a": "b"}, "relabelings": relabeling}
@@ -227,9 +308,19 @@ def test_monitors_have_their_options(render: Render, kind: str, key: str) -> Non
 
 
 def test_the_network_policy_lets_the_operator_reach_what_it_needs(render: Render) -> None:
-    egress = one(render(networkPolicy={"enabled": True}), "NetworkPolicy")["spec"]["egress"][0]["ports"]
+    egress = one(render(networkPolicy={"enabled": True}), "NetworkPolicy")["spec"]["egress"][0][
+        "ports"
+    ]
     ports = {(entry["port"], entry["protocol"]) for entry in egress}
-    assert {(53, "UDP"), (53, "TCP"), (5353, "UDP"), (443, "TCP"), (6443, "TCP"), (9096, "TCP"), (9098, "TCP")} <= ports
+    assert {
+        (53, "UDP"),
+        (53, "TCP"),
+        (5353, "UDP"),
+        (443, "TCP"),
+        (6443, "TCP"),
+        (9096, "TCP"),
+        (9098, "TCP"),
+    } <= ports
 
 
 def test_every_value_is_described(chart: Path) -> None:
@@ -245,5 +336,9 @@ def leaves(values: dict[str, Any], prefix: str = "") -> list[str]:
     for key, value in values.items():
         name = f"{prefix}{key}"
         free_form = name in ("podSecurityContext", "securityContext", "resources")
-        names += leaves(value, f"{name}.") if isinstance(value, dict) and value and not free_form else [name]
+        names += (
+            leaves(value, f"{name}.")
+            if isinstance(value, dict) and value and not free_form
+            else [name]
+        )
     return names

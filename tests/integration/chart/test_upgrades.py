@@ -28,7 +28,9 @@ def strategy(control_plane: ControlPlane) -> dict[str, Any]:
     return dict(found["spec"]["strategy"])
 
 
-def test_leader_election_can_be_switched_off_by_helm(control_plane: ControlPlane, chart: Path, tmp_path: Path) -> None:
+def test_leader_election_can_be_switched_off_by_helm(
+    control_plane: ControlPlane, chart: Path, tmp_path: Path
+) -> None:
     helm = Helm(tmp_path / "helm", control_plane=control_plane)
     helm("install", "demo", chart, "--namespace", SYSTEM)
     assert strategy(control_plane)["type"] == "RollingUpdate"
@@ -37,7 +39,15 @@ def test_leader_election_can_be_switched_off_by_helm(control_plane: ControlPlane
 
     assert strategy(control_plane) == {"type": "Recreate"}
     with pytest.raises(CommandError, match="would delete the definition"):
-        helm("upgrade", "demo", chart, "--namespace", SYSTEM, "--set", "crds.install=false,crds.keep=false")
+        helm(
+            "upgrade",
+            "demo",
+            chart,
+            "--namespace",
+            SYSTEM,
+            "--set",
+            "crds.install=false,crds.keep=false",
+        )
     assert control_plane.get("crd", "balancedsources.balancedsource.io") is not None
     helm("uninstall", "demo", "--namespace", SYSTEM)
 
@@ -45,7 +55,7 @@ def test_leader_election_can_be_switched_off_by_helm(control_plane: ControlPlane
 def test_leader_election_can_be_switched_off_by_server_side_apply(
     control_plane: ControlPlane, chart: Path, tmp_path: Path
 ) -> None:
-    """What the API server adds to a strategy belongs to nobody, stays, and is forbidden beside Recreate."""
+    """What the API server adds to a strategy is unowned, stays, and is forbidden with Recreate."""
     helm = Helm(tmp_path / "helm", control_plane=control_plane)
 
     def apply(*settings: str) -> None:

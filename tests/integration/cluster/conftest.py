@@ -1,4 +1,7 @@
-"""The whole cluster once: Kubeflow's controller, a driver and its executor as real processes, and load."""
+"""The whole cluster once.
+
+Kubeflow's controller, a driver and its executor as real processes, and load.
+"""
 
 from collections.abc import Iterator
 
@@ -16,7 +19,9 @@ RATE = 500
 def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
     """A source that is read."""
     with new_cluster(tmp_path_factory.mktemp("cluster")) as cluster:
-        made = Scene(cluster, OperatorProcess(cluster.control_plane, spark_conf=cluster.driver_spark_conf))
+        made = Scene(
+            cluster, OperatorProcess(cluster.control_plane, spark_conf=cluster.driver_spark_conf)
+        )
         cluster.kafka().admin.create_topics(TOPICS)
         try:
             made.operator.start()

@@ -1,4 +1,6 @@
-"""What only a real driver can show: crashes, outages and wrong states, and that every record still arrives once.
+"""What only a real driver can show.
+
+Crashes, outages and wrong states, and that every record still arrives once.
 
 The tests share one cluster and one source, as faults do in a long life; the last one counts.
 """
@@ -36,8 +38,15 @@ def test_a_killed_driver_replays_its_batch_and_registers_anew(scene: Scene) -> N
 
     scene.cluster.kill_pod_process(scene.driver)
 
-    wait_until(lambda: scene.source.report.incarnation > before.incarnation, 180, "a new driver", interval=0.5)
-    wait_until(lambda: newest(scene) > seen + 3, 120, "micro-batches of the new driver", interval=0.5)
+    wait_until(
+        lambda: scene.source.report.incarnation > before.incarnation,
+        180,
+        "a new driver",
+        interval=0.5,
+    )
+    wait_until(
+        lambda: newest(scene) > seen + 3, 120, "micro-batches of the new driver", interval=0.5
+    )
     assert scene.source.assignment.epoch >= before.epoch
 
 
@@ -47,9 +56,16 @@ def test_the_query_goes_on_without_an_api_server(scene: Scene) -> None:
     scene.cluster.control_plane.kill_apiserver()
     down = time.monotonic()
 
-    wait_until(lambda: newest(scene) > seen + 10, OUTAGE, "micro-batches while it is down", interval=0.5)
+    wait_until(
+        lambda: newest(scene) > seen + 10, OUTAGE, "micro-batches while it is down", interval=0.5
+    )
     near_the_end = OUTAGE - 5 - (time.monotonic() - down)
-    wait_until(lambda: time.monotonic() - down > OUTAGE - 5, near_the_end + 5, "the outage to last", interval=0.5)
+    wait_until(
+        lambda: time.monotonic() - down > OUTAGE - 5,
+        near_the_end + 5,
+        "the outage to last",
+        interval=0.5,
+    )
     late = newest(scene)
     wait_until(lambda: newest(scene) > late, 30, "micro-batches after a minute", interval=0.5)
 
@@ -66,17 +82,41 @@ def test_failed_with_a_living_driver_is_left_alone_and_said(scene: Scene) -> Non
 
     _say_failed(scene, name)
 
-    wait_until(lambda: _says_state_is_wrong(scene), 30, "the condition to say that the state is wrong", interval=0.1)
+    wait_until(
+        lambda: _says_state_is_wrong(scene),
+        30,
+        "the condition to say that the state is wrong",
+        interval=0.1,
+    )
     wait_until(lambda: newest(scene) > seen + 3, 60, "micro-batches all the same", interval=0.5)
     assert scene.driver_pod["metadata"]["uid"] == pod
     assert scene.source.report.incarnation == incarnation
 
 
-def test_a_support_bundle_has_the_logs_of_driver_and_executors(scene: Scene, tmp_path: Path) -> None:
-    environment = {"KUBECONFIG": str(scene.cluster.control_plane.kubeconfig()), "PATH": "/usr/bin:/bin"}
-    command = [sys.executable, "-m", "balanced_source_operator.command", "report", "orders", "--to", "bundle.zip"]
+def test_a_support_bundle_has_the_logs_of_driver_and_executors(
+    scene: Scene, tmp_path: Path
+) -> None:
+    environment = {
+        "KUBECONFIG": str(scene.cluster.control_plane.kubeconfig()),
+        "PATH": "/usr/bin:/bin",
+    }
+    command = [
+        sys.executable,
+        "-m",
+        "balanced_source_operator.command",
+        "report",
+        "orders",
+        "--to",
+        "bundle.zip",
+    ]
     done = subprocess.run(  # noqa: S603 - our own interpreter
-        command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120
+        command,
+        env=environment,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
     )
 
     assert "report: bundle.zip" in done.stdout, done.stderr
@@ -91,7 +131,9 @@ def test_a_support_bundle_has_the_logs_of_driver_and_executors(scene: Scene, tmp
 def test_every_record_has_arrived_once(scene: Scene, load: Load) -> None:
     load.stop()
     with contextlib.suppress(DeadlineError):
-        wait_until(lambda: rows(scene.sink) >= load.produced, 120, "all records to arrive", interval=0.5)
+        wait_until(
+            lambda: rows(scene.sink) >= load.produced, 120, "all records to arrive", interval=0.5
+        )
     delivery = check_delivery(scene.sink, scene.expected)
     assert delivery.is_exact, delivery.examples
     assert delivery.delivered == load.produced > 0
@@ -100,7 +142,9 @@ def test_every_record_has_arrived_once(scene: Scene, load: Load) -> None:
 def _say_failed(scene: Scene, name: str) -> None:
     state = {"status": {"applicationState": {"state": "FAILED", "errorMessage": "a test says so"}}}
     kind = "sparkapplications.sparkoperator.k8s.io"
-    scene.kubectl("patch", kind, name, "--subresource=status", "--type=merge", "-p", json.dumps(state))
+    scene.kubectl(
+        "patch", kind, name, "--subresource=status", "--type=merge", "-p", json.dumps(state)
+    )
 
 
 def _says_state_is_wrong(scene: Scene) -> bool:

@@ -1,6 +1,9 @@
-"""Two applications read one source: one joins while the other reads, readers are added, and one leaves.
+"""Two applications read one source.
 
-About four minutes, so `make test` leaves it out: ``pytest -m e2e tests/integration/cluster/test_hosts.py``.
+One joins while the other reads, readers are added, and one leaves.
+
+About four minutes, so `make test` leaves it out: ``pytest -m e2e
+tests/integration/cluster/test_hosts.py``.
 """
 
 import contextlib
@@ -48,14 +51,23 @@ def test_a_source_moves_to_two_applications_and_back(scene: Scene, load: Load) -
     scene.source.patch({"application": {"hosts": {"count": 1}}})
     wait_hosts(scene, splits=[], timeout=60)
     assert scene.source.report.incarnation == before.incarnation
-    applications = scene.cluster.control_plane.items("sparkapplications.sparkoperator.k8s.io", "default")
-    assert [a["metadata"]["name"] for a in applications] == [scene.source.status["application"]["name"]]
+    applications = scene.cluster.control_plane.items(
+        "sparkapplications.sparkoperator.k8s.io", "default"
+    )
+    assert [a["metadata"]["name"] for a in applications] == [
+        scene.source.status["application"]["name"]
+    ]
 
     load.stop()
     other = scene.sink.with_name(f"{scene.sink.name}-host-1")
     produced = sum(scene.expected.values())
     with contextlib.suppress(DeadlineError):
-        wait_until(lambda: rows(scene.sink) + rows(other) >= produced, 120, "all records to arrive", interval=0.5)
+        wait_until(
+            lambda: rows(scene.sink) + rows(other) >= produced,
+            120,
+            "all records to arrive",
+            interval=0.5,
+        )
     assert rows(other) > 0, "the second host has read"
     delivery = check_delivery(scene.sink, scene.expected, others=[other])
     assert delivery.is_exact, delivery.examples

@@ -1,4 +1,4 @@
-"""The sample connector, installed from its wheel beside the product's, in local mode on a real Spark."""
+"""The sample connector, from its wheel beside the product's, in local mode on a real Spark."""
 
 import contextlib
 import json
@@ -72,7 +72,10 @@ class Scene:
         self._programs = [self._start("-c", OPERATOR, "local", *self._local())]
 
     def scale(self, parallelism: int) -> None:
-        custom = {"connector": "httplog", "config": {"url": self._api.url, "discoveryInterval": "1s", "secret": "api"}}
+        custom = {
+            "connector": "httplog",
+            "config": {"url": self._api.url, "discoveryInterval": "1s", "secret": "api"},
+        }
         spec = spec_json(parallelism=parallelism, source={"custom": custom})
         partial = self.folder / ".source.yaml"
         partial.write_text(yaml.safe_dump({"spec": spec}))
@@ -96,7 +99,11 @@ class Scene:
 
     def parallelism(self) -> int:
         """The one of the newest logged micro-batch."""
-        logged = [path for path in (self.out / "checkpoint" / "offsets").glob("[0-9]*") if path.name.isdigit()]
+        logged = [
+            path
+            for path in (self.out / "checkpoint" / "offsets").glob("[0-9]*")
+            if path.name.isdigit()
+        ]
         newest = max(logged, key=lambda path: int(path.name), default=None)
         return int(json.loads(newest.read_text().splitlines()[-1])["parallelism"]) if newest else 0
 
@@ -109,10 +116,14 @@ class Scene:
         try:
             wait_until(holds, PATIENCE, what, interval=0.1)
         except (AssertionError, DeadlineError) as error:
-            raise AssertionError(f"{error}: {(self.folder / 'programs.log').read_text()[-3000:]}") from error
+            raise AssertionError(
+                f"{error}: {(self.folder / 'programs.log').read_text()[-3000:]}"
+            ) from error
 
     def wait_read(self) -> None:
-        self.wait(lambda: self.delivered().keys() >= self._api.entries.keys(), "everything to be read")
+        self.wait(
+            lambda: self.delivered().keys() >= self._api.entries.keys(), "everything to be read"
+        )
 
     def close(self) -> None:
         for program in self._programs:
@@ -134,7 +145,9 @@ def scene(tmp_path: Path, installed: Installed, api: LogApi) -> Iterator[Scene]:
 
 
 @pytest.mark.timeout(1500)
-def test_it_is_rescaled_live_and_survives_a_killed_driver_exactly_once(scene: Scene, api: LogApi) -> None:
+def test_it_is_rescaled_live_and_survives_a_killed_driver_exactly_once(
+    scene: Scene, api: LogApi
+) -> None:
     """Readers 2 → 5 → 3, and logs that are found while it runs; the driver is killed in between."""
     driver = scene.drive()
     scene.wait_read()

@@ -1,4 +1,7 @@
-"""A source without known ends on a real Spark: tasks die after their seal, drivers before their commit."""
+"""A source without known ends on a real Spark.
+
+Tasks die after their seal, drivers before their commit.
+"""
 
 import contextlib
 import json
@@ -34,7 +37,8 @@ class Scene:
         self.out, self.faults, self._api = folder / "out", folder / "faults", api
         for made in (self.out, self.faults):
             made.mkdir()
-        self._program = Path(shutil.copy(str(journal_program.__file__), folder))  # away from modules of the tests
+        # away from modules of the tests
+        self._program = Path(shutil.copy(str(journal_program.__file__), folder))
         self._installed = with_faults(installed, self.faults)
         self._log = (folder / "program.log").open("a")
         self._programs: list[Program] = []
@@ -46,8 +50,13 @@ class Scene:
         self._programs.append(Program(self._installed, self._log, *program, *options, journal))
 
     def cluster(self, folder: Path) -> SparkCluster:
-        """Two machines with a slot each: Spark starts speculative copies on another machine only."""
-        return SparkCluster(folder, self._installed.python, workers=2, environment=self._installed.environment)
+        """Two machines with a slot each.
+
+        Spark starts speculative copies on another machine only.
+        """
+        return SparkCluster(
+            folder, self._installed.python, workers=2, environment=self._installed.environment
+        )
 
     def fault(self, name: str) -> None:
         (self.faults / name).touch()
@@ -61,9 +70,13 @@ class Scene:
             self._api.append(name, count)
 
     def wait_read(self) -> None:
-        self._wait(lambda: self.delivered().keys() >= self._api.entries.keys(), "everything to be read")
+        self._wait(
+            lambda: self.delivered().keys() >= self._api.entries.keys(), "everything to be read"
+        )
         assert self.delivered() == self._api.entries, "each entry once"
-        assert not (self.out / "unequal").exists(), "both actions of a micro-batch have the same rows"
+        assert not (self.out / "unequal").exists(), (
+            "both actions of a micro-batch have the same rows"
+        )
 
     def batches(self) -> dict[str, str]:
         return {path.name: path.read_text() for path in self.out.glob("*.json")}
@@ -121,8 +134,13 @@ def test_every_kill_leaves_each_entry_once(scene: Scene) -> None:
 
 
 @pytest.mark.timeout(900)
-def test_a_speculative_copy_emits_what_the_slow_attempt_has_sealed(scene: Scene, tmp_path: Path) -> None:
-    """An attempt hangs after its seal, and nothing ever wakes it: without a copy, nothing would be read any more."""
+def test_a_speculative_copy_emits_what_the_slow_attempt_has_sealed(
+    scene: Scene, tmp_path: Path
+) -> None:
+    """An attempt hangs after its seal, and nothing ever wakes it.
+
+    Without a copy, nothing would be read any more.
+    """
     scene.fault("hold-task-after-seal")
     with scene.cluster(tmp_path / "cluster") as cluster:
         scene.start(master=cluster.url)

@@ -1,4 +1,4 @@
-"""The connector of docs/writing-a-connector.md, from a wheel, in an environment without this tree, on a real Spark."""
+"""The connector of docs/writing-a-connector.md, from a bare environment's wheel, on real Spark."""
 
 import re
 import subprocess

@@ -1,4 +1,7 @@
-"""A source whose readers ask for splits, on a real Spark: with local mode, and with nothing but the query itself."""
+"""A source whose readers ask for splits, on a real Spark.
+
+With local mode, and with nothing but the query itself.
+"""
 
 import contextlib
 import json
@@ -48,8 +51,9 @@ builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "fa
 spark = builder.config("spark.python.unix.domain.socket.enabled", "true").getOrCreate()
 register(spark)
 options = dict(option.split("=", 1) for option in sys.argv[2:])
-writer = spark.readStream.format("balanced").options(**options).load().writeStream.foreachBatch(write)
-query = writer.option("checkpointLocation", str(out / "checkpoint")).trigger(processingTime="100 milliseconds").start()
+rows = spark.readStream.format("balanced").options(**options).load()
+writer = rows.writeStream.foreachBatch(write).trigger(processingTime="100 milliseconds")
+query = writer.option("checkpointLocation", str(out / "checkpoint")).start()
 spark.streams.addListener(StopWhenFinished(query.stop, query_id=str(query.id)))
 query.awaitTermination()
 """
@@ -63,26 +67,45 @@ class Scene:
         self.events = folder / "events"
         self.out.mkdir()
         register(folder / "installed")
-        paths = (folder / "installed", CHECKOUT / "tests", CHECKOUT / "operator/src", CHECKOUT / "spark_app/src")
-        self._environment = {**os.environ, "PYTHONPATH": ":".join(map(str, paths)), "PYSPARK_PYTHON": sys.executable}
+        paths = (
+            folder / "installed",
+            CHECKOUT / "tests",
+            CHECKOUT / "operator/src",
+            CHECKOUT / "spark_app/src",
+        )
+        self._environment = {
+            **os.environ,
+            "PYTHONPATH": ":".join(map(str, paths)),
+            "PYSPARK_PYTHON": sys.executable,
+        }
         self._log = (folder / "programs.log").open("a")
         self._programs: list[subprocess.Popen[bytes]] = []
 
     def scale(self, parallelism: int) -> None:
         custom = {"connector": KIND, "config": {"count": COUNT, "length": LENGTH}}
         partial = self.folder / ".source.yaml"
-        partial.write_text(yaml.safe_dump({"spec": spec_json(parallelism=parallelism, source={"custom": custom})}))
+        partial.write_text(
+            yaml.safe_dump({"spec": spec_json(parallelism=parallelism, source={"custom": custom})})
+        )
         partial.replace(self.folder / "source.yaml")
 
     def serve(self) -> subprocess.Popen[bytes]:
         """Start local mode."""
         return self._start(
-            "-c", OPERATOR, "local", "-f", str(self.folder / "source.yaml"), "--dir", str(self.documents)
+            "-c",
+            OPERATOR,
+            "local",
+            "-f",
+            str(self.folder / "source.yaml"),
+            "--dir",
+            str(self.documents),
         )
 
     def drive(self, *options: str) -> subprocess.Popen[bytes]:
         """Start the query."""
-        return self._start("-c", READ, str(self.out), f"connector={KIND}", f"eventLog={self.events}", *options)
+        return self._start(
+            "-c", READ, str(self.out), f"connector={KIND}", f"eventLog={self.events}", *options
+        )
 
     def kill(self, program: subprocess.Popen[bytes]) -> None:
         with contextlib.suppress(psutil.NoSuchProcess):
@@ -104,7 +127,9 @@ class Scene:
         try:
             wait_until(condition, PATIENCE, what, interval=0.1)
         except Exception as error:
-            raise AssertionError(f"{error}: {(self.folder / 'programs.log').read_text()[-4000:]}") from error
+            raise AssertionError(
+                f"{error}: {(self.folder / 'programs.log').read_text()[-4000:]}"
+            ) from error
 
     def wait_end(self, query: subprocess.Popen[bytes]) -> None:
         """Wait until the query has ended by itself, because everything is read."""
@@ -141,7 +166,9 @@ def scene(tmp_path: Path) -> Iterator[Scene]:
 
 
 @pytest.mark.timeout(900)
-def test_every_number_once_through_rescales_a_killed_driver_and_a_killed_operator(scene: Scene) -> None:
+def test_every_number_once_through_rescales_a_killed_driver_and_a_killed_operator(
+    scene: Scene,
+) -> None:
     scene.scale(2)
     operator = scene.serve()
     options = (f"assignmentDir={scene.documents}",)
@@ -166,7 +193,9 @@ def test_every_number_once_through_rescales_a_killed_driver_and_a_killed_operato
     assert assignment_document.decode(text).owners == {}, "what was read has left the state"
     heard = scene.said(HEARD)
     assert heard.keys() == scene.said(SAID).keys(), "both drivers got answers"
-    assert all(numbers == list(range(1, len(numbers) + 1)) for numbers in heard.values()), "each once, in order"
+    assert all(numbers == list(range(1, len(numbers) + 1)) for numbers in heard.values()), (
+        "each once, in order"
+    )
 
 
 @pytest.mark.timeout(900)

@@ -1,4 +1,7 @@
-"""The examples of the how-to pages, run on one machine: only addresses, topics and paths are replaced."""
+"""The examples of the how-to pages, run on one machine.
+
+Only addresses, topics and paths are replaced.
+"""
 
 import json
 import re
@@ -33,7 +36,7 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
 
 
 def here(example: str, kafka: KafkaCluster, folder: Path, **conf: str) -> dict[str, Any]:
-    """Write the first source of an example for this machine, and its ConfigMaps as folders beside it."""
+    """Write the first source of an example for this machine, and its ConfigMaps as folders."""
     objects = list(yaml.safe_load_all((CHECKOUT / "examples" / f"{example}.yaml").read_text()))
     manifest: dict[str, Any] = next(found for found in objects if found["kind"] == "BalancedSource")
     for found in (found for found in objects if found["kind"] == "ConfigMap"):
@@ -67,26 +70,36 @@ def _point_to(kafka: KafkaCluster, clusters: list[dict[str, Any]]) -> None:
         pytest.param("hosts", 4, RECORDS, id="one host, whatever hosts says"),
     ],
 )
-def test_an_example_reads_everything(example: str, splits: int, rows: int, kafka: KafkaCluster, tmp_path: Path) -> None:
+def test_an_example_reads_everything(
+    example: str, splits: int, rows: int, kafka: KafkaCluster, tmp_path: Path
+) -> None:
     manifest = here(example, kafka, tmp_path)
     if example == "hosts":
-        manifest["spec"]["application"]["pipeline"]["sink"]["format"] = "parquet"  # Delta needs jars, see below
+        # Delta needs jars, see below
+        manifest["spec"]["application"]["pipeline"]["sink"]["format"] = "parquet"
         (tmp_path / "laptop.yaml").write_text(yaml.safe_dump(manifest))
     with running(tmp_path) as run:
         run.wait_for(f"{splits} splits", f"; {rows} rows so far")
         assert run.end() == 0, "".join(run.lines)
 
     found = pyarrow.dataset.dataset(tmp_path / "output", format="parquet").to_table().to_pylist()
-    assert len({(row["cluster"], row["topic"], row["partition"], row["offset"]) for row in found}) == len(found) == rows
+    assert (
+        len({(row["cluster"], row["topic"], row["partition"], row["offset"]) for row in found})
+        == len(found)
+        == rows
+    )
 
 
-def test_the_page_about_a_laptop_works_as_it_is_written(kafka: KafkaCluster, tmp_path: Path) -> None:
+def test_the_page_about_a_laptop_works_as_it_is_written(
+    kafka: KafkaCluster, tmp_path: Path
+) -> None:
     page = (CHECKOUT / "docs" / "start" / "laptop.md").read_text(encoding="utf-8")
     [manifest] = re.findall(r"^```yaml\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
     (tmp_path / "orders.yaml").write_text(manifest.replace("localhost:9092", kafka.bootstrap))
     command = [sys.executable, "-m", "balanced_source_operator.command"]
     for words in re.findall(r"^    balanced-source (validate .*)$", page, re.MULTILINE):
-        subprocess.run([*command, *words.split()], cwd=tmp_path, check=True)  # noqa: S603 - our own program
+        # Our own program
+        subprocess.run([*command, *words.split()], cwd=tmp_path, check=True)  # noqa: S603
 
     with running(tmp_path, "orders.yaml") as run:
         run.wait_for("2 readers, 4 splits", f"; {RECORDS} rows so far")
@@ -94,7 +107,8 @@ def test_the_page_about_a_laptop_works_as_it_is_written(kafka: KafkaCluster, tmp
         (tmp_path / "orders.yaml").write_text(changed)
         run.wait_for("4 readers, 4 splits")
         [top] = re.findall(r"`balanced-source (top .*?)`", page)
-        subprocess.run([*command, *top.split()], cwd=tmp_path, check=True)  # noqa: S603 - our own program
+        # Our own program
+        subprocess.run([*command, *top.split()], cwd=tmp_path, check=True)  # noqa: S603
         assert run.end() == 0, "".join(run.lines)
 
 
@@ -111,13 +125,21 @@ def test_the_delta_table_has_each_record_once(kafka: KafkaCluster, tmp_path: Pat
             run.wait_for("2 readers, 4 splits", f"; {RECORDS} rows so far")
             assert run.end() == 0, "".join(run.lines)
 
-    rows = pyarrow.dataset.dataset(_files_of_delta(tmp_path / "output"), format="parquet").to_table().to_pylist()
+    rows = (
+        pyarrow.dataset.dataset(_files_of_delta(tmp_path / "output"), format="parquet")
+        .to_table()
+        .to_pylist()
+    )
     assert len({(row["partition"], row["offset"]) for row in rows}) == len(rows) == 2 * RECORDS
 
 
 def _files_of_delta(table: Path) -> list[str]:
     """The files that the table's log has added."""
-    lines = (line for log in sorted((table / "_delta_log").glob("*.json")) for line in log.read_text().splitlines())
+    lines = (
+        line
+        for log in sorted((table / "_delta_log").glob("*.json"))
+        for line in log.read_text().splitlines()
+    )
     actions = [json.loads(line) for line in lines]
     assert not any("remove" in action for action in actions)
     return [str(table / action["add"]["path"]) for action in actions if "add" in action]

@@ -1,4 +1,7 @@
-"""Files by ``balanced-source run``: rescaled by edits of the manifest, killed, and read to an end."""
+"""Files by ``balanced-source run``.
+
+Rescaled by edits of the manifest, killed, and read to an end.
+"""
 
 import json
 from collections import Counter
@@ -44,7 +47,9 @@ class Orders:
 
     def write(self, files: int) -> None:
         for _ in range(files):
-            lines = [json.dumps({"id": self.written + n, "item": "tea"}) + "\n" for n in range(LINES)]
+            lines = [
+                json.dumps({"id": self.written + n, "item": "tea"}) + "\n" for n in range(LINES)
+            ]
             hidden = self._input / "_next"
             hidden.write_text("".join(lines))
             hidden.rename(self._input / f"{self.written:06}.json")
@@ -58,11 +63,15 @@ class Orders:
         wait_until(is_there, 240, "all rows", interval=0.2)
 
     def check(self) -> None:
-        found = Counter(n for file in committed_files(self.sink) for n in pq.read_table(file)["id"].to_pylist())
+        found = Counter(
+            n for file in committed_files(self.sink) for n in pq.read_table(file)["id"].to_pylist()
+        )
         assert found == Counter(range(self.written))
 
 
-def test_new_files_are_read_once_through_rescales_and_the_loss_of_the_driver(tmp_path: Path) -> None:
+def test_new_files_are_read_once_through_rescales_and_the_loss_of_the_driver(
+    tmp_path: Path,
+) -> None:
     orders = Orders(tmp_path, discoveryInterval="1s")
     orders.write(20)
     with running(tmp_path) as run:

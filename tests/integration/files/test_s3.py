@@ -1,4 +1,7 @@
-"""Objects of a real S3-compatible server: listed by the connector, and read by the reader of a task."""
+"""Objects of a real S3-compatible server.
+
+Listed by the connector, and read by the reader of a task.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,11 +34,15 @@ class Bucket:
     """A bucket, written by a client of its own, and read as a driver and a task do."""
 
     def __init__(self, endpoint: str, secrets: Path) -> None:
-        self.store = Store(endpoint=endpoint, region="us-east-1", secret="store")  # noqa: S106 - a name
+        # A name
+        self.store = Store(endpoint=endpoint, region="us-east-1", secret="store")  # noqa: S106
         self._secrets = QuerySecrets(folder=secrets)
         key = "test"  # the server takes any
         self._client = S3FileSystem(
-            access_key=key, secret_key=key, endpoint_override=endpoint.removeprefix("http://"), scheme="http"
+            access_key=key,
+            secret_key=key,
+            endpoint_override=endpoint.removeprefix("http://"),
+            scheme="http",
         )
 
     def write(self, key: str, content: bytes) -> None:
@@ -48,21 +55,32 @@ class Bucket:
     def listed(self, pattern: str, **more: Any) -> ReaderPartition:
         """List objects, and return all of their blocks as the share of one reader."""
         source = FilesSource(
-            **{"paths": (pattern,), "kind_of_file": Format.TEXT, "store": self.store, "split_bytes": 500, **more}
+            **{
+                "paths": (pattern,),
+                "kind_of_file": Format.TEXT,
+                "store": self.store,
+                "split_bytes": 500,
+                **more,
+            }
         )
         page = FilesConnector().executor(self._secrets, caller=Caller.OWNER, client_id="test")(
             source.list_page(1, None)
         )
         ranges = tuple(
-            SplitRange(split_id=s.split_id, start=s.begin, end=s.stop, identity=s.file.identity) for s in page.splits
+            SplitRange(split_id=s.split_id, start=s.begin, end=s.stop, identity=s.file.identity)
+            for s in page.splits
         )
         return ReaderPartition(subtask_id=0, ranges=ranges, settings=source.reader_settings())
 
     def opened(self) -> FileStore:
         return store_of(self.store, ("s3://",), self._secrets)
 
-    def rows(self, share: ReaderPartition, columns: StructType = VALUE, **read: Any) -> list[dict[str, Any]]:
-        reader = FilesTaskReader(FileReadOptions(**{"kind": Format.TEXT, **read}), columns, self._secrets)
+    def rows(
+        self, share: ReaderPartition, columns: StructType = VALUE, **read: Any
+    ) -> list[dict[str, Any]]:
+        reader = FilesTaskReader(
+            FileReadOptions(**{"kind": Format.TEXT, **read}), columns, self._secrets
+        )
         return [row for batch in reader.read(share) for row in batch.to_pylist()]
 
 
@@ -75,7 +93,10 @@ def bucket(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bucket]:
     with s3_server() as environment:
         made = Bucket(environment["AWS_ENDPOINT_URL"], folder)
         for name in range(3):
-            made.write(f"in/day={name}/part.txt", "".join(f"{name}-{line}\n" for line in range(200)).encode())
+            made.write(
+                f"in/day={name}/part.txt",
+                "".join(f"{name}-{line}\n" for line in range(200)).encode(),
+            )
         made.write("in/_marker.txt", b"hidden")
         made.write("other/x.txt", b"elsewhere")
         yield made
@@ -86,8 +107,12 @@ def test_lines_of_objects_are_read_once_in_blocks(bucket: Bucket) -> None:
     rows = bucket.rows(share)
 
     assert len(share.ranges) == 6
-    assert sorted(row["value"] for row in rows) == sorted(f"{name}-{line}" for name in range(3) for line in range(200))
-    assert {row["_path"] for row in rows} == {f"{BUCKET}/in/day={name}/part.txt" for name in range(3)}
+    assert sorted(row["value"] for row in rows) == sorted(
+        f"{name}-{line}" for name in range(3) for line in range(200)
+    )
+    assert {row["_path"] for row in rows} == {
+        f"{BUCKET}/in/day={name}/part.txt" for name in range(3)
+    }
 
 
 def test_row_groups_of_objects_are_read_once_in_blocks(bucket: Bucket, tmp_path: Path) -> None:
@@ -122,11 +147,17 @@ def test_what_is_wrong_is_said(bucket: Bucket) -> None:
 
 
 def test_listing_can_begin_after_a_name(bucket: Bucket) -> None:
-    """1,200 objects need two requests. Where names grow, a look lists only those after the floor."""
+    """1,200 objects need two requests.
+
+    Where names grow, a look lists only those after the floor.
+    """
     for number in range(1200):
         bucket.write(f"growing/{number:05}.txt", b"x\n")
     source = FilesSource(
-        paths=(f"s3://{BUCKET}/growing",), kind_of_file=Format.TEXT, store=bucket.store, names_grow=True
+        paths=(f"s3://{BUCKET}/growing",),
+        kind_of_file=Format.TEXT,
+        store=bucket.store,
+        names_grow=True,
     )
     call = source.list_page(1, None)
     store = bucket.opened()

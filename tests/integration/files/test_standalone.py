@@ -1,4 +1,7 @@
-"""Local files on a real Spark, in a query of its own: formats, blocks, rescaling, restarts, and an end."""
+"""Local files on a real Spark, in a query of its own.
+
+Formats, blocks, rescaling, restarts, and an end.
+"""
 
 import gzip
 import json
@@ -39,7 +42,11 @@ def write(path: Path, lines: list[str]) -> None:
 
 
 def options(**given: object) -> dict[str, str]:
-    return {"connector": "files", "parallelism": "2", **{name: str(value) for name, value in given.items()}}
+    return {
+        "connector": "files",
+        "parallelism": "2",
+        **{name: str(value) for name, value in given.items()},
+    }
 
 
 def values(rows: DataFrame) -> "Counter[str]":
@@ -50,11 +57,17 @@ def run(spark: SparkSession, out: Path, **given: object) -> None:
     """Read all that is there, with trigger AvailableNow, into Parquet files."""
     rows = spark.readStream.format("balanced").options(**options(**given)).load()
     writer = rows.writeStream.format("parquet").option("path", str(out / "rows"))
-    query = writer.option("checkpointLocation", str(out / "checkpoint")).trigger(availableNow=True).start()
+    query = (
+        writer.option("checkpointLocation", str(out / "checkpoint"))
+        .trigger(availableNow=True)
+        .start()
+    )
     query.awaitTermination()
 
 
-def test_a_batch_query_reads_each_line_once_whatever_the_blocks(spark: SparkSession, folder: Path) -> None:
+def test_a_batch_query_reads_each_line_once_whatever_the_blocks(
+    spark: SparkSession, folder: Path
+) -> None:
     rows = spark.read.format("balanced").options(**options(splitBytes=1000)).load(str(folder))
 
     assert values(rows) == EXPECTED
@@ -65,12 +78,16 @@ def test_a_batch_query_reads_each_line_once_whatever_the_blocks(spark: SparkSess
 
 
 def test_formats_have_the_same_records(spark: SparkSession, tmp_path: Path) -> None:
-    records = [{"id": n, "name": f"name-{n}", "at": f"2024-01-01T00:00:{n % 60:02}Z"} for n in range(500)]
+    records = [
+        {"id": n, "name": f"name-{n}", "at": f"2024-01-01T00:00:{n % 60:02}Z"} for n in range(500)
+    ]
     table = pa.table({"id": [r["id"] for r in records], "name": [r["name"] for r in records]})
     pq.write_table(table, tmp_path / "a.parquet", row_group_size=50)
     pa.orc.write_table(table, tmp_path / "a.orc")
     (tmp_path / "a.json").write_text("".join(json.dumps(r) + "\n" for r in records))
-    (tmp_path / "a.csv").write_text("id,name\n" + "".join(f'{r["id"]},"{r["name"]}"\n' for r in records))
+    (tmp_path / "a.csv").write_text(
+        "id,name\n" + "".join(f'{r["id"]},"{r["name"]}"\n' for r in records)
+    )
     with gzip.open(tmp_path / "b.json.gz", "wt") as file:
         file.write("".join(json.dumps(r) + "\n" for r in records))
 
@@ -86,7 +103,12 @@ def test_formats_have_the_same_records(spark: SparkSession, tmp_path: Path) -> N
     assert ids("a.json", "json") == expected
     assert ids("b.json.gz", "json") == expected
     assert ids("a.csv", "csv", header="true") == expected
-    rows = spark.read.format("balanced").options(**options(fileFormat="binary")).load(str(tmp_path / "a.csv")).collect()
+    rows = (
+        spark.read.format("balanced")
+        .options(**options(fileFormat="binary"))
+        .load(str(tmp_path / "a.csv"))
+        .collect()
+    )
     assert [bytes(row.content) for row in rows] == [(tmp_path / "a.csv").read_bytes()]
 
 
@@ -98,13 +120,21 @@ def test_corrupt_records_by_mode(spark: SparkSession, tmp_path: Path) -> None:
         found = spark.read.format("balanced").options(**given).load(str(tmp_path)).collect()
         return [(row.id, row._corrupt_record) for row in found]
 
-    assert rows("PERMISSIVE") == [(1, None), (None, '{"id": "two"}'), (3, None), (None, "no json"), (5, None)]
+    assert rows("PERMISSIVE") == [
+        (1, None),
+        (None, '{"id": "two"}'),
+        (3, None),
+        (None, "no json"),
+        (5, None),
+    ]
     assert rows("DROPMALFORMED") == [(1, None), (3, None), (5, None)]
     with pytest.raises(Exception, match="does not fit the schema"):
         rows("FAILFAST")
 
 
-def test_available_now_reads_what_is_new_and_nothing_twice(spark: SparkSession, folder: Path, tmp_path: Path) -> None:
+def test_available_now_reads_what_is_new_and_nothing_twice(
+    spark: SparkSession, folder: Path, tmp_path: Path
+) -> None:
     run(spark, tmp_path, path=folder, splitBytes=2000, parallelism=3)
     assert values(spark.read.parquet(str(tmp_path / "rows"))) == EXPECTED
     write(folder / "more.txt", ["one more"])
@@ -151,7 +181,11 @@ def test_continuous_discovery_survives_restarts_with_a_small_state(
     }
     expected = Counter(EXPECTED)
     for parallelism in (2, 3):
-        rows = spark.readStream.format("balanced").options(**options(**{**given, "parallelism": parallelism})).load()
+        rows = (
+            spark.readStream.format("balanced")
+            .options(**options(**{**given, "parallelism": parallelism}))
+            .load()
+        )
         writer = rows.writeStream.format("parquet").option("path", str(tmp_path / "rows"))
         query = writer.option("checkpointLocation", str(tmp_path / "checkpoint")).start()
         _await_rows(spark, tmp_path / "rows", expected, query)
@@ -164,7 +198,9 @@ def test_continuous_discovery_survives_restarts_with_a_small_state(
         query.stop()
 
     offsets = sorted((tmp_path / "checkpoint" / "offsets").iterdir(), key=lambda path: path.name)
-    newest_offset = max((path for path in offsets if path.name.isdigit()), key=lambda path: int(path.name))
+    newest_offset = max(
+        (path for path in offsets if path.name.isdigit()), key=lambda path: int(path.name)
+    )
     assert len(newest_offset.read_text()) < 4000, "blocks that were read have left the offset"
 
 

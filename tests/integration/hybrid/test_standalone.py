@@ -1,4 +1,7 @@
-"""Parquet files, then Kafka, in one query on a real Spark with a real broker: each record once, whatever happens."""
+"""Parquet files, then Kafka, in one query on a real Spark with a real broker.
+
+Each record once, whatever happens.
+"""
 
 import json
 import time
@@ -22,14 +25,19 @@ COLUMNS = "key,value,topic,partition,offset,timestamp"
 DDL = "key BINARY, value BINARY, topic STRING, partition INT, offset BIGINT, timestamp TIMESTAMP"
 PARTITIONS, HISTORY, LIVE = 3, 400, 100
 BEGIN = int(time.time() * 1000) - 3_600_000
-"""Time of the first record of each partition, in milliseconds; the next ones follow by one. The broker keeps a week."""
+"""Time of the first record of each partition, in milliseconds; the next ones follow by one.
+
+The broker keeps a week.
+"""
 
 
 def produce(kafka: KafkaCluster, topic: str, numbers: range) -> None:
     producer = Producer({"bootstrap.servers": kafka.bootstrap})
     for partition in range(PARTITIONS):
         for number in numbers:
-            producer.produce(topic, key=b"k", value=b"v", partition=partition, timestamp=BEGIN + number)
+            producer.produce(
+                topic, key=b"k", value=b"v", partition=partition, timestamp=BEGIN + number
+            )
     assert producer.flush(30) == 0
 
 
@@ -48,7 +56,9 @@ def archive(folder: Path, topic: str, count: int = HISTORY) -> None:
         pq.write_table(pa.table(rows), folder / f"{partition}.parquet", row_group_size=50)
 
 
-def parts(kafka: KafkaCluster, topic: str, folder: Path, start_after: dict[str, Any] | None, **live: str) -> str:
+def parts(
+    kafka: KafkaCluster, topic: str, folder: Path, start_after: dict[str, Any] | None, **live: str
+) -> str:
     files = {
         "connector": "files",
         "path": str(folder),
@@ -67,27 +77,42 @@ def options(tmp_path: Path, **more: str) -> dict[str, str]:
 
 
 def expected(topic: str, until: int) -> "Counter[Record]":
-    return Counter((topic, partition, offset) for partition in range(PARTITIONS) for offset in range(until))
+    return Counter(
+        (topic, partition, offset) for partition in range(PARTITIONS) for offset in range(until)
+    )
 
 
 def check_order(sink: Collector, count: int = HISTORY) -> None:
-    """The history is read before the first live record, and each partition is read in its order after that."""
+    """The history is read before the first live record, and then each partition in its order."""
     rows = [row for row in sink.rows if row.offset >= count]
-    first_live = min(number for number, batch in sink.batches.items() for row in batch if row.offset >= count)
-    last_old = max(number for number, batch in sink.batches.items() for row in batch if row.offset < count)
+    first_live = min(
+        number for number, batch in sink.batches.items() for row in batch if row.offset >= count
+    )
+    last_old = max(
+        number for number, batch in sink.batches.items() for row in batch if row.offset < count
+    )
     assert last_old < first_live
     for partition in range(PARTITIONS):
         offsets = [row.offset for row in rows if row.partition == partition]
         assert offsets == sorted(offsets)
 
 
-@pytest.mark.parametrize("start_after", [{"offsets": {}}, {"time": "timestamp"}], ids=["offsets", "time"])
+@pytest.mark.parametrize(
+    "start_after", [{"offsets": {}}, {"time": "timestamp"}], ids=["offsets", "time"]
+)
 def test_each_record_once_through_rescales_and_restarts(
-    spark: SparkSession, kafka: KafkaCluster, topic: str, tmp_path: Path, start_after: dict[str, Any]
+    spark: SparkSession,
+    kafka: KafkaCluster,
+    topic: str,
+    tmp_path: Path,
+    start_after: dict[str, Any],
 ) -> None:
     produce(kafka, topic, range(HISTORY + LIVE))
     archive(tmp_path / "in", topic)
-    sink, given = Collector(), options(tmp_path, parts=parts(kafka, topic, tmp_path / "in", start_after))
+    sink, given = (
+        Collector(),
+        options(tmp_path, parts=parts(kafka, topic, tmp_path / "in", start_after)),
+    )
 
     query = start(spark, sink, tmp_path / "ck", **given)
     wait_rows(query, sink, 300)
@@ -109,27 +134,39 @@ def test_each_record_once_through_rescales_and_restarts(
     check_order(sink)
 
 
-def test_a_batch_query_reads_both_parts(spark: SparkSession, kafka: KafkaCluster, topic: str, tmp_path: Path) -> None:
+def test_a_batch_query_reads_both_parts(
+    spark: SparkSession, kafka: KafkaCluster, topic: str, tmp_path: Path
+) -> None:
     produce(kafka, topic, range(HISTORY + LIVE))
     archive(tmp_path / "in", topic)
     given = {"connector": "hybrid", "parts": parts(kafka, topic, tmp_path / "in", {"offsets": {}})}
 
     rows = spark.read.format("balanced").options(**given).load().collect()
 
-    assert Counter((row.topic, row.partition, row.offset) for row in rows) == expected(topic, HISTORY + LIVE)
+    assert Counter((row.topic, row.partition, row.offset) for row in rows) == expected(
+        topic, HISTORY + LIVE
+    )
 
 
-def test_what_cannot_be_combined_is_said(spark: SparkSession, kafka: KafkaCluster, topic: str, tmp_path: Path) -> None:
+def test_what_cannot_be_combined_is_said(
+    spark: SparkSession, kafka: KafkaCluster, topic: str, tmp_path: Path
+) -> None:
     def refusal(parts: str, **more: str) -> str:
         with pytest.raises(Exception, match="option") as raised:
-            spark.readStream.format("balanced").options(**options(tmp_path, parts=parts, **more)).load()
+            spark.readStream.format("balanced").options(
+                **options(tmp_path, parts=parts, **more)
+            ).load()
         return str(raised.value)
 
     good = json.loads(parts(kafka, topic, tmp_path, None))
-    assert "have different columns" in refusal(json.dumps([good[0], {**good[1], "columns": "value"}]))
+    assert "have different columns" in refusal(
+        json.dumps([good[0], {**good[1], "columns": "value"}])
+    )
     assert "never ends" in refusal(json.dumps([good[1], good[0]]))
     assert "did you mean" in refusal(json.dumps([good[0], {**good[1], "subscribes": "x"}]))
     assert "cannot be a part" in refusal(json.dumps([{"connector": "kinesis"}, good[1]]))
     assert "write Parquet files" in refusal(
-        json.dumps([{**good[0], "fileFormat": "json"}, {**good[1], "startAfter": {"time": "timestamp"}}])
+        json.dumps(
+            [{**good[0], "fileFormat": "json"}, {**good[1], "startAfter": {"time": "timestamp"}}]
+        )
     )

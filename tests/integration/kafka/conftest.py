@@ -18,7 +18,9 @@ _names = itertools.count()
 
 @pytest.fixture(scope="package")
 def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
-    with KafkaCluster("main", tmp_path_factory.mktemp("kafka"), properties=QUICK_CLEANER) as cluster:
+    with KafkaCluster(
+        "main", tmp_path_factory.mktemp("kafka"), properties=QUICK_CLEANER
+    ) as cluster:
         yield cluster
 
 

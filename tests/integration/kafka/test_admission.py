@@ -1,4 +1,7 @@
-"""What the API server refuses before anything is stored: CEL rules of the Kafka source, on a real one."""
+"""What the API server refuses before anything is stored.
+
+CEL rules of the Kafka source, on a real one.
+"""
 
 from collections.abc import Iterator
 from typing import Any
@@ -13,7 +16,9 @@ from testbed.versions import CHECKOUT
 
 @pytest.fixture(scope="module")
 def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
-    with ControlPlane(tmp_path_factory.mktemp("control-plane"), crds=[CHECKOUT / "crds"]) as started:
+    with ControlPlane(
+        tmp_path_factory.mktemp("control-plane"), crds=[CHECKOUT / "crds"]
+    ) as started:
         yield started
 
 
@@ -22,10 +27,14 @@ TOPICS = {"topics": ["t"]}
 
 
 def manifest(name: str = "orders", **kafka: Any) -> dict[str, Any]:
-    body = source_body(name, source={"kafka": {"clusters": CLUSTERS, "subscription": TOPICS, **kafka}})
+    body = source_body(
+        name, source={"kafka": {"clusters": CLUSTERS, "subscription": TOPICS, **kafka}}
+    )
     body["metadata"] = {"name": name, "namespace": "default"}
     kafka_spec = body["spec"]["source"]["kafka"]
-    body["spec"]["source"]["kafka"] = {key: value for key, value in kafka_spec.items() if value is not None}
+    body["spec"]["source"]["kafka"] = {
+        key: value for key, value in kafka_spec.items() if value is not None
+    }
     return body
 
 
@@ -34,9 +43,24 @@ def manifest(name: str = "orders", **kafka: Any) -> dict[str, Any]:
     [
         {},
         {"startingOffsets": {"type": "Timestamp", "timestamps": {"t": {"0": 5}}, "reset": "None"}},
-        {"startingOffsets": {"type": "Specific", "offsets": {"t": {"0": 5, "1": -2}}, "unlisted": "Latest"}},
-        {"startingOffsets": {"type": "Committed", "group": "g", "topics": [{"topic": "t", "type": "Latest"}]}},
-        {"stoppingOffsets": {"type": "Latest"}, "limits": {"minOffsetsPerTrigger": 5, "maxOffsetsPerTrigger": 5}},
+        {
+            "startingOffsets": {
+                "type": "Specific",
+                "offsets": {"t": {"0": 5, "1": -2}},
+                "unlisted": "Latest",
+            }
+        },
+        {
+            "startingOffsets": {
+                "type": "Committed",
+                "group": "g",
+                "topics": [{"topic": "t", "type": "Latest"}],
+            }
+        },
+        {
+            "stoppingOffsets": {"type": "Latest"},
+            "limits": {"minOffsetsPerTrigger": 5, "maxOffsetsPerTrigger": 5},
+        },
         {"subscription": {"topicPattern": r"a\.(b|c)+[0-9]{2}", "excludePattern": ".*-dlq"}},
         {
             "clusters": None,
@@ -55,7 +79,10 @@ def test_what_is_right_is_taken(control_plane: ControlPlane, kafka: dict[str, An
     ("kafka", "says"),
     [
         ({"startingOffsets": {"type": "Timestamp"}}, "needs timestamp or timestamps"),
-        ({"startingOffsets": {"type": "Earliest", "offsets": {"t": {"0": 1}}}}, "only it takes offsets"),
+        (
+            {"startingOffsets": {"type": "Earliest", "offsets": {"t": {"0": 1}}}},
+            "only it takes offsets",
+        ),
         ({"startingOffsets": {"type": "Committed"}}, "Committed needs a group"),
         ({"startingOffsets": {"type": "Latest", "reset": "Latest"}}, "take a reset"),
         ({"limits": {"minOffsetsPerTrigger": 6, "maxOffsetsPerTrigger": 5}}, "must not exceed"),
@@ -68,8 +95,13 @@ def test_what_is_right_is_taken(control_plane: ControlPlane, kafka: dict[str, An
         ({"clusters": [{**CLUSTERS[0], "properties": {"group.id": "x"}}]}, "group.id is reserved"),
     ],
 )
-def test_what_cannot_be_is_refused_in_words(control_plane: ControlPlane, kafka: dict[str, Any], says: str) -> None:
-    """A second kind of subscription is refused by naming all kinds; upstream's error names the first one."""
+def test_what_cannot_be_is_refused_in_words(
+    control_plane: ControlPlane, kafka: dict[str, Any], says: str
+) -> None:
+    """A second kind of subscription is refused by naming all kinds.
+
+    Upstream's error names the first one.
+    """
     with pytest.raises(CommandError) as caught:
         control_plane.apply(manifest("wrong", **kafka))
 

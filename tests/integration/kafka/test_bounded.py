@@ -1,4 +1,4 @@
-"""A source with an end, on a real Spark and real brokers, coordinated by the operator's code in local mode."""
+"""A bounded source on real Spark and brokers, with the operator's code in local mode."""
 
 import json
 from collections import Counter
@@ -21,7 +21,9 @@ from testbed.waiting import wait_until
 
 pytestmark = pytest.mark.thorough
 
-ONE_OR_MANY = pytest.mark.parametrize("limits", [{}, {"limits": {"maxOffsetsPerTrigger": 40}}], ids=["one", "many"])
+ONE_OR_MANY = pytest.mark.parametrize(
+    "limits", [{}, {"limits": {"maxOffsetsPerTrigger": 40}}], ids=["one", "many"]
+)
 """Micro-batches. Without limits, which is the default, all there is makes one."""
 
 
@@ -43,23 +45,32 @@ class Bounded:
     def operator(self, *clusters: str, **changes: Any) -> LocalOperator:
         """Starts local mode with these clusters, all of them the one broker."""
         settings = {
-            "clusters": [{"name": name, "bootstrapServers": self._bootstrap} for name in clusters or ("main",)],
+            "clusters": [
+                {"name": name, "bootstrapServers": self._bootstrap}
+                for name in clusters or ("main",)
+            ],
             "subscription": {"topics": [self.topic]},
             "stoppingOffsets": {"type": "Latest"},
             **changes,
         }
         file = self._folder / "source.yaml"
-        file.write_text(yaml.safe_dump({"spec": spec_json(parallelism=2, source={"kafka": settings})}))
+        file.write_text(
+            yaml.safe_dump({"spec": spec_json(parallelism=2, source={"kafka": settings})})
+        )
         self._operators.append(LocalOperator(file, self._folder / "documents"))
         self._operators[-1].start()
         return self._operators[-1]
 
     def run(self, operator: LocalOperator) -> StreamingQuery:
         """Runs the query until it ends by itself or fails."""
-        query = start(self._spark, self.sink, self.checkpoint, assignmentDir=str(self._folder / "documents"))
+        query = start(
+            self._spark, self.sink, self.checkpoint, assignmentDir=str(self._folder / "documents")
+        )
         stop_when_finished(self._spark, query)
         try:
-            wait_until(lambda: operator.look() or not query.isActive, 120, "the query to end or to fail")
+            wait_until(
+                lambda: operator.look() or not query.isActive, 120, "the query to end or to fail"
+            )
         finally:
             query.stop()
         return query
@@ -68,7 +79,8 @@ class Bounded:
         """Returns whether a logged micro-batch reads records, or closes the query."""
         logged = self.checkpoint / "offsets"
         before, after = (
-            json.loads((logged / str(n)).read_text().splitlines()[-1]) if n >= 0 else {} for n in (number - 1, number)
+            json.loads((logged / str(n)).read_text().splitlines()[-1]) if n >= 0 else {}
+            for n in (number - 1, number)
         )
         has_moved = number > 0 and before["positions"] != after["positions"]
         return bool(has_moved or after.get(FINISHED))
@@ -79,7 +91,9 @@ class Bounded:
 
 
 @pytest.fixture
-def bounded(spark: SparkSession, kafka: KafkaCluster, topic: str, tmp_path: Path) -> Iterator[Bounded]:
+def bounded(
+    spark: SparkSession, kafka: KafkaCluster, topic: str, tmp_path: Path
+) -> Iterator[Bounded]:
     made = Bounded(spark, kafka.bootstrap, topic, tmp_path)
     yield made
     made.close()
@@ -90,7 +104,10 @@ def bounded(spark: SparkSession, kafka: KafkaCluster, topic: str, tmp_path: Path
 def test_the_query_ends_by_itself_when_all_stops_are_reached(
     kafka: KafkaCluster, bounded: Bounded, limits: dict[str, Any]
 ) -> None:
-    """One-time discovery says no more splits; what is produced after the start is not read; the source is finished."""
+    """One-time discovery says no more splits; what is produced after the start is not read.
+
+    The source is finished.
+    """
     kafka.admin.produce(bounded.topic, [b"x"] * 500, partition=0)
     kafka.admin.produce(bounded.topic, [b"x"] * 20, partition=1)
     stops = {"type": "Specific", "offsets": {bounded.topic: {"0": 400}}}
@@ -100,18 +117,27 @@ def test_the_query_ends_by_itself_when_all_stops_are_reached(
 
     assert bounded.run(made).exception() is None
 
-    wait_until(lambda: made.look() or made.coordinator.enumerator.is_finished(), 30, "the source to be finished")
-    want = [(bounded.topic, 0, offset) for offset in range(400)] + [(bounded.topic, 1, offset) for offset in range(20)]
+    wait_until(
+        lambda: made.look() or made.coordinator.enumerator.is_finished(),
+        30,
+        "the source to be finished",
+    )
+    want = [(bounded.topic, 0, offset) for offset in range(400)] + [
+        (bounded.topic, 1, offset) for offset in range(20)
+    ]
     assert bounded.sink.records == Counter(want)
 
 
-@pytest.mark.parametrize("limits", [{}, {"limits": {"maxOffsetsPerTrigger": 100}}], ids=["one", "two"])
+@pytest.mark.parametrize(
+    "limits", [{}, {"limits": {"maxOffsetsPerTrigger": 100}}], ids=["one", "two"]
+)
 def test_a_bounded_source_that_restarts_at_each_step_is_delivered_once(
     kafka: KafkaCluster, bounded: Bounded, limits: dict[str, Any]
 ) -> None:
-    """Two clusters; the sink fails before and after it writes each micro-batch, the closing one included.
+    """Two clusters; the sink fails before and after it writes each micro-batch, also the last.
 
-    Not so micro-batches that only adopt an epoch: each restart brings another one, and it would go on for ever.
+    Not so micro-batches that only adopt an epoch: each restart brings another one, and it would go
+    on for ever.
     """
     kafka.admin.produce(bounded.topic, [b"x"] * 60, partition=0)
     kafka.admin.produce(bounded.topic, [b"x"] * 10, partition=2)
@@ -129,15 +155,24 @@ def test_a_bounded_source_that_restarts_at_each_step_is_delivered_once(
     while bounded.run(made).exception() is not None:
         pass
 
-    want = [(name, p, o) for name in ("main", "other") for p, count in ((0, 60), (2, 10)) for o in range(count)]
-    assert Counter((row.cluster, row.partition, row.offset) for row in bounded.sink.rows) == Counter(want)
+    want = [
+        (name, p, o)
+        for name in ("main", "other")
+        for p, count in ((0, 60), (2, 10))
+        for o in range(count)
+    ]
+    assert Counter(
+        (row.cluster, row.partition, row.offset) for row in bounded.sink.rows
+    ) == Counter(want)
     steps = {number for number in bounded.sink.batches if bounded.is_step(number)}
     assert failed == {(when, number) for when in ("before", "after") for number in steps}
     assert len(steps) == (3 if limits else 2), "with records, and the closing one"
     assert bounded.sink.batches[max(bounded.sink.batches)] == [], "the closing micro-batch is empty"
 
 
-def test_a_query_that_starts_again_after_its_end_ends_again(kafka: KafkaCluster, bounded: Bounded) -> None:
+def test_a_query_that_starts_again_after_its_end_ends_again(
+    kafka: KafkaCluster, bounded: Bounded
+) -> None:
     """The program may die after the closing micro-batch and before it stops the query."""
     kafka.admin.produce(bounded.topic, [b"x"] * 10, partition=0)
     made = bounded.operator()

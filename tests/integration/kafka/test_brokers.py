@@ -1,4 +1,4 @@
-"""Brokers that die and come back under a running query, and clusters that do not answer beside one that does."""
+"""Brokers that die and return under a running query, and clusters of which one is silent."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -19,7 +19,9 @@ TOPIC = "replicated"
 
 @pytest.fixture(scope="module")
 def three(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
-    with KafkaCluster("three", tmp_path_factory.mktemp("kafka-three"), nodes=3, heap="256m") as cluster:
+    with KafkaCluster(
+        "three", tmp_path_factory.mktemp("kafka-three"), nodes=3, heap="256m"
+    ) as cluster:
         cluster.admin.create_topic(TOPIC, partitions=6, config={"min.insync.replicas": "2"})
         yield cluster
 
@@ -30,7 +32,10 @@ def produce(cluster: KafkaCluster, count: int) -> None:
     failed: list[object] = []
     for number in range(count):
         producer.produce(
-            TOPIC, b"x", partition=number % 6, on_delivery=lambda error, _: failed.append(error) if error else None
+            TOPIC,
+            b"x",
+            partition=number % 6,
+            on_delivery=lambda error, _: failed.append(error) if error else None,
         )
     assert producer.flush(60) == 0
     assert not failed
@@ -50,7 +55,11 @@ def test_every_record_arrives_once_while_each_broker_dies_in_turn(
         spark,
         sink,
         tmp_path / "ck",
-        **{"kafka.bootstrap.servers": three.bootstrap, "subscribe": TOPIC, "startingOffsets": "earliest"},
+        **{
+            "kafka.bootstrap.servers": three.bootstrap,
+            "subscribe": TOPIC,
+            "startingOffsets": "earliest",
+        },
         parallelism="2",
         discoveryIntervalSeconds="2",
     )

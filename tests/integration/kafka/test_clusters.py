@@ -1,4 +1,7 @@
-"""Two real clusters under a running query: one does not answer at the start, then it does, dies, and comes back."""
+"""Two real clusters under a running query.
+
+One does not answer at the start, then it does, dies, and comes back.
+"""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -24,9 +27,14 @@ PATIENCE = 120.0
 
 
 class TwoClusters:
-    """The broker of all tests, and another one that comes and goes; one topic on both, and a query that reads it."""
+    """The broker of all tests, and another one that comes and goes.
 
-    def __init__(self, spark: SparkSession, folder: Path, brokers: dict[str, KafkaCluster], topic: str) -> None:
+    One topic on both, and a query that reads it.
+    """
+
+    def __init__(
+        self, spark: SparkSession, folder: Path, brokers: dict[str, KafkaCluster], topic: str
+    ) -> None:
         self.brokers, self.topic = brokers, topic
         self.sink, self.produced = Collector(), Counter[tuple[str, int]]()
         self._spark, self._folder = spark, folder
@@ -37,7 +45,9 @@ class TwoClusters:
 
     def start_query(self) -> Any:
         folder = self._folder
-        self.query = start(self._spark, self.sink, folder / "ck", assignmentDir=str(folder / "documents"))
+        self.query = start(
+            self._spark, self.sink, folder / "ck", assignmentDir=str(folder / "documents")
+        )
         return self.query
 
     def write(self, *, active: bool = True) -> None:
@@ -46,13 +56,20 @@ class TwoClusters:
         kafka = {
             "clusters": [
                 {"name": "main", "bootstrapServers": servers["main"]},
-                {"name": "other", "bootstrapServers": servers["other"], "properties": QUICK, "active": active},
+                {
+                    "name": "other",
+                    "bootstrapServers": servers["other"],
+                    "properties": QUICK,
+                    "active": active,
+                },
             ],
             "subscription": {"topics": [self.topic]},
             "discovery": {"interval": "1s", "failureThreshold": 2},
         }
         temporary = self._folder / "source.new"
-        temporary.write_text(yaml.safe_dump({"spec": spec_json(parallelism=2, source={"kafka": kafka})}))
+        temporary.write_text(
+            yaml.safe_dump({"spec": spec_json(parallelism=2, source={"kafka": kafka})})
+        )
         temporary.replace(self._folder / "source.yaml")
 
     def produce(self, name: str, records: int, partitions: Iterable[int] = (0, 1)) -> None:
@@ -76,7 +93,11 @@ class TwoClusters:
     def takes_out(self) -> None:
         """While no query runs."""
         self.write(active=False)
-        wait_until(lambda: self.operator.look() or self.owned == {"main"}, PATIENCE, "the cluster to be taken out")
+        wait_until(
+            lambda: self.operator.look() or self.owned == {"main"},
+            PATIENCE,
+            "the cluster to be taken out",
+        )
 
     @property
     def problems(self) -> set[str]:
@@ -92,14 +113,23 @@ class TwoClusters:
 
     def check(self) -> None:
         got = Counter((row.cluster, row.partition, row.offset) for row in self.sink.rows)
-        assert got == Counter((c, p, offset) for (c, p), count in self.produced.items() for offset in range(count))
+        assert got == Counter(
+            (c, p, offset) for (c, p), count in self.produced.items() for offset in range(count)
+        )
 
 
 @pytest.fixture
 def two(
-    spark: SparkSession, tmp_path: Path, kafka: KafkaCluster, topic: str, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession,
+    tmp_path: Path,
+    kafka: KafkaCluster,
+    topic: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[TwoClusters]:
-    """The other cluster does not run yet; where it will be is known. The operator is quick to give up a request."""
+    """The other cluster does not run yet; where it will be is known.
+
+    The operator is quick to give up a request.
+    """
     monkeypatch.setattr(kafka_client, "REQUEST_TIMEOUT", 3.0)
     with ExitStack() as stack:
         other = KafkaCluster("other", tmp_path, heap="256m")
@@ -111,8 +141,13 @@ def two(
 
 
 @pytest.mark.scenario("D26")
-def test_a_cluster_that_is_away_never_holds_up_the_other_and_goes_on_where_it_was(two: TwoClusters) -> None:
-    """Away at the start, and later; told after two failures; taken out with a micro-batch that is to be read again."""
+def test_a_cluster_that_is_away_never_holds_up_the_other_and_goes_on_where_it_was(
+    two: TwoClusters,
+) -> None:
+    """Away at the start, and later; told after two failures.
+
+    Taken out with a micro-batch that is to be read again.
+    """
     two.produce("main", 50)
     two.reads("the records of the cluster that answers")
     two.until(lambda: two.problems == {"other"}, "two failures to be told")
@@ -139,7 +174,8 @@ def test_a_cluster_that_is_away_never_holds_up_the_other_and_goes_on_where_it_wa
     two.until(lambda: not two.problems, "nothing to tell any more")
 
     two.sink.fail_before = lambda _: True
-    two.produce("other", 1, partitions=[0])  # one: of several, the micro-batch might be planned with the first few
+    # one: of several, the micro-batch might be planned with the first few
+    two.produce("other", 1, partitions=[0])
     wait_failed(two.query)
     two.takes_out()
     two.sink.fail_before = lambda _: False

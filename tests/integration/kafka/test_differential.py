@@ -1,8 +1,11 @@
-"""The same topics read by Spark's own Kafka source and by ours, bounded: the same rows, whatever the options.
+"""The same topics read by Spark's own Kafka source and by ours, bounded.
 
-Topics hold what records can be: null and empty keys and values, headers, compressed batches, transactions that were
-committed, aborted or left open, offsets that compaction took, records that retention took, partitions without any
-record. Commits as a start or a stop are not here: Spark's own source has none (`tests/unit/kafka/test_offsets.py`).
+The same rows, whatever the options.
+
+Topics hold what records can be: null and empty keys and values, headers, compressed batches,
+transactions that were committed, aborted or left open, offsets that compaction took, records that
+retention took, partitions without any record. Commits as a start or a stop are not here: Spark's
+own source has none (`tests/unit/kafka/test_offsets.py`).
 """
 
 import contextlib
@@ -45,8 +48,12 @@ def topics(kafka: KafkaCluster) -> Iterator[None]:
 
 
 def _shapes(kafka: KafkaCluster) -> None:
-    """Partition 0: all shapes, in order of time; 1: begins at 5; 2: empty; 3: times go back and forth."""
-    kafka.admin.create_topic(SHAPES, partitions=4, config={"retention.ms": "-1"})  # its times are long ago
+    """Partition 0: all shapes, in order of time; 1: begins at 5; 2: empty.
+
+    3: times go back and forth.
+    """
+    # its times are long ago
+    kafka.admin.create_topic(SHAPES, partitions=4, config={"retention.ms": "-1"})
     producer = Producer({"bootstrap.servers": kafka.bootstrap})
     bodies: list[tuple[bytes | None, bytes | None, Any]] = [
         (None, None, None),
@@ -56,7 +63,14 @@ def _shapes(kafka: KafkaCluster) -> None:
         (bytes(range(256)), b"\x00", None),
     ]
     for number, (key, value, headers) in enumerate(bodies * 4):
-        producer.produce(SHAPES, key=key, value=value, headers=headers, partition=0, timestamp=START + number * 1000)
+        producer.produce(
+            SHAPES,
+            key=key,
+            value=value,
+            headers=headers,
+            partition=0,
+            timestamp=START + number * 1000,
+        )
     for number in range(10):
         producer.produce(SHAPES, b"%d" % number, partition=1, timestamp=START + number * 1000)
         back_and_forth = START + (number * 7 % 10) * 1000
@@ -66,16 +80,23 @@ def _shapes(kafka: KafkaCluster) -> None:
 
 
 def _transactions(kafka: KafkaCluster) -> list[Producer]:
-    """Partition 0: committed, aborted, committed; 1: only aborted; 2: ends in a transaction that is open."""
+    """Partition 0: committed, aborted, committed; 1: only aborted.
+
+    2: ends in a transaction that is open.
+    """
     kafka.admin.create_topic(TRANSACTIONS, partitions=3)
 
     def producer(name: str) -> Producer:
-        made = Producer({**TRANSACTIONAL, "bootstrap.servers": kafka.bootstrap, "transactional.id": name})
+        made = Producer(
+            {**TRANSACTIONAL, "bootstrap.servers": kafka.bootstrap, "transactional.id": name}
+        )
         made.init_transactions(60)
         made.begin_transaction()
         return made
 
-    for number, (partition, is_kept) in enumerate([(0, True), (0, False), (0, True), (1, False), (2, True)]):
+    for number, (partition, is_kept) in enumerate(
+        [(0, True), (0, False), (0, True), (1, False), (2, True)]
+    ):
         one = producer(f"t-{number}")
         for record in range(5):
             one.produce(TRANSACTIONS, b"%d-%d" % (number, record), partition=partition)
@@ -109,14 +130,18 @@ def _compressed(kafka: KafkaCluster) -> None:
     for partition, codec in enumerate(CODECS):
         producer = Producer({"bootstrap.servers": kafka.bootstrap, "compression.type": codec})
         for number in range(50):
-            producer.produce(COMPRESSED, key=b"%d" % number, value=b"v" * number, partition=partition)
+            producer.produce(
+                COMPRESSED, key=b"%d" % number, value=b"v" * number, partition=partition
+            )
         assert producer.flush(30) == 0
 
 
 def _count(kafka: KafkaCluster, topic: str) -> int:
     from confluent_kafka import Consumer, KafkaError, TopicPartition
 
-    consumer = Consumer({"bootstrap.servers": kafka.bootstrap, "group.id": "count", "enable.partition.eof": True})
+    consumer = Consumer(
+        {"bootstrap.servers": kafka.bootstrap, "group.id": "count", "enable.partition.eof": True}
+    )
     consumer.assign([TopicPartition(topic, 0, 0)])
     count = 0
     try:
@@ -146,7 +171,9 @@ def read(spark: SparkSession, kafka: KafkaCluster) -> Read:
 def _rows(frame: DataFrame) -> Counter[Any]:
     millis = frame.withColumn("millis", unix_millis("timestamp"))
     columns = ("topic", "partition", "offset", "key", "value", "millis", "timestampType", "headers")
-    return Counter(tuple(_plain(row[name]) for name in columns) for row in millis.select(*columns).collect())
+    return Counter(
+        tuple(_plain(row[name]) for name in columns) for row in millis.select(*columns).collect()
+    )
 
 
 def _plain(value: Any) -> Any:
@@ -156,7 +183,9 @@ def _plain(value: Any) -> Any:
 
 
 def offsets(**topics: dict[int, int]) -> str:
-    return json.dumps({topic: {str(p): o for p, o in listed.items()} for topic, listed in topics.items()})
+    return json.dumps(
+        {topic: {str(p): o for p, o in listed.items()} for topic, listed in topics.items()}
+    )
 
 
 EVERY_START = {
@@ -183,7 +212,9 @@ NO_MATCH = {"startingOffsetsByTimestampStrategy": "latest"}
         pytest.param({"subscribe": ALL}, id="everything"),
         pytest.param({"subscribePattern": "sha.*|trans.*"}, id="pattern"),
         pytest.param({"assign": json.dumps({SHAPES: [1, 3], TRANSACTIONS: [0]})}, id="assign"),
-        pytest.param({"subscribe": ALL, "startingOffsets": offsets(**EVERY_START)}, id="from offsets"),
+        pytest.param(
+            {"subscribe": ALL, "startingOffsets": offsets(**EVERY_START)}, id="from offsets"
+        ),
         pytest.param({"subscribe": ALL, "endingOffsets": offsets(**EVERY_END)}, id="to offsets"),
         pytest.param(
             {
@@ -209,7 +240,10 @@ NO_MATCH = {"startingOffsetsByTimestampStrategy": "latest"}
             },
             id="from moments",
         ),
-        pytest.param({"subscribe": ALL, "startingOffsets": "earliest", "endingOffsets": "latest"}, id="in words"),
+        pytest.param(
+            {"subscribe": ALL, "startingOffsets": "earliest", "endingOffsets": "latest"},
+            id="in words",
+        ),
         pytest.param(
             {
                 "subscribe": SHAPES,
@@ -238,20 +272,38 @@ NO_MATCH = {"startingOffsetsByTimestampStrategy": "latest"}
             id="from a moment to offsets",
         ),
         pytest.param({"subscribe": SHAPES, "endingTimestamp": str(START + 6000)}, id="to a moment"),
-        pytest.param({"subscribe": SHAPES, "endingOffsetsByTimestamp": offsets(**TIMES)}, id="to moments"),
         pytest.param(
-            {"subscribe": SHAPES, "startingTimestamp": "0", "startingOffsetsByTimestampStrategy": "latest"},
+            {"subscribe": SHAPES, "endingOffsetsByTimestamp": offsets(**TIMES)}, id="to moments"
+        ),
+        pytest.param(
+            {
+                "subscribe": SHAPES,
+                "startingTimestamp": "0",
+                "startingOffsetsByTimestampStrategy": "latest",
+            },
             id="before everything",
         ),
     ],
 )
 @pytest.mark.parametrize("isolation", ["read_committed", "read_uncommitted"])
-def test_both_sources_read_the_same_rows(read: Read, options: dict[str, str], isolation: str) -> None:
-    """The one default that differs: records of transactions that were aborted or are open are no data to us."""
+def test_both_sources_read_the_same_rows(
+    read: Read, options: dict[str, str], isolation: str
+) -> None:
+    """The one default that differs.
+
+    Records of transactions that were aborted or are open are no data to us.
+    """
     defaults = {"kafka": "read_uncommitted", "balanced": "read_committed"}
     native, ours = (
-        read(source, **options, **({} if isolation == default else {"kafka.isolation.level": isolation}), **more)
-        for (source, default), more in zip(defaults.items(), ({}, {"parallelism": "3"}), strict=True)
+        read(
+            source,
+            **options,
+            **({} if isolation == default else {"kafka.isolation.level": isolation}),
+            **more,
+        )
+        for (source, default), more in zip(
+            defaults.items(), ({}, {"parallelism": "3"}), strict=True
+        )
     )
 
     assert ours == native
@@ -276,7 +328,12 @@ def test_nothing_to_read_is_no_row(read: Read, kafka: KafkaCluster) -> None:
     [
         pytest.param({"startingTimestamp": str(START + 10**9)}, id="moment"),
         pytest.param(
-            {"startingOffsetsByTimestamp": offsets(**{SHAPES: dict.fromkeys(range(4), START + 10**9)})}, id="each"
+            {
+                "startingOffsetsByTimestamp": offsets(
+                    **{SHAPES: dict.fromkeys(range(4), START + 10**9)}
+                )
+            },
+            id="each",
         ),
     ],
 )
@@ -289,11 +346,20 @@ def test_both_sources_refuse_a_moment_without_records_where_that_was_asked_for(
             read(source, subscribe=SHAPES, startingOffsetsByTimestampStrategy="error", **options)
 
 
-def test_columns_and_types_are_the_same_and_one_more(spark: SparkSession, kafka: KafkaCluster) -> None:
+def test_columns_and_types_are_the_same_and_one_more(
+    spark: SparkSession, kafka: KafkaCluster
+) -> None:
     for headers in ("true", "false"):
-        base = {"kafka.bootstrap.servers": kafka.bootstrap, "subscribe": SHAPES, "includeHeaders": headers}
+        base = {
+            "kafka.bootstrap.servers": kafka.bootstrap,
+            "subscribe": SHAPES,
+            "includeHeaders": headers,
+        }
         native, ours = (
-            [(field.name, field.dataType) for field in spark.read.format(name).options(**base).load().schema]
+            [
+                (field.name, field.dataType)
+                for field in spark.read.format(name).options(**base).load().schema
+            ]
             for name in ("kafka", "balanced")
         )
         assert ours == [*native, ("cluster", StringType())]
@@ -308,10 +374,16 @@ def test_a_stream_that_is_triggered_once_reads_all_that_is_there(
         kafka.admin.produce(topic, [b"x"] * produced)
         for source, counts in got.items():
             sink = Collector()
-            options = {"subscribe": topic, "startingOffsets": "earliest", "maxOffsetsPerTrigger": "7"}
+            options = {
+                "subscribe": topic,
+                "startingOffsets": "earliest",
+                "maxOffsetsPerTrigger": "7",
+            }
             stream = spark.readStream.format(source).options(**options)
             stream = stream.option("kafka.bootstrap.servers", kafka.bootstrap).load()
-            writer = stream.writeStream.foreachBatch(sink).option("checkpointLocation", str(tmp_path / source))
+            writer = stream.writeStream.foreachBatch(sink).option(
+                "checkpointLocation", str(tmp_path / source)
+            )
             assert writer.trigger(once=True).start().awaitTermination(120)
             counts.append(len(sink.rows))
 
@@ -321,15 +393,24 @@ def test_a_stream_that_is_triggered_once_reads_all_that_is_there(
 def test_a_stream_from_the_latest_offsets_reads_what_comes_after(
     spark: SparkSession, kafka: KafkaCluster, topic: str, tmp_path: Path
 ) -> None:
-    """Each in two runs of one checkpoint: what was there is skipped, what came between them is read, once."""
+    """Each in two runs of one checkpoint.
+
+    What was there is skipped, what came between them is read, once.
+    """
     got: dict[str, list[int]] = {"kafka": [], "balanced": []}
     for source in got:
 
         def run(source: str = source) -> int:
             sink = Collector()
-            options = {"kafka.bootstrap.servers": kafka.bootstrap, "subscribe": topic, "startingOffsets": "latest"}
+            options = {
+                "kafka.bootstrap.servers": kafka.bootstrap,
+                "subscribe": topic,
+                "startingOffsets": "latest",
+            }
             stream = spark.readStream.format(source).options(**options).load()
-            writer = stream.writeStream.foreachBatch(sink).option("checkpointLocation", str(tmp_path / source))
+            writer = stream.writeStream.foreachBatch(sink).option(
+                "checkpointLocation", str(tmp_path / source)
+            )
             assert writer.trigger(availableNow=True).start().awaitTermination(120)
             return len(sink.rows)
 

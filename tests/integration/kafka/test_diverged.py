@@ -1,4 +1,7 @@
-"""Two leaders in a row that never saw each other's newest records; the first one returns (KIP-279's case)."""
+"""Two leaders in a row that never saw each other's newest records.
+
+The first one returns (KIP-279's case).
+"""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -26,7 +29,9 @@ class TwoLeaders:
         self.cluster = KafkaCluster("diverged", folder, nodes=3, heap="256m")
         self.cluster.start()
         self.cluster.admin.place_topic(TOPIC, [[1, 2]])
-        self.cluster.admin.set_config(TOPIC, {"unclean.leader.election.enable": "true", "min.insync.replicas": "1"})
+        self.cluster.admin.set_config(
+            TOPIC, {"unclean.leader.election.enable": "true", "min.insync.replicas": "1"}
+        )
         self._wait_in_sync({1, 2})
 
     def produce(self, value: bytes, count: int) -> None:
@@ -65,8 +70,15 @@ def leaders(tmp_path: Path) -> Iterator[TwoLeaders]:
 def test_the_records_of_a_leader_that_returns_are_read_from_where_both_logs_part(
     spark: SparkSession, leaders: TwoLeaders, tmp_path: Path
 ) -> None:
-    """The first leader's log is longer than the second one's: its end alone says that nothing was cut."""
-    options = {"kafka.bootstrap.servers": leaders.cluster.bootstrap, "subscribe": TOPIC, "startingOffsets": "earliest"}
+    """The first leader's log is longer than the second one's.
+
+    Its end alone says that nothing was cut.
+    """
+    options = {
+        "kafka.bootstrap.servers": leaders.cluster.bootstrap,
+        "subscribe": TOPIC,
+        "startingOffsets": "earliest",
+    }
     leaders.produce(b"common", 10)
     sink = Collector()
     query = start(spark, sink, tmp_path / "ck", **options, failOnDataLoss="false")

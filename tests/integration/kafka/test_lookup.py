@@ -1,4 +1,7 @@
-"""What a cluster answers about offsets: the same contract for the fake of the unit tests and for a real broker."""
+"""What a cluster answers about offsets.
+
+The same contract for the fake of the unit tests and for a real broker.
+"""
 
 import gc
 from collections.abc import Callable, Iterator, Mapping
@@ -40,7 +43,10 @@ TIMES = (1_000, 1_100, 1_050, 1_300)
 
 @dataclass
 class World:
-    """Partition 0 has the records of `TIMES`, the first deleted; 1 is empty; 2 has one record; group `g` is in 0."""
+    """Partition 0 has the records of `TIMES`, the first deleted; 1 is empty; 2 has one record.
+
+    Group `g` is in 0.
+    """
 
     lookup: OffsetLookup
     split: Callable[[int], SplitId]
@@ -51,7 +57,11 @@ class World:
 @pytest.fixture(params=["fake", "real"])
 def world(request: pytest.FixtureRequest) -> Iterator[World]:
     if request.param == "fake":
-        logs = {("c", "t", 0): Log(first=1, times=TIMES[1:]), ("c", "t", 1): Log(), ("c", "t", 2): Log(times=(5_000,))}
+        logs = {
+            ("c", "t", 0): Log(first=1, times=TIMES[1:]),
+            ("c", "t", 1): Log(),
+            ("c", "t", 2): Log(times=(5_000,)),
+        }
         yield World(FakeLookup(logs, {"g": {("c", "t", 0): 2}}), lambda p: ("c", "t", p))
         return
     kafka: testbed_kafka.KafkaCluster = request.getfixturevalue("kafka")
@@ -61,12 +71,17 @@ def world(request: pytest.FixtureRequest) -> Iterator[World]:
     client = ClusterClient("c", {"bootstrap.servers": kafka.bootstrap})
     committed = {("c", topic, 0): 2}
     wait_until(
-        lambda: client.commit("g", committed) is None, 30, "a group coordinator", ignoring=(TransientDiscoveryError,)
+        lambda: client.commit("g", committed) is None,
+        30,
+        "a group coordinator",
+        ignoring=(TransientDiscoveryError,),
     )
     yield World(client, lambda p: ("c", topic, p))
 
 
-def produce(kafka: testbed_kafka.KafkaCluster, topic: str, times: Mapping[int, tuple[int, ...]]) -> None:
+def produce(
+    kafka: testbed_kafka.KafkaCluster, topic: str, times: Mapping[int, tuple[int, ...]]
+) -> None:
     producer = Producer({"bootstrap.servers": kafka.bootstrap})
     for partition, stamps in times.items():
         for stamp in stamps:
@@ -77,8 +92,12 @@ def produce(kafka: testbed_kafka.KafkaCluster, topic: str, times: Mapping[int, t
 def test_ends_are_the_first_and_the_next_offset(world: World) -> None:
     splits = [world.split(p) for p in range(3)]
 
-    assert list(world.lookup.ends(splits, Anchor.EARLIEST).items()) == list(zip(splits, (1, 0, 0), strict=True))
-    assert dict(world.lookup.ends(splits, Anchor.LATEST)) == dict(zip(splits, (4, 0, 1), strict=True))
+    assert list(world.lookup.ends(splits, Anchor.EARLIEST).items()) == list(
+        zip(splits, (1, 0, 0), strict=True)
+    )
+    assert dict(world.lookup.ends(splits, Anchor.LATEST)) == dict(
+        zip(splits, (4, 0, 1), strict=True)
+    )
 
 
 def test_what_does_not_exist_is_left_out(world: World) -> None:
@@ -86,7 +105,9 @@ def test_what_does_not_exist_is_left_out(world: World) -> None:
         assert world.absent not in world.lookup.ends([world.split(0), world.absent], anchor)
 
 
-@pytest.mark.parametrize(("moment", "want"), [(0, 1), (1_060, 1), (1_100, 1), (1_101, 3), (1_300, 3)])
+@pytest.mark.parametrize(
+    ("moment", "want"), [(0, 1), (1_060, 1), (1_100, 1), (1_101, 3), (1_300, 3)]
+)
 def test_a_moment_is_the_first_record_at_or_after_it(world: World, moment: int, want: int) -> None:
     assert world.lookup.at_times({world.split(0): moment}) == {world.split(0): want}
 
@@ -102,7 +123,7 @@ def test_commits_are_answered_where_there_are_any(world: World) -> None:
     assert world.lookup.committed("nobody", splits) == {}
 
 
-# --- the adapter ----------------------------------------------------------------------------------------------------
+# --- the adapter ----------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -121,12 +142,17 @@ def test_latest_is_resolved_when_the_split_is_found(
 ) -> None:
     """What is produced after the discovery is read, however late the split gets its owner."""
     kafka.admin.produce(topic, [b"x"] * 5, partition=0)
-    found = admin.discover(DiscoverKafka(scope="c", round=1, cluster=cluster, subscriber=TopicList((topic,))))
+    found = admin.discover(
+        DiscoverKafka(scope="c", round=1, cluster=cluster, subscriber=TopicList((topic,)))
+    )
     assert found.split_ids == {("c", topic, p) for p in range(3)}
 
     def initialize(offsets: OffsetsInitializer) -> dict[int, int]:
         call = InitializeKafka(
-            scope="c", split_ids=tuple(sorted(found.split_ids)), cluster=cluster, starting_offsets=offsets
+            scope="c",
+            split_ids=tuple(sorted(found.split_ids)),
+            cluster=cluster,
+            starting_offsets=offsets,
         )
         return {split.partition: split.offset for split in admin.initialize(call)}
 
@@ -151,10 +177,14 @@ def test_stops_are_resolved_with_the_starts(
 
     assert {(s.partition, s.offset, s.stopping_offset) for s in splits} == {(0, 1, 4), (1, 0, 0)}
     held = StreamOffset(
-        positions={s.split_id: 0 for s in splits}, attributes={s.split_id: s.attributes() for s in splits}
+        positions={s.split_id: 0 for s in splits},
+        attributes={s.split_id: s.attributes() for s in splits},
     )
     kafka.admin.produce(topic, [b"x"] * 5, partition=0)
-    assert look(held, admin.ends(cluster, held.positions)).ends == {("c", topic, 0): 4, ("c", topic, 1): 0}
+    assert look(held, admin.ends(cluster, held.positions)).ends == {
+        ("c", topic, 0): 4,
+        ("c", topic, 1): 0,
+    }
 
 
 def test_the_end_of_a_new_topic_never_passes_for_one_of_the_former(
@@ -162,9 +192,13 @@ def test_the_end_of_a_new_topic_never_passes_for_one_of_the_former(
 ) -> None:
     """Asked a moment after a look at the former one: nothing of what was known then may count."""
     kafka.admin.produce(topic, [b"x"] * 5, partition=0)
-    found = admin.discover(DiscoverKafka(scope="c", round=1, cluster=cluster, subscriber=TopicList((topic,))))
+    found = admin.discover(
+        DiscoverKafka(scope="c", round=1, cluster=cluster, subscriber=TopicList((topic,)))
+    )
     split: SplitId = ("c", topic, 0)
-    former = StreamOffset(positions={split: 0}, attributes={split: {IDENTITY: found.identities[split]}})
+    former = StreamOffset(
+        positions={split: 0}, attributes={split: {IDENTITY: found.identities[split]}}
+    )
     assert look(former, admin.ends(cluster, [split])).ends == {split: 5}
 
     kafka.admin.delete_topic(topic)
@@ -173,7 +207,10 @@ def test_the_end_of_a_new_topic_never_passes_for_one_of_the_former(
     kafka.admin.produce(topic, [b"y"] * 50, partition=0)
 
     def answered() -> Mapping[SplitId, SplitEnd]:
-        """Until all brokers know the new topic, there may be no answer; a former one is never given."""
+        """Until all brokers know the new topic, there may be no answer.
+
+        A former one is never given.
+        """
         answer = admin.ends(cluster, [split])
         assert not look(former, answer).ends
         return answer
@@ -193,17 +230,26 @@ def test_the_latest_offset_is_before_an_open_transaction(
     producer.flush(30)
     split: SplitId = ("c", topic, 0)
     dirty = KafkaCluster(
-        name="d", bootstrap_servers=kafka.bootstrap, properties={"isolation.level": "read_uncommitted"}
+        name="d",
+        bootstrap_servers=kafka.bootstrap,
+        properties={"isolation.level": "read_uncommitted"},
     )
 
     assert [admin.ends(c, [split])[split].end for c in (cluster, dirty)] == [0, 1]
     producer.commit_transaction(30)
-    wait_until(lambda: admin.ends(cluster, [split])[split].end == 2, 30, "the record and its marker to be readable")
+    wait_until(
+        lambda: admin.ends(cluster, [split])[split].end == 2,
+        30,
+        "the record and its marker to be readable",
+    )
 
 
 @pytest.mark.scenario("H10")
 def test_commits_with_and_without_reset(kafka: testbed_kafka.KafkaCluster, topic: str) -> None:
-    """Earliest → 0, latest → 10, as upstream; without a reset the discovery is refused (unit tests)."""
+    """Earliest → 0, latest → 10, as upstream.
+
+    Without a reset the discovery is refused (unit tests).
+    """
     kafka.admin.produce(topic, [b"x"] * 10, partition=0)
     client = ClusterClient("c", {"bootstrap.servers": kafka.bootstrap})
     split: SplitId = ("c", topic, 0)
@@ -216,15 +262,22 @@ def test_commits_with_and_without_reset(kafka: testbed_kafka.KafkaCluster, topic
 def test_lists_name_what_is_missing_and_patterns_match_whole_names(
     admin: KafkaAdmin, cluster: KafkaCluster, topic: str
 ) -> None:
-    """A missing topic is a problem for people, not an error: the others are read. Upstream fails the job."""
+    """A missing topic is a problem for people, not an error: the others are read.
+
+    Upstream fails the job.
+    """
     listed = admin.discover(
-        DiscoverKafka(scope="c", round=1, cluster=cluster, subscriber=TopicList((topic, "missing-topic")))
+        DiscoverKafka(
+            scope="c", round=1, cluster=cluster, subscriber=TopicList((topic, "missing-topic"))
+        )
     )
     assert listed.split_ids == {("c", topic, p) for p in range(3)}
     assert "missing-topic does not exist" in str(listed.problem)
 
     matched = admin.discover(
-        DiscoverKafka(scope="c", round=1, cluster=cluster, subscriber=TopicPattern(topic + "|opic.*"))
+        DiscoverKafka(
+            scope="c", round=1, cluster=cluster, subscriber=TopicPattern(topic + "|opic.*")
+        )
     )
     assert matched.split_ids == listed.split_ids
 
@@ -235,7 +288,9 @@ def test_a_sample_tells_how_large_records_are(
     """Keys, values and headers count; a partition without records tells nothing."""
     producer = Producer({"bootstrap.servers": kafka.bootstrap})
     for _ in range(50):
-        producer.produce(topic, key=b"k" * 10, value=b"v" * 80, headers=[("head", b"h" * 6)], partition=0)
+        producer.produce(
+            topic, key=b"k" * 10, value=b"v" * 80, headers=[("head", b"h" * 6)], partition=0
+        )
     assert producer.flush(30) == 0
     config = consumer_config(cluster, NoSecrets(), client_id="sizes")
 
@@ -244,7 +299,10 @@ def test_a_sample_tells_how_large_records_are(
 
 
 def test_brokers_tell_their_statistics(cluster: KafkaCluster, topic: str) -> None:
-    """One client per cluster, whatever is asked how often. Before the first statistics, nothing is known: no zeros."""
+    """One client per cluster, whatever is asked how often.
+
+    Before the first statistics, nothing is known: no zeros.
+    """
     admin = KafkaAdmin(has_statistics=True)
     quick = replace(cluster, properties={"statistics.interval.ms": "100"})
 

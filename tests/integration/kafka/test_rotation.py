@@ -1,4 +1,7 @@
-"""A password is changed while a query runs: it goes on, and none of the passwords is anywhere but in the Secret."""
+"""A password is changed while a query runs.
+
+It goes on, and none of the passwords is anywhere but in the Secret.
+"""
 
 import base64
 import json
@@ -38,7 +41,9 @@ def secured(tmp_path: Path) -> Iterator[KafkaCluster]:
     security = KafkaSecurity(users={"alice": OLD}, acls=True, listeners=(Listener.SASL,))
     with KafkaCluster("secured", tmp_path / "broker", security=security, heap="256m") as cluster:
         cluster.admin.create_topic(TOPIC, partitions=2)
-        cluster.admin.allow("alice", ResourceType.TOPIC, TOPIC, AclOperation.READ, AclOperation.DESCRIBE)
+        cluster.admin.allow(
+            "alice", ResourceType.TOPIC, TOPIC, AclOperation.READ, AclOperation.DESCRIBE
+        )
         yield cluster
 
 
@@ -67,26 +72,50 @@ class Scene:
         cluster = {
             "name": "secured",
             "bootstrapServers": self.broker.bootstrap_of(Listener.SASL),
-            "properties": {"security.protocol": Listener.SASL.protocol, "sasl.mechanism": "SCRAM-SHA-512"},
+            "properties": {
+                "security.protocol": Listener.SASL.protocol,
+                "sasl.mechanism": "SCRAM-SHA-512",
+            },
             "propertiesFrom": [{"secretRef": {"name": "kafka"}}],
         }
-        kafka = {"clusters": [cluster], "subscription": {"topics": [TOPIC]}, "discovery": {"interval": "1s"}}
+        kafka = {
+            "clusters": [cluster],
+            "subscription": {"topics": [TOPIC]},
+            "discovery": {"interval": "1s"},
+        }
         spec = {"spec": spec_json(parallelism=2, source={"kafka": kafka})}
         (self.secrets / "source.yaml").write_text(yaml.safe_dump(spec))
 
     def _start_driver(self) -> "subprocess.Popen[bytes]":
-        path = os.pathsep.join(str(CHECKOUT / part) for part in ("tests", "operator/src", "spark_app/src"))
-        options = {"assignmentDir": str(self.visible / "documents"), "secretsDir": str(self.secrets)}
-        call = [sys.executable, "-m", "support.talkative_driver", str(self.visible), json.dumps(options)]
+        path = os.pathsep.join(
+            str(CHECKOUT / part) for part in ("tests", "operator/src", "spark_app/src")
+        )
+        options = {
+            "assignmentDir": str(self.visible / "documents"),
+            "secretsDir": str(self.secrets),
+        }
+        call = [
+            sys.executable,
+            "-m",
+            "support.talkative_driver",
+            str(self.visible),
+            json.dumps(options),
+        ]
         with (self.visible / "driver.log").open("wb") as log:
             return subprocess.Popen(  # noqa: S603 - our own program
-                call, env={**os.environ, "PYTHONPATH": path}, stdin=subprocess.PIPE, stdout=log, stderr=log
+                call,
+                env={**os.environ, "PYTHONPATH": path},
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=log,
             )
 
     @property
     def records(self) -> Counter[tuple[str, int, int]]:
         found = (json.loads(path.read_text()) for path in self.visible.glob("*.json"))
-        return Counter((topic, partition, offset) for rows in found for topic, partition, offset in rows)
+        return Counter(
+            (topic, partition, offset) for rows in found for topic, partition, offset in rows
+        )
 
     def until(self, is_done: object, what: str) -> None:
         def look() -> bool:
@@ -122,15 +151,27 @@ def change_password(broker: KafkaCluster, password: str) -> None:
 
 def leaks(folder: Path) -> list[tuple[str, str]]:
     """Files that hold a password, plain or in Base64."""
-    forms = [form for secret in (OLD, NEW) for form in (secret.encode(), base64.b64encode(secret.encode())[:-4])]
+    forms = [
+        form
+        for secret in (OLD, NEW)
+        for form in (secret.encode(), base64.b64encode(secret.encode())[:-4])
+    ]
     files = [path for path in folder.rglob("*") if path.is_file()]
-    return [(path.name, form.decode()) for path in files for form in forms if form in path.read_bytes()]
+    return [
+        (path.name, form.decode()) for path in files for form in forms if form in path.read_bytes()
+    ]
 
 
 def test_a_query_goes_on_with_the_new_password_and_tells_none(
-    secured: KafkaCluster, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    secured: KafkaCluster,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The broker knows the new one first: until the Secret follows, the query waits; then nothing is missing."""
+    """The broker knows the new one first: until the Secret follows, the query waits.
+
+    Then nothing is missing.
+    """
     monkeypatch.setattr(kafka_client, "REQUEST_TIMEOUT", 3.0)
     secured.admin.produce(TOPIC, [b"x"] * 100)
     scene = Scene(tmp_path, secured)
@@ -152,9 +193,13 @@ def test_a_query_goes_on_with_the_new_password_and_tells_none(
         scene.close()
 
     ends = {p: end for p, (_, end) in secured.admin.offsets(TOPIC).items()}
-    assert scene.records == Counter((TOPIC, p, offset) for p, end in ends.items() for offset in range(end))
+    assert scene.records == Counter(
+        (TOPIC, p, offset) for p, end in ends.items() for offset in range(end)
+    )
     names = {path.name for path in scene.visible.rglob("*")}
-    assert {"documents", "driver.log", "offsets", "commits"} <= names, "the places that are looked at"
+    assert {"documents", "driver.log", "offsets", "commits"} <= names, (
+        "the places that are looked at"
+    )
     (scene.visible / "operator.log").write_text("".join(capfd.readouterr()))
     assert leaks(scene.visible) == []
     assert leaks(scene.secrets), "the search finds what there is"

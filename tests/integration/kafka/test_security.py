@@ -1,4 +1,7 @@
-"""Clusters with TLS, SASL and access control: by properties and Secrets as users have them; nothing secret leaks."""
+"""Clusters with TLS, SASL and access control: by properties and Secrets as users have them.
+
+Nothing secret leaks.
+"""
 
 import logging
 from collections.abc import Iterator, Mapping
@@ -34,7 +37,9 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Brokers]:
     security = KafkaSecurity(users={"alice": PASSWORD}, acls=True)
     with Brokers("secured", tmp_path_factory.mktemp("kafka-secured"), security=security) as cluster:
         cluster.admin.create_topics({"hers": 1, "other": 1})
-        cluster.admin.allow("alice", ResourceType.TOPIC, "hers", AclOperation.READ, AclOperation.DESCRIBE)
+        cluster.admin.allow(
+            "alice", ResourceType.TOPIC, "hers", AclOperation.READ, AclOperation.DESCRIBE
+        )
         cluster.admin.produce("hers", [b"x"] * 3)
         yield cluster
 
@@ -95,14 +100,19 @@ def test_every_way_in_works_with_what_java_clients_and_kubernetes_have(
     secrets.write("kafka", content)
     admin, cluster = KafkaAdmin(secrets.reader), cluster_of(secured, listener, mechanism)
 
-    if listener is Listener.TLS:  # encrypted, but nobody in particular: the access rules know no such user
-        found = admin.discover(DiscoverKafka(scope="c", round=1, cluster=cluster, subscriber=TopicList(("hers",))))
+    # encrypted, but nobody in particular: the access rules know no such user
+    if listener is Listener.TLS:
+        found = admin.discover(
+            DiscoverKafka(scope="c", round=1, cluster=cluster, subscriber=TopicList(("hers",)))
+        )
         assert found.split_ids == {HERS}
     else:
         assert _ends(admin, cluster) == {HERS: 3}
 
 
-def test_a_topic_without_rights_is_refused_by_name_of_the_right(secured: Brokers, secrets: Secrets) -> None:
+def test_a_topic_without_rights_is_refused_by_name_of_the_right(
+    secured: Brokers, secrets: Secrets
+) -> None:
     secrets.write("kafka", {"sasl.jaas.config": jaas(SCRAM)})
     cluster = cluster_of(secured, Listener.SASL, "SCRAM-SHA-512")
 
@@ -117,9 +127,15 @@ def test_a_topic_without_rights_is_refused_by_name_of_the_right(secured: Brokers
 
 
 def test_a_wrong_password_is_told_and_the_right_one_is_picked_up_without_a_new_admin(
-    secured: Brokers, secrets: Secrets, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+    secured: Brokers,
+    secrets: Secrets,
+    caplog: pytest.LogCaptureFixture,
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
-    """Rotation: the Secret is read with every call; the client is made anew when it changed. No password anywhere."""
+    """Rotation: the Secret is read with every call; the client is made anew when it changed.
+
+    No password anywhere.
+    """
     caplog.set_level(logging.DEBUG)
     wrong = "battery-staple"
     secrets.write("kafka", {"sasl.jaas.config": jaas(SCRAM, wrong)})

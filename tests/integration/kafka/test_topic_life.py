@@ -1,4 +1,4 @@
-"""Topics that are created anew, retention that is faster than the query, and the group that is told: on real parts."""
+"""Recreated topics, retention faster than the query, and what the group hears: real parts."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -32,7 +32,9 @@ def operator(tmp_path: Path, kafka: KafkaCluster, topic: str) -> Iterator[Make]:
             **changes,
         }
         file = tmp_path / "source.yaml"
-        file.write_text(yaml.safe_dump({"spec": spec_json(parallelism=2, source={"kafka": settings})}))
+        file.write_text(
+            yaml.safe_dump({"spec": spec_json(parallelism=2, source={"kafka": settings})})
+        )
         made.append(LocalOperator(file, tmp_path / "documents"))
         made[-1].start()
         return made[-1]
@@ -54,7 +56,9 @@ def test_a_topic_that_is_created_anew_is_read_from_its_beginning(
     made, sink = operator(onDataLoss="Continue"), Collector()
     query = start(spark, sink, tmp_path / "ck", assignmentDir=str(tmp_path / "documents"))
     try:
-        wait_until(lambda: made.look() or len(sink.rows) >= 300, 90, "the records of the former topic")
+        wait_until(
+            lambda: made.look() or len(sink.rows) >= 300, 90, "the records of the former topic"
+        )
         kafka.admin.delete_topic(topic)
         kafka.admin.create_topic(topic, partitions=3)
         kafka.admin.produce(topic, [b"new"] * 500, partition=0)
@@ -78,15 +82,23 @@ def test_a_topic_that_is_recreated_while_a_larger_parallelism_waits_for_executor
     folders = {"assignmentDir": str(tmp_path / "documents"), "executorsDir": str(board.folder)}
     query = start(spark, sink, tmp_path / "ck", **folders, executorPatience="1h")
     try:
-        wait_until(lambda: made.look() or len(sink.rows) >= 100, 90, "the records of the former topic")
+        wait_until(
+            lambda: made.look() or len(sink.rows) >= 100, 90, "the records of the former topic"
+        )
         spec = yaml.safe_load((tmp_path / "source.yaml").read_text())
         spec["spec"]["parallelism"] = 5
         (tmp_path / "source.yaml").write_text(yaml.safe_dump(spec))
-        wait_until(lambda: made.look() or board.read("wanted") == 5, 60, "executors to be asked for")
+        wait_until(
+            lambda: made.look() or board.read("wanted") == 5, 60, "executors to be asked for"
+        )
         kafka.admin.delete_topic(topic)
         kafka.admin.create_topic(topic, partitions=3)
         kafka.admin.produce(topic, [b"new"] * 300, partition=0)
-        wait_until(lambda: made.look() or not made.coordinator.state.owners, 60, "the old splits to be revoked")
+        wait_until(
+            lambda: made.look() or not made.coordinator.state.owners,
+            60,
+            "the old splits to be revoked",
+        )
         board.post("ready", 5)
 
         wait_until(lambda: made.look() or len(sink.rows) >= 400, 90, "the records of the new topic")
@@ -128,7 +140,10 @@ def test_limits_and_the_group_that_is_told(
     """No micro-batch is larger than allowed, and the group stands where the query does."""
     kafka.admin.produce(topic, [b"x"] * 900, partition=0)
     kafka.admin.produce(topic, [b"x"] * 10, partition=1)
-    made, sink = operator(limits={"maxOffsetsPerTrigger": 200}, commitGroup=f"lag-{topic}"), Collector()
+    made, sink = (
+        operator(limits={"maxOffsetsPerTrigger": 200}, commitGroup=f"lag-{topic}"),
+        Collector(),
+    )
     query = start(spark, sink, tmp_path / "ck", assignmentDir=str(tmp_path / "documents"))
     client = ClusterClient("main", {"bootstrap.servers": kafka.bootstrap})
     splits = [("main", topic, p) for p in range(3)]
@@ -136,7 +151,10 @@ def test_limits_and_the_group_that_is_told(
         wait_until(lambda: made.look() or len(sink.rows) >= 910, 90, "all records")
         wait_rows(query, sink, 910)
         wait_until(
-            lambda: client.committed(f"lag-{topic}", splits) == {splits[0]: 900, splits[1]: 10, splits[2]: 0},
+            lambda: (
+                client.committed(f"lag-{topic}", splits)
+                == {splits[0]: 900, splits[1]: 10, splits[2]: 0}
+            ),
             60,
             "the group to be told",
         )
@@ -146,12 +164,18 @@ def test_limits_and_the_group_that_is_told(
     sizes = [len(rows) for _, rows in sorted(sink.batches.items()) if rows]
     assert max(sizes) <= 200
     first = next(rows for _, rows in sorted(sink.batches.items()) if rows)
-    assert sum(row.partition == 1 for row in first) == 10, "the small split is read to its end at once"
+    assert sum(row.partition == 1 for row in first) == 10, (
+        "the small split is read to its end at once"
+    )
 
 
 def embedded(kafka: KafkaCluster, topic: str, **options: str) -> dict[str, str]:
     """Options of a query without an operator."""
-    base = {"kafka.bootstrap.servers": kafka.bootstrap, "subscribe": topic, "startingOffsets": "earliest"}
+    base = {
+        "kafka.bootstrap.servers": kafka.bootstrap,
+        "subscribe": topic,
+        "startingOffsets": "earliest",
+    }
     return {**base, **options}
 
 
@@ -207,7 +231,9 @@ def test_a_replay_skips_a_recreated_topic_with_consent(
     kafka.admin.produce(topic, [b"old"] * 30, partition=0)
     sink = Collector()
     sink.fail_before = lambda _: True
-    options = embedded(kafka, topic, reader=reader, failOnDataLoss="false", discoveryIntervalSeconds="1")
+    options = embedded(
+        kafka, topic, reader=reader, failOnDataLoss="false", discoveryIntervalSeconds="1"
+    )
     wait_failed(start(spark, sink, tmp_path / "ck", **options))
     recreate(kafka, topic, 50)
     sink.fail_before = lambda _: False

@@ -1,4 +1,7 @@
-"""A broker comes back with an older disk: the log is cut below the position, and soon longer than before."""
+"""A broker comes back with an older disk.
+
+The log is cut below the position, and soon longer than before.
+"""
 
 import shutil
 from collections import Counter
@@ -66,9 +69,18 @@ def disk(tmp_path: Path) -> Iterator[OldDisk]:
     made.cluster.end(None)
 
 
-def ends_at_the_cut(spark: SparkSession, disk: OldDisk, folder: Path, new: int) -> tuple[dict[str, str], Collector]:
-    """Read 100 records, cut the log at 70, and see the query end. Returns the options and the sink."""
-    options = {"kafka.bootstrap.servers": disk.cluster.bootstrap, "subscribe": TOPIC, "startingOffsets": "earliest"}
+def ends_at_the_cut(
+    spark: SparkSession, disk: OldDisk, folder: Path, new: int
+) -> tuple[dict[str, str], Collector]:
+    """Read 100 records, cut the log at 70, and see the query end.
+
+    Returns the options and the sink.
+    """
+    options = {
+        "kafka.bootstrap.servers": disk.cluster.bootstrap,
+        "subscribe": TOPIC,
+        "startingOffsets": "earliest",
+    }
     sink = Collector()
     query = start(spark, sink, folder / "ck", **options)
     wait_rows(query, sink, 100)
@@ -86,7 +98,9 @@ NEW = pytest.mark.parametrize("new", [10, 50], ids=["shorter than the position",
 
 
 @NEW
-def test_a_log_that_was_cut_ends_the_query(spark: SparkSession, disk: OldDisk, tmp_path: Path, new: int) -> None:
+def test_a_log_that_was_cut_ends_the_query(
+    spark: SparkSession, disk: OldDisk, tmp_path: Path, new: int
+) -> None:
     ends_at_the_cut(spark, disk, tmp_path, new)
 
 
@@ -101,7 +115,8 @@ def test_a_log_that_was_cut_is_read_from_there_with_consent(
     finally:
         after.stop()
     assert Counter((bytes(row.value), row.offset) for row in sink.rows) == Counter(
-        [(b"old", offset) for offset in range(100)] + [(b"new", offset) for offset in range(70, 70 + new)]
+        [(b"old", offset) for offset in range(100)]
+        + [(b"new", offset) for offset in range(70, 70 + new)]
     )
 
 
@@ -116,7 +131,9 @@ def test_logs_are_checked_by_leader_epoch_and_by_their_end(disk: OldDisk) -> Non
     disk.restore(new=10)
 
     assert cuts_of(config, {split: read}) == {split: 70}
-    assert cuts_of(config, {split: Mark(position=100)}) == {split: 80}, "without an epoch, by its end"
+    assert cuts_of(config, {split: Mark(position=100)}) == {split: 80}, (
+        "without an epoch, by its end"
+    )
     assert cuts_of(config, {split: Mark(position=70, term=2)}) == {split: None}
     disk.cluster.admin.produce(TOPIC, [b"new"] * 40)
     assert cuts_of(config, {split: read}) == {split: 70}
@@ -129,16 +146,25 @@ def test_logs_are_checked_by_leader_epoch_and_by_their_end(disk: OldDisk) -> Non
         assert rows(disk, reader, now) == [(b"new", offset) for offset in range(70, 100)]
 
 
-def cuts_of(config: Mapping[str, str], marks: Mapping[SplitId, Mark], timeout: float = 10) -> dict[SplitId, int | None]:
+def cuts_of(
+    config: Mapping[str, str], marks: Mapping[SplitId, Mark], timeout: float = 10
+) -> dict[SplitId, int | None]:
     """Where logs were cut, whoever leads them now."""
     asked = {split_id: (mark, None) for split_id, mark in marks.items()}
-    return {split_id: found.cut for split_id, found in check_logs(config, asked, timeout=timeout).items()}
+    return {
+        split_id: found.cut
+        for split_id, found in check_logs(config, asked, timeout=timeout).items()
+    }
 
 
 def rows(disk: OldDisk, reader: ReadRanges, piece: SplitRange) -> list[tuple[bytes, int]]:
     """What a task delivers of a planned range with `onDataLoss: Continue`."""
     cluster = ClusterSpec(name="c", bootstrap_servers=disk.cluster.bootstrap)
     admin = KafkaAdmin(NoSecrets(), client_id="test")
-    settings = RangeReaderSettings(cluster="c", config=consumer_config(cluster, NoSecrets(), client_id="test"))
-    batches = read_what_is_left([piece], settings, begins=partial(admin.begins, cluster), read=reader)
+    settings = RangeReaderSettings(
+        cluster="c", config=consumer_config(cluster, NoSecrets(), client_id="test")
+    )
+    batches = read_what_is_left(
+        [piece], settings, begins=partial(admin.begins, cluster), read=reader
+    )
     return [(row["value"], row["offset"]) for batch in batches for row in batch.to_pylist()]

@@ -1,4 +1,7 @@
-"""A stream on a real Spark, in a query of its own: exactly once, and in order over splits and merges."""
+"""A stream on a real Spark, in a query of its own.
+
+Exactly once, and in order over splits and merges.
+"""
 
 import json
 from pathlib import Path
@@ -36,7 +39,9 @@ class Query:
 
     def start(self, *, parallelism: int) -> Any:
         rows = self._spark.readStream.format("balanced").options(**self._options)
-        writer = rows.option("parallelism", str(parallelism)).load().writeStream.foreachBatch(self.sink)
+        writer = (
+            rows.option("parallelism", str(parallelism)).load().writeStream.foreachBatch(self.sink)
+        )
         return writer.option("checkpointLocation", str(self._folder / "checkpoint")).start()
 
     def wait(self, query: Any, count: int) -> None:
@@ -49,7 +54,11 @@ class Query:
 
     def held(self) -> set[str]:
         """Shards in the newest offset of the Spark checkpoint."""
-        logged = [path for path in (self._folder / "checkpoint" / "offsets").iterdir() if path.name.isdigit()]
+        logged = [
+            path
+            for path in (self._folder / "checkpoint" / "offsets").iterdir()
+            if path.name.isdigit()
+        ]
         newest = max(logged, key=lambda path: int(path.name))
         offset = stream_offset.from_json(json.loads(newest.read_text().splitlines()[-1]))
         return {str(split_id[1]) for split_id in offset.positions}
@@ -59,7 +68,10 @@ class Query:
 def test_splits_and_merges_keep_the_order_of_each_key(
     spark: SparkSession, kinesis: str, client: Any, tmp_path: Path
 ) -> None:
-    """A split while two readers read; then a split of a split, and a merge, while nobody reads; then three readers."""
+    """A split while two readers read; then a split of a split, and a merge, while nobody reads.
+
+    Then three readers.
+    """
     stream = Stream(client, shards=2)
     scene = Query(spark, tmp_path, kinesis, stream.name)
     stream.put(34)
@@ -78,7 +90,11 @@ def test_splits_and_merges_keep_the_order_of_each_key(
 
     query = scene.start(parallelism=3)
     scene.wait(query, stream.sent)
-    wait_until(lambda: scene.held() == set(stream.open_shards()), PATIENCE, "closed shards to leave the state")
+    wait_until(
+        lambda: scene.held() == set(stream.open_shards()),
+        PATIENCE,
+        "closed shards to leave the state",
+    )
     query.stop()
 
     check(scene.sink.rows, stream.sent)

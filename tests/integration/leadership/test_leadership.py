@@ -34,7 +34,9 @@ def namespace(control_plane: ControlPlane, tmp_path: Path) -> str:
 @asynccontextmanager
 async def client_of(control_plane: ControlPlane) -> AsyncIterator[ApiClient]:
     configuration = Configuration()
-    await config.load_kube_config(str(control_plane.kubeconfig()), client_configuration=configuration)
+    await config.load_kube_config(
+        str(control_plane.kubeconfig()), client_configuration=configuration
+    )
     async with ApiClient(configuration) as client:
         yield client
 
@@ -70,7 +72,9 @@ class Replica:
             raise self.failure
 
 
-async def test_one_serves_and_its_successor_begins_at_once(control_plane: ControlPlane, namespace: str) -> None:
+async def test_one_serves_and_its_successor_begins_at_once(
+    control_plane: ControlPlane, namespace: str
+) -> None:
     async with client_of(control_plane) as client:
         first = Replica(client, namespace, "first")
         await within(20, first.serving.wait())
@@ -99,7 +103,9 @@ async def test_a_leader_that_cannot_serve_ends(control_plane: ControlPlane, name
             await within(10, leader.task)
 
 
-async def test_a_short_outage_of_the_api_server_ends_nobody(control_plane: ControlPlane, namespace: str) -> None:
+async def test_a_short_outage_of_the_api_server_ends_nobody(
+    control_plane: ControlPlane, namespace: str
+) -> None:
     async with client_of(control_plane) as client:
         leader = Replica(client, namespace, "leader")
         await within(20, leader.serving.wait())

@@ -1,4 +1,7 @@
-"""The operator's process when it loses its Lease, or is told to stop: it ends, whatever it is at."""
+"""The operator's process when it loses its Lease, or is told to stop.
+
+It ends, whatever it is at.
+"""
 
 import json
 import signal
@@ -28,7 +31,9 @@ def control_plane(tmp_path: Path) -> Iterator[ControlPlane]:
 
 @pytest.fixture
 def operator(control_plane: ControlPlane) -> Iterator[OperatorProcess]:
-    process = OperatorProcess(control_plane, settings={"LEASE_NAMESPACE": NAMESPACE, "IDENTITY": "first"})
+    process = OperatorProcess(
+        control_plane, settings={"LEASE_NAMESPACE": NAMESPACE, "IDENTITY": "first"}
+    )
     process.start()
     wait_until(lambda: is_watching(control_plane), 30, "the operator to watch sources")
     yield process
@@ -36,18 +41,32 @@ def operator(control_plane: ControlPlane) -> Iterator[OperatorProcess]:
 
 
 def is_watching(control_plane: ControlPlane) -> bool:
-    """Return whether somebody watches sources. Until then, an API server that goes away ends kopf's own start."""
+    """Return whether somebody watches sources.
+
+    Until then, an API server that goes away ends kopf's own start.
+    """
     lines = control_plane.kubectl("get", "--raw", "/metrics").splitlines()
-    watches = [line for line in lines if line.startswith("apiserver_longrunning_requests") and 'verb="WATCH"' in line]
+    watches = [
+        line
+        for line in lines
+        if line.startswith("apiserver_longrunning_requests") and 'verb="WATCH"' in line
+    ]
     return any('resource="balancedsources"' in line and not line.endswith(" 0") for line in watches)
 
 
 def taken(control_plane: ControlPlane) -> None:
     """Another replica holds the Lease, and renews it."""
     stamp = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-    spec = {"holderIdentity": "second", "leaseDurationSeconds": 3600, "acquireTime": stamp, "renewTime": stamp}
+    spec = {
+        "holderIdentity": "second",
+        "leaseDurationSeconds": 3600,
+        "acquireTime": stamp,
+        "renewTime": stamp,
+    }
     patch = json.dumps({"spec": spec})
-    control_plane.kubectl("patch", "lease", LEASE_NAME, "-n", NAMESPACE, "--type=merge", "-p", patch)
+    control_plane.kubectl(
+        "patch", "lease", LEASE_NAME, "-n", NAMESPACE, "--type=merge", "-p", patch
+    )
 
 
 def down(control_plane: ControlPlane) -> None:
@@ -70,7 +89,9 @@ def test_a_leader_without_its_lease_ends_its_process_before_the_lease_runs_out(
     assert "lost the Lease" in operator.log
 
 
-def test_sigterm_ends_the_process_and_frees_the_lease(control_plane: ControlPlane, operator: OperatorProcess) -> None:
+def test_sigterm_ends_the_process_and_frees_the_lease(
+    control_plane: ControlPlane, operator: OperatorProcess
+) -> None:
     operator.signal(signal.SIGTERM)
 
     assert operator.wait_exit(20) == 0

@@ -30,7 +30,9 @@ def spark_crds() -> Path:
 
 
 @pytest.fixture(scope="package")
-def control_plane(tmp_path_factory: pytest.TempPathFactory, spark_crds: Path) -> Iterator[ControlPlane]:
+def control_plane(
+    tmp_path_factory: pytest.TempPathFactory, spark_crds: Path
+) -> Iterator[ControlPlane]:
     crds = [spark_crds, CHECKOUT / "crds"]
     with ControlPlane(tmp_path_factory.mktemp("control-plane"), crds=crds) as started:
         yield started
@@ -88,28 +90,40 @@ class World:
         return self.control_plane.get("configmap", f"orders-{suffix}", self.namespace)
 
     def driver(
-        self, before: StandInDriver | None = None, *, instance: Instance | None = None, host: str = FIRST_HOST
+        self,
+        before: StandInDriver | None = None,
+        *,
+        instance: Instance | None = None,
+        host: str = FIRST_HOST,
     ) -> StandInDriver:
-        """A driver that comes up, with its predecessor's checkpoint if there was one, and in its place."""
+        """A driver that comes up in place of its predecessor, with its checkpoint if it has one."""
         uid = self.source.get()["metadata"]["uid"]
         offset = before.offset if before is not None else None
-        made = StandInDriver(self.control_plane, self.namespace, "orders", uid, offset, instance=instance, host=host)
+        made = StandInDriver(
+            self.control_plane, self.namespace, "orders", uid, offset, instance=instance, host=host
+        )
         self._drivers.append(made)
         return made
 
     def wait(self, condition: Callable[[], Any], what: str, timeout: float = 30) -> Any:
         return wait_until(condition, timeout, what, interval=0.1)
 
-    def wait_condition(self, kind: str, status: str, reason: str | None = None, timeout: float = 30) -> dict[str, Any]:
+    def wait_condition(
+        self, kind: str, status: str, reason: str | None = None, timeout: float = 30
+    ) -> dict[str, Any]:
         def found() -> dict[str, Any] | None:
             condition = self.source.condition(kind)
             fits = condition.get("status") == status and reason in (None, condition.get("reason"))
             return condition if fits else None
 
-        return dict(self.wait(found, f"{kind}={status} {reason or ''}: {self.source.status}", timeout))
+        return dict(
+            self.wait(found, f"{kind}={status} {reason or ''}: {self.source.status}", timeout)
+        )
 
     def events(self) -> list[str]:
-        told = self.kubectl("get", "events", "-o", "jsonpath={range .items[*]}{.reason}{'\\n'}{end}")
+        told = self.kubectl(
+            "get", "events", "-o", "jsonpath={range .items[*]}{.reason}{'\\n'}{end}"
+        )
         return told.split()
 
     def close(self) -> None:
@@ -119,7 +133,9 @@ class World:
 
 
 @pytest.fixture
-def world(control_plane: ControlPlane, kafka: KafkaCluster, operator: OperatorProcess) -> Iterator[World]:
+def world(
+    control_plane: ControlPlane, kafka: KafkaCluster, operator: OperatorProcess
+) -> Iterator[World]:
     assert "serving" in operator.log
     namespace = f"test-{next(_names)}"
     control_plane.kubectl("create", "namespace", namespace)

@@ -26,10 +26,16 @@ def autoscaler(world: World, target: dict[str, Any]) -> dict[str, Any]:
         "kind": "HorizontalPodAutoscaler",
         "metadata": {"name": "orders", "namespace": world.namespace},
         "spec": {
-            "scaleTargetRef": {"apiVersion": "balancedsource.io/v1alpha1", "kind": "BalancedSource", "name": "orders"},
+            "scaleTargetRef": {
+                "apiVersion": "balancedsource.io/v1alpha1",
+                "kind": "BalancedSource",
+                "name": "orders",
+            },
             "minReplicas": 1,
             "maxReplicas": 8,
-            "metrics": [{"type": "External", "external": {"metric": {"name": METRIC}, "target": target}}],
+            "metrics": [
+                {"type": "External", "external": {"metric": {"name": METRIC}, "target": target}}
+            ],
             "behavior": {"scaleDown": {"stabilizationWindowSeconds": 0}},
         },
     }
@@ -40,8 +46,10 @@ def condition(world: World, kind: str) -> dict[str, Any]:
     return next((c for c in found.get("status", {}).get("conditions", []) if c["type"] == kind), {})
 
 
-def test_average_value_follows_the_lag_live_and_value_changes_nothing(world: World, metrics: MetricsServer) -> None:
-    """With Value and a selector that matched the driver's pod, overload made the autoscaler scale down."""
+def test_average_value_follows_the_lag_live_and_value_changes_nothing(
+    world: World, metrics: MetricsServer
+) -> None:
+    """With Value and a selector that matched the driver's pod, overload made it scale down."""
     world.kafka.admin.create_topic(world.topic, partitions=8)
     world.apply()
     driver = world.driver()
@@ -50,7 +58,11 @@ def test_average_value_follows_the_lag_live_and_value_changes_nothing(world: Wor
 
     world.control_plane.apply(autoscaler(world, {"type": "Value", "value": "150"}))
 
-    world.wait(lambda: condition(world, "ScalingActive").get("status") == "False", "the refusal of Value", timeout=90)
+    world.wait(
+        lambda: condition(world, "ScalingActive").get("status") == "False",
+        "the refusal of Value",
+        timeout=90,
+    )
     assert "no pods returned by selector" in condition(world, "ScalingActive")["message"]
     assert world.source.get()["spec"]["parallelism"] == 2
 
@@ -59,5 +71,9 @@ def test_average_value_follows_the_lag_live_and_value_changes_nothing(world: Wor
     driver.adopt(parallelism=6, timeout=90)
     metrics.value = 200
     driver.adopt(parallelism=2, timeout=90)
-    application = world.control_plane.items("sparkapplications.sparkoperator.k8s.io", world.namespace)
-    assert [a["metadata"]["generation"] for a in application] == [1], "a rescale must not touch the application"
+    application = world.control_plane.items(
+        "sparkapplications.sparkoperator.k8s.io", world.namespace
+    )
+    assert [a["metadata"]["generation"] for a in application] == [1], (
+        "a rescale must not touch the application"
+    )

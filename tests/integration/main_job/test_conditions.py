@@ -35,13 +35,23 @@ def reading(world: World) -> None:
     """The source is assigned and its application is created."""
     world.kafka.admin.create_topic(world.topic, partitions=3)
     world.apply()
-    world.wait(lambda: world.control_plane.get(APPLICATIONS, "orders-1", world.namespace), "the application")
+    world.wait(
+        lambda: world.control_plane.get(APPLICATIONS, "orders-1", world.namespace),
+        "the application",
+    )
 
 
-def policy(world: World, *, group: str, resource: str, operations: list[str], message: str) -> list[dict[str, Any]]:
+def policy(
+    world: World, *, group: str, resource: str, operations: list[str], message: str
+) -> list[dict[str, Any]]:
     """A ValidatingAdmissionPolicy that denies writes of one kind in the namespace of a test."""
     name = f"deny-{world.namespace}"
-    rule = {"apiGroups": [group], "apiVersions": ["*"], "resources": [resource], "operations": operations}
+    rule = {
+        "apiGroups": [group],
+        "apiVersions": ["*"],
+        "resources": [resource],
+        "operations": operations,
+    }
     selector = {"matchLabels": {"kubernetes.io/metadata.name": world.namespace}}
     version = "admissionregistration.k8s.io/v1"
     spec = {
@@ -49,9 +59,18 @@ def policy(world: World, *, group: str, resource: str, operations: list[str], me
         "matchConstraints": {"resourceRules": [rule]},
         "validations": [{"expression": "false", "message": message}],
     }
-    binding = {"policyName": name, "validationActions": ["Deny"], "matchResources": {"namespaceSelector": selector}}
+    binding = {
+        "policyName": name,
+        "validationActions": ["Deny"],
+        "matchResources": {"namespaceSelector": selector},
+    }
     return [
-        {"apiVersion": version, "kind": "ValidatingAdmissionPolicy", "metadata": {"name": name}, "spec": spec},
+        {
+            "apiVersion": version,
+            "kind": "ValidatingAdmissionPolicy",
+            "metadata": {"name": name},
+            "spec": spec,
+        },
         {
             "apiVersion": version,
             "kind": "ValidatingAdmissionPolicyBinding",
@@ -64,7 +83,9 @@ def policy(world: World, *, group: str, resource: str, operations: list[str], me
 def is_denied(world: World, message: str) -> bool:
     """Return whether the API server follows a policy yet; it takes a moment to learn of one."""
     try:
-        world.kubectl("create", "rolebinding", "probe", "--role=any", "--user=any", "--dry-run=server")
+        world.kubectl(
+            "create", "rolebinding", "probe", "--role=any", "--user=any", "--dry-run=server"
+        )
     except CommandError as error:
         return message in error.stderr
     return False
@@ -73,8 +94,8 @@ def is_denied(world: World, message: str) -> bool:
 def is_counted(world: World, resource: str) -> bool:
     """Return whether a quota counts a resource yet; ask for it again.
 
-    The controller learns of custom resources some time after their CRD, and looks at a quota that it knows only when
-    its spec changes, or every 5 minutes.
+    The controller learns of custom resources some time after their CRD, and looks at a quota that
+    it knows only when its spec changes, or every 5 minutes.
     """
     quota = world.control_plane.get("resourcequota", "small", world.namespace) or {}
     if resource in quota.get("status", {}).get("used", {}):
@@ -89,9 +110,16 @@ def is_counted(world: World, resource: str) -> bool:
     "counted",
     ["count/configmaps", "count/roles.rbac.authorization.k8s.io", f"count/{APPLICATIONS}"],
 )
-def test_a_quota_is_a_condition_and_a_warning_until_it_is_raised(world: World, counted: str) -> None:
+def test_a_quota_is_a_condition_and_a_warning_until_it_is_raised(
+    world: World, counted: str
+) -> None:
     hard = {counted: "1" if counted == "count/configmaps" else "0"}
-    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "small"}, "spec": {"hard": hard}}
+    quota = {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": "small"},
+        "spec": {"hard": hard},
+    }
     quota["metadata"] |= {"namespace": world.namespace}
     world.control_plane.apply(quota)
     world.wait(lambda: is_counted(world, counted), "the quota to be in effect", timeout=90)
@@ -105,7 +133,9 @@ def test_a_quota_is_a_condition_and_a_warning_until_it_is_raised(world: World, c
     world.wait(lambda: warnings(world, "QuotaExceeded"), "a Warning event")
     world.kubectl("delete", "resourcequota", "small")
     world.wait(
-        lambda: world.control_plane.get(APPLICATIONS, "orders-1", world.namespace), "the application", timeout=90
+        lambda: world.control_plane.get(APPLICATIONS, "orders-1", world.namespace),
+        "the application",
+        timeout=90,
     )
     world.wait_condition("Degraded", "False", timeout=60)
 
@@ -147,17 +177,27 @@ async def test_missing_rights_are_told_apart(control_plane: ControlPlane) -> Non
         with pytest.raises(RefusedError) as raised:
             await KubernetesClient(client).create(CONFIG_MAP, manifest)
 
-    problem = refusal_problem("create ConfigMap orders-enumerator", raised.value, scope="ConfigMap/orders-enumerator")
+    problem = refusal_problem(
+        "create ConfigMap orders-enumerator", raised.value, scope="ConfigMap/orders-enumerator"
+    )
     assert (raised.value.status, problem.reason) == (403, "PermissionMissing")
     assert 'cannot create resource "configmaps"' in problem.message
 
 
 @pytest.mark.parametrize(
     ("kind", "name"),
-    [("configmap", "orders-readers"), ("configmap", "orders-enumerator"), ("role", "orders-documents")],
+    [
+        ("configmap", "orders-readers"),
+        ("configmap", "orders-enumerator"),
+        ("role", "orders-documents"),
+    ],
 )
-def test_an_object_of_somebody_else_is_left_alone_and_named(world: World, kind: str, name: str) -> None:
-    more = ("--from-literal=theirs=1",) if kind == "configmap" else ("--verb=get", "--resource=pods")
+def test_an_object_of_somebody_else_is_left_alone_and_named(
+    world: World, kind: str, name: str
+) -> None:
+    more = (
+        ("--from-literal=theirs=1",) if kind == "configmap" else ("--verb=get", "--resource=pods")
+    )
     world.kubectl("create", kind, name, *more)
     before = world.control_plane.get(kind, name, world.namespace)
     world.kafka.admin.create_topic(world.topic, partitions=3)
@@ -170,7 +210,9 @@ def test_an_object_of_somebody_else_is_left_alone_and_named(world: World, kind: 
     assert world.control_plane.get(kind, name, world.namespace) == before
     world.kubectl("delete", kind, name)
     world.wait(
-        lambda: world.control_plane.get(APPLICATIONS, "orders-1", world.namespace), "the application", timeout=90
+        lambda: world.control_plane.get(APPLICATIONS, "orders-1", world.namespace),
+        "the application",
+        timeout=90,
     )
 
 
@@ -199,7 +241,9 @@ def test_a_status_that_somebody_edited_is_repaired(world: World) -> None:
     world.wait(lambda: world.source.status.get("splits") == 3, "the status")
     patch = json.dumps({"status": {"splits": 99, "message": "all is lost"}})
 
-    world.kubectl("patch", "bsrc", "orders", "--subresource", "status", "--type", "merge", "-p", patch)
+    world.kubectl(
+        "patch", "bsrc", "orders", "--subresource", "status", "--type", "merge", "-p", patch
+    )
 
     world.wait(lambda: world.source.status["splits"] == 3, "the status as it was")
     assert world.source.status["message"] != "all is lost"
@@ -220,7 +264,10 @@ def test_suspend_stops_a_source_whose_spec_is_invalid(
 
     world.source.patch({"suspend": True})
 
-    world.wait(lambda: not world.control_plane.items(APPLICATIONS, world.namespace), "the application to be gone")
+    world.wait(
+        lambda: not world.control_plane.items(APPLICATIONS, world.namespace),
+        "the application to be gone",
+    )
     world.wait_condition("Ready", "False", "Suspended")
     assert world.source.condition("Degraded")["reason"] == "InvalidSpec"
 
@@ -230,8 +277,18 @@ def test_an_application_that_cannot_be_submitted_is_a_condition(world: World) ->
     state = {"state": "SUBMISSION_FAILED", "errorMessage": "no such image"}
     failed = {"status": {"applicationState": state, "driverInfo": {}}}
     world.kubectl(
-        "patch", APPLICATIONS, "orders-1", "--subresource", "status", "--type", "merge", "-p", json.dumps(failed)
+        "patch",
+        APPLICATIONS,
+        "orders-1",
+        "--subresource",
+        "status",
+        "--type",
+        "merge",
+        "-p",
+        json.dumps(failed),
     )
 
-    assert "no such image" in world.wait_condition("Degraded", "True", "SubmissionFailed")["message"]
+    assert (
+        "no such image" in world.wait_condition("Degraded", "True", "SubmissionFailed")["message"]
+    )
     world.wait(lambda: warnings(world, "SubmissionFailed"), "a Warning event")

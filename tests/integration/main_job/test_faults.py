@@ -1,4 +1,7 @@
-"""Bad input and faults: a sentence that says what to do, a retry, and the running query untouched."""
+"""Bad input and faults.
+
+A sentence that says what to do, a retry, and the running query untouched.
+"""
 
 import base64
 import json
@@ -25,7 +28,10 @@ def reading(world: World, partitions: int = 4) -> StandInDriver:
     world.apply()
     driver = world.driver()
     driver.adopt(parallelism=2)
-    world.wait(lambda: world.source.status["acknowledgedEpoch"] == world.source.status["epoch"], "acknowledgement")
+    world.wait(
+        lambda: world.source.status["acknowledgedEpoch"] == world.source.status["epoch"],
+        "acknowledgement",
+    )
     return driver
 
 
@@ -36,23 +42,30 @@ def refused(world: World, **spec: Any) -> str:
     return str(caught.value.stderr)
 
 
-# --- what the API server refuses --------------------------------------------------------------------------------------
+# --- what the API server refuses ------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("change", "says"),
     [
         pytest.param({"parallelism": 0}, "greater than or equal to 1", id="no readers"),
-        pytest.param({"assignment": {"strategy": "Random"}}, 'Unsupported value: "Random"', id="strategy"),
+        pytest.param(
+            {"assignment": {"strategy": "Random"}}, 'Unsupported value: "Random"', id="strategy"
+        ),
         pytest.param(
             {"kafka": {"subscription": {"topics": ["a"], "topicPattern": "b"}}},
             "set exactly one of topics, topicPattern, partitions",
             id="two subscriptions",
         ),
-        pytest.param({"kafka": {"subscription": {}}}, "set exactly one of topics, topicPattern, partitions", id="none"),
+        pytest.param(
+            {"kafka": {"subscription": {}}},
+            "set exactly one of topics, topicPattern, partitions",
+            id="none",
+        ),
         pytest.param(
             {"properties": {"group.id": "mine"}},
-            "property group.id is reserved: readers are assigned by the enumerator, never by a consumer group",
+            "property group.id is reserved: readers are assigned by the enumerator, never by a"
+            " consumer group",
             id="reserved property",
         ),
         pytest.param(
@@ -61,14 +74,20 @@ def refused(world: World, **spec: Any) -> str:
             id="secret",
         ),
         pytest.param({"kafka": {"discovery": {"interval": "soon"}}}, "should match", id="duration"),
-        pytest.param({"application": {"pipeline": None}}, "the packaged application needs pipeline", id="no pipeline"),
+        pytest.param(
+            {"application": {"pipeline": None}},
+            "the packaged application needs pipeline",
+            id="no pipeline",
+        ),
         pytest.param(
             {"sparkConf": {"spark.executor.instances": "9"}},
             "follows from parallelism and executor.cores",
             id="executors",
         ),
         pytest.param(
-            {"trigger": {"availableNow": True, "processingTime": "1s"}}, "set either processingTime, or", id="trigger"
+            {"trigger": {"availableNow": True, "processingTime": "1s"}},
+            "set either processingTime, or",
+            id="trigger",
         ),
     ],
 )
@@ -110,13 +129,17 @@ def test_explain_reads_well(world: World) -> None:
     assert "All partitions of the topics whose whole name matches this regular expression" in told
 
 
-# --- what the operator says -------------------------------------------------------------------------------------------
+# --- what the operator says -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("container", "says"),
     [
-        pytest.param({"resources": {"requests": {"cpu": "lots"}}}, "requests.cpu must be a quantity", id="schema"),
+        pytest.param(
+            {"resources": {"requests": {"cpu": "lots"}}},
+            "requests.cpu must be a quantity",
+            id="schema",
+        ),
         pytest.param({"env": [{"value": "1"}]}, "env[0].name: Required value", id="dry run"),
         pytest.param({"resourcez": {}}, "unknown field", id="unknown field"),
     ],
@@ -163,7 +186,10 @@ def test_an_unknown_topic_is_named_and_found_when_it_appears(world: World) -> No
     world.kafka.admin.create_topic(world.topic, partitions=3)
 
     world.wait_condition("Degraded", "False")
-    world.wait(lambda: world.config_map("assignment") and len(world.source.assignment.owners) == 3, "its partitions")
+    world.wait(
+        lambda: world.config_map("assignment") and len(world.source.assignment.owners) == 3,
+        "its partitions",
+    )
 
 
 def test_a_pattern_without_any_match_is_said(world: World) -> None:
@@ -202,8 +228,14 @@ def test_one_unreachable_cluster_does_not_hold_up_the_others(world: World) -> No
 
     world.apply(source=world.kafka_spec(clusters=clusters))
 
-    world.wait(lambda: world.config_map("assignment") and len(world.source.assignment.owners) == 2, "main's splits", 8)
-    assert world.wait_condition("Degraded", "True", "ClusterUnreachable")["message"].startswith("cluster gone")
+    world.wait(
+        lambda: world.config_map("assignment") and len(world.source.assignment.owners) == 2,
+        "main's splits",
+        8,
+    )
+    assert world.wait_condition("Degraded", "True", "ClusterUnreachable")["message"].startswith(
+        "cluster gone"
+    )
 
 
 def test_wrong_credentials_are_said_and_right_ones_are_picked_up(
@@ -215,7 +247,9 @@ def test_wrong_credentials_are_said_and_right_ones_are_picked_up(
     with KafkaCluster("secured", tmp_path_factory.mktemp("secured"), security=security) as secured:
         secured.admin.create_topic(world.topic, partitions=2)
         settings = secured.client_config(Listener.SASL, user="alice", mechanism=Mechanism.PLAIN)
-        secret = {k: v for k, v in settings.items() if k.startswith("sasl.") and "mechanism" not in k}
+        secret = {
+            k: v for k, v in settings.items() if k.startswith("sasl.") and "mechanism" not in k
+        }
         plain = {k: v for k, v in settings.items() if k not in secret and k != "bootstrap.servers"}
         world.kubectl(
             "create",
@@ -235,12 +269,16 @@ def test_wrong_credentials_are_said_and_right_ones_are_picked_up(
 
         condition = world.wait_condition("Degraded", "True", "AuthenticationFailed", timeout=60)
         assert "check the credentials" in condition["message"]
-        world.kubectl("patch", "secret", "kafka", "-p", json.dumps({"stringData": {"sasl.password": right}}))
+        world.kubectl(
+            "patch", "secret", "kafka", "-p", json.dumps({"stringData": {"sasl.password": right}})
+        )
 
         world.wait_condition("Degraded", "False", timeout=60)
         kinds = "configmaps,events,bsrc,sparkapplications,roles,rolebindings"
         told = world.kubectl("get", kinds, "-o", "json")
-        documents = [unpack(blob_of(world.config_map(name) or {})) for name in ("enumerator", "assignment")]
+        documents = [
+            unpack(blob_of(world.config_map(name) or {})) for name in ("enumerator", "assignment")
+        ]
     assert "AuthenticationFailed" in told
     everything = "\n".join([told, *documents, operator.log])
     encoded = [base64.b64encode(secret.encode()).decode() for secret in (right, wrong)]
@@ -255,7 +293,10 @@ def test_a_missing_secret_is_named(world: World) -> None:
     }
     world.apply(source=world.kafka_spec(clusters=[cluster]))
 
-    assert "secret nowhere does not exist" in world.wait_condition("Degraded", "True", "SecretNotFound")["message"]
+    assert (
+        "secret nowhere does not exist"
+        in world.wait_condition("Degraded", "True", "SecretNotFound")["message"]
+    )
 
 
 def test_a_missing_service_account_is_named_and_found_when_it_appears(world: World) -> None:
@@ -269,12 +310,14 @@ def test_a_missing_service_account_is_named_and_found_when_it_appears(world: Wor
     world.wait_condition("Degraded", "False")
 
 
-# --- documents that somebody touched ----------------------------------------------------------------------------------
+# --- documents that somebody touched --------------------------------------------------------------
 
 
 @pytest.mark.parametrize("document", ["enumerator", "assignment"])
 @pytest.mark.parametrize("harm", ["edited", "emptied", "deleted"])
-def test_a_document_that_was_touched_is_restored_and_said(world: World, document: str, harm: str) -> None:
+def test_a_document_that_was_touched_is_restored_and_said(
+    world: World, document: str, harm: str
+) -> None:
     driver = reading(world)
     before = world.config_map(document)
     assert before is not None
@@ -282,8 +325,16 @@ def test_a_document_that_was_touched_is_restored_and_said(world: World, document
     if harm == "deleted":
         world.kubectl("delete", "configmap", f"orders-{document}")
     else:
-        text = before["data"][PLAIN_KEY].replace('"epoch":2', '"epoch":9') if harm == "edited" else ""
-        world.kubectl("patch", "configmap", f"orders-{document}", "-p", json.dumps({"data": {PLAIN_KEY: text}}))
+        text = (
+            before["data"][PLAIN_KEY].replace('"epoch":2', '"epoch":9') if harm == "edited" else ""
+        )
+        world.kubectl(
+            "patch",
+            "configmap",
+            f"orders-{document}",
+            "-p",
+            json.dumps({"data": {PLAIN_KEY: text}}),
+        )
 
     def is_restored() -> bool:
         text = ((world.config_map(document) or {}).get("data") or {}).get(PLAIN_KEY, "")
@@ -310,12 +361,17 @@ def test_a_report_that_was_deleted_is_written_again_and_nothing_is_lost(world: W
 def test_state_that_is_corrupt_when_the_operator_starts_is_refused_until_it_is_deleted(
     world: World, operator: OperatorProcess
 ) -> None:
-    """The operator neither trusts it nor throws it away. Deleted, it is rebuilt from the report of the driver."""
+    """The operator neither trusts it nor throws it away.
+
+    Deleted, it is rebuilt from the report of the driver.
+    """
     driver = reading(world)
     driver.batch(rows_per_split=11)
     world.wait(lambda: set(world.source.report.positions.values()) == {11}, "progress")
     operator.kill()
-    world.kubectl("patch", "configmap", "orders-enumerator", "-p", json.dumps({"data": {PLAIN_KEY: "{}"}}))
+    world.kubectl(
+        "patch", "configmap", "orders-enumerator", "-p", json.dumps({"data": {PLAIN_KEY: "{}"}})
+    )
     operator.start()
 
     condition = world.wait_condition("Degraded", "True", "StateCorrupt")
@@ -341,12 +397,14 @@ def test_state_and_assignment_lost_while_no_operator_runs_are_made_anew_from_the
     world.source.patch({"parallelism": 3})
 
     driver.adopt(parallelism=3)
-    world.wait(lambda: driver.batch() or len(driver.offset.owners) == 4, "all splits to be assigned again")
+    world.wait(
+        lambda: driver.batch() or len(driver.offset.owners) == 4, "all splits to be assigned again"
+    )
     assert len(driver.offset.owners) == 4
     assert set(driver.offset.positions.values()) == {3}
 
 
-# --- the API server and the Spark operator ----------------------------------------------------------------------------
+# --- the API server and the Spark operator --------------------------------------------------------
 
 
 def test_an_api_server_outage_does_not_touch_the_query(world: World) -> None:
@@ -356,7 +414,11 @@ def test_an_api_server_outage_does_not_touch_the_query(world: World) -> None:
     assert all(driver.batch(rows_per_split=1) for _ in range(20))
     world.control_plane.start_apiserver()
 
-    world.wait(lambda: set(world.source.report.positions.values()) == {20}, "the report after the outage", 60)
+    world.wait(
+        lambda: set(world.source.report.positions.values()) == {20},
+        "the report after the outage",
+        60,
+    )
     world.source.patch({"parallelism": 3})
     driver.adopt(parallelism=3, timeout=60)
 
@@ -383,7 +445,10 @@ def test_a_missing_spark_operator_is_said_and_found_when_it_is_installed(
 
 
 def test_two_operators_at_once_do_not_overwrite_each_other(world: World) -> None:
-    """Nobody should run two without a Lease; if it happens, conflicts are loud and the state stays one."""
+    """Nobody should run two without a Lease.
+
+    If it happens, conflicts are loud and the state stays one.
+    """
     driver = reading(world)
     second = OperatorProcess(world.control_plane, settings=FAST)
     second.start()

@@ -1,4 +1,4 @@
-"""Two applications of one source, at a real API server, with the rights that the operator gives to each of them."""
+"""Two applications of one source, at a real API server, with the rights that each is given."""
 
 import pytest
 
@@ -32,19 +32,33 @@ def test_splits_move_to_a_second_application_and_back_at_their_positions(world: 
 
     world.source.patch({"application": {"hosts": {"count": 2}}})
     base = base_of("orders", "1", uid=world.source.get()["metadata"]["uid"])
-    world.wait(lambda: world.control_plane.get(APPLICATIONS, f"{base}-1", world.namespace), "the second application")
+    world.wait(
+        lambda: world.control_plane.get(APPLICATIONS, f"{base}-1", world.namespace),
+        "the second application",
+    )
     assert len(first.offset.owners) == 6, "nothing moves before its driver has registered"
 
     second = world.driver(host="1")
-    world.wait(lambda: step(first, second) and len(second.offset.owners) == 3, "the second host's share")
+    world.wait(
+        lambda: step(first, second) and len(second.offset.owners) == 3, "the second host's share"
+    )
     world.wait(lambda: hosts_of(world) == {"0": 3, "1": 3}, "the status")
     assert first.offset.owners.keys().isdisjoint(second.offset.owners)
-    assert all(second.offset.positions[s] > first.offset.retained.get(s, 0) for s in second.offset.owners)
+    assert all(
+        second.offset.positions[s] > first.offset.retained.get(s, 0) for s in second.offset.owners
+    )
 
     world.source.patch({"application": {"hosts": {"count": 1}}})
-    world.wait(lambda: step(first, second) and len(first.offset.owners) == 6, "all splits on the first host")
-    world.wait(lambda: step(first, second) and not hosts_of(world), "the second host to be forgotten")
-    names = [a["metadata"]["name"] for a in world.control_plane.items(APPLICATIONS, world.namespace)]
+    world.wait(
+        lambda: step(first, second) and len(first.offset.owners) == 6,
+        "all splits on the first host",
+    )
+    world.wait(
+        lambda: step(first, second) and not hosts_of(world), "the second host to be forgotten"
+    )
+    names = [
+        a["metadata"]["name"] for a in world.control_plane.items(APPLICATIONS, world.namespace)
+    ]
     assert names == ["orders-1"]
     assert world.source.assignment.incarnations == {"0": 1}
 

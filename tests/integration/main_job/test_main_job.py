@@ -1,4 +1,4 @@
-"""The operator against a real API server and a real broker, with a driver that is real but for Spark."""
+"""The operator against a real API server and broker, with a driver that is real but for Spark."""
 
 import json
 
@@ -16,17 +16,24 @@ from .conftest import World
 
 
 def loads(assignment: Assignment) -> list[int]:
-    return sorted(list(assignment.owners.values()).count(reader) for reader in range(assignment.parallelism))
+    return sorted(
+        list(assignment.owners.values()).count(reader) for reader in range(assignment.parallelism)
+    )
 
 
 def test_from_apply_to_reading(world: World) -> None:
-    """Discovered, assigned, stored, published; only then the application; then registered and acknowledged."""
+    """Discovered, assigned, stored, published; only then the application.
+
+    Then registered and acknowledged.
+    """
     world.kafka.admin.create_topic(world.topic, partitions=5)
 
     world.apply()
 
     application = world.wait(
-        lambda: world.control_plane.get("sparkapplications.sparkoperator.k8s.io", "orders-1", world.namespace),
+        lambda: world.control_plane.get(
+            "sparkapplications.sparkoperator.k8s.io", "orders-1", world.namespace
+        ),
         "the application",
     )
     assert loads(world.source.assignment) == [2, 3]
@@ -35,7 +42,8 @@ def test_from_apply_to_reading(world: World) -> None:
     offset = driver.adopt(parallelism=2)
     assert len(offset.owners) == 5
     status = world.wait(
-        lambda: s if (s := world.source.status)["acknowledgedEpoch"] == s["epoch"] else None, "the acknowledgement"
+        lambda: s if (s := world.source.status)["acknowledgedEpoch"] == s["epoch"] else None,
+        "the acknowledgement",
     )
     assert (status["readers"], status["splits"], status["balance"]) == (2, 5, {"min": 2, "max": 3})
 
@@ -53,8 +61,12 @@ def test_kubectl_scale_takes_effect_live_with_fewest_moves(world: World) -> None
     after = world.source.assignment
     assert loads(after) == [3, 3, 3, 3]
     assert moves(before, after) == 3
-    application = world.control_plane.items("sparkapplications.sparkoperator.k8s.io", world.namespace)
-    assert [a["metadata"]["name"] for a in application] == ["orders-1"], "a rescale must not touch the application"
+    application = world.control_plane.items(
+        "sparkapplications.sparkoperator.k8s.io", world.namespace
+    )
+    assert [a["metadata"]["name"] for a in application] == ["orders-1"], (
+        "a rescale must not touch the application"
+    )
     assert application[0]["metadata"]["generation"] == 1
 
 
@@ -108,7 +120,9 @@ def test_an_older_driver_that_still_lives_is_fenced(world: World) -> None:
     assert world.source.report.incarnation == 2
 
 
-def test_a_second_query_is_refused_while_the_first_one_reads(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_second_query_is_refused_while_the_first_one_reads(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(claims, "PATIENCE", 3.0)
     world.kafka.admin.create_topic(world.topic, partitions=2)
     world.apply()
@@ -121,12 +135,16 @@ def test_a_second_query_is_refused_while_the_first_one_reads(world: World, monke
         assert first.batch(1), "the first one reads on"
         return second.batch()
 
-    with pytest.raises(SourceInUseError, match=r"being read by another query .pod orders-1-driver, incarnation 1"):
+    with pytest.raises(
+        SourceInUseError, match=r"being read by another query .pod orders-1-driver, incarnation 1"
+    ):
         world.wait(refused, "the second one to end")
     assert world.source.assignment.incarnations == {"0": 1}
 
 
-def test_killing_the_operator_moves_nothing_and_its_successor_goes_on(world: World, operator: OperatorProcess) -> None:
+def test_killing_the_operator_moves_nothing_and_its_successor_goes_on(
+    world: World, operator: OperatorProcess
+) -> None:
     world.kafka.admin.create_topic(world.topic, partitions=4)
     world.apply()
     driver = world.driver()
@@ -165,7 +183,9 @@ def test_deleting_the_source_leaves_nothing_behind(world: World) -> None:
     kinds = "configmaps,roles,rolebindings,sparkapplications.sparkoperator.k8s.io"
 
     def children() -> list[str]:
-        found = json.loads(world.kubectl("get", kinds, "-l", "balancedsource.io/name=orders", "-o", "json"))
+        found = json.loads(
+            world.kubectl("get", kinds, "-l", "balancedsource.io/name=orders", "-o", "json")
+        )
         return [item["metadata"]["name"] for item in found["items"]]
 
     assert len(children()) == 6
@@ -175,7 +195,9 @@ def test_deleting_the_source_leaves_nothing_behind(world: World) -> None:
     world.wait(lambda: not children(), "everything to be collected")
 
 
-def test_the_driver_may_do_nothing_but_read_its_assignment_and_write_its_report(world: World) -> None:
+def test_the_driver_may_do_nothing_but_read_its_assignment_and_write_its_report(
+    world: World,
+) -> None:
     world.kafka.admin.create_topic(world.topic, partitions=1)
     world.apply()
     world.wait(lambda: world.config_map("readers"), "the report's ConfigMap")
@@ -207,4 +229,7 @@ def test_each_strategy_assigns_everything(world: World, strategy: str) -> None:
 
     world.apply(assignment={"strategy": strategy})
 
-    world.wait(lambda: world.config_map("assignment") and len(world.source.assignment.owners) == 5, "an assignment")
+    world.wait(
+        lambda: world.config_map("assignment") and len(world.source.assignment.owners) == 5,
+        "an assignment",
+    )

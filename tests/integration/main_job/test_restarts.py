@@ -21,7 +21,17 @@ def run(world: World) -> str:
     """Say that the application runs, as the Spark operator would; return its uid."""
     world.wait(lambda: application(world), "the application")
     running = json.dumps({"status": {"applicationState": {"state": "RUNNING"}, "driverInfo": {}}})
-    world.kubectl("patch", APPLICATIONS, "orders-1", "--subresource", "status", "--type", "merge", "-p", running)
+    world.kubectl(
+        "patch",
+        APPLICATIONS,
+        "orders-1",
+        "--subresource",
+        "status",
+        "--type",
+        "merge",
+        "-p",
+        running,
+    )
     return str(application(world)["metadata"]["uid"])
 
 
@@ -38,11 +48,17 @@ def test_new_settings_wait_for_the_nonce(world: World) -> None:
 
     world.source.patch({"application": {"image": "balanced-source/spark:next"}})
     condition = world.wait_condition("RestartPending", "True", "WaitingForNonce")
-    assert "(image: 'balanced-source/spark:4.2.0' → 'balanced-source/spark:next')" in condition["message"]
+    assert (
+        "(image: 'balanced-source/spark:4.2.0' → 'balanced-source/spark:next')"
+        in condition["message"]
+    )
     assert application(world)["metadata"]["uid"] == first
 
     world.source.patch({"application": {"restart": {"nonce": 1}}})
-    world.wait(lambda: application(world).get("metadata", {}).get("uid", first) != first, "another application")
+    world.wait(
+        lambda: application(world).get("metadata", {}).get("uid", first) != first,
+        "another application",
+    )
     assert application(world)["spec"]["image"] == "balanced-source/spark:next"
     run(world)
     world.wait(lambda: not world.source.condition("RestartPending"), "the condition to go")
@@ -54,17 +70,24 @@ def test_settings_that_do_not_work_are_given_up(world: World) -> None:
     first = run(world)
     before = world.driver()
     before.adopt(parallelism=2)
-    world.wait(lambda: "healthy" in world.source.status.get("settings", ""), "the settings to be remembered")
+    world.wait(
+        lambda: "healthy" in world.source.status.get("settings", ""),
+        "the settings to be remembered",
+    )
 
     world.source.patch({"application": {"image": "balanced-source/spark:broken"}})
-    world.wait(lambda: application(world).get("metadata", {}).get("uid", first) != first, "the new settings")
+    world.wait(
+        lambda: application(world).get("metadata", {}).get("uid", first) != first,
+        "the new settings",
+    )
     before.close()
     run(world)
 
     condition = world.wait_condition("Degraded", "True", "RolledBack")
     assert "its driver has not registered" in condition["message"]
     world.wait(
-        lambda: application(world).get("spec", {}).get("image") == "balanced-source/spark:4.2.0", "the old settings"
+        lambda: application(world).get("spec", {}).get("image") == "balanced-source/spark:4.2.0",
+        "the old settings",
     )
     assert "RolledBack" in world.events()
 
@@ -73,14 +96,28 @@ def test_settings_that_do_not_work_are_given_up(world: World) -> None:
     ("restart", "words"),
     [
         ({"policy": "Window"}, "set window if, and only if, policy is Window"),
-        ({"window": {"start": "02:00", "duration": "1h"}}, "set window if, and only if, policy is Window"),
+        (
+            {"window": {"start": "02:00", "duration": "1h"}},
+            "set window if, and only if, policy is Window",
+        ),
         ({"policy": "Window", "window": {"start": "2:00", "duration": "1h"}}, "start"),
-        ({"policy": "Window", "window": {"start": "02:00", "duration": "25h"}}, "between 1m and 24h"),
-        ({"policy": "Window", "window": {"start": "02:00", "duration": "1h", "days": ["Sonntag"]}}, "days"),
+        (
+            {"policy": "Window", "window": {"start": "02:00", "duration": "25h"}},
+            "between 1m and 24h",
+        ),
+        (
+            {
+                "policy": "Window",
+                "window": {"start": "02:00", "duration": "1h", "days": ["Sonntag"]},
+            },
+            "days",
+        ),
         ({"policy": "Sometimes"}, "policy"),
         ({"nonce": -1}, "nonce"),
     ],
 )
-def test_the_api_server_refuses_policies_that_cannot_be(world: World, restart: dict[str, Any], words: str) -> None:
+def test_the_api_server_refuses_policies_that_cannot_be(
+    world: World, restart: dict[str, Any], words: str
+) -> None:
     with pytest.raises(CommandError, match=words):
         world.apply(application=with_restart(world, **restart))

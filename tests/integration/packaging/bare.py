@@ -1,4 +1,7 @@
-"""Runs the cells of a notebook with any Python: ``python bare.py NOTEBOOK RECORDS``. Needs nothing but the wheels."""
+"""Runs the cells of a notebook with any Python: ``python bare.py NOTEBOOK RECORDS``.
+
+Needs nothing but the wheels.
+"""
 
 import json
 import sys
@@ -11,7 +14,8 @@ def main(notebook: Path, records: int) -> None:
     names: dict[str, object] = {}
     for cell in cells:
         if cell["cell_type"] == "code":
-            exec(compile("".join(cell["source"]), notebook.name, "exec"), names)  # noqa: S102 - our own notebook
+            # Our own notebook
+            exec(compile("".join(cell["source"]), notebook.name, "exec"), names)  # noqa: S102
     spark: object = names["spark"]
     rows = (
         spark.read.format("balanced")  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""The wheels, installed into an environment that has nothing else, run the quickstart notebook on a real broker."""
+"""The wheels in a bare environment run the quickstart notebook on a real broker."""
 
 import os
 import subprocess
@@ -15,7 +15,11 @@ pytestmark = [pytest.mark.integration, pytest.mark.timeout(900), pytest.mark.tho
 
 RECORDS = 500
 ENVIRONMENT = {
-    **{name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV", "SPARK"))},
+    **{
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("PYTHON", "VIRTUAL_ENV", "SPARK"))
+    },
     "PATH": f"{java_home()}/bin:{os.environ['PATH']}",
 }
 """Of this process, without what could lead to the checkout."""
@@ -53,16 +57,31 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_wheels_have_a_command_with_a_version(bare: Path, tmp_path: Path) -> None:
     for name in ("balanced-source", "kubectl-bsrc"):
-        assert run(bare.with_name(name), "--version", folder=tmp_path).startswith("balanced-source 0.")
-    assert "kubectl bsrc [OPTIONS] COMMAND" in run(bare.with_name("kubectl-bsrc"), "--help", folder=tmp_path)
+        assert run(bare.with_name(name), "--version", folder=tmp_path).startswith(
+            "balanced-source 0."
+        )
+    assert "kubectl bsrc [OPTIONS] COMMAND" in run(
+        bare.with_name("kubectl-bsrc"), "--help", folder=tmp_path
+    )
 
 
 def test_the_quickstart_runs_with_nothing_but_the_wheels(bare: Path, tmp_path: Path) -> None:
     with KafkaCluster("main", tmp_path / "kafka") as kafka:
         kafka.admin.create_topic("orders", partitions=8)
         kafka.admin.produce("orders", [str(number).encode() for number in range(RECORDS)])
-        program, notebook = Path(__file__).with_name("bare.py"), CHECKOUT / "examples" / "quickstart.ipynb"
-        out = run(bare, program, notebook, str(RECORDS), folder=tmp_path, BROKERS=kafka.bootstrap, TOPIC="orders")
+        program, notebook = (
+            Path(__file__).with_name("bare.py"),
+            CHECKOUT / "examples" / "quickstart.ipynb",
+        )
+        out = run(
+            bare,
+            program,
+            notebook,
+            str(RECORDS),
+            folder=tmp_path,
+            BROKERS=kafka.bootstrap,
+            TOPIC="orders",
+        )
 
     assert "has 2 readers, epoch" in out
     assert "has 4 readers, epoch" in out

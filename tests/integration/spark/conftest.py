@@ -31,11 +31,16 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
 
 @pytest.fixture(scope="package")
 def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
-    """A broker with TLS and SASL. The user alice may read the topic `hers`, which has three records."""
+    """A broker with TLS and SASL.
+
+    The user alice may read the topic `hers`, which has three records.
+    """
     security = KafkaSecurity(users={"alice": PASSWORD}, acls=True)
     with KafkaCluster("secured", tmp_path_factory.mktemp("secured"), security=security) as cluster:
         cluster.admin.create_topics({"hers": 1})
-        cluster.admin.allow("alice", ResourceType.TOPIC, "hers", AclOperation.READ, AclOperation.DESCRIBE)
+        cluster.admin.allow(
+            "alice", ResourceType.TOPIC, "hers", AclOperation.READ, AclOperation.DESCRIBE
+        )
         cluster.admin.produce("hers", [b"x"] * 3)
         yield cluster
 

@@ -1,6 +1,9 @@
-"""A program that uses Spark Connect, without a JVM and without test code: ``python … URL BROKERS TOPIC``.
+"""A program that uses Spark Connect, without a JVM and without test code.
 
-It writes a line of JSON per step. Before the stream is counted, it waits for a line on its standard input.
+``python … URL BROKERS TOPIC``.
+
+It writes a line of JSON per step. Before the stream is counted, it waits for a line on its standard
+input.
 """
 
 import json
@@ -46,7 +49,10 @@ def stream(spark: Any, source: Any) -> None:
         for parallelism in (3, 2):
             wait_until(lambda: readers(query) is not None, "a micro-batch")
             rescale(query, parallelism)
-            wait_until(lambda parallelism=parallelism: readers(query) == parallelism, f"{parallelism} readers")
+            wait_until(
+                lambda parallelism=parallelism: readers(query) == parallelism,
+                f"{parallelism} readers",
+            )
             say(step="rescaled", readers=parallelism)
         wanted = int(sys.stdin.readline())
         wait_until(lambda: spark.table("orders").count() >= wanted, f"{wanted} rows")

@@ -1,4 +1,7 @@
-"""Spark Connect: a server that has our package, and a client with a Python of its own and without a JVM."""
+"""Spark Connect.
+
+A server that has our package, and a client with a Python of its own and without a JVM.
+"""
 
 import json
 import os
@@ -36,7 +39,11 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         "spark.ui.enabled": "false",
     }
     home = spark_home(Path(sys.prefix))
-    command = [home / "bin" / "spark-submit", "--class", "org.apache.spark.sql.connect.service.SparkConnectServer"]
+    command = [
+        home / "bin" / "spark-submit",
+        "--class",
+        "org.apache.spark.sql.connect.service.SparkConnectServer",
+    ]
     command += [word for key, value in settings.items() for word in ("--conf", f"{key}={value}")]
     environment = {
         **os.environ,
@@ -48,7 +55,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     }
     supervisor = Supervisor(folder)
     try:
-        process = supervisor.start("connect", [*command, "--master", "local[2]"], env=environment, cwd=folder)
+        process = supervisor.start(
+            "connect", [*command, "--master", "local[2]"], env=environment, cwd=folder
+        )
         supervisor.wait_ready(process, lambda: answers(port), 180)
         yield f"sc://127.0.0.1:{port}"
     finally:
@@ -57,7 +66,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture
-def client(server: str, kafka: KafkaCluster, topic: str, tmp_path: Path) -> "Iterator[subprocess.Popen[str]]":
+def client(
+    server: str, kafka: KafkaCluster, topic: str, tmp_path: Path
+) -> "Iterator[subprocess.Popen[str]]":
     """The program `connect_client`, which has begun to read the topic."""
     kafka.admin.produce(topic, [b"x"] * 40)
     python = ensure_connect_client() / "bin" / "python"
@@ -91,7 +102,9 @@ def test_a_client_reads_is_told_its_mistakes_and_rescales(
     batch = step()
     assert (batch["rows"], batch["columns"][-1]) == (40, "cluster")
     first_line = step()["text"].splitlines()[0]
-    assert "topic no-such-topic does not exist on cluster kafka: create it, or correct" in first_line
+    assert (
+        "topic no-such-topic does not exist on cluster kafka: create it, or correct" in first_line
+    )
     assert step() == {"step": "rescaled", "readers": 3}
     assert step() == {"step": "rescaled", "readers": 2}
 

@@ -1,4 +1,7 @@
-"""The driver is killed at each step of a micro-batch; the next one goes on, and nothing is lost or repeated."""
+"""The driver is killed at each step of a micro-batch.
+
+The next one goes on, and nothing is lost or repeated.
+"""
 
 import json
 import os
@@ -19,7 +22,9 @@ KILLED = -9
 
 def drive(folder: Path, given: dict[str, str], step: str) -> int:
     """Run a driver to its end; returns its exit code."""
-    path = os.pathsep.join(str(CHECKOUT / part) for part in ("tests", "operator/src", "spark_app/src"))
+    path = os.pathsep.join(
+        str(CHECKOUT / part) for part in ("tests", "operator/src", "spark_app/src")
+    )
     call = [sys.executable, "-m", "support.mortal_driver", str(folder), json.dumps(given), step]
     with (folder / "errors").open("a") as errors:
         run = subprocess.run(  # noqa: S603 - our own program
@@ -38,7 +43,10 @@ def newest(log: Path) -> int:
 def test_a_driver_that_is_killed_at_any_step_loses_and_repeats_nothing(
     kafka: KafkaCluster, topic: str, tmp_path: Path
 ) -> None:
-    """Offsets logged and nothing run; sink written and not committed; committed; and one that lives."""
+    """Offsets logged and nothing run; sink written and not committed; committed.
+
+    And one that lives.
+    """
     given = options(kafka, topic, parallelism="2")
     codes, unfinished = [], []
     for step in ("offsets", "run", "commit", "never"):
@@ -46,7 +54,9 @@ def test_a_driver_that_is_killed_at_any_step_loses_and_repeats_nothing(
         codes.append(drive(tmp_path, given, step))
         unfinished.append(newest(tmp_path / "ck/offsets") - newest(tmp_path / "ck/commits"))
 
-    written = Counter(tuple(record) for path in tmp_path.glob("*.json") for record in json.loads(path.read_text()))
+    written = Counter(
+        tuple(record) for path in tmp_path.glob("*.json") for record in json.loads(path.read_text())
+    )
     assert codes == [KILLED, KILLED, KILLED, 0]
     assert unfinished == [1, 1, 0, 0], "each was killed where it should be"
     assert written == everything(kafka, topic)

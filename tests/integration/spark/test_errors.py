@@ -1,4 +1,7 @@
-"""Every mistake of a user is reported where they look: in the first line of the exception, for each kind of query."""
+"""Every mistake of a user is reported where they look.
+
+In the first line of the exception, for each kind of query.
+"""
 
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -54,13 +57,19 @@ REJECTED: Mapping[str, Case] = {
     "invalid value of a property": Case(
         options={"kafka.security.protocol": "TLS"}, says=("security.protocol", "check properties")
     ),
-    "misspelt option": Case(options={"paralelism": "2"}, says=("'paralelism' (did you mean parallelism?)",)),
-    "invalid value": Case(options={"parallelism": "0"}, says=("option parallelism: must be at least 1, not 0",)),
+    "misspelt option": Case(
+        options={"paralelism": "2"}, says=("'paralelism' (did you mean parallelism?)",)
+    ),
+    "invalid value": Case(
+        options={"parallelism": "0"}, says=("option parallelism: must be at least 1, not 0",)
+    ),
 }
 """Waiting does not help: the query ends at once."""
 
 UNREACHABLE: Mapping[str, Case] = {
-    "wrong port": Case(options={"kafka.bootstrap.servers": "localhost:1"}, says=("does not answer", "refused")),
+    "wrong port": Case(
+        options={"kafka.bootstrap.servers": "localhost:1"}, says=("does not answer", "refused")
+    ),
     "unknown host": Case(
         options={"kafka.bootstrap.servers": "no-such-host.invalid:9092"},
         says=("does not answer", "no-such-host.invalid"),
@@ -90,7 +99,9 @@ def available_now(spark: SparkSession, options: Mapping[str, str], folder: Path)
     _run(spark, options, folder, {"availableNow": True})
 
 
-def _run(spark: SparkSession, options: Mapping[str, str], folder: Path, trigger: dict[str, object]) -> None:
+def _run(
+    spark: SparkSession, options: Mapping[str, str], folder: Path, trigger: dict[str, object]
+) -> None:
     query = start(spark, Collector(), folder, trigger=trigger, **options)
     try:
         query.awaitTermination(120)
@@ -111,13 +122,21 @@ def first_line(kind: Kind, spark: SparkSession, options: Mapping[str, str], fold
 
 def options_of(case: Case, kafka: KafkaCluster, topic: str) -> Mapping[str, str]:
     servers = kafka.bootstrap_of(case.listener) if case.listener else kafka.bootstrap
-    given = {"kafka.bootstrap.servers": servers, "subscribe": topic, "startTimeoutSeconds": str(PATIENCE)}
+    given = {
+        "kafka.bootstrap.servers": servers,
+        "subscribe": topic,
+        "startTimeoutSeconds": str(PATIENCE),
+    }
     return {name: value for name, value in {**given, **case.options}.items() if value}
 
 
 @pytest.mark.parametrize("name", REJECTED)
 def test_what_is_rejected_ends_every_kind_of_query_at_once(
-    spark: SparkSession, secured: KafkaCluster, at_once: ThreadPoolExecutor, tmp_path: Path, name: str
+    spark: SparkSession,
+    secured: KafkaCluster,
+    at_once: ThreadPoolExecutor,
+    tmp_path: Path,
+    name: str,
 ) -> None:
     check(spark, {name: options_of(REJECTED[name], secured, "hers")}, at_once, tmp_path, REJECTED)
 
@@ -143,7 +162,12 @@ def check(
         for kind, run in KINDS.items()
     }
     said = {key: future.result() for key, future in running.items()}
-    missing = {(*key, part): line for key, line in said.items() for part in cases[key[0]].says if part not in line}
+    missing = {
+        (*key, part): line
+        for key, line in said.items()
+        for part in cases[key[0]].says
+        if part not in line
+    }
     assert missing == {}
     assert not [line for line in said.values() if "Traceback" in line or "propertiesFrom" in line]
 
@@ -155,11 +179,20 @@ def test_a_problem_of_a_query_that_reads_is_shown_in_its_progress(
     kafka.admin.produce(topic, [b"x"] * 10)
     sink = Collector()
     both = {"kafka.bootstrap.servers": kafka.bootstrap, "subscribe": f"{topic},no-such-topic"}
-    query = start(spark, sink, tmp_path / "ck", **both, startingOffsets="earliest", discoveryIntervalSeconds="1")
+    query = start(
+        spark,
+        sink,
+        tmp_path / "ck",
+        **both,
+        startingOffsets="earliest",
+        discoveryIntervalSeconds="1",
+    )
     try:
         wait_rows(query, sink, 10)
         wait_until(lambda: problems(query.lastProgress), 60, "a problem in the progress")
-        assert problems(query.lastProgress)[0].startswith("topic no-such-topic does not exist on cluster kafka")
+        assert problems(query.lastProgress)[0].startswith(
+            "topic no-such-topic does not exist on cluster kafka"
+        )
         kafka.admin.create_topic("no-such-topic")
         kafka.admin.produce("no-such-topic", [b"y"])
         wait_rows(query, sink, 11)

@@ -21,18 +21,31 @@ class Driver:
     """The program `support.elastic_driver`."""
 
     def __init__(self, local: Local, folder: Path) -> None:
-        python_path = os.pathsep.join(str(CHECKOUT / part) for part in ("tests", "operator/src", "spark_app/src"))
+        python_path = os.pathsep.join(
+            str(CHECKOUT / part) for part in ("tests", "operator/src", "spark_app/src")
+        )
         self._output = folder / "output"
         with self._output.open("w") as output, (folder / "errors").open("w") as errors:
             self.process = subprocess.Popen(  # noqa: S603 - our own program
-                [sys.executable, "-m", "support.elastic_driver", str(local.folder), str(folder / "ck"), python_path],
+                [
+                    sys.executable,
+                    "-m",
+                    "support.elastic_driver",
+                    str(local.folder),
+                    str(folder / "ck"),
+                    python_path,
+                ],
                 stdout=output,
                 stderr=errors,
                 env={**os.environ, "PYTHONPATH": python_path},
             )
 
     def batches(self) -> list[dict[str, Any]]:
-        return [json.loads(line) for line in self._output.read_text().splitlines() if line.startswith("{")]
+        return [
+            json.loads(line)
+            for line in self._output.read_text().splitlines()
+            if line.startswith("{")
+        ]
 
     def newest(self, readers: int) -> dict[str, Any]:
         """The newest micro-batch with so many readers and any rows; nothing if there is none."""

@@ -18,7 +18,9 @@ pytestmark = pytest.mark.integration
 ONE_HALF = 200
 
 
-def test_the_example_runs_on_one_machine_and_is_rescaled(tmp_path: Path, kafka: KafkaCluster, topic: str) -> None:
+def test_the_example_runs_on_one_machine_and_is_rescaled(
+    tmp_path: Path, kafka: KafkaCluster, topic: str
+) -> None:
     manifest = yaml.safe_load((CHECKOUT / "examples" / "laptop.yaml").read_text())
     manifest["spec"]["source"]["kafka"]["clusters"][0]["bootstrapServers"] = kafka.bootstrap
     manifest["spec"]["source"]["kafka"]["subscription"]["topics"] = [topic]
@@ -40,19 +42,29 @@ def test_the_example_runs_on_one_machine_and_is_rescaled(tmp_path: Path, kafka: 
         assert run.end() == 0, "".join(run.lines)
     ports.close()
 
-    values = pyarrow.dataset.dataset(tmp_path / "laptop-output", format="parquet").to_table()["value"].to_pylist()
+    values = (
+        pyarrow.dataset.dataset(tmp_path / "laptop-output", format="parquet")
+        .to_table()["value"]
+        .to_pylist()
+    )
     expected = [f"{half}-{number}" for half in ("first", "second") for number in range(ONE_HALF)]
     assert sorted(values) == sorted(expected)
 
 
 async def _look_at_the_page(port: int) -> None:
-    """The status page shows what the real driver reports: the lag of each split, and the rescale with its reason."""
+    """The status page shows what the real driver reports.
+
+    The lag of each split, and the rescale with its reason.
+    """
     viewer = Viewer(port)
     async with asyncio.timeout(120), viewer.following("/api/events?name=orders") as events:
         while True:
             source, splits = await events.until("source"), await events.until("splits")
             cells = [cell for row in splits["rows"] for cell in row["cells"]]
-            if source["acknowledged"] == source["epoch"] and [cell["lag"] for cell in cells] == [0] * 4:
+            if (
+                source["acknowledged"] == source["epoch"]
+                and [cell["lag"] for cell in cells] == [0] * 4
+            ):
                 break
     assert [row["splits"] for row in splits["rows"]] == [1] * 4
     assert "Rescaled from 2 to 4 readers" in [entry["why"] for entry in source["timeline"]]

@@ -1,4 +1,4 @@
-"""A reader that is kept over ten thousand micro-batches does not grow, and fetches nothing twice."""
+"""A reader kept over ten thousand micro-batches does not grow, and fetches nothing twice."""
 
 import psutil
 import pytest
@@ -30,7 +30,9 @@ def test_ten_thousand_micro_batches_do_not_grow_the_worker(kafka: KafkaCluster, 
 
     for batch in range(BATCHES):
         ranges = [
-            SplitRange(split_id=("memory", topic, p), start=batch * PER_BATCH, end=(batch + 1) * PER_BATCH)
+            SplitRange(
+                split_id=("memory", topic, p), start=batch * PER_BATCH, end=(batch + 1) * PER_BATCH
+            )
             for p in range(PARTITIONS)
         ]
         rows += sum(each.num_rows for each in native.read_ranges(ranges, settings))

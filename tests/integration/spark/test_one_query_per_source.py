@@ -1,4 +1,7 @@
-"""Real queries that lose their source, or their Spark checkpoint: they say so, and deliver what they say."""
+"""Real queries that lose their source, or their Spark checkpoint.
+
+They say so, and deliver what they say.
+"""
 
 import shutil
 from collections.abc import Callable, Iterator
@@ -33,11 +36,16 @@ class Scene:
 
     def start(self, checkpoint: Path | None = None) -> StreamingQuery:
         folder = str(self.local.folder)
-        self._queries.append(start(self.spark, self.sink, checkpoint or self.checkpoint, assignmentDir=folder))
+        self._queries.append(
+            start(self.spark, self.sink, checkpoint or self.checkpoint, assignmentDir=folder)
+        )
         return self._queries[-1]
 
     def close(self) -> None:
-        """Stop what still runs: a query that outlives its test slows down all others of the session."""
+        """Stop what still runs.
+
+        A query that outlives its test slows down all others of the session.
+        """
         for query in self._queries:
             query.stop()
 
@@ -50,11 +58,16 @@ class Scene:
         wait_until(lambda: self.local.operator.look() or condition(), 90, what)
 
     def read(self, query: StreamingQuery, rows: int, *, records: int | None = None) -> None:
-        """Wait until so many rows are delivered and so many records reported as delivered, then stop."""
+        """Wait until so many rows are delivered and so many records reported delivered.
+
+        Then stop.
+        """
         self.wait(lambda: len(self.sink.rows) >= rows, f"{rows} rows")
         wait_rows(query, self.sink, rows)
         wanted = records or rows
-        self.wait(lambda: sum(p or 0 for p in self.report.positions.values()) >= wanted, "the report")
+        self.wait(
+            lambda: sum(p or 0 for p in self.report.positions.values()) >= wanted, "the report"
+        )
         query.stop()
 
 
@@ -65,7 +78,9 @@ def scene(spark: SparkSession, local: Local, tmp_path: Path) -> Iterator[Scene]:
     made.close()
 
 
-def test_a_query_that_was_replaced_ends_with_an_error(kafka: KafkaCluster, topic: str, scene: Scene) -> None:
+def test_a_query_that_was_replaced_ends_with_an_error(
+    kafka: KafkaCluster, topic: str, scene: Scene
+) -> None:
     kafka.admin.produce(topic, [b"x"] * 100)
     query = scene.start()
     scene.wait(lambda: len(scene.sink.rows) >= 100, "all records")
@@ -73,14 +88,20 @@ def test_a_query_that_was_replaced_ends_with_an_error(kafka: KafkaCluster, topic
     other = HostReport(incarnation=7, instance="3f2a9c1b pod=notebook", location="laptop")
 
     def has_ended() -> bool:
-        # A report of ours that was on its way may replace this one; another driver would report again, too.
-        write_atomically(report_path(scene.local.folder, "0"), report_document.encode(other, source=UID))
+        # A report of ours that was on its way may replace this one; another driver would report
+        # again, too.
+        write_atomically(
+            report_path(scene.local.folder, "0"), report_document.encode(other, source=UID)
+        )
         return query.exception() is not None
 
     wait_until(has_ended, 90, "the query to end")
 
     told = str(query.exception())
-    assert "FencedError: another query has taken over: pod notebook reads as incarnation 7 of host 0" in told
+    assert (
+        "FencedError: another query has taken over: pod notebook reads as incarnation 7 of host 0"
+        in told
+    )
     assert "stop the other one before you start this one again" in told
 
 

@@ -14,7 +14,8 @@ from testbed.waiting import wait_until
 
 from .test_stream import everything, options
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]  # the machine may do other things too
+# the machine may do other things too
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
 
 
 def readers(query: StreamingQuery) -> int | None:
@@ -34,7 +35,11 @@ def test_a_program_rescales_its_query_and_again_after_a_restart(
         try:
             wait_until(lambda query=query: readers(query) == 1, 240, "the first reader")
             rescale(query, wanted)
-            wait_until(lambda query=query, wanted=wanted: readers(query) == wanted, 240, f"{wanted} readers")
+            wait_until(
+                lambda query=query, wanted=wanted: readers(query) == wanted,
+                240,
+                f"{wanted} readers",
+            )
             before = len(sink.rows)
             kafka.admin.produce(topic, [b"x"] * 40)
             wait_rows(query, sink, before + 40, timeout=240)

@@ -1,4 +1,7 @@
-"""Secrets in a notebook: every way to give them opens a broker with TLS and SASL, and no way shows them."""
+"""Secrets in a notebook.
+
+Every way to give them opens a broker with TLS and SASL, and no way shows them.
+"""
 
 import base64
 import json
@@ -29,8 +32,13 @@ READERS = ["python", *(["native"] if native.is_available() else [])]
 def jwt(user: str) -> str:
     """An unsigned token for an hour; the broker of the tests takes it."""
     now = int(time.time())
-    parts = ({"alg": "none", "typ": "JWT"}, {"sub": user, "iat": now, "exp": now + 3600, "scope": "any"})
-    texts = (base64.urlsafe_b64encode(json.dumps(part).encode()).decode().rstrip("=") for part in parts)
+    parts = (
+        {"alg": "none", "typ": "JWT"},
+        {"sub": user, "iat": now, "exp": now + 3600, "scope": "any"},
+    )
+    texts = (
+        base64.urlsafe_b64encode(json.dumps(part).encode()).decode().rstrip("=") for part in parts
+    )
     return ".".join((*texts, ""))
 
 
@@ -41,7 +49,9 @@ class TokenEndpoint(BaseHTTPRequestHandler):
         """Answer a request for a token by client credentials."""
         wanted = base64.b64encode(f"orders:{PASSWORD}".encode()).decode()
         is_known = self.headers["Authorization"] == f"Basic {wanted}"
-        body = json.dumps({"access_token": jwt("alice"), "expires_in": 3600} if is_known else {"error": "unknown"})
+        body = json.dumps(
+            {"access_token": jwt("alice"), "expires_in": 3600} if is_known else {"error": "unknown"}
+        )
         self.send_response(200 if is_known else 401)
         self.send_header("Content-Type", "application/json")
         self.end_headers()
@@ -71,8 +81,14 @@ def ca(secured: KafkaCluster) -> str:
     return (secured.pki / "ca.crt").read_text()
 
 
-def read(spark: SparkSession, secured: KafkaCluster, listener: Listener, options: Mapping[str, str]) -> int:
-    given = {"kafka.bootstrap.servers": secured.bootstrap_of(listener), "subscribe": "hers", **options}
+def read(
+    spark: SparkSession, secured: KafkaCluster, listener: Listener, options: Mapping[str, str]
+) -> int:
+    given = {
+        "kafka.bootstrap.servers": secured.bootstrap_of(listener),
+        "subscribe": "hers",
+        **options,
+    }
     return (
         spark.read.format("balanced")
         .option("kafka.security.protocol", listener.protocol)
@@ -88,13 +104,19 @@ def scram(secured: KafkaCluster, **more: str) -> dict[str, str]:
 
 Given = Callable[[KafkaCluster], dict[str, str]]
 WAYS: Mapping[str, Given] = {
-    "password": lambda secured: scram(secured, **{"kafka.sasl.username": "alice", "kafka.sasl.password": PASSWORD}),
+    "password": lambda secured: scram(
+        secured, **{"kafka.sasl.username": "alice", "kafka.sasl.password": PASSWORD}
+    ),
     "JAAS": lambda secured: scram(
         secured, **{"kafka.sasl.jaas.config": f'{SCRAM} username="alice" password="{PASSWORD}";'}
     ),
     "environment": lambda secured: scram(
         secured,
-        **{"kafka.sasl.jaas.config": f'{SCRAM} username="alice" password="${{env:{PASSWORD_VARIABLE}}}";'},
+        **{
+            "kafka.sasl.jaas.config": (
+                f'{SCRAM} username="alice" password="${{env:{PASSWORD_VARIABLE}}}";'
+            )
+        },
     ),
     "PEM of Java": lambda secured: {
         **WAYS["password"](secured),
@@ -120,13 +142,21 @@ def test_files_open_it(spark: SparkSession, secured: KafkaCluster, folder: Path)
 def test_a_certificate_of_the_client_opens_it(spark: SparkSession, secured: KafkaCluster) -> None:
     assert secured.security is not None
     issued = secured.security.authority.issue_client("alice")
-    pem = {"kafka.ssl.keystore.certificate.chain": issued.certificate, "kafka.ssl.keystore.key": issued.key}
+    pem = {
+        "kafka.ssl.keystore.certificate.chain": issued.certificate,
+        "kafka.ssl.keystore.key": issued.key,
+    }
     assert read(spark, secured, Listener.MTLS, {**pem, "kafka.ssl.ca.pem": ca(secured)}) == 3
 
 
 @pytest.mark.parametrize("reader", READERS)
-def test_a_token_endpoint_opens_it(spark: SparkSession, secured: KafkaCluster, endpoint: str, reader: str) -> None:
-    line = f'{LOGIN}.oauthbearer.OAuthBearerLoginModule required clientId="orders" clientSecret="{PASSWORD}";'
+def test_a_token_endpoint_opens_it(
+    spark: SparkSession, secured: KafkaCluster, endpoint: str, reader: str
+) -> None:
+    line = (
+        f'{LOGIN}.oauthbearer.OAuthBearerLoginModule required clientId="orders"'
+        f' clientSecret="{PASSWORD}";'
+    )
     given = {
         "kafka.sasl.mechanism": "OAUTHBEARER",
         "kafka.sasl.jaas.config": line,
@@ -136,7 +166,9 @@ def test_a_token_endpoint_opens_it(spark: SparkSession, secured: KafkaCluster, e
     assert read(spark, secured, Listener.SASL, given) == 3
 
 
-def test_a_function_that_returns_tokens_opens_it(spark: SparkSession, secured: KafkaCluster) -> None:
+def test_a_function_that_returns_tokens_opens_it(
+    spark: SparkSession, secured: KafkaCluster
+) -> None:
     """It is called with `sasl.oauthbearer.config`, in the driver and in tasks."""
     answer = repr((jwt("alice"), time.time() + 3600))
     given = {"tokenProvider": "ast:literal_eval", "kafka.sasl.oauthbearer.config": answer}
@@ -165,15 +197,24 @@ def test_no_secret_is_shown_anywhere(
         query.stop()
     spark.readStream.format("balanced").options(**given).load().explain(extended=True)
     with pytest.raises(PySparkException) as raised:
-        read(spark, secured, Listener.SASL_TLS, {**given, "kafka.sasl.jaas.config": SCRAM + f' username="{PASSWORD}";'})
-    files = [path.read_text(errors="replace") for path in (tmp_path / "ck").rglob("*") if path.is_file()]
+        read(
+            spark,
+            secured,
+            Listener.SASL_TLS,
+            {**given, "kafka.sasl.jaas.config": SCRAM + f' username="{PASSWORD}";'},
+        )
+    files = [
+        path.read_text(errors="replace") for path in (tmp_path / "ck").rglob("*") if path.is_file()
+    ]
     everything = "\n".join([*shown, str(raised.value), *files, *capfd.readouterr()])
     assert PASSWORD not in everything
     assert os.environ[PASSWORD_VARIABLE] == PASSWORD
 
 
 def test_a_wrong_password_is_said_without_it(spark: SparkSession, secured: KafkaCluster) -> None:
-    wrong = scram(secured, **{"kafka.sasl.username": "alice", "kafka.sasl.password": "battery-staple"})
+    wrong = scram(
+        secured, **{"kafka.sasl.username": "alice", "kafka.sasl.password": "battery-staple"}
+    )
     with pytest.raises(PySparkException) as raised:
         read(spark, secured, Listener.SASL_TLS, {**wrong, "startTimeoutSeconds": "20"})
     assert "check the credentials" in str(raised.value).splitlines()[0]

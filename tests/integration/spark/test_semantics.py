@@ -1,4 +1,6 @@
-"""What the engine does with a source: tries again, reads twice, kills workers, joins, keeps state. All on a real Spark.
+"""What the engine does with a source: tries again, reads twice, kills workers, joins, keeps state.
+
+All on a real Spark.
 
 Every test compares sets of (topic, partition, offset) with what is in the log.
 """
@@ -23,7 +25,8 @@ from .test_stream import everything, options
 
 READERS = ["python", *(["native"] if native.is_available() else [])]
 
-pytestmark = [pytest.mark.timeout(900), pytest.mark.thorough]  # deadlines are for machines that do other things too
+# deadlines are for machines that do other things too
+pytestmark = [pytest.mark.timeout(900), pytest.mark.thorough]
 
 
 @pytest.fixture(params=READERS)
@@ -38,17 +41,24 @@ def records(rows: list[Row]) -> Counter[Record]:
 def test_two_actions_on_one_micro_batch_read_the_same(
     spark: SparkSession, kafka: KafkaCluster, topic: str, tmp_path: Path, reader: str
 ) -> None:
-    """`foreachBatch` with two actions reads every range twice: the consumer that was kept has to go back."""
+    """`foreachBatch` with two actions reads every range twice.
+
+    The consumer that was kept has to go back.
+    """
     pairs: list[tuple[Counter[Record], Counter[Record]]] = []
 
     def twice(rows: DataFrame, _: int) -> None:
         pairs.append((records(rows.collect()), records(rows.collect())))
 
-    query = start(spark, twice, tmp_path / "ck", **options(kafka, topic, reader=reader, parallelism="2"))
+    query = start(
+        spark, twice, tmp_path / "ck", **options(kafka, topic, reader=reader, parallelism="2")
+    )
     try:
         for produced in (700, 1400):
             kafka.admin.produce(topic, [b"x"] * 700)
-            wait_until(lambda n=produced: sum(len(first) for first, _ in list(pairs)) >= n, 240, "all rows")
+            wait_until(
+                lambda n=produced: sum(len(first) for first, _ in list(pairs)) >= n, 240, "all rows"
+            )
     finally:
         query.stop()
 
@@ -72,7 +82,9 @@ def test_a_task_that_failed_is_tried_again_and_reads_the_same(
     def sink(rows: DataFrame, number: int) -> None:
         seen(rows.filter(fail_once("offset")), number)
 
-    query = start(spark, sink, tmp_path / "ck", **options(kafka, topic, reader=reader, parallelism="2"))
+    query = start(
+        spark, sink, tmp_path / "ck", **options(kafka, topic, reader=reader, parallelism="2")
+    )
     try:
         wait_rows(query, seen, 3000)
     finally:
@@ -87,7 +99,9 @@ def test_workers_that_were_killed_are_replaced(
 ) -> None:
     """With them went the consumers that were kept."""
     sink = Collector()
-    query = start(spark, sink, tmp_path / "ck", **options(kafka, topic, reader=reader, parallelism="2"))
+    query = start(
+        spark, sink, tmp_path / "ck", **options(kafka, topic, reader=reader, parallelism="2")
+    )
     try:
         for number in range(1, 4):
             kafka.admin.produce(topic, [b"x"] * 500)
@@ -103,7 +117,12 @@ def test_workers_that_were_killed_are_replaced(
 
 def workers() -> list[psutil.Process]:
     """Spark's reused Python workers: children of its daemon."""
-    return [child for p in psutil.Process().children(recursive=True) if is_daemon(p) for child in p.children()]
+    return [
+        child
+        for p in psutil.Process().children(recursive=True)
+        if is_daemon(p)
+        for child in p.children()
+    ]
 
 
 def is_daemon(process: psutil.Process) -> bool:
@@ -147,7 +166,9 @@ def test_two_balanced_sources_join_as_streams(
     kafka.admin.produce(topic, [str(number).encode() for number in range(300)])
     kafka.admin.produce(other, [str(number).encode() for number in range(100, 400)])
     left, right = (
-        spark.readStream.format("balanced").options(**options(kafka, name, reader=reader, columns="value")).load()
+        spark.readStream.format("balanced")
+        .options(**options(kafka, name, reader=reader, columns="value"))
+        .load()
         for name in (topic, other)
     )
     joined: list[int] = []
@@ -155,9 +176,16 @@ def test_two_balanced_sources_join_as_streams(
     def sink(rows: DataFrame, _: int) -> None:
         joined.extend(int(row.value) for row in rows.collect())
 
-    query = left.join(right, "value").writeStream.foreachBatch(sink).option("checkpointLocation", str(tmp_path)).start()
+    query = (
+        left.join(right, "value")
+        .writeStream.foreachBatch(sink)
+        .option("checkpointLocation", str(tmp_path))
+        .start()
+    )
     try:
-        wait_until(lambda: len(joined) >= 200 or query.exception() is not None, 120, "the joined rows")
+        wait_until(
+            lambda: len(joined) >= 200 or query.exception() is not None, 120, "the joined rows"
+        )
     finally:
         query.stop()
 
@@ -187,7 +215,10 @@ def test_state_survives_a_rescale(
             local.rescale(parallelism)
             kafka.admin.produce(topic, [str(key).encode() for key in range(20)] * 10)
             wait_until(
-                lambda n=number: local.operator.look() or (set(counts.values()) == {10 * n} and len(counts) == 20),
+                lambda n=number: (
+                    local.operator.look()
+                    or (set(counts.values()) == {10 * n} and len(counts) == 20)
+                ),
                 90,
                 "all counts",
             )
@@ -215,7 +246,12 @@ def test_a_batch_query_reads_between_start_and_stop(
 ) -> None:
     kafka.admin.produce(topic, [b"x"] * 1000)
     source = spark.read.format("balanced").options(
-        **{"kafka.bootstrap.servers": kafka.bootstrap, "subscribe": topic, "reader": reader, "parallelism": "2"}
+        **{
+            "kafka.bootstrap.servers": kafka.bootstrap,
+            "subscribe": topic,
+            "reader": reader,
+            "parallelism": "2",
+        }
     )
 
     everything_read = source.load().collect()
@@ -234,13 +270,19 @@ def test_a_batch_query_reads_between_start_and_stop(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("reader", READERS[-1:], indirect=True)  # what is admitted is decided before anybody reads
+# what is admitted is decided before anybody reads
+@pytest.mark.parametrize("reader", READERS[-1:], indirect=True)
 def test_a_skewed_backlog_loses_no_row_to_a_watermark_when_it_is_aligned(
     spark: SparkSession, kafka: KafkaCluster, tmp_path: Path, reader: str
 ) -> None:
-    """Partition 0 has a record a second, partition 1 one a minute; the windows tolerate two minutes."""
+    """Partition 0 has a record a second, partition 1 one a minute.
+
+    The windows tolerate two minutes.
+    """
     dropped = {
-        name: dropped_late(spark, kafka, tmp_path, f"skewed-{reader}-{name}", {"reader": reader, **more})
+        name: dropped_late(
+            spark, kafka, tmp_path, f"skewed-{reader}-{name}", {"reader": reader, **more}
+        )
         for name, more in (("aligned", {"alignmentMaxDrift": "1m"}), ("plain", {}))
     }
 
@@ -248,7 +290,9 @@ def test_a_skewed_backlog_loses_no_row_to_a_watermark_when_it_is_aligned(
     assert dropped["plain"] > 0
 
 
-def dropped_late(spark: SparkSession, kafka: KafkaCluster, folder: Path, topic: str, more: dict[str, str]) -> int:
+def dropped_late(
+    spark: SparkSession, kafka: KafkaCluster, folder: Path, topic: str, more: dict[str, str]
+) -> int:
     """Rows that a windowed count drops as late while it reads a backlog that grows meanwhile."""
     begin, minute = 1_700_000_000_000, 60_000
     kafka.admin.create_topic(topic, partitions=2)
@@ -267,11 +311,18 @@ def dropped_late(spark: SparkSession, kafka: KafkaCluster, folder: Path, topic: 
     )
     try:
         # the rest of the slow partition comes a little later: only alignment waits for it
-        wait_for(query, lambda: any(p.numInputRows for p in query.recentProgress), 240, "a first micro-batch")
+        wait_for(
+            query,
+            lambda: any(p.numInputRows for p in query.recentProgress),
+            240,
+            "a first micro-batch",
+        )
         write_times(kafka, topic, 0, range(begin + 10 * minute, begin + 60 * minute, 1000))
         wait_for(query, lambda: seen(query.recentProgress) >= 3660, 280, "all rows")
         query.processAllAvailable()
-        return sum(o.numRowsDroppedByWatermark for p in query.recentProgress for o in p.stateOperators)
+        return sum(
+            o.numRowsDroppedByWatermark for p in query.recentProgress for o in p.stateOperators
+        )
     finally:
         query.stop()
 

@@ -1,4 +1,7 @@
-"""``format("balanced")`` on a real Spark with a real broker: what arrives, how often, and by how many tasks."""
+"""``format("balanced")`` on a real Spark with a real broker.
+
+What arrives, how often, and by how many tasks.
+"""
 
 import json
 from collections import Counter
@@ -16,12 +19,19 @@ from .conftest import Local
 
 
 def options(kafka: KafkaCluster, topic: str, **more: str) -> dict[str, str]:
-    return {"kafka.bootstrap.servers": kafka.bootstrap, "subscribe": topic, "startingOffsets": "earliest", **more}
+    return {
+        "kafka.bootstrap.servers": kafka.bootstrap,
+        "subscribe": topic,
+        "startingOffsets": "earliest",
+        **more,
+    }
 
 
 def everything(kafka: KafkaCluster, topic: str) -> Counter[tuple[str, int, int]]:
     """Each record once."""
-    return Counter((topic, p, o) for p, (_, end) in kafka.admin.offsets(topic).items() for o in range(end))
+    return Counter(
+        (topic, p, o) for p, (_, end) in kafka.admin.offsets(topic).items() for o in range(end)
+    )
 
 
 def logged_offsets(checkpoint: Path) -> dict[int, dict[str, object]]:
@@ -56,9 +66,13 @@ def test_every_field_arrives_as_it_was_produced(
     spark: SparkSession, kafka: KafkaCluster, topic: str, tmp_path: Path
 ) -> None:
     producer = Producer({"bootstrap.servers": kafka.bootstrap})
-    producer.produce(topic, key=b"k", value=b"v", partition=0, timestamp=1_700_000_000_123, headers=[("h", b"1")])
+    producer.produce(
+        topic, key=b"k", value=b"v", partition=0, timestamp=1_700_000_000_123, headers=[("h", b"1")]
+    )
     producer.produce(topic, key=None, value=None, partition=0, timestamp=1_700_000_000_124)
-    producer.produce(topic, key=b"", value=b"\x00\xff", partition=0, headers=[("a", None), ("a", b"2")])
+    producer.produce(
+        topic, key=b"", value=b"\x00\xff", partition=0, headers=[("a", None), ("a", b"2")]
+    )
     assert producer.flush(30) == 0
     sink = Collector()
 
@@ -72,7 +86,12 @@ def test_every_field_arrives_as_it_was_produced(
         query.stop()
 
     first, second, third = sorted(sink.rows, key=lambda row: row.offset)
-    assert (first.key, first.value, first.millis, first.timestampType) == (b"k", b"v", 1_700_000_000_123, 0)
+    assert (first.key, first.value, first.millis, first.timestampType) == (
+        b"k",
+        b"v",
+        1_700_000_000_123,
+        0,
+    )
     assert [(h.key, h.value) for h in first.headers] == [("h", b"1")]
     assert (second.key, second.value, second.headers) == (None, None, None)
     assert (bytes(third.key), bytes(third.value)) == (b"", b"\x00\xff")
@@ -83,7 +102,10 @@ def test_every_field_arrives_as_it_was_produced(
 def test_each_micro_batch_has_a_task_per_reader_and_consumers_survive_between_them(
     spark: SparkSession, kafka: KafkaCluster, topic: str, tmp_path: Path
 ) -> None:
-    """Trap: a consumer kept across batches lost rows silently, or stayed paused; every offset is compared."""
+    """Trap: a consumer kept across batches lost rows silently, or stayed paused.
+
+    Every offset is compared.
+    """
     sink = Collector()
     query = start(spark, sink, tmp_path / "ck", **options(kafka, topic, parallelism="3"))
     try:
@@ -134,11 +156,17 @@ def test_a_micro_batch_that_failed_is_replayed_with_its_old_owners(
     seen: list[dict[tuple[str, int], int]] = []
     sink.fail_after = lambda number: bool(sink.batches[number]) and not seen
     first = start(spark, sink, checkpoint, assignmentDir=str(local.folder))
-    wait_until(lambda: local.operator.look() or first.exception() is not None, 60, "the query to fail")
+    wait_until(
+        lambda: local.operator.look() or first.exception() is not None, 60, "the query to fail"
+    )
     failed = max(number for number, rows in sink.batches.items() if rows)
     seen.append(sink.tasks(failed))
     local.rescale(4)
-    wait_until(lambda: local.operator.coordinator.state.parallelism == 4, 30, "the new parallelism to be decided")
+    wait_until(
+        lambda: local.operator.coordinator.state.parallelism == 4,
+        30,
+        "the new parallelism to be decided",
+    )
     kafka.admin.produce(topic, [b"y"] * 400)
 
     second = start(spark, sink, checkpoint, assignmentDir=str(local.folder))
@@ -160,7 +188,9 @@ def test_available_now_reads_what_is_there_and_ends(
 
     for produced in (500, 0, 200):
         kafka.admin.produce(topic, [b"x"] * produced)
-        query = start(spark, sink, checkpoint, trigger={"availableNow": True}, **options(kafka, topic))
+        query = start(
+            spark, sink, checkpoint, trigger={"availableNow": True}, **options(kafka, topic)
+        )
         assert query.awaitTermination(60), "AvailableNow must end by itself"
         assert query.exception() is None
         assert sink.records == everything(kafka, topic)
@@ -171,7 +201,10 @@ def test_two_queries_on_one_topic_do_not_disturb_each_other(
 ) -> None:
     kafka.admin.produce(topic, [b"x"] * 300)
     sinks = [Collector(), Collector()]
-    queries = [start(spark, sink, tmp_path / f"ck{i}", **options(kafka, topic)) for i, sink in enumerate(sinks)]
+    queries = [
+        start(spark, sink, tmp_path / f"ck{i}", **options(kafka, topic))
+        for i, sink in enumerate(sinks)
+    ]
     try:
         for query, sink in zip(queries, sinks, strict=True):
             wait_rows(query, sink, 300)

@@ -63,7 +63,9 @@ def test_three_nodes_live_through_the_loss_of_one(
 @pytest.fixture(scope="module")
 def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
     security = KafkaSecurity(users={"alice": "secret"}, acls=True)
-    with KafkaCluster("secured", tmp_path_factory.mktemp("kafka-secured"), security=security) as cluster:
+    with KafkaCluster(
+        "secured", tmp_path_factory.mktemp("kafka-secured"), security=security
+    ) as cluster:
         cluster.admin.create_topics({"hers": 1, "other": 1})
         rights = (AclOperation.READ, AclOperation.DESCRIBE)
         cluster.admin.allow("alice", ResourceType.TOPIC, "hers", *rights)

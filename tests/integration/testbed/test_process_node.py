@@ -35,51 +35,77 @@ class Bed:
 
     def config_map(self, name: str, **data: str) -> None:
         metadata = {"name": name, "namespace": "default"}
-        self.api.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data})
+        self.api.apply(
+            {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
+        )
 
     def run(self, name: str, script: str, *, policy: str = "Never", **container: Any) -> None:
-        """Create a pod of one container that runs a shell script; `volumes` and `spec` go to the pod."""
+        """Create a pod of one container that runs a shell script.
+
+        `volumes` and `spec` go to the pod.
+        """
         volumes = container.pop("volumes", {})
         spec = container.pop("spec", {})
         mounts = [{"name": volume, "mountPath": path} for volume, (path, _) in volumes.items()]
-        main = {"name": "main", "image": HOST, "command": ["sh", "-c", script], "volumeMounts": mounts}
+        main = {
+            "name": "main",
+            "image": HOST,
+            "command": ["sh", "-c", script],
+            "volumeMounts": mounts,
+        }
         pod = {
             "restartPolicy": policy,
             "containers": [main | container],
             "volumes": [{"name": volume, **source} for volume, (_, source) in volumes.items()],
         }
         metadata = {"name": name, "namespace": "default", "labels": {"test": name}}
-        self.api.apply({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": pod | spec})
+        self.api.apply(
+            {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": pod | spec}
+        )
 
     def status(self, name: str) -> dict[str, Any]:
         pod = self.api.get("pods", name)
         return pod["status"] if pod else {}
 
     def wait(self, name: str, *phases: str) -> dict[str, Any]:
-        wait_until(lambda: self.status(name).get("phase") in phases, TIMEOUT, f"pod {name} to be {phases}")
+        wait_until(
+            lambda: self.status(name).get("phase") in phases, TIMEOUT, f"pod {name} to be {phases}"
+        )
         return self.status(name)
 
     def logs(self, name: str, *options: str) -> str:
         return self.api.kubectl("logs", name, *options)
 
     def wait_log(self, name: str, text: str) -> None:
-        wait_until(lambda: text in self.logs(name), TIMEOUT, f"{text!r} in the log", ignoring=(CommandError,))
+        wait_until(
+            lambda: text in self.logs(name),
+            TIMEOUT,
+            f"{text!r} in the log",
+            ignoring=(CommandError,),
+        )
 
     def pid(self, name: str) -> int:
-        return int(self.status(name)["containerStatuses"][0]["containerID"].removeprefix("process://"))
+        return int(
+            self.status(name)["containerStatuses"][0]["containerID"].removeprefix("process://")
+        )
 
 
 @pytest.fixture(scope="module", params=[True, False], ids=["own-root", "rewritten"])
 def bed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bed]:
     if request.param and mount_namespace_command() is None:
-        pytest.skip("this machine does not allow mount namespaces (`unshare --mount --map-root-user`)")
+        pytest.skip(
+            "this machine does not allow mount namespaces (`unshare --mount --map-root-user`)"
+        )
     folder = tmp_path_factory.mktemp("node")
     package = folder / "package"
     package.mkdir()
     (package / "hello").write_text("#!/bin/sh\necho packaged $WHO $1 in $(pwd)\n")
     (package / "hello").chmod(0o755)
     image = ProcessImage(
-        binds={"/opt/package": str(package)}, env={"WHO": "image"}, entrypoint=("/opt/package/hello",), workdir="/opt"
+        binds={"/opt/package": str(package)},
+        env={"WHO": "image"},
+        entrypoint=("/opt/package/hello",),
+        workdir="/opt",
     )
     ports = PortPool()
     with ControlPlane(folder / "run") as control_plane:
@@ -118,7 +144,9 @@ def test_a_pod_sees_its_config_maps_secrets_fields_and_token(bed: Bed) -> None:
     assert ip.startswith("127.64.")
     assert files == "from-mapfrom-secret"
     assert variables == f"{ip} from-secret {ip}/from-secret"
-    who = bed.api.kubectl("auth", "whoami", f"--token={token}", "-o", "jsonpath={.status.userInfo.username}")
+    who = bed.api.kubectl(
+        "auth", "whoami", f"--token={token}", "-o", "jsonpath={.status.userInfo.username}"
+    )
     # the kubeconfig's own token would answer "admin"
     assert who == "system:serviceaccount:default:default"
 
@@ -141,7 +169,9 @@ def test_files_change_under_a_running_pod_all_at_once(bed: Bed) -> None:
 def test_a_pod_waits_for_what_does_not_exist_yet(bed: Bed) -> None:
     bed.run("early", "cat /data/key", volumes={"data": ("/data", {"configMap": {"name": "late"}})})
     wait_until(
-        lambda: "late" in str(bed.status("early").get("containerStatuses")), TIMEOUT, "the pod to say what is missing"
+        lambda: "late" in str(bed.status("early").get("containerStatuses")),
+        TIMEOUT,
+        "the pod to say what is missing",
     )
     assert bed.status("early")["phase"] == "Pending"
     bed.config_map("late", key="there")
@@ -150,7 +180,14 @@ def test_a_pod_waits_for_what_does_not_exist_yet(bed: Bed) -> None:
 
 
 def test_an_image_brings_files_environment_and_entrypoint(bed: Bed) -> None:
-    bed.run("image", "", image=PACKAGED, command=None, args=["word"], env=[{"name": "WHO", "value": "pod"}])
+    bed.run(
+        "image",
+        "",
+        image=PACKAGED,
+        command=None,
+        args=["word"],
+        env=[{"name": "WHO", "value": "pod"}],
+    )
     bed.wait("image", "Succeeded")
     assert bed.logs("image").strip() == "packaged pod word in /opt"
 
@@ -185,7 +222,9 @@ def test_deletion_asks_first_and_then_kills_the_whole_group(bed: Bed) -> None:
     assert "bye" in log.read_text()
 
     bed.api.kubectl("delete", "pod", "stubborn", "--grace-period=1")
-    wait_until(lambda: not any(runs(process.pid) for process in family), TIMEOUT, "the group to be gone")
+    wait_until(
+        lambda: not any(runs(process.pid) for process in family), TIMEOUT, "the group to be gone"
+    )
     pods = bed.node.folder / "pods"
     wait_until(lambda: not list(pods.glob("default_stubborn_*")), TIMEOUT, "its folder to be gone")
 
@@ -201,7 +240,9 @@ def test_init_containers_come_first_and_a_crash_is_started_again(bed: Bed) -> No
         spec={"initContainers": [init | {"volumeMounts": mount}]},
     )
     wait_until(
-        lambda: bed.status("loop").get("containerStatuses", [{}])[0].get("restartCount", 0) >= 2, TIMEOUT, "2 restarts"
+        lambda: bed.status("loop").get("containerStatuses", [{}])[0].get("restartCount", 0) >= 2,
+        TIMEOUT,
+        "2 restarts",
     )
     status = bed.status("loop")
     assert status["phase"] == "Running"
@@ -213,11 +254,22 @@ def test_init_containers_come_first_and_a_crash_is_started_again(bed: Bed) -> No
 
 def test_a_mount_inside_a_shared_volume_does_not_part_it(bed: Bed) -> None:
     bed.config_map("inner", key="inner")
-    mounts = [{"name": "shared", "mountPath": "/shared"}, {"name": "inner", "mountPath": "/shared/inner"}]
+    mounts = [
+        {"name": "shared", "mountPath": "/shared"},
+        {"name": "inner", "mountPath": "/shared/inner"},
+    ]
     script = "cat /shared/inner/key > /shared/copy"
     init = {"name": "init", "image": HOST, "command": ["sh", "-c", script], "volumeMounts": mounts}
-    volumes = [{"name": "shared", "emptyDir": {}}, {"name": "inner", "configMap": {"name": "inner"}}]
-    bed.run("nested", "cat /shared/copy", volumeMounts=mounts[:1], spec={"initContainers": [init], "volumes": volumes})
+    volumes = [
+        {"name": "shared", "emptyDir": {}},
+        {"name": "inner", "configMap": {"name": "inner"}},
+    ]
+    bed.run(
+        "nested",
+        "cat /shared/copy",
+        volumeMounts=mounts[:1],
+        spec={"initContainers": [init], "volumes": volumes},
+    )
     bed.wait("nested", "Succeeded")
     assert bed.logs("nested") == "inner"
 
@@ -230,13 +282,17 @@ def test_a_killed_container_reports_137_and_leaves_no_children(bed: Bed) -> None
     process.kill()
     status = bed.wait("killed", "Failed")
     assert status["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 137
-    wait_until(lambda: not any(runs(child.pid) for child in children), TIMEOUT, "the children to be gone")
+    wait_until(
+        lambda: not any(runs(child.pid) for child in children), TIMEOUT, "the children to be gone"
+    )
 
 
 def test_each_pod_has_its_own_address_and_temporary_folder(bed: Bed) -> None:
     file = f"file-{uuid.uuid4()}"
     for name in ("one", "two"):
-        bed.run(name, f'cd "${{TMPDIR:-/tmp}}"; touch {file}; ls | grep -c {file}; hostname > /dev/null')
+        bed.run(
+            name, f'cd "${{TMPDIR:-/tmp}}"; touch {file}; ls | grep -c {file}; hostname > /dev/null'
+        )
         bed.wait(name, "Succeeded")
         assert bed.logs(name) == "1\n"
     assert bed.status("one")["podIP"] != bed.status("two")["podIP"]
@@ -251,7 +307,11 @@ def test_logs_can_be_followed_to_the_end(bed: Bed) -> None:
 
 
 def test_what_happens_in_an_outage_of_the_api_server_is_told_after_it(bed: Bed) -> None:
-    bed.run("outage", "echo up; while [ ! -e /gate/open ]; do sleep 0.05; done; exit 4", volumes=gate(bed))
+    bed.run(
+        "outage",
+        "echo up; while [ ! -e /gate/open ]; do sleep 0.05; done; exit 4",
+        volumes=gate(bed),
+    )
     bed.wait_log("outage", "up")
     pid = bed.pid("outage")
     bed.api.kill_apiserver()
@@ -274,17 +334,25 @@ def test_a_deployment_replaces_what_a_crash_of_the_node_took(bed: Bed) -> None:
     }
     spec = {"replicas": 2, "selector": {"matchLabels": {"app": "web"}}, "template": template}
     metadata = {"name": "web", "namespace": "default"}
-    bed.api.apply({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec})
+    bed.api.apply(
+        {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec}
+    )
     bed.api.kubectl("rollout", "status", "deployment/web", "--timeout=20s")
     pods = bed.api.items("pods", selector="app=web")
     pids = [bed.pid(pod["metadata"]["name"]) for pod in pods]
 
     bed.node.kill()
-    wait_until(lambda: not any(runs(pid) for pid in pids), TIMEOUT, "the containers to die with the node")
+    wait_until(
+        lambda: not any(runs(pid) for pid in pids), TIMEOUT, "the containers to die with the node"
+    )
     bed.node.start()
     for pod in pods:
         name = pod["metadata"]["name"]
-        wait_until(lambda name=name: bed.status(name).get("reason") == "NodeRestart", TIMEOUT, "the loss to be told")
+        wait_until(
+            lambda name=name: bed.status(name).get("reason") == "NodeRestart",
+            TIMEOUT,
+            "the loss to be told",
+        )
     bed.api.kubectl("rollout", "status", "deployment/web", "--timeout=20s")
     bed.api.kubectl("delete", "deployment", "web")
     wait_until(lambda: not bed.api.items("pods", selector="app=web"), 40, "the pods to be gone")

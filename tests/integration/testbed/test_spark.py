@@ -66,7 +66,12 @@ def state(cluster: ProcessCluster, name: str) -> str:
 
 def wait_state(cluster: ProcessCluster, name: str, *wanted: str) -> None:
     ends = {"COMPLETED", "FAILED", "SUBMISSION_FAILED"}
-    wait_until(lambda: state(cluster, name) in ends | set(wanted), 280, f"{name} to be {wanted}", interval=0.3)
+    wait_until(
+        lambda: state(cluster, name) in ends | set(wanted),
+        280,
+        f"{name} to be {wanted}",
+        interval=0.3,
+    )
     application = cluster.control_plane.get(APPLICATIONS, name)
     assert application is not None
     assert application["status"]["applicationState"]["state"] in wanted, application["status"]
@@ -94,11 +99,19 @@ def test_an_application_completes(cluster: ProcessCluster, version: str) -> None
 
 def test_killed_processes_are_replaced(cluster: ProcessCluster) -> None:
     always = {"type": "Always", "onFailureRetries": 3, "onFailureRetryInterval": 1}
-    submit(cluster, "long", SPARK[0], 1_000_000, restartPolicy=always | {"onSubmissionFailureRetryInterval": 1})
+    submit(
+        cluster,
+        "long",
+        SPARK[0],
+        1_000_000,
+        restartPolicy=always | {"onSubmissionFailureRetryInterval": 1},
+    )
     wait_state(cluster, "long", "RUNNING")
 
     def running(role: str) -> list[dict[str, Any]]:
-        return [pod for pod in cluster.pods(f"spark-role={role}") if pod["status"]["phase"] == "Running"]
+        return [
+            pod for pod in cluster.pods(f"spark-role={role}") if pod["status"]["phase"] == "Running"
+        ]
 
     def replaced(role: str, uid: str) -> bool:
         return any(pod["metadata"]["uid"] != uid for pod in running(role))
@@ -107,7 +120,12 @@ def test_killed_processes_are_replaced(cluster: ProcessCluster) -> None:
     for role in ("executor", "driver"):
         victim = running(role)[0]["metadata"]
         cluster.kill_pod_process(victim["name"])
-        wait_until(lambda role=role, uid=victim["uid"]: replaced(role, uid), 90, f"another {role}", interval=0.3)
+        wait_until(
+            lambda role=role, uid=victim["uid"]: replaced(role, uid),
+            90,
+            f"another {role}",
+            interval=0.3,
+        )
     wait_until(
         # the log of the killed driver is still there, before that of its successor
         lambda: cluster.all_logs("long-driver").count("Running Spark version") == 2,
@@ -126,7 +144,9 @@ def test_only_containers_of_the_cluster_can_be_killed(cluster: ProcessCluster) -
 
 def processes_of(folder: Path) -> list[str]:
     """Command lines of all processes that have something to do with a run folder."""
-    lines = (" ".join(process.info["cmdline"] or []) for process in psutil.process_iter(["cmdline"]))
+    lines = (
+        " ".join(process.info["cmdline"] or []) for process in psutil.process_iter(["cmdline"])
+    )
     return [line for line in lines if str(folder) in line and "pytest" not in line.split()[:3]]
 
 
@@ -142,7 +162,9 @@ def test_the_command_line_starts_describes_and_ends_a_testbed(tmp_path: Path) ->
 
     try:
         told = testbed("up", "--detach", "--kafka", "1")
-        kubeconfig = next(line for line in told.splitlines() if "KUBECONFIG" in line).partition("=")[2]
+        kubeconfig = next(line for line in told.splitlines() if "KUBECONFIG" in line).partition(
+            "="
+        )[2]
         assert Path(kubeconfig).is_file()
         status = testbed("status")
         for part in (

@@ -11,7 +11,10 @@ EVERYTHING: dict[str, Any] = {
     "logging": {"debug": True},
     "sparkConf": {"spark.ui.enabled": "false"},
     "settings": {"resyncSeconds": 10, "saveIntervalSeconds": 1.5, "maxRestarts": 2},
-    "metrics": {"service": {"enabled": True}, "serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}}},
+    "metrics": {
+        "service": {"enabled": True},
+        "serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}},
+    },
     "page": {"enabled": True, "service": {"enabled": True}, "tokenSecret": {"name": "page"}},
     "serviceAccount": {"annotations": {"example.org/role": "reader"}},
     "spark": {
@@ -25,7 +28,11 @@ EVERYTHING: dict[str, Any] = {
     "tolerations": [{"key": "dedicated", "operator": "Exists"}],
     "affinity": {"nodeAffinity": {}},
     "topologySpreadConstraints": [
-        {"maxSkew": 1, "topologyKey": "kubernetes.io/hostname", "whenUnsatisfiable": "ScheduleAnyway"}
+        {
+            "maxSkew": 1,
+            "topologyKey": "kubernetes.io/hostname",
+            "whenUnsatisfiable": "ScheduleAnyway",
+        }
     ],
     "priorityClassName": "system-cluster-critical",
     "extraEnv": [{"name": "TZ", "value": "UTC"}],

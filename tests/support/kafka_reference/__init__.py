@@ -1,4 +1,7 @@
-"""The reference of ``spec.source.kafka``, from the models: every field with its meaning, default and an example."""
+"""The reference of ``spec.source.kafka``, from the models.
+
+Every field with its meaning, default and an example.
+"""
 
 from support.kafka_reference.fields import Entry, entries
 from support.kafka_reference.page import page

@@ -74,7 +74,9 @@ def _plain(annotation: Any) -> Any:
 def _model(annotation: Any) -> type[BaseModel] | None:
     if get_origin(annotation) is list:
         return _model(_plain(get_args(annotation)[0]))
-    return annotation if isinstance(annotation, type) and issubclass(annotation, BaseModel) else None
+    return (
+        annotation if isinstance(annotation, type) and issubclass(annotation, BaseModel) else None
+    )
 
 
 def _kind(annotation: Any) -> str:
@@ -94,5 +96,8 @@ def _default(info: FieldInfo) -> Any:
     if info.is_required() or default is None or default in ([], {}):
         return None
     if isinstance(default, BaseModel):
-        return default.model_dump(mode="json", by_alias=True, exclude_none=True, exclude_defaults=True) or None
+        return (
+            default.model_dump(mode="json", by_alias=True, exclude_none=True, exclude_defaults=True)
+            or None
+        )
     return default.value if isinstance(default, enum.Enum) else default

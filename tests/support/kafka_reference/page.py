@@ -15,26 +15,30 @@ _HEAD: Final = """\
 tests/support/kafka_reference/examples.toml; do not edit. -->
 # Kafka source: every field
 
-All fields of `spec.source.kafka`, with an example each. What the API server can check it checks when the object is
-applied; the rest is told by the condition `Degraded`, and the last valid spec stays in effect. See also
-[what happens to offsets when the subscription changes](subscription-changes.md) and
-[moving over from `format("kafka")`](migrating-from-format-kafka.md).
+All fields of `spec.source.kafka`, with an example each. What the API server can check it checks
+when the object is applied; the rest is told by the condition `Degraded`, and the last valid spec
+stays in effect. See also [what happens to offsets when the subscription
+changes](subscription-changes.md) and [moving over from
+`format("kafka")`](migrating-from-format-kafka.md).
 
 ## Properties
 
-`properties` and Secrets hold properties of librdkafka. Names of Java clients with the same meaning are translated
-(`request.timeout.ms`, PEM stores, `sasl.jaas.config` of PLAIN, SCRAM and OAUTHBEARER, `ca.crt`/`tls.crt`/`tls.key` of
-Kubernetes, Strimzi's `user.crt`/`user.key`); others are refused with the name to use. Secrets belong into Secrets:
-a property whose name says password, secret, pem or key store key is refused in the spec. Reserved are properties that
-the source sets itself, such as `group.id`, `client.id`, `auto.offset.reset` and `enable.auto.commit`.
+`properties` and Secrets hold properties of librdkafka. Names of Java clients with the same meaning
+are translated (`request.timeout.ms`, PEM stores, `sasl.jaas.config` of PLAIN, SCRAM and
+OAUTHBEARER, `ca.crt`/`tls.crt`/`tls.key` of Kubernetes, Strimzi's `user.crt`/`user.key`); others
+are refused with the name to use. Secrets belong into Secrets: a property whose name says password,
+secret, pem or key store key is refused in the spec. Reserved are properties that the source sets
+itself, such as `group.id`, `client.id`, `auto.offset.reset` and `enable.auto.commit`.
 
-The operator uses these properties in its own pod, so some are rejected in specs and Secrets: those that run a command
-or load code (`sasl.kerberos.kinit.cmd`, `ssl.engine.location`, `ssl.providers`), and those that would use files or the
-identity of that pod (`ssl.key.location`, `sasl.oauthbearer.assertion.file`,
-`sasl.oauthbearer.metadata.authentication.type`). Put keys and certificates into a Secret, as PEM.
+The operator uses these properties in its own pod, so some are rejected in specs and Secrets: those
+that run a command or load code (`sasl.kerberos.kinit.cmd`, `ssl.engine.location`, `ssl.providers`),
+and those that would use files or the identity of that pod (`ssl.key.location`,
+`sasl.oauthbearer.assertion.file`, `sasl.oauthbearer.metadata.authentication.type`). Put keys and
+certificates into a Secret, as PEM.
 
-A Secret that changes is read again with every call to the cluster, and by the readers with every micro-batch (pods see
-it when the kubelet has updated the mounted files, about a minute): the query continues.
+A Secret that changes is read again with every call to the cluster, and by the readers with every
+micro-batch (pods see it when the kubelet has updated the mounted files, about a minute): the query
+continues.
 
 ## Fields
 """
@@ -62,4 +66,9 @@ def _section(entry: Entry, example: Any) -> str:
 
 
 def _inline(value: Any) -> str:
-    return yaml.safe_dump(value, default_flow_style=True, width=200).strip().removesuffix("\n...").strip()
+    return (
+        yaml.safe_dump(value, default_flow_style=True, width=200)
+        .strip()
+        .removesuffix("\n...")
+        .strip()
+    )

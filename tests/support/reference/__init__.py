@@ -1,4 +1,7 @@
-"""Pages of docs/reference that are made from the code: ``python -m support.reference`` writes them."""
+"""Pages of docs/reference that are made from the code.
+
+``python -m support.reference`` writes them.
+"""
 
 from collections.abc import Callable, Mapping
 from typing import Final

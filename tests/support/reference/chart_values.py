@@ -10,8 +10,8 @@ from support.reference.markdown import head, table
 from testbed.versions import CHECKOUT
 
 CHART: Final = CHECKOUT / "charts" / "balanced-source"
-TEXT: Final = """Values of the chart, with their defaults. `values.schema.json` checks them: a misspelt name
-is an error. [Install](../install.md) names the ones to think about first.
+TEXT: Final = """Values of the chart, with their defaults. `values.schema.json` checks them: a
+misspelt name is an error. [Install](../install.md) names the ones to think about first.
 """
 
 
@@ -31,7 +31,9 @@ def page() -> str:
     )
 
 
-def _rows(node: Any, schema: Mapping[str, Any], lines: list[str], at: str = "") -> Iterator[tuple[str, str, Any, str]]:
+def _rows(
+    node: Any, schema: Mapping[str, Any], lines: list[str], at: str = ""
+) -> Iterator[tuple[str, str, Any, str]]:
     for key, value in node.value:
         path = f"{at}.{key.value}".lstrip(".")
         field = schema.get("properties", {}).get(key.value, {})
@@ -39,7 +41,12 @@ def _rows(node: Any, schema: Mapping[str, Any], lines: list[str], at: str = "") 
             yield from _rows(value, field, lines, path)
         else:
             default = yaml.safe_load(yaml.serialize(value))
-            yield path, _kind(field), default, field.get("description") or _comment(lines, key.start_mark.line)
+            yield (
+                path,
+                _kind(field),
+                default,
+                field.get("description") or _comment(lines, key.start_mark.line),
+            )
 
 
 def _kind(field: Mapping[str, Any]) -> str:

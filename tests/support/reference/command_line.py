@@ -8,8 +8,8 @@ import typer.main
 from balanced_source_operator.cli import app
 from support.reference.markdown import head, table
 
-TEXT: Final = """All commands of `balanced-source`. The same program is the kubectl plug-in `kubectl bsrc`.
-[Command line](../command-line.md) explains them with examples.
+TEXT: Final = """All commands of `balanced-source`. The same program is the kubectl plug-in `kubectl
+bsrc`. [Command line](../command-line.md) explains them with examples.
 """
 
 
@@ -28,7 +28,11 @@ def page() -> str:
 def _rows(command: Any) -> Iterator[tuple[str, str, str]]:
     for parameter in command.params:
         is_option = parameter.param_type_name == "option"
-        names = ", ".join(f"`{name}`" for name in parameter.opts) if is_option else f"`{parameter.name.upper()}`"
+        names = (
+            ", ".join(f"`{name}`" for name in parameter.opts)
+            if is_option
+            else f"`{parameter.name.upper()}`"
+        )
         default = "required" if parameter.required else _default(parameter.default)
         yield names, default, getattr(parameter, "help", "") or ""
 

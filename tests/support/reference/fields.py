@@ -9,18 +9,24 @@ from support.reference.markdown import head, table
 
 Row = tuple[str, str, str, str]
 ORIGIN: Final = "the models of the custom resource"
-TEXT: Final = """All fields of a `BalancedSource` (`balancedsource.io/v1alpha1`). `kubectl explain bsrc.spec` shows the
-same descriptions. `[]` stands for an item of a list, `{}` for a value of a map. [Kafka](../kafka.md) has an example for
-each field of `spec.source.kafka`. The API server fills in defaults.
+TEXT: Final = """All fields of a `BalancedSource` (`balancedsource.io/v1alpha1`). `kubectl explain
+bsrc.spec` shows the same descriptions. `[]` stands for an item of a list, `{}` for a value of a
+map. [Kafka](../kafka.md) has an example for each field of `spec.source.kafka`. The API server fills
+in defaults.
 """
 
 
 def page() -> str:
     """Return the page."""
-    schema = custom_resource_definition()["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]
+    schema = custom_resource_definition()["spec"]["versions"][0]["schema"]["openAPIV3Schema"][
+        "properties"
+    ]
     parts = [head("Fields of a BalancedSource", ORIGIN, TEXT)]
     for part in ("spec", "status"):
-        rows = [(f"`{path}`", kind, default, meaning) for path, kind, default, meaning in rows_of(schema[part], part)]
+        rows = [
+            (f"`{path}`", kind, default, meaning)
+            for path, kind, default, meaning in rows_of(schema[part], part)
+        ]
         parts.append(f"\n## {part}\n\n" + table(("field", "type", "default", "meaning"), rows))
     return "".join(parts)
 

@@ -6,7 +6,9 @@ from typing import Final
 from balanced_source_spark.files.option_names import OPTIONS
 from support.reference.markdown import head, table
 
-ORIGIN: Final = "tests/support/reference/files_text.md and option_names.py of balanced_source_spark.files"
+ORIGIN: Final = (
+    "tests/support/reference/files_text.md and option_names.py of balanced_source_spark.files"
+)
 
 
 def page() -> str:

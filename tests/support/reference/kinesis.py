@@ -1,4 +1,7 @@
-"""The page of the Kinesis source: `kinesis_text.md`, and the fields and options that the code declares."""
+"""The page of the Kinesis source.
+
+`kinesis_text.md`, and the fields and options that the code declares.
+"""
 
 from pathlib import Path
 from typing import Final
@@ -8,19 +11,29 @@ from balanced_source_spark.kinesis.option_names import OPTIONS
 from support.reference.fields import rows_of
 from support.reference.markdown import head, table
 
-ORIGIN: Final = "tests/support/reference/kinesis_text.md, option_names.py of balanced_source_spark.kinesis and the CRD"
+ORIGIN: Final = (
+    "tests/support/reference/kinesis_text.md, option_names.py of balanced_source_spark.kinesis and"
+    " the CRD"
+)
 _PLACE: Final = "spec.source.kinesis"
 
 
 def page() -> str:
     """Return the page."""
     text = Path(__file__).with_name("kinesis_text.md").read_text(encoding="utf-8")
-    options = table(("option", "default", "meaning"), [(f"`{o.name}`", o.default, o.meaning) for o in OPTIONS])
+    options = table(
+        ("option", "default", "meaning"), [(f"`{o.name}`", o.default, o.meaning) for o in OPTIONS]
+    )
     return head("Kinesis", ORIGIN, text) + options + f"\n## Fields of `{_PLACE}`\n\n" + _fields()
 
 
 def _fields() -> str:
-    schema = custom_resource_definition()["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]
+    schema = custom_resource_definition()["spec"]["versions"][0]["schema"]["openAPIV3Schema"][
+        "properties"
+    ]
     branch = schema["spec"]["properties"]["source"]["properties"]["kinesis"]
-    rows = [(f"`{path}`", kind, default, meaning) for path, kind, default, meaning in rows_of(branch, _PLACE)]
+    rows = [
+        (f"`{path}`", kind, default, meaning)
+        for path, kind, default, meaning in rows_of(branch, _PLACE)
+    ]
     return table(("field", "type", "default", "meaning"), rows)

@@ -16,5 +16,7 @@ def page() -> str:
         for name, text in documented(kinds)
         if name.endswith(("_LABEL", "_ANNOTATION"))
     ]
-    text = head("Labels and annotations", "operator/src/balanced_source_operator/resources/kinds.py", TEXT)
+    text = head(
+        "Labels and annotations", "operator/src/balanced_source_operator/resources/kinds.py", TEXT
+    )
     return text + "\n" + table(("name", "kind", "meaning"), rows)

@@ -7,8 +7,9 @@ from balanced_source_operator.metrics import Metrics
 from balanced_source_spark.driver_metrics import DriverMetrics
 from support.reference.markdown import head, table
 
-TEXT: Final = """The operator serves its metrics on port 8080 (`BALANCED_SOURCE_METRICS_PORT`), a driver on the port
-that option `metricsPort` names. A gauge whose value is unknown has no series: unknown is never shown as zero.
+TEXT: Final = """The operator serves its metrics on port 8080 (`BALANCED_SOURCE_METRICS_PORT`), a
+driver on the port that option `metricsPort` names. A gauge whose value is unknown has no series:
+unknown is never shown as zero.
 """
 
 
@@ -17,7 +18,9 @@ def page() -> str:
     driver = DriverMetrics("orders", port=None)
     parts = [head("Metrics", "the registries of operator and driver", TEXT)]
     for title, registry in (("Operator", Metrics().registry), ("Driver", driver.registry)):
-        parts.append(f"\n## {title}\n\n" + table(("metric", "type", "labels", "meaning"), _rows(registry)))
+        parts.append(
+            f"\n## {title}\n\n" + table(("metric", "type", "labels", "meaning"), _rows(registry))
+        )
     return "".join(parts)
 
 

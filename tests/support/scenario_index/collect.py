@@ -30,7 +30,9 @@ def collect(folder: Path = TESTS) -> list[Found]:
         ValueError: a marked test has no docstring.
     """
     paths = sorted(folder.rglob("test_*.py"))
-    return sorted(found for path in paths for found in _of_file(path, str(path.relative_to(folder))))
+    return sorted(
+        found for path in paths for found in _of_file(path, str(path.relative_to(folder)))
+    )
 
 
 def _of_file(path: Path, name: str) -> Iterator[Found]:
@@ -39,9 +41,11 @@ def _of_file(path: Path, name: str) -> Iterator[Found]:
         return
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and (ids := _ids(node)):
-            says = (ast.get_docstring(node) or "").partition("\n\n")[0].replace("\n", " ")
+            says = " ".join((ast.get_docstring(node) or "").split())
             if not says:
-                raise ValueError(f"{name}::{node.name} needs a docstring: what is asserted, in one line")
+                raise ValueError(
+                    f"{name}::{node.name} needs a docstring: what is asserted, in one line"
+                )
             for scenario in ids:
                 yield Found(scenario=scenario, test=f"{name}::{node.name}", asserts=says)
 
@@ -49,8 +53,20 @@ def _of_file(path: Path, name: str) -> Iterator[Found]:
 def _ids(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
     """Ids in the function's decorators, those of single parameters included."""
     calls = [
-        node for decorator in function.decorator_list for node in ast.walk(decorator) if isinstance(node, ast.Call)
+        node
+        for decorator in function.decorator_list
+        for node in ast.walk(decorator)
+        if isinstance(node, ast.Call)
     ]
-    marks = [call for call in calls if isinstance(call.func, ast.Attribute) and call.func.attr == "scenario"]
-    ids = (argument.value for mark in marks for argument in mark.args if isinstance(argument, ast.Constant))
+    marks = [
+        call
+        for call in calls
+        if isinstance(call.func, ast.Attribute) and call.func.attr == "scenario"
+    ]
+    ids = (
+        argument.value
+        for mark in marks
+        for argument in mark.args
+        if isinstance(argument, ast.Constant)
+    )
     return sorted({str(value) for value in ids})

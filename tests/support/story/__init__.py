@@ -1,1 +1,4 @@
-"""Pieces of end-to-end stories: load with a ledger, a source as its user sees it, proof in the sink's files."""
+"""Pieces of end-to-end stories.
+
+Load with a ledger, a source as its user sees it, proof in the sink's files.
+"""

@@ -1,7 +1,10 @@
-"""What several hosts of one source have written into their file sinks: when each split was read, by which host.
+"""What several hosts of one source have written into their file sinks.
 
-Reads nothing but the files of the sinks and, for the proof, the broker's log. The sinks must keep the log entry of each
-micro-batch: set `spark.sql.streaming.fileSink.log.compactInterval` to more than there will be.
+When each split was read, by which host.
+
+Reads nothing but the files of the sinks and, for the proof, the broker's log. The sinks must keep
+the log entry of each micro-batch: set `spark.sql.streaming.fileSink.log.compactInterval` to more
+than there will be.
 """
 
 import itertools
@@ -108,14 +111,22 @@ class HostSinks:
         return sum(commit.rows for commit in self.commits())
 
     def prove(self, dump: Path) -> Proof:
-        """Compare a dump of the broker's log with the sinks: each record by partition, offset and content.
+        """Compare a dump of the broker's log with the sinks.
+
+        Each record by partition, offset and content.
 
         Args:
             dump: see `chaos.checker.broker_log.dump`.
         """
-        produced = Counter((r.cluster, r.topic, r.partition, r.offset, r.digest) for r in broker_log.load(dump))
-        attempts = (attempt for sink in self.folders.values() for attempt in spark_files.attempts(sink))
-        delivered = Counter((*row[:4], row.digest) for attempt in attempts for row in attempt.rows())
+        produced = Counter(
+            (r.cluster, r.topic, r.partition, r.offset, r.digest) for r in broker_log.load(dump)
+        )
+        attempts = (
+            attempt for sink in self.folders.values() for attempt in spark_files.attempts(sink)
+        )
+        delivered = Counter(
+            (*row[:4], row.digest) for attempt in attempts for row in attempt.rows()
+        )
         return Proof(
             produced=produced.total(),
             delivered=delivered.total(),
@@ -147,8 +158,16 @@ def _log(sink: Path) -> list[Path]:
 def _commit(host: str, sink: Path, entry: Path) -> Commit:
     tables = [pq.read_table(sink / name, columns=_COLUMNS) for name in spark_files.added(entry)]
     found = [table.group_by(_COLUMNS).aggregate([]).to_pylist() for table in tables]
-    splits = frozenset((row["cluster"], row["topic"], row["partition"]) for rows in found for row in rows)
-    return Commit(entry.stat().st_mtime, host, int(entry.name), sum(table.num_rows for table in tables), splits)
+    splits = frozenset(
+        (row["cluster"], row["topic"], row["partition"]) for rows in found for row in rows
+    )
+    return Commit(
+        entry.stat().st_mtime,
+        host,
+        int(entry.name),
+        sum(table.num_rows for table in tables),
+        splits,
+    )
 
 
 def _by_split(found: Iterable[Commit]) -> dict[Split, list[Commit]]:

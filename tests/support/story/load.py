@@ -22,18 +22,25 @@ class Load:
         bootstrap: brokers.
         rate: records per second, over all topics.
         topics: to produce to, in turn.
-        partitioner: of librdkafka; the default spreads keys over all partitions that there are at the time.
+        partitioner: of librdkafka; the default spreads keys over all partitions that there are at
+            the time.
     """
 
     def __init__(
-        self, bootstrap: str, *, rate: int, topics: tuple[str, ...], settings: Mapping[str, Any] | None = None
+        self,
+        bootstrap: str,
+        *,
+        rate: int,
+        topics: tuple[str, ...],
+        settings: Mapping[str, Any] | None = None,
     ) -> None:
         self._producer = Producer(
             {
                 "bootstrap.servers": bootstrap,
                 "enable.idempotence": True,
                 "linger.ms": 20,
-                "log_level": 3,  # a broker that is still loading, a topic that grew: all part of the story
+                # a broker that is still loading, a topic that grew: all part of the story
+                "log_level": 3,
                 "topic.metadata.refresh.interval.ms": 2000,
                 **(settings or {}),
             }
@@ -53,7 +60,10 @@ class Load:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.stop()
 

@@ -64,8 +64,12 @@ class OperatorProcess:
             **self._environment,
         }
         command = [sys.executable, "-c", _PROGRAM, "operator"]
-        self._child = self._supervisor.start(f"{self._name}-{self._starts}", command, env=environment)
-        self._supervisor.wait_ready(self._child, lambda: '"serving"' in self.log, self._start_timeout)
+        self._child = self._supervisor.start(
+            f"{self._name}-{self._starts}", command, env=environment
+        )
+        self._supervisor.wait_ready(
+            self._child, lambda: '"serving"' in self.log, self._start_timeout
+        )
 
     @property
     def log(self) -> str:

@@ -1,4 +1,4 @@
-"""What arrived: read from the files of Spark's file sink, going by the sink's own log of committed files."""
+"""What arrived: the files of Spark's file sink, by the sink's own log of committed files."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -41,7 +41,9 @@ class Delivery:
 
 
 def committed_files(path: Path) -> list[Path]:
-    """Files of the micro-batches that the sink has committed; others are left-overs of failed attempts.
+    """Files of the micro-batches that the sink has committed.
+
+    Others are left-overs of failed attempts.
 
     The sink must not be partitioned: all files lie in `path` itself.
     """
@@ -49,7 +51,9 @@ def committed_files(path: Path) -> list[Path]:
     if not log.is_dir():
         return []
     entries = {entry.name: entry for entry in log.iterdir() if not entry.name.startswith(".")}
-    compacted = [int(name.removesuffix(".compact")) for name in entries if name.endswith(".compact")]
+    compacted = [
+        int(name.removesuffix(".compact")) for name in entries if name.endswith(".compact")
+    ]
     first = max(compacted, default=-1)
     names = [f"{first}.compact"] if compacted else []
     names += sorted((name for name in entries if name.isdigit() and int(name) > first), key=int)
@@ -62,11 +66,14 @@ def rows(path: Path) -> int:
     return sum(pq.read_metadata(file).num_rows for file in committed_files(path))
 
 
-def check_delivery(path: Path, expected: Mapping[Key, int], *, others: Sequence[Path] = ()) -> Delivery:
+def check_delivery(
+    path: Path, expected: Mapping[Key, int], *, others: Sequence[Path] = ()
+) -> Delivery:
     """Compare the committed rows with the records 0 … n − 1 that each partition has.
 
     Args:
-        path: folder of the sink; parquet files with the columns cluster, topic, partition and offset.
+        path: folder of the sink; parquet files with the columns cluster, topic, partition and
+            offset.
         expected: number of records per partition.
         others: folders of further hosts of the source.
     """
@@ -74,7 +81,9 @@ def check_delivery(path: Path, expected: Mapping[Key, int], *, others: Sequence[
     tables = [pq.read_table(file, columns=_COLUMNS) for file in files]
     table = pa.concat_tables(tables) if tables else _empty()
     counts = table.group_by(_COLUMNS).aggregate([([], "count_all")])
-    checks = [_check(key, counts, expected.get(key, 0)) for key in sorted({*_keys(counts), *expected})]
+    checks = [
+        _check(key, counts, expected.get(key, 0)) for key in sorted({*_keys(counts), *expected})
+    ]
     return Delivery(
         delivered=table.num_rows,
         lost=sum(check.lost for check in checks),
@@ -96,8 +105,19 @@ def _check(key: Key, counts: pa.Table, end: int) -> Delivery:
     if lost or unexpected or twice:
         gap = sorted(set(range(end)).difference(offsets.to_pylist()))[:3]
         name = "/".join(map(str, key))
-        examples = (f"{name}: {lost} of {end} lost (first {gap}), {twice} more than once, {unexpected} unknown",)
-    return Delivery(delivered=found.num_rows, lost=lost, duplicated=twice, unexpected=unexpected, examples=examples)
+        examples = (
+            (
+                f"{name}: {lost} of {end} lost (first {gap}), {twice} more than once, {unexpected}"
+                " unknown"
+            ),
+        )
+    return Delivery(
+        delivered=found.num_rows,
+        lost=lost,
+        duplicated=twice,
+        unexpected=unexpected,
+        examples=examples,
+    )
 
 
 def _keys(counts: pa.Table) -> set[Key]:

@@ -1,4 +1,7 @@
-"""A source as its user sees it: status, documents, and the driver's own lines about its micro-batches."""
+"""A source as its user sees it.
+
+Status, documents, and the driver's own lines about its micro-batches.
+"""
 
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -77,11 +80,20 @@ class SourceView:
     def patch(self, spec: Mapping[str, Any]) -> None:
         """``kubectl patch`` with a merge patch of the spec."""
         self._kubectl(
-            "patch", f"bsrc/{self.name}", "-n", self._namespace, "--type", "merge", "-p", json.dumps({"spec": spec})
+            "patch",
+            f"bsrc/{self.name}",
+            "-n",
+            self._namespace,
+            "--type",
+            "merge",
+            "-p",
+            json.dumps({"spec": spec}),
         )
 
-    def wait_adopted(self, *, parallelism: int, timeout: float, splits: int | None = None) -> dict[str, Any]:
-        """Wait until the application reads with so many readers (and splits), all of them assigned."""
+    def wait_adopted(
+        self, *, parallelism: int, timeout: float, splits: int | None = None
+    ) -> dict[str, Any]:
+        """Wait until the application reads with so many readers (and splits), all assigned."""
 
         def adopted() -> dict[str, Any] | None:
             status = self.status
@@ -93,7 +105,9 @@ class SourceView:
             )
             return status if is_done else None
 
-        what = f"{self.name} to read with {parallelism} readers" + (f" and {splits} splits" if splits else "")
+        what = f"{self.name} to read with {parallelism} readers" + (
+            f" and {splits} splits" if splits else ""
+        )
         return wait_until(adopted, timeout, what, interval=0.2) or {}
 
     def _document(self, name: str) -> str:
@@ -101,7 +115,9 @@ class SourceView:
         return unpack(Blob(data=found.get("data") or {}, binary=found.get("binaryData") or {}))
 
     def _json(self, kind: str, name: str) -> dict[str, Any]:
-        return dict(json.loads(self._kubectl("get", kind, name, "-n", self._namespace, "-o", "json")))
+        return dict(
+            json.loads(self._kubectl("get", kind, name, "-n", self._namespace, "-o", "json"))
+        )
 
 
 def batches(log: str) -> Iterator[Batch]:
@@ -129,7 +145,8 @@ def _batch(line: Mapping[str, Any]) -> Batch:
 
 def owner_table(assignment: Assignment) -> str:
     """Who owns what, a line per reader, as ``orders/0``."""
-    lines = [f"epoch {assignment.epoch}, {assignment.parallelism} readers, {len(assignment.owners)} splits"]
+    splits = len(assignment.owners)
+    lines = [f"epoch {assignment.epoch}, {assignment.parallelism} readers, {splits} splits"]
     for reader in range(assignment.parallelism):
         mine = sorted(split_id for split_id, owner in assignment.owners.items() if owner == reader)
         shown = " ".join(f"{split_id[-2]}/{split_id[-1]}" for split_id in mine)
@@ -139,4 +156,8 @@ def owner_table(assignment: Assignment) -> str:
 
 def moves(before: Assignment, after: Assignment) -> int:
     """Splits that have another owner now."""
-    return sum(1 for split_id, owner in before.owners.items() if after.owners.get(split_id) not in (None, owner))
+    return sum(
+        1
+        for split_id, owner in before.owners.items()
+        if after.owners.get(split_id) not in (None, owner)
+    )

@@ -1,4 +1,7 @@
-"""A session cluster: a job manager, a task manager and the SQL gateway, three JVMs that wait for statements."""
+"""A session cluster.
+
+A job manager, a task manager and the SQL gateway, three JVMs that wait for statements.
+"""
 
 import os
 from pathlib import Path
@@ -32,7 +35,9 @@ class FlinkCluster(Started):
         gateway: address of the SQL gateway's.
     """
 
-    def __init__(self, flink: Flink, run_dir: Path, *, slots: int, progress: Progress = QUIET) -> None:
+    def __init__(
+        self, flink: Flink, run_dir: Path, *, slots: int, progress: Progress = QUIET
+    ) -> None:
         self._flink = flink
         self._folder = run_dir / "flink"
         self._slots = slots
@@ -60,14 +65,24 @@ class FlinkCluster(Started):
         temporary = self._folder / "tmp"
         temporary.mkdir(parents=True, exist_ok=True)
         settings = configuration(
-            slots=self._slots, rpc=self._pool.take(), rest=self._rest, gateway=self._sql, temporary=temporary
+            slots=self._slots,
+            rpc=self._pool.take(),
+            rest=self._rest,
+            gateway=self._sql,
+            temporary=temporary,
         )
         (self._folder / "config.yaml").write_text(as_text(settings))
         (self._folder / "log4j.properties").write_text(LOGGING)
         own = ["--configDir", str(self._folder)]
-        manager = self._launch("jobmanager", f"{_MAIN}.runtime.entrypoint.StandaloneSessionClusterEntrypoint", 512, own)
-        tasks = self._launch("taskmanager", f"{_MAIN}.runtime.taskexecutor.TaskManagerRunner", HEAP, own)
-        gateway = self._launch("gateway", f"{_MAIN}.table.gateway.SqlGateway", 512, ["--defaultConfigDir", own[1]])
+        manager = self._launch(
+            "jobmanager", f"{_MAIN}.runtime.entrypoint.StandaloneSessionClusterEntrypoint", 512, own
+        )
+        tasks = self._launch(
+            "taskmanager", f"{_MAIN}.runtime.taskexecutor.TaskManagerRunner", HEAP, own
+        )
+        gateway = self._launch(
+            "gateway", f"{_MAIN}.table.gateway.SqlGateway", 512, ["--defaultConfigDir", own[1]]
+        )
         self._await(manager, f"{self.jobs}/overview", "jobs-running")
         self._await(tasks, f"{self.jobs}/overview", "slots-total", self._slots)
         self._await(gateway, f"{self.gateway}/info", "version")
@@ -75,7 +90,14 @@ class FlinkCluster(Started):
     def _launch(self, name: str, main: str, heap: int, arguments: list[str]) -> Child:
         logging = f"-Dlog4j.configurationFile={self._folder / 'log4j.properties'}"
         temporary = f"-Djava.io.tmpdir={self._folder / 'tmp'}"
-        flags = [*self._flink.jvm_flags(), logging, temporary, f"-Xmx{heap}m", "-cp", self._flink.class_path]
+        flags = [
+            *self._flink.jvm_flags(),
+            logging,
+            temporary,
+            f"-Xmx{heap}m",
+            "-cp",
+            self._flink.class_path,
+        ]
         env = {**os.environ, "FLINK_CONF_DIR": str(self._folder)}
         return self.supervisor.start(f"flink-{name}", [java(), *flags, main, *arguments], env=env)
 

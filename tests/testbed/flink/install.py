@@ -1,4 +1,7 @@
-"""Flink from its Python wheel and from Maven, in the cache; nothing of it is imported or locked by the project."""
+"""Flink from its Python wheel and from Maven, in the cache.
+
+Nothing of it is imported or locked by the project.
+"""
 
 import sys
 import zipfile

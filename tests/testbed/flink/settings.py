@@ -1,4 +1,7 @@
-"""Flink's configuration. Its scripts work the memory of a task manager out; without them each part must be given."""
+"""Flink's configuration.
+
+Its scripts work the memory of a task manager out; without them each part must be given.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -32,7 +35,9 @@ _MEMORY = {
 }
 
 
-def configuration(*, slots: int, rpc: int, rest: int, gateway: int, temporary: Path) -> dict[str, str]:
+def configuration(
+    *, slots: int, rpc: int, rest: int, gateway: int, temporary: Path
+) -> dict[str, str]:
     """All settings of a session cluster on loopback.
 
     Args:
@@ -43,7 +48,12 @@ def configuration(*, slots: int, rpc: int, rest: int, gateway: int, temporary: P
         temporary: folder for files that need not stay.
     """
     addresses = (
-        *("jobmanager.rpc.address", "jobmanager.bind-host", "taskmanager.host", "taskmanager.bind-host"),
+        *(
+            "jobmanager.rpc.address",
+            "jobmanager.bind-host",
+            "taskmanager.host",
+            "taskmanager.bind-host",
+        ),
         *("rest.address", "rest.bind-address"),
         *("sql-gateway.endpoint.rest.address", "sql-gateway.endpoint.rest.bind-address"),
     )
@@ -54,7 +64,8 @@ def configuration(*, slots: int, rpc: int, rest: int, gateway: int, temporary: P
         "jobmanager.rpc.port": str(rpc),
         "rest.port": str(rest),
         "sql-gateway.endpoint.rest.port": str(gateway),
-        "web.refresh-interval": "50",  # milliseconds; what the interface tells is otherwise up to 3 s old
+        # milliseconds; what the interface tells is otherwise up to 3 s old
+        "web.refresh-interval": "50",
         "io.tmp.dirs": str(temporary),
     }
 

@@ -29,13 +29,18 @@ class SqlSession:
         self._http = httpx2.Client(trust_env=False, timeout=60)
         self._jobs = jobs
         self._interval = interval
-        self._session = f"{gateway}/sessions/{self._post(f'{gateway}/sessions', {})['sessionHandle']}"
+        self._session = (
+            f"{gateway}/sessions/{self._post(f'{gateway}/sessions', {})['sessionHandle']}"
+        )
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self._http.delete(self._session)
         self._http.close()
@@ -46,7 +51,9 @@ class SqlSession:
         Raises:
             FlinkError: it was refused; the message has the gateway's.
         """
-        handle = self._post(f"{self._session}/statements", {"statement": statement})["operationHandle"]
+        handle = self._post(f"{self._session}/statements", {"statement": statement})[
+            "operationHandle"
+        ]
         operation = f"{self._session}/operations/{handle}"
 
         def done() -> str | None:
@@ -70,7 +77,9 @@ class SqlSession:
         told = wait_until(ended, timeout, f"Flink's job {job}", interval=self._interval)
         if told is None or told["state"] != "FINISHED":
             reason = self._get(f"{self._jobs}/jobs/{job}/exceptions")
-            raise FlinkError(f"Flink's job {job} ended as {told and told['state']}: {str(reason)[:2000]}")
+            raise FlinkError(
+                f"Flink's job {job} ended as {told and told['state']}: {str(reason)[:2000]}"
+            )
         return told
 
     def _post(self, url: str, body: dict[str, Any]) -> dict[str, Any]:
@@ -82,5 +91,7 @@ class SqlSession:
     @staticmethod
     def _read(response: httpx2.Response) -> dict[str, Any]:
         if response.is_error:
-            raise FlinkError(f"{response.url} answered {response.status_code}: {response.text[:2000]}")
+            raise FlinkError(
+                f"{response.url} answered {response.status_code}: {response.text[:2000]}"
+            )
         return dict(response.json())

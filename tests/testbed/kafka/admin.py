@@ -46,13 +46,20 @@ class KafkaAdmin:
         except KafkaException:
             return 0
 
-    def create_topic(self, name: str, partitions: int = 1, config: Mapping[str, str] | None = None) -> None:
+    def create_topic(
+        self, name: str, partitions: int = 1, config: Mapping[str, str] | None = None
+    ) -> None:
         """Create one topic."""
         self.create_topics({name: partitions}, config)
 
-    def create_topics(self, partitions: Mapping[str, int], config: Mapping[str, str] | None = None) -> None:
+    def create_topics(
+        self, partitions: Mapping[str, int], config: Mapping[str, str] | None = None
+    ) -> None:
         """Create topics with their numbers of partitions and the brokers' default of replicas."""
-        wanted = [NewTopic(name, num_partitions=count, config=dict(config or {})) for name, count in partitions.items()]
+        wanted = [
+            NewTopic(name, num_partitions=count, config=dict(config or {}))
+            for name, count in partitions.items()
+        ]
         self._done(self.client.create_topics(wanted))
         self._wait_for_partitions(partitions)
 
@@ -61,7 +68,9 @@ class KafkaAdmin:
     ) -> None:
         """Create a topic with the brokers of each partition; the first one of each leads."""
         placed = [list(brokers) for brokers in replicas]
-        topic = NewTopic(name, num_partitions=len(placed), replica_assignment=placed, config=dict(config or {}))
+        topic = NewTopic(
+            name, num_partitions=len(placed), replica_assignment=placed, config=dict(config or {})
+        )
         self._done(self.client.create_topics([topic]))
         self._wait_for_partitions({name: len(placed)})
 
@@ -93,7 +102,8 @@ class KafkaAdmin:
     def set_config(self, topic: str, config: Mapping[str, str]) -> None:
         """Change settings of a topic."""
         entries = [
-            ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET) for name, value in config.items()
+            ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
+            for name, value in config.items()
         ]
         resource = ConfigResource(ConfigResource.Type.TOPIC, topic, incremental_configs=entries)
         self._done(self.client.incremental_alter_configs([resource]))
@@ -118,7 +128,8 @@ class KafkaAdmin:
         """First and next offset of each partition."""
         partitions = self.client.list_topics(topic, timeout=_TIMEOUT).topics[topic].partitions
         first, last = (
-            self._list_offsets(topic, partitions, spec) for spec in (OffsetSpec.earliest(), OffsetSpec.latest())
+            self._list_offsets(topic, partitions, spec)
+            for spec in (OffsetSpec.earliest(), OffsetSpec.latest())
         )
         return {number: (first[number], last[number]) for number in sorted(partitions)}
 
@@ -151,7 +162,9 @@ class KafkaAdmin:
             raise KafkaException(failures[0])
         return count
 
-    def allow(self, user: str, resource: ResourceType, name: str, *operations: AclOperation) -> None:
+    def allow(
+        self, user: str, resource: ResourceType, name: str, *operations: AclOperation
+    ) -> None:
         """Let a user do something with a resource, on a cluster with access control."""
         rules = [
             AclBinding(
@@ -175,13 +188,20 @@ class KafkaAdmin:
             return {key: future.result() for key, future in futures.items()}
 
         # a leader that is shown may still have to learn that it is one
-        answers = wait_until(answered, _TIMEOUT, f"offsets of {topic}", ignoring=(KafkaException,)) if wanted else {}
+        answers = (
+            wait_until(answered, _TIMEOUT, f"offsets of {topic}", ignoring=(KafkaException,))
+            if wanted
+            else {}
+        )
         return {key.partition: answer.offset for key, answer in answers.items()}
 
     def _wait_for_partitions(self, partitions: Mapping[str, int]) -> None:
         def visible() -> bool:
             topics = self.client.list_topics(timeout=_TIMEOUT).topics
-            return all(name in topics and _led(topics[name].partitions) >= count for name, count in partitions.items())
+            return all(
+                name in topics and _led(topics[name].partitions) >= count
+                for name, count in partitions.items()
+            )
 
         wait_until(visible, _TIMEOUT, "partitions to have leaders")
 

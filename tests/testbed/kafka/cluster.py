@@ -40,7 +40,8 @@ class KafkaCluster(Started):
         progress: told about each step of the start.
         host: address that brokers listen on and tell their clients.
         start_timeout: seconds that a node may take to start; a busy machine must not fail a test.
-        relay: makes a port that clients are told instead of a node's own one, from that; for network faults.
+        relay: makes a port that clients are told instead of a node's own one, from that; for
+            network faults.
     """
 
     def __init__(
@@ -75,7 +76,8 @@ class KafkaCluster(Started):
         self._children: dict[int, Child] = {}
         further = security.listeners if security else ()
         self._ports = {
-            node: _take_ports(ports or self._own_ports, (Listener.PLAINTEXT, *further), relay) for node in self.nodes
+            node: _take_ports(ports or self._own_ports, (Listener.PLAINTEXT, *further), relay)
+            for node in self.nodes
         }
 
     def end(self, error: BaseException | None) -> None:
@@ -165,9 +167,14 @@ class KafkaCluster(Started):
         self._wait_for_brokers()
 
     def reassign(self, topic: str, replicas: Mapping[int, Sequence[int]]) -> None:
-        """Move partitions to other brokers and wait until they are there; a leader that stays gets a newer epoch."""
+        """Move partitions to other brokers and wait until they are there.
+
+        A leader that stays gets a newer epoch.
+        """
         node = next(node for node, child in self._children.items() if child.alive())
-        reassignment.ask((self._host, self._ports[node].listeners[Listener.PLAINTEXT]), topic, replicas)
+        reassignment.ask(
+            (self._host, self._ports[node].listeners[Listener.PLAINTEXT]), topic, replicas
+        )
         wanted = {number: sorted(to) for number, to in replicas.items()}
 
         def has_moved() -> bool:
@@ -216,7 +223,9 @@ class KafkaCluster(Started):
     def _wait_open(self, node: int) -> None:
         ports = self._ports[node].listeners.values()
         self.supervisor.wait_ready(
-            self._children[node], lambda: all(answers(port, self._host) for port in ports), self._start_timeout
+            self._children[node],
+            lambda: all(answers(port, self._host) for port in ports),
+            self._start_timeout,
         )
 
     def _wait_for_brokers(self) -> None:

@@ -1,4 +1,7 @@
-"""Asks a broker to move replicas in Kafka's own protocol: Kafka's tool is a JVM, which costs seconds of a core."""
+"""Asks a broker to move replicas in Kafka's own protocol.
+
+Kafka's tool is a JVM, which costs seconds of a core.
+"""
 
 import socket
 import struct
@@ -33,13 +36,18 @@ def ask(address: tuple[str, int], topic: str, replicas: Mapping[int, Sequence[in
     # correlation id, tagged fields, throttle time, error code, message, topics
     code = struct.unpack_from(">h", answer, 9)[0]
     if code:
-        raise TestbedError(f"the broker at {address} refuses to move partitions of {topic}: error {code}")
+        raise TestbedError(
+            f"the broker at {address} refuses to move partitions of {topic}: error {code}"
+        )
 
 
 def _request(topic: str, replicas: Mapping[int, Sequence[int]]) -> bytes:
     head = struct.pack(">hhih", _API, 0, 1, -1) + b"\0"
     partitions = b"".join(
-        struct.pack(">i", number) + _size(len(to)) + b"".join(struct.pack(">i", node) for node in to) + b"\0"
+        struct.pack(">i", number)
+        + _size(len(to))
+        + b"".join(struct.pack(">i", node) for node in to)
+        + b"\0"
         for number, to in sorted(replicas.items())
     )
     name = topic.encode()

@@ -112,7 +112,9 @@ class KafkaSecurity:
                 arguments += ["--add-scram", f"{mechanism}=[name={user},password={password}]"]
         return arguments
 
-    def client_config(self, listener: Listener, folder: Path, user: str | None, mechanism: Mechanism) -> dict[str, str]:
+    def client_config(
+        self, listener: Listener, folder: Path, user: str | None, mechanism: Mechanism
+    ) -> dict[str, str]:
         """Settings of librdkafka for a client on a listener, without `bootstrap.servers`.
 
         Args:

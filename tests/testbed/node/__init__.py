@@ -1,7 +1,10 @@
-"""A real node: kubelet, containerd, kube-proxy, scheduler and DNS in a closed network namespace; root on Linux.
+"""A real node: kubelet, containerd, kube-proxy, scheduler and DNS in a closed network namespace.
 
-What the process node cannot show is real here: images, limits, probes, Services, DNS, `securityContext`.
-There is no link from the namespace to any other network, so nothing leaves and no port clashes:
+Root on Linux.
+
+What the process node cannot show is real here: images, limits, probes, Services, DNS,
+`securityContext`. There is no link from the namespace to any other network, so nothing leaves and
+no port clashes:
 
 * `testbed.node.network`: the namespace, which this program enters with all that it starts;
 * `testbed.node.system`: what a node changes on the machine, and how that is taken back;

@@ -30,8 +30,9 @@ from testbed.versions import SPARK
 class NodeCluster(Started):
     """Control plane, a real node, spark-operator and Kafka clusters in a closed network namespace.
 
-    A context manager. From its start to its end the calling thread is in the namespace: start it from the main
-    thread. Only what this thread starts meanwhile can reach the cluster. Nothing is left behind but the cache.
+    A context manager. From its start to its end the calling thread is in the namespace: start it
+    from the main thread. Only what this thread starts meanwhile can reach the cluster. Nothing is
+    left behind but the cache.
 
     Args:
         run_dir: where everything goes; made if missing, and on a disk.
@@ -127,7 +128,9 @@ class NodeCluster(Started):
     def image(self, spark_version: str = SPARK[0]) -> str:
         """Name of the image with a version of PySpark and the checkout's application."""
         if spark_version not in self.spark_versions:
-            raise TestbedError(f"this cluster has no image of Spark {spark_version}; it has {self.spark_versions}")
+            raise TestbedError(
+                f"this cluster has no image of Spark {spark_version}; it has {self.spark_versions}"
+            )
         return images.spark_image_name(spark_version)
 
     @property
@@ -145,10 +148,14 @@ class NodeCluster(Started):
         return self.control_plane.kubectl("logs", pod, "-n", namespace, *choice)
 
     def all_logs(self, pod: str, namespace: str = "default") -> str:
-        """What all runs of the pod's containers have written; the kubelet deletes those of pods that are gone."""
+        """What all runs of the pod's containers have written.
+
+        The kubelet deletes those of pods that are gone.
+        """
         files = self._services.pod_logs.glob(f"{namespace}_{pod}_*/*/*.log")
         return "".join(
-            file.read_text(errors="replace") for file in sorted(files, key=lambda file: file.stat().st_mtime)
+            file.read_text(errors="replace")
+            for file in sorted(files, key=lambda file: file.stat().st_mtime)
         )
 
     def kill_pod_process(self, pod: str, namespace: str = "default", container: str = "") -> int:
@@ -161,14 +168,20 @@ class NodeCluster(Started):
         statuses = found["status"].get("containerStatuses", []) if found else []
         for status in statuses:
             if status["name"] == (container or status["name"]) and "running" in status["state"]:
-                return self._containerd.kill_process(status["containerID"].removeprefix("containerd://"))
+                return self._containerd.kill_process(
+                    status["containerID"].removeprefix("containerd://")
+                )
         raise TestbedError(f"no running container {container or ''} in pod {pod}")
 
     def _build(self) -> list[Path]:
         """All programs and images, before the network is closed."""
         self._builder.ensure(*builds.NODE)
         made = ImageBuilder(self._cache, self._builder, self._progress)
-        return [made.pause(), made.operator(), *(made.spark(version) for version in self.spark_versions)]
+        return [
+            made.pause(),
+            made.operator(),
+            *(made.spark(version) for version in self.spark_versions),
+        ]
 
     def _start_control_plane(self) -> None:
         files = self._builder.ensure(SPARK_OPERATOR_FILES)[SPARK_OPERATOR_FILES]

@@ -19,8 +19,10 @@ version = 2
 root = "{root}"
 state = "{state}/containerd"
 disabled_plugins = [
-  "io.containerd.snapshotter.v1.aufs", "io.containerd.snapshotter.v1.btrfs", "io.containerd.snapshotter.v1.devmapper",
-  "io.containerd.snapshotter.v1.zfs", "io.containerd.internal.v1.opt", "io.containerd.tracing.processor.v1.otlp",
+  "io.containerd.snapshotter.v1.aufs", "io.containerd.snapshotter.v1.btrfs",
+  "io.containerd.snapshotter.v1.devmapper",
+  "io.containerd.snapshotter.v1.zfs", "io.containerd.internal.v1.opt",
+  "io.containerd.tracing.processor.v1.otlp",
   "io.containerd.internal.v1.tracing",
 ]
 [grpc]
@@ -74,7 +76,9 @@ class Containerd:
         config.write_text(_CONFIG.format(root=self.folder, state=STATE, socket=SOCKET, pause=PAUSE))
         program = find_program("containerd", "Install containerd.")
         self._child = self._supervisor.start("containerd", [program, "--config", config])
-        self._supervisor.wait_ready(self._child, lambda: self.ctr("version"), _START_TIMEOUT, ignoring=(CommandError,))
+        self._supervisor.wait_ready(
+            self._child, lambda: self.ctr("version"), _START_TIMEOUT, ignoring=(CommandError,)
+        )
 
     def import_image(self, archive: Path) -> None:
         """Take over an image, with its layers unpacked."""
@@ -99,7 +103,9 @@ class Containerd:
     def ctr(self, *arguments: str, timeout: float = 60) -> str:
         """Run its command line on Kubernetes' namespace."""
         program = find_program("ctr", "Install containerd.")
-        return run([program, "--address", SOCKET, "--namespace", "k8s.io", *arguments], timeout=timeout)
+        return run(
+            [program, "--address", SOCKET, "--namespace", "k8s.io", *arguments], timeout=timeout
+        )
 
     def _end_containers(self) -> None:
         """Shims outlive containerd: a forced removal of its task ends a shim."""

@@ -49,10 +49,15 @@ class NodeServices:
         self._start_dns()
         kubelet = self._start_kubelet()
         self._start(
-            "kube-scheduler", *self._kubeconfig(SCHEDULER), "--leader-elect=false", f"--bind-address={LOOPBACK}"
+            "kube-scheduler",
+            *self._kubeconfig(SCHEDULER),
+            "--leader-elect=false",
+            f"--bind-address={LOOPBACK}",
         )
         self._start("kube-proxy", *self._kubeconfig(PROXY), *self._proxy_flags())
-        self._control_plane.supervisor.wait_ready(kubelet, self._ready, _READY_TIMEOUT, ignoring=(CommandError,))
+        self._control_plane.supervisor.wait_ready(
+            kubelet, self._ready, _READY_TIMEOUT, ignoring=(CommandError,)
+        )
 
     def stop(self) -> None:
         """End them all; containers go on."""
@@ -119,7 +124,11 @@ class NodeServices:
             "podLogsDir": str(self.pod_logs),
             "volumePluginDir": str(STATE / "volume-plugins"),
             "enforceNodeAllocatable": ["pods"],
-            "evictionHard": {"memory.available": "100Mi", "nodefs.available": "1%", "imagefs.available": "1%"},
+            "evictionHard": {
+                "memory.available": "100Mi",
+                "nodefs.available": "1%",
+                "imagefs.available": "1%",
+            },
             "imageGCHighThresholdPercent": 100,
             "imageGCLowThresholdPercent": 99,
             "syncFrequency": "10s",

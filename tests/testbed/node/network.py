@@ -1,4 +1,4 @@
-"""A network namespace without any link to the outside, which a program enters with all that it starts."""
+"""A network namespace without a link to the outside, which a program enters with all it starts."""
 
 import contextlib
 import ctypes
@@ -21,8 +21,9 @@ _LIBC = ctypes.CDLL(None, use_errno=True)
 class ClosedNetwork:
     """One namespace.
 
-    A thread is in a namespace, not a process: `enter` moves the calling thread, and every thread and process that
-    this one starts from then on. So enter from the main thread, before anything that shall be inside is started.
+    A thread is in a namespace, not a process: `enter` moves the calling thread, and every thread
+    and process that this one starts from then on. So enter from the main thread, before anything
+    that shall be inside is started.
 
     Args:
         name: of the namespace, for `ip netns`.
@@ -38,7 +39,8 @@ class ClosedNetwork:
         run([self._ip, "netns", "add", self.name])
         self._inside("link", "set", "lo", "up")
         self._inside("addr", "replace", f"{NODE_ADDRESS}/32", "dev", "lo")
-        # kube-proxy turns the addresses of Services into those of pods, but only of packets that are on their way
+        # kube-proxy turns the addresses of Services into those of pods, but only of packets that
+        # are on their way
         self._inside("route", "replace", SERVICES, "dev", "lo")
 
     def enter(self) -> None:
@@ -50,7 +52,8 @@ class ClosedNetwork:
         finally:
             os.close(inside)
         for setting in ("ipv4/ip_forward", "bridge/bridge-nf-call-iptables"):
-            with contextlib.suppress(OSError):  # the second one is there only with a module that not all kernels have
+            # the second one is there only with a module that not all kernels have
+            with contextlib.suppress(OSError):
                 Path("/proc/sys/net", setting).write_text("1")
 
     def leave(self) -> None:

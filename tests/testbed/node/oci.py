@@ -1,9 +1,10 @@
 """Images by the checkout's Dockerfile, without an engine: buildah with chroot isolation.
 
-No image is pulled: what the Dockerfile calls its Python image is made of Debian's packages (mmdebstrap) and given
-by the argument that the Dockerfile has for it. So the recipe is the very same one as with an engine; only the
-base differs. Archives are kept in the cache by the content of everything that goes into them, and buildah keeps
-its layers there too, so that a change of code costs the last few layers.
+No image is pulled: what the Dockerfile calls its Python image is made of Debian's packages
+(mmdebstrap) and given by the argument that the Dockerfile has for it. So the recipe is the very
+same one as with an engine; only the base differs. Archives are kept in the cache by the content of
+everything that goes into them, and buildah keeps its layers there too, so that a change of code
+costs the last few layers.
 """
 
 import shutil
@@ -27,7 +28,15 @@ _BASE_OPTIONS = (
     "--mode=root",
     *(f"--dpkgopt=path-exclude=/usr/share/{name}/*" for name in ("doc", "man", "locale")),
 )
-_CONTEXT = ("operator/src", "spark_app", ".ci/locks", "pyproject.toml", "README.md", "LICENSE", ".dockerignore")
+_CONTEXT = (
+    "operator/src",
+    "spark_app",
+    ".ci/locks",
+    "pyproject.toml",
+    "README.md",
+    "LICENSE",
+    ".dockerignore",
+)
 _CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 _TIMEOUT = 3600.0
 
@@ -60,14 +69,19 @@ class ImageBuilder:
     def pause(self) -> Path:
         """The archive of the image that holds a pod's namespaces."""
         program = self._builder.ensure("pause")["pause"]
-        return self._archive("pause", PAUSE, lambda: self._pack_pause(program), content_key(str(program)))
+        return self._archive(
+            "pause", PAUSE, lambda: self._pack_pause(program), content_key(str(program))
+        )
 
     def _archive(self, what: str, name: str, build: Callable[[], None], key: str = "") -> Path:
         def make(target: Path) -> None:
             with self._progress.step(f"build image {name}"):
                 build()
                 self._buildah(
-                    "push", "--disable-compression", _local(name), f"docker-archive:{target / 'image.tar'}:{name}"
+                    "push",
+                    "--disable-compression",
+                    _local(name),
+                    f"docker-archive:{target / 'image.tar'}:{name}",
                 )
 
         folder = self._cache.artefact(f"image-{what}", key or _context_key(), make)
@@ -85,23 +99,45 @@ class ImageBuilder:
         pip = self._store / "pip.conf"
         pip.write_text("[global]\ncert = /run/secrets/ca.crt\n")
         arguments = [
-            f"--build-arg={setting}" for setting in (f"PYTHON_IMAGE={_local(_BASE)}", "NATIVE=without", *settings)
+            f"--build-arg={setting}"
+            for setting in (f"PYTHON_IMAGE={_local(_BASE)}", "NATIVE=without", *settings)
         ]
         self._buildah(
-            *("build", "--isolation", "chroot", "--pull-never", "--layers", "--disable-compression"),
+            *(
+                "build",
+                "--isolation",
+                "chroot",
+                "--pull-never",
+                "--layers",
+                "--disable-compression",
+            ),
             *(f"--secret=id=pip,src={pip}", f"--secret=id=ca,src={_CERTIFICATES}"),
             *arguments,
-            *("--target", target, "--tag", _local(name), "--file", str(CHECKOUT / "Dockerfile"), str(CHECKOUT)),
+            *(
+                "--target",
+                target,
+                "--tag",
+                _local(name),
+                "--file",
+                str(CHECKOUT / "Dockerfile"),
+                str(CHECKOUT),
+            ),
         )
 
     def _ensure_base(self) -> None:
         def make(target: Path) -> None:
             with self._progress.step("make the base image of Debian's packages"):
                 packages = f"--include={','.join(_BASE_PACKAGES)}"
-                run(nice(["mmdebstrap", *_BASE_OPTIONS, packages, _SUITE, target / "root.tar"]), timeout=_TIMEOUT)
+                run(
+                    nice(["mmdebstrap", *_BASE_OPTIONS, packages, _SUITE, target / "root.tar"]),
+                    timeout=_TIMEOUT,
+                )
 
         root = (
-            self._cache.artefact("image-base", content_key(_SUITE, *_BASE_PACKAGES, *_BASE_OPTIONS), make) / "root.tar"
+            self._cache.artefact(
+                "image-base", content_key(_SUITE, *_BASE_PACKAGES, *_BASE_OPTIONS), make
+            )
+            / "root.tar"
         )
         if self._has(_BASE):
             return
@@ -132,9 +168,21 @@ class ImageBuilder:
         self._store.mkdir(parents=True, exist_ok=True)
         policy = self._store / "policy.json"
         policy.write_text('{"default": [{"type": "insecureAcceptAnything"}]}')
-        trust = ["--signature-policy", str(policy)] if command in ("build", "commit", "from", "push") else []
+        trust = (
+            ["--signature-policy", str(policy)]
+            if command in ("build", "commit", "from", "push")
+            else []
+        )
         store = ["--root", str(self._store / "root"), "--runroot", str(self._store / "run")]
-        words: list[str | Path] = ["buildah", *store, "--storage-driver", "overlay", command, *trust, *arguments]
+        words: list[str | Path] = [
+            "buildah",
+            *store,
+            "--storage-driver",
+            "overlay",
+            command,
+            *trust,
+            *arguments,
+        ]
         try:
             return run(nice(words), timeout=_TIMEOUT)
         except CommandError as error:
@@ -154,7 +202,9 @@ def _context_key() -> str:
     for name in _CONTEXT:
         path = CHECKOUT / name
         files += (
-            [path] if path.is_file() else [p for p in path.rglob("*") if p.is_file() and "__pycache__" not in p.parts]
+            [path]
+            if path.is_file()
+            else [p for p in path.rglob("*") if p.is_file() and "__pycache__" not in p.parts]
         )
     named: list[str | Path] = []
     for file in sorted(files):

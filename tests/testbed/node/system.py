@@ -1,4 +1,4 @@
-"""What a node changes on the machine, written down before it does, so that it can be taken back after any end."""
+"""What a node changes on the machine, noted before it does, to be taken back after any end."""
 
 import contextlib
 import fcntl
@@ -81,10 +81,15 @@ def ensure_packages() -> None:
         return
     names = " ".join(sorted(missing))
     if not shutil.which("apt-get"):
-        raise MissingPrerequisiteError(f"install these, by the names that your distribution has for them: {names}")
+        raise MissingPrerequisiteError(
+            f"install these, by the names that your distribution has for them: {names}"
+        )
     settings = {"DEBIAN_FRONTEND": "noninteractive"}
     run(["apt-get", "update", "-q"], env=settings)
-    run(["apt-get", "install", "-y", "-q", "--no-install-recommends", *sorted(missing)], env=settings)
+    run(
+        ["apt-get", "install", "-y", "-q", "--no-install-recommends", *sorted(missing)],
+        env=settings,
+    )
 
 
 def record(*, namespace: str, folders: list[Path]) -> None:
@@ -102,7 +107,10 @@ def record(*, namespace: str, folders: list[Path]) -> None:
 
 
 def restore() -> None:
-    """Take back what the record tells of; nothing happens without one. All programs of the node must be gone."""
+    """Take back what the record tells of; nothing happens without one.
+
+    All programs of the node must be gone.
+    """
     if not _RECORD.exists():
         shutil.rmtree(STATE, ignore_errors=True)
         return
@@ -120,11 +128,15 @@ def restore() -> None:
 
 
 def left_overs(folder: Path) -> list[str]:
-    """Processes and mounts that still have something to do with a folder or with the node's sockets; for tests."""
+    """Processes and mounts still related to a folder or to the node's sockets; for tests."""
     words = (str(folder), str(STATE))
-    lines = [" ".join(process.info["cmdline"] or []) for process in psutil.process_iter(["cmdline"])]
+    lines = [
+        " ".join(process.info["cmdline"] or []) for process in psutil.process_iter(["cmdline"])
+    ]
     mounts = Path("/proc/self/mounts").read_text().splitlines()
-    found = [line for line in lines if any(f"{word}/" in line for word in words) and "pytest" not in line]
+    found = [
+        line for line in lines if any(f"{word}/" in line for word in words) and "pytest" not in line
+    ]
     return found + [line for line in mounts if any(f" {word}" in line for word in words)]
 
 
@@ -142,7 +154,11 @@ def _end_shims() -> None:
 def _unmount(folders: list[str]) -> None:
     lines = Path("/proc/self/mounts").read_text().splitlines()
     points = [line.split()[1].encode().decode("unicode_escape") for line in lines]
-    inside = {point for point in points if any(point == one or point.startswith(f"{one}/") for one in folders)}
+    inside = {
+        point
+        for point in points
+        if any(point == one or point.startswith(f"{one}/") for one in folders)
+    }
     for point in sorted(inside, reverse=True):
         with contextlib.suppress(CommandError):
             run(["umount", "--lazy", point])

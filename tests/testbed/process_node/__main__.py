@@ -48,7 +48,9 @@ async def _until(event: asyncio.Event) -> None:
 
 def main() -> None:
     """Read the configuration named on the command line and serve."""
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s", stream=sys.stdout)
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(name)s %(message)s", stream=sys.stdout
+    )
     asyncio.run(serve(NodeConfig.read(Path(sys.argv[1]))))
 
 

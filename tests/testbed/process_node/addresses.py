@@ -1,7 +1,8 @@
 """An address of its own for each pod, all on loopback.
 
-Linux answers on all of 127.0.0.0/8 without any set-up. Every node takes one network of 254 addresses
-from 127.64.0.0 up that no other node on the machine has, so that several testbeds do not clash.
+Linux answers on all of 127.0.0.0/8 without any set-up. Every node takes one network of 254
+addresses from 127.64.0.0 up that no other node on the machine has, so that several testbeds do not
+clash.
 """
 
 import errno
@@ -13,7 +14,10 @@ _LAST = 254
 
 
 class AddressPool:
-    """The addresses of one node; a used one comes back last, so that old connections are forgotten."""
+    """The addresses of one node.
+
+    A used one comes back last, so that old connections are forgotten.
+    """
 
     def __init__(self) -> None:
         self._lock, network = _take_network()

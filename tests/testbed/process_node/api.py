@@ -45,16 +45,25 @@ class Api:
 
     async def __aenter__(self) -> Self:
         connector = aiohttp.TCPConnector(ssl=self._tls, limit=0)
-        self._session = aiohttp.ClientSession(headers=self._headers, connector=connector, timeout=_TIMEOUT)
+        self._session = aiohttp.ClientSession(
+            headers=self._headers, connector=connector, timeout=_TIMEOUT
+        )
         return self
 
     async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         await self._session.close()
 
     async def request(
-        self, method: str, path: str, body: Json | None = None, content_type: str = "application/json"
+        self,
+        method: str,
+        path: str,
+        body: Json | None = None,
+        content_type: str = "application/json",
     ) -> Json:
         """Send one request.
 
@@ -64,7 +73,9 @@ class Api:
         """
         data = None if body is None else json.dumps(body)
         headers = {"Content-Type": content_type}
-        async with self._session.request(method, self._server + path, data=data, headers=headers) as reply:
+        async with self._session.request(
+            method, self._server + path, data=data, headers=headers
+        ) as reply:
             await _check(reply)
             return cast("Json", await reply.json())
 
@@ -83,7 +94,8 @@ class Api:
 
     async def watch(self, path: str, version: str) -> AsyncIterator[Json]:
         """The events of a collection after a version, until the server ends the watch."""
-        url = f"{self._server}{path}?watch=1&allowWatchBookmarks=true&timeoutSeconds=300&resourceVersion={version}"
+        query = f"watch=1&allowWatchBookmarks=true&timeoutSeconds=300&resourceVersion={version}"
+        url = f"{self._server}{path}?{query}"
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=5)
         async with self._session.get(url, timeout=timeout) as reply:
             await _check(reply)

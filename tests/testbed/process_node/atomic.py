@@ -1,8 +1,8 @@
 """Folders whose whole content changes at once, built as the kubelet builds them.
 
 The files live in a folder with a time in its name; the link `..data` points there, and each visible
-name is a link into `..data`. Turning that one link swaps all files together, also under the eyes of a
-process that has the folder mounted.
+name is a link into `..data`. Turning that one link swaps all files together, also under the eyes of
+a process that has the folder mounted.
 """
 
 import itertools
@@ -75,5 +75,6 @@ def _link_names(folder: Path, payload: Mapping[str, FileContent]) -> None:
 def _read(folder: Path) -> Payload:
     files = (Path(root) / name for root, _, names in os.walk(folder) for name in names)
     return {
-        str(path.relative_to(folder)): FileContent(path.read_bytes(), path.stat().st_mode & 0o777) for path in files
+        str(path.relative_to(folder)): FileContent(path.read_bytes(), path.stat().st_mode & 0o777)
+        for path in files
     }

@@ -42,14 +42,18 @@ class NodeConfig:
 
     def write(self, path: Path) -> None:
         """Write the settings, readable by their owner only: there is a token in them."""
-        document = asdict(self) | {"images": {name: image.to_json() for name, image in self.images.items()}}
+        document = asdict(self) | {
+            "images": {name: image.to_json() for name, image in self.images.items()}
+        }
         write_private(path, json.dumps(document, default=str, indent=1))
 
     @classmethod
     def read(cls, path: Path) -> Self:
         """Read what `write` has written."""
         document = json.loads(path.read_text())
-        document["images"] = {name: ProcessImage.from_json(image) for name, image in document["images"].items()}
+        document["images"] = {
+            name: ProcessImage.from_json(image) for name, image in document["images"].items()
+        }
         for name in ("ca_file", "certificate", "key", "directory"):
             document[name] = Path(document[name])
         return cls(**document)

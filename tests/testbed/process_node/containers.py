@@ -13,7 +13,14 @@ from typing import Any
 
 from testbed.process_node.launcher import Launcher
 from testbed.process_node.reporter import StatusReporter
-from testbed.process_node.status import ContainerStatus, exit_code, running, terminated, timestamp, waiting
+from testbed.process_node.status import (
+    ContainerStatus,
+    exit_code,
+    running,
+    terminated,
+    timestamp,
+    waiting,
+)
 
 # much shorter than a kubelet's 10 s … 5 min: a test waits for it
 _FIRST_BACKOFF, _LAST_BACKOFF = 1.0, 60.0
@@ -87,7 +94,9 @@ class Container:
         self._process = await self.launcher.start(self.spec, log)
         if self._stopping.is_set():  # asked to stop while it was being started
             self._kill_group()
-        _log.info("%s: %s is process %d", self.launcher.pod.name, self.spec["name"], self._process.pid)
+        _log.info(
+            "%s: %s is process %d", self.launcher.pod.name, self.spec["name"], self._process.pid
+        )
         self.status.container_id = f"process://{self._process.pid}"
         self._set_state(running(started))
         code = exit_code(await self._process.wait())
@@ -104,7 +113,9 @@ class Container:
     async def _pause(self, seconds: float) -> None:
         self.status.last = self.status.state
         self.status.restarts += 1
-        self._set_state(waiting("CrashLoopBackOff", f"back-off {seconds:g} s before the next start"))
+        self._set_state(
+            waiting("CrashLoopBackOff", f"back-off {seconds:g} s before the next start")
+        )
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._stopping.wait()

@@ -9,7 +9,9 @@ from testbed.process_node.objects import MissingObjectError, Objects
 _Read = Callable[[Mapping[str, Any]], Awaitable[dict[str, bytes]]]
 
 
-async def container_environment(container: Mapping[str, Any], pod: PodFacts, objects: Objects) -> dict[str, str]:
+async def container_environment(
+    container: Mapping[str, Any], pod: PodFacts, objects: Objects
+) -> dict[str, str]:
     """Variables of `envFrom` and `env`, later ones winning, references among them resolved.
 
     Raises:

@@ -88,7 +88,10 @@ class PodFacts:
 
 
 def resource_field(container: Mapping[str, Any], reference: Mapping[str, Any]) -> str:
-    """The value of a `resourceFieldRef`: what the container states, else 0; no unit is converted."""
+    """The value of a `resourceFieldRef`: what the container states, else 0.
+
+    No unit is converted.
+    """
     kind, _, name = str(reference["resource"]).partition(".")
     return str(container.get("resources", {}).get(kind, {}).get(name, "0"))
 

@@ -82,7 +82,9 @@ class Launcher:
         else:
             paths = PathMap({**image.binds, **mounts})
             argv = [paths.rewrite(word) for word in argv]
-            env = {name: paths.rewrite(value) for name, value in env.items()} | self._account_environment(mounts)
+            env = {
+                name: paths.rewrite(value) for name, value in env.items()
+            } | self._account_environment(mounts)
             cwd = paths.rewrite(cwd)
         spec |= {"argv": argv, "cwd": cwd}
         return await self._spawn(container["name"], spec, env, log)
@@ -108,7 +110,11 @@ class Launcher:
             "SPARK_LOCAL_IP": self.pod.ip,
         }
         if not self.namespaces:
-            return {**base, "TMPDIR": str(self._tmp), **jvm_environment(f"-Djava.io.tmpdir={self._tmp}")}
+            return {
+                **base,
+                "TMPDIR": str(self._tmp),
+                **jvm_environment(f"-Djava.io.tmpdir={self._tmp}"),
+            }
         return {**base, **jvm_environment()}
 
     def _isolated(self, image: ProcessImage, mounts: Mapping[str, str]) -> dict[str, Any]:
@@ -172,7 +178,11 @@ def make_mount_points(binds: Mapping[str, str], own: Path) -> None:
         own: folder of the node; everything outside is the host's.
     """
     for target, source in binds.items():
-        around = [path for path in binds if target.startswith(f"{path}/") and binds[path].startswith(f"{own}/")]
+        around = [
+            path
+            for path in binds
+            if target.startswith(f"{path}/") and binds[path].startswith(f"{own}/")
+        ]
         if not around:
             continue
         innermost = max(around, key=len)

@@ -16,7 +16,10 @@ _POLL_SECONDS = 0.2
 
 
 async def serve_logs(node: Node, config: NodeConfig) -> web.AppRunner:
-    """Serve `/containerLogs/NAMESPACE/POD/CONTAINER` over HTTPS; the caller cleans the runner up."""
+    """Serve `/containerLogs/NAMESPACE/POD/CONTAINER` over HTTPS.
+
+    The caller cleans the runner up.
+    """
 
     async def handle(request: web.Request) -> web.StreamResponse:
         return await _logs(node, request)
@@ -55,7 +58,9 @@ def _tail(file: Path, lines: int) -> tuple[bytes, int]:
     return b"".join(last), len(content)
 
 
-async def _copy(file: Path, position: int, response: web.StreamResponse, pod: Pod | None, container: str) -> None:
+async def _copy(
+    file: Path, position: int, response: web.StreamResponse, pod: Pod | None, container: str
+) -> None:
     """Copy from a position to the end; with a pod, go on until its container has ended."""
     with file.open("rb") as handle:
         handle.seek(position)

@@ -34,7 +34,10 @@ class Node:
     def reflectors(self) -> list[Reflector]:
         """What the node follows: all pods, and the objects that volumes show."""
         pods = Reflector(
-            api=self._services.api, path="/api/v1/pods", on_list=self._pods_listed, on_event=self._pod_changed
+            api=self._services.api,
+            path="/api/v1/pods",
+            on_list=self._pods_listed,
+            on_event=self._pod_changed,
         )
         return [pods, self._objects_reflector("configmaps"), self._objects_reflector("secrets")]
 
@@ -74,7 +77,9 @@ class Node:
             self._take(document)
 
     def _bind_if_due(self, document: Json) -> None:
-        if not document["metadata"].get("deletionTimestamp") and not document["spec"].get("schedulingGates"):
+        if not document["metadata"].get("deletionTimestamp") and not document["spec"].get(
+            "schedulingGates"
+        ):
             self._spawn(self._bind(document))
 
     async def _bind(self, document: Json) -> None:
@@ -130,7 +135,9 @@ class Node:
             for document in documents:
                 self._object_changed(resource, document["metadata"])
 
-        return Reflector(api=self._services.api, path=f"/api/v1/{resource}", on_list=listed, on_event=changed)
+        return Reflector(
+            api=self._services.api, path=f"/api/v1/{resource}", on_list=listed, on_event=changed
+        )
 
     def _object_changed(self, resource: str, metadata: Json) -> None:
         for pod in self.pods.values():
@@ -147,7 +154,10 @@ class Node:
 
 
 async def _logged(work: Coroutine[Any, Any, None]) -> None:
-    """Do it; a refusal is only logged: the next list or event brings it again if it still matters."""
+    """Do it; a refusal is only logged.
+
+    The next list or event brings it again if it still matters.
+    """
     try:
         await work
     except (ApiError, *UNAVAILABLE) as error:

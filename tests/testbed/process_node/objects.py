@@ -31,7 +31,9 @@ class Objects:
 
     async def config_map(self, reference: Mapping[str, Any]) -> dict[str, bytes]:
         """Keys and values of a ConfigMap; empty if it is missing and optional."""
-        found = await self._get("configmaps", reference["name"], optional=bool(reference.get("optional")))
+        found = await self._get(
+            "configmaps", reference["name"], optional=bool(reference.get("optional"))
+        )
         texts = {key: value.encode() for key, value in (found.get("data") or {}).items()}
         return texts | _decoded(found.get("binaryData"))
 

@@ -48,12 +48,18 @@ class Pod:
     Args:
         services: of the node.
         facts: the pod and its address.
-        on_ended: called once, when no process of the pod will run any more; its address is free then.
+        on_ended: called once, when no process of the pod will run any more; its address is free
+            then.
         on_gone: called when its object is gone too.
     """
 
     def __init__(
-        self, services: NodeServices, facts: PodFacts, *, on_ended: Callable[[], None], on_gone: Callable[[], None]
+        self,
+        services: NodeServices,
+        facts: PodFacts,
+        *,
+        on_ended: Callable[[], None],
+        on_gone: Callable[[], None],
     ) -> None:
         self.facts = facts
         self._services = services
@@ -94,19 +100,27 @@ class Pod:
         return any(one.spec["name"] == container and one.runs for one in self._all)
 
     def log_file(self, container: str, *, previous: bool = False) -> Path | None:
-        """The log of a container's present run or of the one before; None if there is no such run."""
+        """The log of a container's present run or of the one before.
+
+        None if there is no such run.
+        """
         known = self.status.containers | self.status.init_containers
         if container not in known:
             return None
         run = known[container].restarts - previous
         path = self.logs / f"{container}.{run}.log"
         if not path.exists() and "waiting" in known[container].state:
-            path = self.logs / f"{container}.{run - 1}.log"  # in back-off the last run is the present one
+            # in back-off the last run is the present one
+            path = self.logs / f"{container}.{run - 1}.log"
         return path if path.exists() else None
 
     async def object_changed(self, resource: str, name: str) -> None:
         """Refresh the volumes that show a ConfigMap or Secret."""
-        shown = {entry for volume in self.facts.spec.get("volumes", []) for entry in shown_objects(volume)}
+        shown = {
+            entry
+            for volume in self.facts.spec.get("volumes", [])
+            for entry in shown_objects(volume)
+        }
         if (resource, name) in shown and not self._stopping:
             await self._refresh(resource, name)
 
@@ -261,4 +275,6 @@ class Pod:
 
 
 def _statuses(containers: list[Mapping[str, Any]]) -> dict[str, ContainerStatus]:
-    return {spec["name"]: ContainerStatus(name=spec["name"], image=spec["image"]) for spec in containers}
+    return {
+        spec["name"]: ContainerStatus(name=spec["name"], image=spec["image"]) for spec in containers
+    }

@@ -37,7 +37,9 @@ async def keep_registered(api: Api, config: NodeConfig) -> None:
     while True:
         try:
             await _create(api, "/api/v1/nodes", _node(config))
-            await api.patch(f"/api/v1/nodes/{config.name}/status", {"status": _status(config, ready_since)})
+            await api.patch(
+                f"/api/v1/nodes/{config.name}/status", {"status": _status(config, ready_since)}
+            )
             await _renew_lease(api, config.name)
         except (ApiError, *UNAVAILABLE) as error:
             _log.info("heartbeat: %r", error)
@@ -63,7 +65,12 @@ async def _renew_lease(api: Api, name: str) -> None:
         if error.status != HTTPStatus.NOT_FOUND:
             raise
         metadata = {"name": name, "namespace": "kube-node-lease"}
-        lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": spec}
+        lease = {
+            "apiVersion": "coordination.k8s.io/v1",
+            "kind": "Lease",
+            "metadata": metadata,
+            "spec": spec,
+        }
         await _create(api, _LEASES, lease)
 
 

@@ -1,10 +1,10 @@
 """The last step before a container's program: an own root, then exec.
 
-Run as `unshare --mount … python -I -S sandbox.py SPEC.json`; only the standard library is imported, so
-it costs some 20 ms. With `binds` in the spec, the process gets a new root: a memory file system that
-shows the entries of the host's root, with the binds mounted over it. Without, it only changes the
-working directory. Either way the process dies with the one that started it: drivers that outlive the
-node would write beside their successors.
+Run as `unshare --mount … python -I -S sandbox.py SPEC.json`; only the standard library is imported,
+so it costs some 20 ms. With `binds` in the spec, the process gets a new root: a memory file system
+that shows the entries of the host's root, with the binds mounted over it. Without, it only changes
+the working directory. Either way the process dies with the one that started it: drivers that
+outlive the node would write beside their successors.
 
 The spec has `argv`, `cwd`, `parent` (the starting process's pid, or null to outlive it) and, for an
 own root, `root` (an empty folder) and `binds` (path and the host's path).
@@ -38,9 +38,9 @@ def mount(source: str, target: str, kind: str, flags: int) -> None:
 class Root:
     """A new root in the making.
 
-    Folders of the host that are shown in it are never written to: where a mount point is missing, its
-    parent is replaced by a memory file system that shows the parent's entries, and the mount point is
-    made there.
+    Folders of the host that are shown in it are never written to: where a mount point is missing,
+    its parent is replaced by a memory file system that shows the parent's entries, and the mount
+    point is made there.
 
     Args:
         path: an empty folder.

@@ -124,7 +124,9 @@ class PodStatus:
         return status
 
     def _updated_conditions(self) -> list[dict[str, str]]:
-        ready = self.phase == "Running" and all(container.runs for container in self.containers.values())
+        ready = self.phase == "Running" and all(
+            container.runs for container in self.containers.values()
+        )
         now = {
             "PodScheduled": True,
             "Initialized": self.phase != "Pending",
@@ -137,7 +139,11 @@ class PodStatus:
 
     def _set_condition(self, name: str, value: str) -> None:
         if self._conditions.get(name, {}).get("status") != value:
-            self._conditions[name] = {"type": name, "status": value, "lastTransitionTime": timestamp()}
+            self._conditions[name] = {
+                "type": name,
+                "status": value,
+                "lastTransitionTime": timestamp(),
+            }
 
 
 def lost_with_the_node(status: Mapping[str, Any]) -> dict[str, Any]:
@@ -148,4 +154,9 @@ def lost_with_the_node(status: Mapping[str, Any]) -> dict[str, Any]:
         for container in status.get("containerStatuses", [])
     ]
     message = "the node was started anew; its processes had died with it"
-    return {"phase": "Failed", "reason": "NodeRestart", "message": message, "containerStatuses": containers}
+    return {
+        "phase": "Failed",
+        "reason": "NodeRestart",
+        "message": message,
+        "containerStatuses": containers,
+    }

@@ -31,7 +31,8 @@ class Volumes:
         folder: gets a folder per volume.
         claims: gets a folder per PersistentVolumeClaim, which outlives the pod.
         transform: applied to each file of a ConfigMap: file name and content to new content.
-        renew_at: when a token in them must be renewed, by the monotonic clock; None if there is none.
+        renew_at: when a token in them must be renewed, by the monotonic clock; None if there is
+            none.
     """
 
     pod: PodFacts
@@ -97,7 +98,9 @@ class Volumes:
             folder = await self._claim(volume["persistentVolumeClaim"]["claimName"])
         else:
             kinds = ", ".join(sorted(set(volume) - {"name"}))
-            raise UnsupportedError(f"volume {volume['name']}: {kinds} is not supported by the process node")
+            raise UnsupportedError(
+                f"volume {volume['name']}: {kinds} is not supported by the process node"
+            )
         return folder
 
     async def _claim(self, name: str) -> Path:
@@ -125,18 +128,24 @@ class Volumes:
         if reference := source.get("serviceAccountToken"):
             return {reference["path"]: FileContent(await self._token(reference), 0o600)}
         items = source.get("downwardAPI", {}).get("items", [])
-        return {item["path"]: FileContent(self._field(item), item.get("mode", mode)) for item in items}
+        return {
+            item["path"]: FileContent(self._field(item), item.get("mode", mode)) for item in items
+        }
 
     def _field(self, item: Mapping[str, Any]) -> bytes:
         if "fieldRef" not in item:
-            raise UnsupportedError("resourceFieldRef in a volume is not supported by the process node")
+            raise UnsupportedError(
+                "resourceFieldRef in a volume is not supported by the process node"
+            )
         return self.pod.field(item["fieldRef"]["fieldPath"]).encode()
 
     async def _token(self, reference: Mapping[str, Any]) -> bytes:
         seconds = int(reference.get("expirationSeconds", _TOKEN_SECONDS))
         token = await self.objects.token(self.pod, reference.get("audience"), seconds)
         due = time.monotonic() + seconds * _RENEW_AFTER
-        self.renew_at = min(due, self.renew_at) if self.renew_at and self.renew_at > time.monotonic() else due
+        self.renew_at = (
+            min(due, self.renew_at) if self.renew_at and self.renew_at > time.monotonic() else due
+        )
         return token.encode()
 
 
@@ -169,7 +178,9 @@ def _selected(data: Mapping[str, bytes], reference: Mapping[str, Any], mode: int
     if missing and not reference.get("optional"):
         raise MissingObjectError(f"no such keys: {', '.join(missing)}")
     return {
-        item["path"]: FileContent(data[item["key"]], item.get("mode") or mode) for item in items if item["key"] in data
+        item["path"]: FileContent(data[item["key"]], item.get("mode") or mode)
+        for item in items
+        if item["key"] in data
     }
 
 

@@ -1,4 +1,4 @@
-"""Connectors are found by entry points, loaded when they are needed, and never break one another."""
+"""Connectors are found by entry points, loaded when needed, and never break one another."""
 
 import os
 import subprocess
@@ -8,7 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from balanced_source.api import AsyncCall, Caller, CallExecutor, Connector, Identity, NamedSecrets, SecretReader
+from balanced_source.api import (
+    AsyncCall,
+    Caller,
+    CallExecutor,
+    Connector,
+    Identity,
+    NamedSecrets,
+    SecretReader,
+)
 from balanced_source.connectors.discovery import Alarm
 from balanced_source.connectors.kafka import DiscoverKafka, KafkaCluster, TopicList
 from balanced_source.errors import ConnectorError, ContractViolationError, InvalidSpecError
@@ -61,7 +69,9 @@ def _importable(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_project_registers_kafka_as_others_register_theirs() -> None:
     """The table is for folders on PYTHONPATH, where no entry point is."""
-    declared = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["entry-points"]
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"][
+        "entry-points"
+    ]
 
     assert declared == {GROUP: dict(BUILT_IN)}
     assert "kafka" in installed().kinds
@@ -72,18 +82,30 @@ def test_a_source_leads_to_its_connector() -> None:
 
 
 def test_another_connector_takes_its_place_beside_kafka() -> None:
-    both = Connectors([here("OtherConnector"), Registration(kind="kafka", reference=BUILT_IN["kafka"], package="p")])
+    both = Connectors(
+        [
+            here("OtherConnector"),
+            Registration(kind="kafka", reference=BUILT_IN["kafka"], package="p"),
+        ]
+    )
 
     assert both.kinds == ("kafka", "other")
     assert both.get("other") is both.get("other"), "loaded once"
     execute = both.get("other").executor(Nothing(), caller=Caller.OPERATOR, client_id="me")
     assert execute(Alarm()) == ("Alarm", Caller.OPERATOR, "me")
-    assert both.get("other").secrets(kafka_source("c")) == both.get("other").needed_secrets(kafka_source("c")) == ()
+    assert (
+        both.get("other").secrets(kafka_source("c"))
+        == both.get("other").needed_secrets(kafka_source("c"))
+        == ()
+    )
     assert both.get("other").identity_of(Alarm()) == NamedSecrets()
 
 
 def test_the_same_entry_point_twice_is_one() -> None:
-    twice = [here("OtherConnector"), here("OtherConnector", package="other-source 1.0, from a folder")]
+    twice = [
+        here("OtherConnector"),
+        here("OtherConnector", package="other-source 1.0, from a folder"),
+    ]
 
     assert Connectors(twice).get("other").kind == "other"
 
@@ -92,14 +114,22 @@ def test_the_same_entry_point_twice_is_one() -> None:
     ("registrations", "says"),
     [
         ([], "no connector of kind 'other' is installed.*images of operator and driver"),
-        ([here("OtherConnector"), here("broken", package="fork 2")], r"other-source 1.0 \(.*and fork 2 .*but one"),
-        ([here("broken")], "of other-source 1.0 is broken.*cannot be loaded: ImportError: libother.so"),
+        (
+            [here("OtherConnector"), here("broken", package="fork 2")],
+            r"other-source 1.0 \(.*and fork 2 .*but one",
+        ),
+        (
+            [here("broken")],
+            "of other-source 1.0 is broken.*cannot be loaded: ImportError: libother.so",
+        ),
         ([here("absent")], "of other-source 1.0 is broken.*AttributeError"),
         ([here("Path")], "Path is not a Connector"),
         ([here("MisnamedConnector")], "says that its kind is 'another'"),
     ],
 )
-def test_what_cannot_be_used_names_the_package(registrations: list[Registration], says: str) -> None:
+def test_what_cannot_be_used_names_the_package(
+    registrations: list[Registration], says: str
+) -> None:
     with pytest.raises(ConnectorError, match=says):
         Connectors(registrations).get("other")
 
@@ -116,17 +146,29 @@ def test_a_half_is_made_once_where_it_is_needed() -> None:
     ("connector", "reference", "says"),
     [
         ("OtherConnector", "", "connector 'other' has no Half: it cannot be used here"),
-        ("HalvedConnector", f"{__name__}:Nothing", "of other-source 1.0 is broken: .*Nothing is not a Half"),
-        ("HalvedConnector", f"{__name__}:absent", "of other-source 1.0 is broken: .*AttributeError"),
+        (
+            "HalvedConnector",
+            f"{__name__}:Nothing",
+            "of other-source 1.0 is broken: .*Nothing is not a Half",
+        ),
+        (
+            "HalvedConnector",
+            f"{__name__}:absent",
+            "of other-source 1.0 is broken: .*AttributeError",
+        ),
     ],
 )
-def test_a_half_that_cannot_be_used_names_the_package(connector: str, reference: str, says: str) -> None:
+def test_a_half_that_cannot_be_used_names_the_package(
+    connector: str, reference: str, says: str
+) -> None:
     with pytest.raises(ConnectorError, match=says):
         Connectors([here(connector)]).half("other", lambda found: reference or found.operator, Half)
 
 
 def test_a_broken_connector_hurts_no_other_one() -> None:
-    mixed = Connectors([here("broken"), Registration(kind="kafka", reference=BUILT_IN["kafka"], package="p")])
+    mixed = Connectors(
+        [here("broken"), Registration(kind="kafka", reference=BUILT_IN["kafka"], package="p")]
+    )
 
     assert mixed.get("kafka").kind == "kafka"
 
@@ -147,36 +189,49 @@ def test_kafka_executes_its_own_calls_and_no_others(monkeypatch: pytest.MonkeyPa
 
 
 def test_kafka_names_the_secrets_of_a_call_and_of_a_source() -> None:
-    source = kafka_source(clusters=(cluster("a", "s1"), cluster("b", "s2", "s1")), inactive=(cluster("c", "s0"),))
+    source = kafka_source(
+        clusters=(cluster("a", "s1"), cluster("b", "s2", "s1")), inactive=(cluster("c", "s0"),)
+    )
     kafka = KafkaConnector()
 
     assert kafka.identity_of(discovery("s")) == NamedSecrets(("s",))
     assert kafka.identity_of(Alarm()) == NamedSecrets()
     assert kafka.needed_secrets(source) == ("s1", "s2")
-    assert kafka.secrets(source) == ("s0", "s1", "s2"), "a cluster that is not read may be read again"
+    assert kafka.secrets(source) == ("s0", "s1", "s2"), (
+        "a cluster that is not read may be read again"
+    )
     with pytest.raises(ContractViolationError, match="is not a Kafka source"):
         kafka.secrets(NumbersSource(()))
 
 
-def test_only_the_operator_refuses_a_secret_that_names_its_files(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_the_operator_refuses_a_secret_that_names_its_files(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """A driver is its owner's own process: what it has belongs to the owner."""
     monkeypatch.setattr(KafkaAdmin, "discover", lambda admin, _: admin._secrets.read("s"))
     kafka, call = KafkaConnector(), discovery("s")
 
-    assert kafka.executor(Lending(), caller=Caller.OWNER, client_id="me")(call) == Lending().read("s")
-    with pytest.raises(InvalidSpecError, match=r"Secret s: property ssl\.key\.location is not allowed here"):
+    assert kafka.executor(Lending(), caller=Caller.OWNER, client_id="me")(call) == Lending().read(
+        "s"
+    )
+    with pytest.raises(
+        InvalidSpecError, match=r"Secret s: property ssl\.key\.location is not allowed here"
+    ):
         kafka.executor(Lending(), caller=Caller.OPERATOR, client_id="me")(call)
 
 
 def test_a_connector_is_found_without_its_client() -> None:
     """Every process looks connectors up; few need the client of each."""
     program = (
-        "import sys\nfrom balanced_source_adapters.connectors import installed\ninstalled().get('kafka')\n"
+        "import sys\n"
+        "from balanced_source_adapters.connectors import installed\n"
+        "installed().get('kafka')\n"
         "sys.exit('confluent_kafka' in sys.modules or 'pydantic' in sys.modules)"
     )
 
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    assert subprocess.run([sys.executable, "-c", program], check=False, env=environment).returncode == 0  # noqa: S603
+    command = [sys.executable, "-c", program]
+    assert subprocess.run(command, check=False, env=environment).returncode == 0  # noqa: S603
 
 
 class ForeignCall(AsyncCall):
@@ -198,4 +253,6 @@ def cluster(name: str, *secrets: str) -> KafkaCluster:
 
 
 def discovery(*secrets: str) -> DiscoverKafka:
-    return DiscoverKafka(scope="main", round=1, cluster=cluster("main", *secrets), subscriber=TopicList(("t",)))
+    return DiscoverKafka(
+        scope="main", round=1, cluster=cluster("main", *secrets), subscriber=TopicList(("t",))
+    )

@@ -1,4 +1,7 @@
-"""A coordinator in a thread: an unexpected error is told, and neither ends the loop nor loses what was asked for."""
+"""A coordinator in a thread.
+
+An unexpected error is told, and neither ends the loop nor loses what was asked for.
+"""
 
 import queue
 from collections.abc import Iterator
@@ -38,9 +41,15 @@ class Scene:
         self.stored: list[Checkpoint[Any, Any]] = []
         self.persist_error: Exception | None = None
         self.refused: queue.Queue[Exception] = queue.Queue()
-        coordinator: SourceCoordinator[Any, Any] = SourceCoordinator(kafka_source("c"), parallelism=2)
+        coordinator: SourceCoordinator[Any, Any] = SourceCoordinator(
+            kafka_source("c"), parallelism=2
+        )
         self.loop = CoordinatorLoop(
-            coordinator, self.execute, publish=self.published.put, persist=self.persist, first_retry=0.01
+            coordinator,
+            self.execute,
+            publish=self.published.put,
+            persist=self.persist,
+            first_retry=0.01,
         )
 
     def execute(self, call: AsyncCall) -> Any:
@@ -84,7 +93,9 @@ def broken_once(monkeypatch: pytest.MonkeyPatch, method: str) -> Iterator[None]:
         yield
 
 
-@pytest.mark.parametrize("method", ["rebalance", "handle_source_change", "handle_discovery", "start"])
+@pytest.mark.parametrize(
+    "method", ["rebalance", "handle_source_change", "handle_discovery", "start"]
+)
 def test_edits_take_effect_after_an_unexpected_error(
     scene: Scene, monkeypatch: pytest.MonkeyPatch, method: str
 ) -> None:
@@ -97,11 +108,15 @@ def test_edits_take_effect_after_an_unexpected_error(
         scene.loop.put(ParallelismChanged(4))
         scene.until(4, 6)
 
-    assert [entry["error"] for entry in logs if entry["log_level"] == "error"] == ["StopIteration()"]
+    assert [entry["error"] for entry in logs if entry["log_level"] == "error"] == [
+        "StopIteration()"
+    ]
     assert scene.loop.problem is None
 
 
-def test_the_rebuilt_coordinator_goes_on_from_what_was_stored(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_rebuilt_coordinator_goes_on_from_what_was_stored(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """No epoch is published twice with other owners."""
     scene.loop.start()
     before = scene.until(2, 4)
@@ -148,5 +163,7 @@ def test_local_mode_ends_with_the_reason(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(operator._loop, "_execute", Broker().execute)
     (tmp_path / "documents" / "enumerator.json").write_text("written by another operator")
 
-    with pytest.raises(StateConflictError, match=r"enumerator\.json was written by another process"):
+    with pytest.raises(
+        StateConflictError, match=r"enumerator\.json was written by another process"
+    ):
         operator.run()

@@ -12,7 +12,9 @@ from balanced_source_operator.controller import conditions
 from support.served_metrics import served
 
 ROOT = Path(__file__).parents[3]
-RULES: list[dict[str, Any]] = yaml.safe_load((ROOT / "charts/balanced-source/files/alerts.yaml").read_text())
+RULES: list[dict[str, Any]] = yaml.safe_load(
+    (ROOT / "charts/balanced-source/files/alerts.yaml").read_text()
+)
 CASES = yaml.safe_load((ROOT / "tests/alerts/cases.yaml").read_text())["tests"]
 RUNBOOKS = ROOT / "docs/runbooks"
 NAMES = [rule["alert"] for rule in RULES]
@@ -23,7 +25,12 @@ METRIC = re.compile(r"balanced_source_\w+")
 def test_an_alert_asks_for_metrics_that_are_served(rule: dict[str, Any]) -> None:
     assert set(METRIC.findall(rule["expr"])) <= served()
     types = set(re.findall(r'\btype="(\w+)"', rule["expr"]))
-    assert types <= {conditions.READY, conditions.DEGRADED, conditions.DATA_LOSS, conditions.AUTOSCALING}
+    assert types <= {
+        conditions.READY,
+        conditions.DEGRADED,
+        conditions.DATA_LOSS,
+        conditions.AUTOSCALING,
+    }
     assert set(re.findall(r'\breason="(\w+)"', rule["expr"])) <= {reason.value for reason in Reason}
 
 
@@ -36,7 +43,12 @@ def test_an_alert_says_what_is_wrong_and_has_a_runbook(rule: dict[str, Any]) -> 
 
 
 def test_every_alert_is_played_and_fires_once_at_least() -> None:
-    firing = {test["alertname"] for case in CASES for test in case["alert_rule_test"] if test["exp_alerts"]}
+    firing = {
+        test["alertname"]
+        for case in CASES
+        for test in case["alert_rule_test"]
+        if test["exp_alerts"]
+    }
     assert firing == set(NAMES)
 
 

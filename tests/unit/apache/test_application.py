@@ -17,13 +17,17 @@ from support.apache_operator import program_of, settings_of
 from support.apache_samples import MINIMAL, REAL, RICH, build
 from support.builders import identity, make_spec
 
-needs_real = pytest.mark.skipif(not REAL, reason="BALANCED_SOURCE_APACHE_CRD does not name Apache's CRD")
+needs_real = pytest.mark.skipif(
+    not REAL, reason="BALANCED_SOURCE_APACHE_CRD does not name Apache's CRD"
+)
 
 
 @cache
 def schema(path: Path | str) -> Mapping[str, Any]:
     versions = yaml.load(Path(path).read_text(), Loader=yaml.CSafeLoader)["spec"]["versions"]
-    found: Mapping[str, Any] = next(v for v in versions if v["name"] == "v1")["schema"]["openAPIV3Schema"]
+    found: Mapping[str, Any] = next(v for v in versions if v["name"] == "v1")["schema"][
+        "openAPIV3Schema"
+    ]
     return found
 
 
@@ -92,7 +96,10 @@ def test_sparks_own_container_is_named_because_a_template_may_begin_with_another
     spec = build(**RICH)["spec"]
     names = [c["name"] for c in spec["executorSpec"]["podTemplateSpec"]["spec"]["containers"]]
     assert spec["sparkConf"]["spark.kubernetes.executor.podTemplateContainerName"] in names
-    assert spec["sparkConf"]["spark.kubernetes.driver.podTemplateContainerName"] == "spark-kubernetes-driver"
+    assert (
+        spec["sparkConf"]["spark.kubernetes.driver.podTemplateContainerName"]
+        == "spark-kubernetes-driver"
+    )
 
 
 def test_the_program_is_found_by_the_operator() -> None:
@@ -105,7 +112,9 @@ def test_what_the_operator_sets_by_itself_harms_nothing() -> None:
     assert settings_of(build())["spark.kubernetes.executor.useDriverPodIP"] == "true"
 
 
-BOUNDED = {"pipeline": {"checkpointLocation": "/data/checkpoint", "trigger": {"availableNow": True}}}
+BOUNDED = {
+    "pipeline": {"checkpointLocation": "/data/checkpoint", "trigger": {"availableNow": True}}
+}
 
 
 @pytest.mark.parametrize(
@@ -121,9 +130,14 @@ BOUNDED = {"pipeline": {"checkpointLocation": "/data/checkpoint", "trigger": {"a
 def test_a_stream_is_restarted_although_the_operators_default_is_never(
     changes: dict[str, Any], max_failures: int | None, policy: str, attempts: int
 ) -> None:
-    restarts = build(max_failures=max_failures, **changes)["spec"]["applicationTolerations"]["restartConfig"]
+    restarts = build(max_failures=max_failures, **changes)["spec"]["applicationTolerations"][
+        "restartConfig"
+    ]
     assert (restarts["restartPolicy"], restarts["maxRestartAttempts"]) == (policy, attempts)
-    assert (restarts["restartBackoffMillis"], restarts["restartCounterResetMillis"]) == (10_000, 600_000)
+    assert (restarts["restartBackoffMillis"], restarts["restartCounterResetMillis"]) == (
+        10_000,
+        600_000,
+    )
 
 
 def test_an_application_whose_source_ends_is_not_started_again_when_it_is_done() -> None:
@@ -132,8 +146,17 @@ def test_an_application_whose_source_ends_is_not_started_again_when_it_is_done()
 
 
 def test_both_operators_get_the_same_templates_and_annotations() -> None:
-    spec = make_spec(application=make_spec().application.model_dump(mode="json", by_alias=True, exclude_unset=True))
-    arguments: dict[str, Any] = {"name": "orders-1", "parallelism": 2, "secrets": ("login",), "conf": {}}
+    spec = make_spec(
+        application=make_spec().application.model_dump(
+            mode="json", by_alias=True, exclude_unset=True
+        )
+    )
+    arguments: dict[str, Any] = {
+        "name": "orders-1",
+        "parallelism": 2,
+        "secrets": ("login",),
+        "conf": {},
+    }
     ours = apache_application(identity(), spec.application, **arguments)
     kubeflow = spark_application(identity(), spec.application, **arguments)
     assert ours["metadata"] == kubeflow["metadata"]
@@ -144,7 +167,8 @@ def test_both_operators_get_the_same_templates_and_annotations() -> None:
 def test_the_operator_that_was_the_only_one_is_no_part_of_the_hash_so_nothing_restarts() -> None:
     plain = make_spec().application
     hashes = {
-        application_hash(identity(), plain.model_copy(update={"provider": provider}), conf={}) for provider in Provider
+        application_hash(identity(), plain.model_copy(update={"provider": provider}), conf={})
+        for provider in Provider
     }
     assert len(hashes) == 2, "a change of the operator replaces the application"
     assert "provider" not in plain.model_dump(mode="json", exclude_defaults=True)

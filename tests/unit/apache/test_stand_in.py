@@ -1,4 +1,4 @@
-"""The stand-in for Apache's operator does what that operator's release 1.0.0 does, as far as it is known."""
+"""The stand-in for Apache's operator does what its release 1.0.0 does, as far as it is known."""
 
 import hashlib
 from typing import Any
@@ -32,7 +32,10 @@ class Scene:
             "driverSpec": {"podTemplateSpec": {"spec": {}}},
             "sparkConf": {"spark.kubernetes.driver.label.team": "shop"},
         }
-        manifest = {"metadata": {"namespace": "default", "name": "orders-1"}, "spec": {**given, **spec}}
+        manifest = {
+            "metadata": {"namespace": "default", "name": "orders-1"},
+            "spec": {**given, **spec},
+        }
         self.server.add(APACHE_APPLICATION, manifest)
 
     def look(self, times: int = 1) -> str:
@@ -103,7 +106,7 @@ def _base36(number: int) -> str:
     return (_base36(number // 36) if number >= 36 else "") + digits[number % 36]
 
 
-async def test_a_driver_pod_belongs_to_the_application_and_has_the_template_and_labels_of_both() -> None:
+async def test_a_driver_pod_has_the_template_and_labels_of_its_application() -> None:
     scene = Scene(driverSpec={"podTemplateSpec": {"spec": {"nodeName": "here"}}})
     scene.until("DriverRequested")
     pod = scene.server.find(POD, "default", scene.driver)
@@ -125,14 +128,19 @@ async def test_a_driver_pod_belongs_to_the_application_and_has_the_template_and_
             {"spark.kubernetes.executor.deleteOnTermination": None},
         ),
         ({"sparkConf": {"spark.authenticate": "false"}}, {"spark.authenticate": "false"}),
-        ({"sparkConf": {"spark.kubernetes.namespace": "elsewhere"}}, {"spark.kubernetes.namespace": "default"}),
+        (
+            {"sparkConf": {"spark.kubernetes.namespace": "elsewhere"}},
+            {"spark.kubernetes.namespace": "default"},
+        ),
         (
             {"sparkConf": {"spark.kubernetes.container.image": "spark:{{SPARK_VERSION}}"}},
             {"spark.kubernetes.container.image": "spark:4.2.0"},
         ),
     ],
 )
-async def test_settings_that_it_sets_unless_given(spec: dict[str, Any], expected: dict[str, str | None]) -> None:
+async def test_settings_that_it_sets_unless_given(
+    spec: dict[str, Any], expected: dict[str, str | None]
+) -> None:
     found = settings_of(Scene(**spec).application)
     assert {key: found.get(key) for key in expected} == expected
 
@@ -163,7 +171,9 @@ async def test_its_status_has_the_present_state_all_states_and_the_attempt() -> 
         ({"phase": "Running", "containerStatuses": [{"restartCount": 1}]}, "Failed"),
     ],
 )
-async def test_the_driver_pod_decides_what_a_running_application_is(status: dict[str, Any], state: str) -> None:
+async def test_the_driver_pod_decides_what_a_running_application_is(
+    status: dict[str, Any], state: str
+) -> None:
     scene = Scene()
     scene.running()
     scene.pod(**status)
@@ -226,7 +236,9 @@ async def test_the_next_attempt_waits_for_the_backoff() -> None:
 
 
 async def test_a_long_run_starts_the_counter_at_1_again() -> None:
-    scene = Scene(**restarts(restartPolicy="Always", restartBackoffMillis=0, restartCounterResetMillis=60_000))
+    scene = Scene(
+        **restarts(restartPolicy="Always", restartBackoffMillis=0, restartCounterResetMillis=60_000)
+    )
     for seconds in (1, 1, 61):
         scene.running()
         scene.now += seconds
@@ -235,7 +247,9 @@ async def test_a_long_run_starts_the_counter_at_1_again() -> None:
     assert scene.attempt["restartCounter"] == 1
 
 
-@pytest.mark.parametrize(("policy", "kept"), [("Always", True), ("OnFailure", True), ("Never", False)])
+@pytest.mark.parametrize(
+    ("policy", "kept"), [("Always", True), ("OnFailure", True), ("Never", False)]
+)
 async def test_what_is_retained_ends_in_another_state(policy: str, *, kept: bool) -> None:
     scene = Scene(applicationTolerations={"resourceRetainPolicy": policy})
     scene.running()
@@ -248,7 +262,12 @@ async def test_a_changed_spec_does_nothing_until_the_next_attempt() -> None:
     scene = Scene(**restarts(restartPolicy="Always", restartBackoffMillis=0))
     scene.running()
     template = {"podTemplateSpec": {"spec": {"nodeName": "there"}}}
-    scene.server.edit(APACHE_APPLICATION, "default", "orders-1", {"spec": {"driverSpec": template, "suspend": True}})
+    scene.server.edit(
+        APACHE_APPLICATION,
+        "default",
+        "orders-1",
+        {"spec": {"driverSpec": template, "suspend": True}},
+    )
     assert scene.look() == "RunningHealthy"
     scene.server.edit(POD, "default", scene.driver, {"status": {"phase": "Failed"}})
     scene.until("DriverRequested")

@@ -10,10 +10,16 @@ from balanced_source_operator.resources.apache_states import ENDED, WORDS, as_ku
 from support.apache_operator import STATES
 
 
-def application(*states: str, info: dict[str, int] | None = None, message: str = "") -> dict[str, Any]:
+def application(
+    *states: str, info: dict[str, int] | None = None, message: str = ""
+) -> dict[str, Any]:
     """One that went through these states, a minute each."""
     entries = [
-        {"currentStateSummary": state, "lastTransitionTime": f"2026-01-01T00:{n:02}:00Z", "message": message}
+        {
+            "currentStateSummary": state,
+            "lastTransitionTime": f"2026-01-01T00:{n:02}:00Z",
+            "message": message,
+        }
         for n, state in enumerate(states)
     ]
     status = {
@@ -42,9 +48,16 @@ def test_a_state_of_a_later_release_is_unknown_and_not_the_absence_of_one() -> N
 @pytest.mark.parametrize("end", sorted(ENDED))
 @pytest.mark.parametrize(
     ("before", "expected"),
-    [("Succeeded", "COMPLETED"), ("Failed", "FAILED"), ("DriverEvicted", "FAILED"), ("RunningHealthy", "FAILED")],
+    [
+        ("Succeeded", "COMPLETED"),
+        ("Failed", "FAILED"),
+        ("DriverEvicted", "FAILED"),
+        ("RunningHealthy", "FAILED"),
+    ],
 )
-def test_what_came_before_tells_how_an_application_ended(end: str, before: str, expected: str) -> None:
+def test_what_came_before_tells_how_an_application_ended(
+    end: str, before: str, expected: str
+) -> None:
     assert word("Submitted", "DriverRequested", before, end) == expected
 
 
@@ -59,7 +72,11 @@ def test_a_failure_is_a_passing_state_because_the_operator_may_restart() -> None
 
 
 def test_the_cause_is_what_the_newest_failure_says() -> None:
-    seen = as_kubeflow(application("Submitted", "DriverStarted", "Failed", "ResourceReleased", message="out of memory"))
+    seen = as_kubeflow(
+        application(
+            "Submitted", "DriverStarted", "Failed", "ResourceReleased", message="out of memory"
+        )
+    )
     assert cause(seen, []) == "out of memory"
 
 

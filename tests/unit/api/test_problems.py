@@ -5,12 +5,17 @@ from hypothesis import strategies as st
 
 from balanced_source.api import Problem, ProblemBoard, ProblemChange, fatal_problem
 
-GONE = Problem(reason="LogTruncated", message="3 records of orders/0 are gone", scope="main", is_fatal=True)
+GONE = Problem(
+    reason="LogTruncated", message="3 records of orders/0 are gone", scope="main", is_fatal=True
+)
 SLOW = Problem(reason="NoAnswer", message="cluster b does not answer: check it", scope="b")
 
 changes = st.lists(
     st.tuples(
-        st.one_of(st.sampled_from(["a", "b"]), st.tuples(st.sampled_from(["a", "c"]), st.sampled_from(["x", "y"]))),
+        st.one_of(
+            st.sampled_from(["a", "b"]),
+            st.tuples(st.sampled_from(["a", "c"]), st.sampled_from(["x", "y"])),
+        ),
         st.sampled_from([None, GONE, SLOW]),
     ),
     max_size=30,
@@ -18,7 +23,9 @@ changes = st.lists(
 
 
 @given(changes)
-def test_a_listener_that_applies_the_changes_knows_the_board(made: list[tuple[str, Problem | None]]) -> None:
+def test_a_listener_that_applies_the_changes_knows_the_board(
+    made: list[tuple[str, Problem | None]],
+) -> None:
     heard: list[ProblemChange] = []
     board = ProblemBoard(heard.append)
     expected: dict[object, Problem] = {}
@@ -30,7 +37,9 @@ def test_a_listener_that_applies_the_changes_knows_the_board(made: list[tuple[st
     replayed: dict[object, Problem] = {}
     for change in heard:
         assert replayed.get(change.key) == change.before != change.after
-        replayed = {k: v for k, v in {**replayed, change.key: change.after}.items() if v is not None}
+        replayed = {
+            k: v for k, v in {**replayed, change.key: change.after}.items() if v is not None
+        }
     assert replayed == expected
     assert sorted(map(repr, board)) == sorted(map(repr, expected.values()))
 
@@ -40,14 +49,18 @@ def test_the_order_does_not_depend_on_history(made: list[tuple[str, Problem | No
     board = ProblemBoard()
     for key, problem in made:
         board.set(key, problem)
-    final = {key: problem for key, problem in made if board.get(key) is not None and problem is not None}
+    final = {
+        key: problem for key, problem in made if board.get(key) is not None and problem is not None
+    }
     again = ProblemBoard()
 
     for key in reversed(list(final)):
         again.set(key, board.get(key))
 
     assert list(again) == list(board)
-    assert [problem.is_fatal for problem in board] == sorted((p.is_fatal for p in board), reverse=True)
+    assert [problem.is_fatal for problem in board] == sorted(
+        (p.is_fatal for p in board), reverse=True
+    )
 
 
 def test_a_fatal_problem_is_found_among_others() -> None:

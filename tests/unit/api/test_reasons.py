@@ -1,4 +1,4 @@
-"""Every reason of a condition or event is in one list, with its cause and remedy, and on the page made from it."""
+"""Every reason of a condition or event is in one list and on its page, with cause and remedy."""
 
 import ast
 import json
@@ -13,7 +13,11 @@ from balanced_source.severity import DATA_LOSS_REASONS, severity
 from support.conditions_reference import page
 
 ROOT = Path(__file__).parents[3]
-SOURCES = [file for folder in ("operator/src", "spark_app/src") for file in sorted((ROOT / folder).rglob("*.py"))]
+SOURCES = [
+    file
+    for folder in ("operator/src", "spark_app/src")
+    for file in sorted((ROOT / folder).rglob("*.py"))
+]
 CALLS = {"report", "post"}
 """Methods whose first argument is a reason."""
 OTHERS = {"reasons.py", "kube", "leadership.py", "executors.py"}
@@ -24,7 +28,11 @@ def _loose(file: Path) -> Iterator[str]:
     for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
         if not isinstance(node, ast.Call):
             continue
-        first = node.args[:1] if isinstance(node.func, ast.Attribute) and node.func.attr in CALLS else []
+        first = (
+            node.args[:1]
+            if isinstance(node.func, ast.Attribute) and node.func.attr in CALLS
+            else []
+        )
         named = [keyword.value for keyword in node.keywords if keyword.arg == "reason"]
         for value in (*first, *named):
             leaves = (value.body, value.orelse) if isinstance(value, ast.IfExp) else (value,)
@@ -42,7 +50,9 @@ def test_no_reason_is_a_loose_string() -> None:
 
 
 def test_every_reason_is_given_by_somebody() -> None:
-    text = "\n".join(file.read_text(encoding="utf-8") for file in SOURCES if file.name != "reasons.py")
+    text = "\n".join(
+        file.read_text(encoding="utf-8") for file in SOURCES if file.name != "reasons.py"
+    )
 
     assert [reason.name for reason in Reason if f"Reason.{reason.name}" not in text] == []
 
@@ -60,7 +70,8 @@ def test_a_reason_is_its_word_wherever_it_goes() -> None:
     assert json.dumps(Reason.LOG_TRUNCATED) == '"LogTruncated"'
     assert f"{Reason.LOG_TRUNCATED}" == Reason.LOG_TRUNCATED == "LogTruncated"
     assert Reason("LogTruncated") is Reason.LOG_TRUNCATED
-    assert pickle.loads(pickle.dumps(Reason.LOG_TRUNCATED)) is Reason.LOG_TRUNCATED  # noqa: S301 - our own bytes
+    # Our own bytes
+    assert pickle.loads(pickle.dumps(Reason.LOG_TRUNCATED)) is Reason.LOG_TRUNCATED  # noqa: S301
 
 
 def test_the_worst_comes_first_and_what_the_source_says_ranks_with_failed_discovery() -> None:

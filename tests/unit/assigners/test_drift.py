@@ -28,12 +28,19 @@ def test_a_day_of_noise_moves_nothing_to_and_fro(shape: str) -> None:
 
 
 def uneven(split: int, now: float, *, doubles_at: float = math.inf) -> float:
-    """The first of sixteen splits doubles: 1.33 times the ideal for its reader, of which 0.15 can be mended."""
+    """The first of sixteen splits doubles.
+
+    1.33 times the ideal for its reader, of which 0.15 can be mended.
+    """
     return (200.0 if split < 4 else 66.0) * (2 if split == 0 and now > doubles_at else 1)
 
 
-@pytest.mark.parametrize(("shape", "hours"), [(None, 1), (None, 12), ("jitter", 12), ("ten minutes", 12)])
-def test_a_split_that_doubles_for_good_is_acted_on_within_15_minutes(shape: str | None, hours: int) -> None:
+@pytest.mark.parametrize(
+    ("shape", "hours"), [(None, 1), (None, 12), ("jitter", 12), ("ten minutes", 12)]
+)
+def test_a_split_that_doubles_for_good_is_acted_on_within_15_minutes(
+    shape: str | None, hours: int
+) -> None:
     """With constant rates, and with noise of up to 4 %."""
     noise = QUIET if shape is None else softened(noise_shapes(1)[shape], 0.05)
     start = hours * 3600.0
@@ -84,7 +91,9 @@ def test_loads_that_jump_at_every_look_are_not_followed(seed: int) -> None:
 
 def looked(watch: DriftWatch, owners: dict[SplitId, int], now: float) -> DriftWatch:
     """The watch after a look at two readers whose splits cost the same."""
-    question = Placement(parallelism=2, owners=owners, may_move=True, weights=dict.fromkeys(owners, 1.0))
+    question = Placement(
+        parallelism=2, owners=owners, may_move=True, weights=dict.fromkeys(owners, 1.0)
+    )
     watch, drift = watch.look(POLICY, LoadAwareAssigner(), question, positions={}, now=now)
     assert drift is None
     return watch
@@ -123,7 +132,10 @@ def test_other_moves_begin_the_pause_anew() -> None:
     ("mode", "allowed"),
     [
         (RebalanceMode.MANUAL, {RebalanceCause.REQUESTED}),
-        (RebalanceMode.ON_RESCALE, {RebalanceCause.REQUESTED, RebalanceCause.RESCALE, RebalanceCause.RECOVERY}),
+        (
+            RebalanceMode.ON_RESCALE,
+            {RebalanceCause.REQUESTED, RebalanceCause.RESCALE, RebalanceCause.RECOVERY},
+        ),
         (RebalanceMode.DRIFT, set(RebalanceCause)),
     ],
 )

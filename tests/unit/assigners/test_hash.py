@@ -12,13 +12,19 @@ from hypothesis import strategies as st
 from balanced_source.assigners import HashAssigner, Placement, hash_owner, java_string_hash, place
 from support.placements import placements, shuffled
 
-GOLDEN: list[dict[str, Any]] = json.loads((Path(__file__).parent / "golden" / "hash_owners.json").read_text())
+GOLDEN: list[dict[str, Any]] = json.loads(
+    (Path(__file__).parent / "golden" / "hash_owners.json").read_text()
+)
 ASSIGNER = HashAssigner()
 
 
-@pytest.mark.parametrize("row", GOLDEN, ids=lambda row: f"{row['topic']!r:.20}-{row['parallelism']}")
+@pytest.mark.parametrize(
+    "row", GOLDEN, ids=lambda row: f"{row['topic']!r:.20}-{row['parallelism']}"
+)
 def test_owners_are_those_of_a_real_jvm(row: dict[str, Any]) -> None:
-    owners = [hash_owner(("c", row["topic"], p), row["parallelism"]) for p in range(len(row["owners"]))]
+    owners = [
+        hash_owner(("c", row["topic"], p), row["parallelism"]) for p in range(len(row["owners"]))
+    ]
 
     assert java_string_hash(row["topic"]) == row["java_hash"]
     assert owners == row["owners"]

@@ -27,7 +27,10 @@ POLICIES: list[SplitAssigner] = [
 
 @pytest.mark.parametrize("name", STRATEGIES)
 def test_a_policy_is_stored_by_the_name_that_users_write(name: str) -> None:
-    """Without parameters: what a user could not choose may get a better default without moving splits."""
+    """Without parameters.
+
+    What a user could not choose may get a better default without moving splits.
+    """
     assert STRATEGIES[name]().identity == AssignerIdentity(name=name)
 
 

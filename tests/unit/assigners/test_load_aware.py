@@ -32,8 +32,13 @@ def largest(placement: Placement, owners: Mapping[SplitId, int]) -> float:
     return max(loads(owners, placement.weights, placement.parallelism))
 
 
-def zipf(count: int, exponent: float = 1.1, *, cap: float = 1.0, seed: int = 1) -> dict[SplitId, float]:
-    """Weights with a long tail, dealt to the ids at random; the heaviest is `cap` of the whole at most."""
+def zipf(
+    count: int, exponent: float = 1.1, *, cap: float = 1.0, seed: int = 1
+) -> dict[SplitId, float]:
+    """Weights with a long tail, dealt to the ids at random.
+
+    The heaviest is `cap` of the whole at most.
+    """
     weights = [1 / rank**exponent for rank in range(1, count + 1)]
     weights = [min(w, cap * sum(weights)) for w in weights]
     random.Random(seed).shuffle(weights)
@@ -45,7 +50,10 @@ def zipf(count: int, exponent: float = 1.1, *, cap: float = 1.0, seed: int = 1) 
 def test_the_largest_load_is_within_four_thirds_of_the_optimum(placement: Placement) -> None:
     owners = answer(placement)
 
-    weights = [sum(loads({s: 0}, {**placement.weights}, 1)) if s in placement.weights else None for s in owners]
+    weights = [
+        sum(loads({s: 0}, {**placement.weights}, 1)) if s in placement.weights else None
+        for s in owners
+    ]
     known = [w for w in weights if w is not None]
     mean = sum(known) / len(known) if any(known) else 1.0
     filled = [w if w is not None and any(known) else mean for w in weights]
@@ -58,13 +66,20 @@ def test_the_lower_bound_is_one(weights: list[float], n: int) -> None:
     bound = lower_bound(weights, n)
 
     assert bound <= optimum(weights, n) * (1 + 1e-9)
-    assert bound >= max(sum(weights) / n, *weights) * (1 - 1e-9) if len(weights) > 1 else bound >= weights[0]
+    assert (
+        bound >= max(sum(weights) / n, *weights) * (1 - 1e-9)
+        if len(weights) > 1
+        else bound >= weights[0]
+    )
 
 
 @pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize("begin", ["nothing", "round robin", "one reader less", "one reader more", "all on one"])
+@pytest.mark.parametrize(
+    "begin", ["nothing", "round robin", "one reader less", "one reader more", "all on one"]
+)
 def test_a_thousand_splits_of_zipf_reach_the_bound(begin: str, seed: int) -> None:
-    weights = zipf(1000, seed=seed, cap=1 / 16)  # uncapped, the heaviest split alone is 18 % of the whole
+    # uncapped, the heaviest split alone is 18 % of the whole
+    weights = zipf(1000, seed=seed, cap=1 / 16)
     ids, n = list(weights), 16
     balanced = {
         "nothing": {},
@@ -76,7 +91,9 @@ def test_a_thousand_splits_of_zipf_reach_the_bound(begin: str, seed: int) -> Non
     owners = {s: o for s, o in balanced.items() if o < n}
     pending = [s for s in ids if s not in owners]
 
-    placement = Placement(parallelism=n, owners=owners, pending=pending, may_move=True, weights=weights)
+    placement = Placement(
+        parallelism=n, owners=owners, pending=pending, may_move=True, weights=weights
+    )
     bound = max(sum(weights.values()) / n, *weights.values())
 
     assert largest(placement, answer(placement)) <= 1.02 * bound
@@ -107,9 +124,22 @@ def test_once_balanced_nothing_moves(placement: Placement) -> None:
 
 
 def test_a_search_that_ends_above_the_tolerance_begins_anew_from_there() -> None:
-    """Its path stopped where moves were not worth their price; another search finds some that are."""
+    """Its path stopped where moves were not worth their price.
+
+    Another search finds some that are.
+    """
     weights = {0: 1.0, 1: 230048.0, 2: 647940.0, 4: 99225.0, 5: 619569.0}
-    weights |= {10: 619569.0, 11: 0.0, 12: 0.0, 13: 0.0, 14: 306526.0, 15: 577306.0, 23: 0.0, 24: 0.0, 25: 0.0}
+    weights |= {
+        10: 619569.0,
+        11: 0.0,
+        12: 0.0,
+        13: 0.0,
+        14: 306526.0,
+        15: 577306.0,
+        23: 0.0,
+        24: 0.0,
+        25: 0.0,
+    }
     known = {("c", str(number), 0): weight for number, weight in weights.items()}
     splits = [("c", str(number), 0) for number in (*range(6), *range(10, 16), *range(20, 26))]
     owners: dict[SplitId, int] = {s: int(s == ("c", "4", 0)) for s in splits}
@@ -124,7 +154,9 @@ def test_a_search_that_ends_above_the_tolerance_begins_anew_from_there() -> None
 
 @settings(max_examples=100, deadline=None)
 @given(placements(), st.integers(0, 6))
-def test_at_most_the_allowed_number_of_splits_moves_and_never_for_the_worse(placement: Placement, limit: int) -> None:
+def test_at_most_the_allowed_number_of_splits_moves_and_never_for_the_worse(
+    placement: Placement, limit: int
+) -> None:
     limited = replace(placement, max_moves=limit)
     still = {**placement.owners, **place(ASSIGNER, replace(placement, may_move=False))}
 
@@ -153,7 +185,10 @@ def test_few_moves_take_the_most() -> None:
 
 
 def test_moves_that_gain_next_to_nothing_are_not_made() -> None:
-    """Loads of 102 and 98 in a hundred splits of weight 2: one move would gain 2 %, and costs one of a hundred."""
+    """Loads of 102 and 98 in a hundred splits of weight 2.
+
+    One move would gain 2 %, and costs one of a hundred.
+    """
     ids = split_ids(100)
     owners = {s: 0 if i < 51 else 1 for i, s in enumerate(ids)}
     weights = dict.fromkeys(ids, 2.0)
@@ -189,4 +224,7 @@ def test_idle_splits_do_not_pile_up_on_the_idlest_reader() -> None:
 @pytest.mark.parametrize("weight", [-1.0, float("nan"), float("inf")])
 def test_a_weight_that_is_none_is_refused(weight: Any) -> None:
     with pytest.raises(ContractViolationError, match=r"split \('c', 't0', 0\) weighs"):
-        place(ASSIGNER, Placement(parallelism=2, pending=split_ids(1), weights={("c", "t0", 0): weight}))
+        place(
+            ASSIGNER,
+            Placement(parallelism=2, pending=split_ids(1), weights={("c", "t0", 0): weight}),
+        )

@@ -4,7 +4,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from balanced_source.api import RebalanceCause, RebalanceMode, RebalancePolicy
-from balanced_source.assigners import Layout, LoadAwareAssigner, Placement, RoundRobinAssigner, Wish, place, plan
+from balanced_source.assigners import (
+    Layout,
+    LoadAwareAssigner,
+    Placement,
+    RoundRobinAssigner,
+    Wish,
+    place,
+    plan,
+)
 from support.placements import placements, split_ids
 
 IDS = split_ids(8)
@@ -37,7 +45,10 @@ def test_splits_of_readers_that_are_no_more_move_in_any_mode() -> None:
 def test_without_a_cause_only_what_has_no_reader_gets_one() -> None:
     found = plan(Layout(parallelism=4, owners={IDS[0]: 3}, pending=IDS[1:3]), wish())
 
-    assert {(move.split_id, move.before) for move in found.moves} == {(IDS[1], None), (IDS[2], None)}
+    assert {(move.split_id, move.before) for move in found.moves} == {
+        (IDS[1], None),
+        (IDS[2], None),
+    }
 
 
 def test_what_is_not_subscribed_any_more_goes() -> None:
@@ -80,7 +91,11 @@ def test_it_is_what_the_policy_does(placement: Placement, parallelism: int) -> N
     kept = {s: o for s, o in placement.owners.items() if o < parallelism}
     pending = [s for s in (*placement.owners, *placement.pending) if s not in kept]
     question = Placement(
-        parallelism=parallelism, owners=kept, pending=pending, may_move=True, weights=placement.weights
+        parallelism=parallelism,
+        owners=kept,
+        pending=pending,
+        may_move=True,
+        weights=placement.weights,
     )
     assert found.owners == {**kept, **place(LoadAwareAssigner(), question)}
     assert sum(found.after.splits) == len(found.owners)

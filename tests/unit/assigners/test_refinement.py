@@ -1,4 +1,7 @@
-"""The local search of the weighted strategy, against trying everything; and groups that keep their readers."""
+"""The local search of the weighted strategy, against trying everything.
+
+And groups that keep their readers.
+"""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -36,7 +39,7 @@ def after(owners: Sequence[int], step: Step) -> list[int]:
 
 
 def gifts_and_swaps(weights: Sequence[int], owners: Sequence[int], fullest: int) -> Iterator[int]:
-    """Yield the largest load after each gift or swap between the fullest of two readers and the other one."""
+    """Yield the largest load after each gift or swap between the fullest and another reader."""
     mine = [split for split, owner in enumerate(owners) if owner == fullest]
     others = [split for split, owner in enumerate(owners) if owner != fullest]
     high, low = (sum(weights[split] for split in splits) for splits in (mine, others))
@@ -47,7 +50,9 @@ def gifts_and_swaps(weights: Sequence[int], owners: Sequence[int], fullest: int)
 
 
 @given(weighed)
-def test_the_first_step_between_two_readers_is_the_best_there_is(case: list[tuple[int, int]]) -> None:
+def test_the_first_step_between_two_readers_is_the_best_there_is(
+    case: list[tuple[int, int]],
+) -> None:
     weights, owners = [weight for weight, _ in case], [owner for _, owner in case]
     before = loads(weights, owners, 2)
     fullest = before.index(max(before))

@@ -1,4 +1,4 @@
-"""`RoundRobin`: equal numbers within one, with exactly the fewest moves, whatever the order of the input."""
+"""`RoundRobin`: equal numbers within one, with the fewest moves, in any order of the input."""
 
 from collections import Counter
 from dataclasses import replace
@@ -43,7 +43,9 @@ def test_the_order_of_the_input_does_not_matter(placement: Placement, seed: int)
 
 @settings(max_examples=100, deadline=None)
 @given(placements(weighted=False))
-def test_without_leave_nothing_moves_and_no_reader_is_filled_while_another_has_less(placement: Placement) -> None:
+def test_without_leave_nothing_moves_and_no_reader_is_filled_while_another_has_less(
+    placement: Placement,
+) -> None:
     still = replace(placement, may_move=False)
     counts = Counter(placement.owners.values())
     changes = place(ASSIGNER, still)
@@ -70,7 +72,9 @@ def test_a_rescale_there_and_back(before: int, after: int) -> None:
     ids = split_ids(100)
     first = place(ASSIGNER, Placement(parallelism=before, pending=ids))
     kept = {s: o for s, o in first.items() if o < after}
-    placement = Placement(parallelism=after, owners=kept, pending=sorted(set(ids) - set(kept)), may_move=True)
+    placement = Placement(
+        parallelism=after, owners=kept, pending=sorted(set(ids) - set(kept)), may_move=True
+    )
 
     owners = answer(placement)
     assert spread(Counter(owners.values()), after) <= 1

@@ -7,7 +7,14 @@ from typing import Any
 import pytest
 
 from balanced_source.reasons import Reason
-from balanced_source_operator.controller.autoscaling import AutoscalerMemory, Policy, Sample, Verdict, decide, observe
+from balanced_source_operator.controller.autoscaling import (
+    AutoscalerMemory,
+    Policy,
+    Sample,
+    Verdict,
+    decide,
+    observe,
+)
 from balanced_source_operator.controller.autoscaling.memory import WINDOW
 from support.builders import make_report
 
@@ -18,7 +25,10 @@ CAPACITY = 100
 
 @dataclass
 class Source:
-    """Readers that read what they can, 10 seconds at a time; loads are records per second of each split."""
+    """Readers that read what they can, 10 seconds at a time.
+
+    Loads are records per second of each split.
+    """
 
     policy: Policy = POLICY
     readers: int = 2
@@ -180,7 +190,9 @@ def test_splits_that_differ_in_load_are_told_from_too_few_readers() -> None:
     source.run(60, 250, hot=60)
 
     assert Reason.SPLITS_UNEVEN in source.reasons
-    assert "Use strategy LoadAware" in next(v.message for v in source.verdicts if v.reason is Reason.SPLITS_UNEVEN)
+    assert "Use strategy LoadAware" in next(
+        v.message for v in source.verdicts if v.reason is Reason.SPLITS_UNEVEN
+    )
 
 
 def test_an_assigner_that_follows_the_load_needs_no_further_readers_for_that() -> None:
@@ -210,7 +222,9 @@ def test_more_than_the_maximum_is_said() -> None:
 
 @pytest.mark.parametrize(("readers", "bounded"), [(1, 2), (9, 6)])
 def test_a_number_outside_the_bounds_is_corrected_at_once(readers: int, bounded: int) -> None:
-    memory = decide(replace(POLICY, min_readers=2, max_readers=6), AutoscalerMemory(), wanted=readers, now=0.0)
+    memory = decide(
+        replace(POLICY, min_readers=2, max_readers=6), AutoscalerMemory(), wanted=readers, now=0.0
+    )
 
     assert memory.verdict is not None
     assert (memory.verdict.readers, memory.verdict.reason) == (bounded, Reason.WITHIN_BOUNDS)
@@ -223,7 +237,11 @@ def test_directions_change_at_most_four_times_in_any_hour() -> None:
         for load in (150, 600):
             before = source.readers
             source.run(120, load)
-            moves += [(source.now, 1 if source.readers > before else -1)] if source.readers != before else []
+            moves += (
+                [(source.now, 1 if source.readers > before else -1)]
+                if source.readers != before
+                else []
+            )
 
     turns = [after[0] for before, after in pairwise(moves) if before[1] != after[1]]
     assert len(turns) >= 4, "it does scale down now and then"
@@ -249,7 +267,9 @@ def test_a_long_micro_batch_is_not_taken_for_idle_readers() -> None:
     [
         pytest.param({"incarnation": 2}, id="another driver"),
         pytest.param({"positions": {("c", "t", 0): 5}}, id="other splits"),
-        pytest.param({"positions": {("c", "t", s): 0 for s in range(12)}}, id="positions that went back"),
+        pytest.param(
+            {"positions": {("c", "t", s): 0 for s in range(12)}}, id="positions that went back"
+        ),
     ],
 )
 def test_what_cannot_be_compared_begins_a_new_measurement(changes: dict[str, Any]) -> None:

@@ -1,4 +1,7 @@
-"""A short part of `make bench-autoscale`: the simulation is deterministic, and the product does what it claims."""
+"""A short part of `make bench-autoscale`.
+
+The simulation is deterministic, and the product does what it claims.
+"""
 
 from benchmarks.autoscaling.rivals import Own, PodAutoscaler
 from benchmarks.autoscaling.shapes import SHAPES, SPLITS

@@ -1,4 +1,4 @@
-"""Ratios of a benchmark, the comparison with an earlier run, and the search for a rival's best settings."""
+"""Ratios of a benchmark, the comparison with an earlier run, and a rival's best settings."""
 
 from typing import Any
 
@@ -9,19 +9,29 @@ from benchmarks.reading.figures import Rounds, summary
 
 
 def run(ours: list[float], theirs: list[float]) -> dict[str, Any]:
-    rounds: Rounds = {OURS.name: [{"speed": v} for v in ours], SPARK_TUNED.name: [{"speed": v} for v in theirs]}
+    rounds: Rounds = {
+        OURS.name: [{"speed": v} for v in ours],
+        SPARK_TUNED.name: [{"speed": v} for v in theirs],
+    }
     return {"cases": {"backlog": summary(rounds, ("speed",), higher=True)}}
 
 
 def test_a_ratio_is_taken_within_each_round() -> None:
     result = run([10, 1, 30], [5, 1, 10])["cases"]["backlog"]
-    assert result["ratios"][SPARK_TUNED.name][OURS.name]["speed"] == {"min": 1, "median": 2, "max": 3, "n": 3}
+    assert result["ratios"][SPARK_TUNED.name][OURS.name]["speed"] == {
+        "min": 1,
+        "median": 2,
+        "max": 3,
+        "n": 3,
+    }
     assert result["rounds"][OURS.name] == [{"speed": 10}, {"speed": 1}, {"speed": 30}]
 
 
 def test_lower_times_give_ratios_above_one() -> None:
     rounds: Rounds = {OURS.name: [{"trigger": 100}], SPARK_TUNED.name: [{"trigger": 150}]}
-    ratio = summary(rounds, ("trigger",), higher=False)["ratios"][SPARK_TUNED.name][OURS.name]["trigger"]
+    ratio = summary(rounds, ("trigger",), higher=False)["ratios"][SPARK_TUNED.name][OURS.name][
+        "trigger"
+    ]
     assert ratio["median"] == 1.5
 
 
@@ -39,7 +49,10 @@ def test_a_case_that_was_not_measured_before_is_not_compared() -> None:
 
 
 def test_the_search_keeps_what_gains_and_drops_what_does_not() -> None:
-    worth = {"max.poll.records": {"10000": 1.5, "50000": 1.5 * (GAIN - 0.01)}, "check.crcs": {"false": 1.1}}
+    worth = {
+        "max.poll.records": {"10000": 1.5, "50000": 1.5 * (GAIN - 0.01)},
+        "check.crcs": {"false": 1.1},
+    }
 
     def speed(settings: Settings) -> float:
         product = 1.0
@@ -48,4 +61,8 @@ def test_the_search_keeps_what_gains_and_drops_what_does_not() -> None:
         return product
 
     assert set(worth) <= set(KNOBS)
-    assert search("rival", speed, rounds=3) == {**TEN_MS, "max.poll.records": "10000", "check.crcs": "false"}
+    assert search("rival", speed, rounds=3) == {
+        **TEN_MS,
+        "max.poll.records": "10000",
+        "check.crcs": "false",
+    }

@@ -19,7 +19,9 @@ CONTESTANTS = {
 def test_bars_are_as_long_as_the_medians_and_lines_show_the_spread() -> None:
     image = ET.fromstring(chart("backlog", CONTESTANTS))  # noqa: S314 - drawn a moment ago
     bars = [float(bar.attrib["width"]) for bar in image.iter(f"{SVG}rect")]
-    lines = [(float(each.attrib["x1"]), float(each.attrib["x2"])) for each in image.iter(f"{SVG}line")]
+    lines = [
+        (float(each.attrib["x1"]), float(each.attrib["x2"])) for each in image.iter(f"{SVG}line")
+    ]
     origin = next(float(bar.attrib["x"]) for bar in image.iter(f"{SVG}rect"))
 
     assert bars == pytest.approx([2 * bars[1], bars[1]], abs=0.2)

@@ -20,7 +20,13 @@ SECRET = "hunter2hunter2"  # noqa: S105 - what must not be found
         {"spec": {"env": [{"name": "API_TOKEN", "value": SECRET}]}},
         {"spec": {"args": ["--url", f"jdbc:postgresql://me:{SECRET}@db/orders"]}},
         {"spec": {"args": [f"--password={SECRET}"]}},
-        {"spec": {"env": [{"name": "OPTS", "value": f"-Djavax.net.ssl.trustStorePassword={SECRET} -Xmx1g"}]}},
+        {
+            "spec": {
+                "env": [
+                    {"name": "OPTS", "value": f"-Djavax.net.ssl.trustStorePassword={SECRET} -Xmx1g"}
+                ]
+            }
+        },
         {"spec": {"secrets": {"token": [SECRET, {"value": SECRET, "name": "password"}]}}},
         {"data": {"client.properties": f'sasl.jaas.config=Login required password="{SECRET}";'}},
         {"data": {"json": f'{{"sasl.password": "{SECRET}", "topic": "orders"}}'}},
@@ -83,6 +89,11 @@ def test_other_lines_stay(line: str) -> None:
     assert redacted_text(line) == line
 
 
-@given(st.text(alphabet=st.characters(blacklist_characters="\"'`,;}]\r\n\t\x0b\x0c", codec="ascii"), min_size=8))
+@given(
+    st.text(
+        alphabet=st.characters(blacklist_characters="\"'`,;}]\r\n\t\x0b\x0c", codec="ascii"),
+        min_size=8,
+    )
+)
 def test_a_quoted_password_is_never_kept(password: str) -> None:
     assert redacted_text(f'password="{password}" user=u') == f"password={REDACTED} user=u"

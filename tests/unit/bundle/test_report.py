@@ -14,7 +14,13 @@ from balanced_source_operator.cli import app
 from balanced_source_operator.cli import report as command
 from balanced_source_operator.doctor import outside
 from balanced_source_operator.kube.port import KubernetesError, RefusedError
-from balanced_source_operator.resources.kinds import BALANCED_SOURCE, CONFIG_MAP, EVENT, NAME_LABEL, POD
+from balanced_source_operator.resources.kinds import (
+    BALANCED_SOURCE,
+    CONFIG_MAP,
+    EVENT,
+    NAME_LABEL,
+    POD,
+)
 from support.builders import source_body
 from support.examined import Examined
 from support.fake_kubernetes import FakeKubernetes
@@ -25,10 +31,15 @@ PODS = "/api/v1/pods?labelSelector=app.kubernetes.io%2Fname%3Dbalanced-source"
 class Logged(Examined):
     """A cluster whose containers have logs."""
 
-    async def log(self, namespace: str, pod: str, container: str, *, previous: bool, tail: int, limit: int) -> str:
+    async def log(
+        self, namespace: str, pod: str, container: str, *, previous: bool, tail: int, limit: int
+    ) -> str:
         if pod == "orders-1-driver" and container == "sidecar":
             raise RefusedError(f"pods {pod}: container has not started", status=400)
-        return f"{namespace} {pod} {container} {'before' if previous else 'now'} sasl.password=hunter2\n"
+        return (
+            f"{namespace} {pod} {container} {'before' if previous else 'now'}"
+            " sasl.password=hunter2\n"
+        )
 
 
 def pod(name: str, *containers: str, restarts: int = 0) -> dict[str, Any]:
@@ -46,10 +57,20 @@ class Scene:
         self.server.add(BALANCED_SOURCE, source_body())
         self.server.add(POD, pod("orders-1-driver", "spark", "sidecar", restarts=1))
         labels = {NAME_LABEL: "orders"}
-        self.server.add(CONFIG_MAP, {"metadata": {"namespace": "default", "name": "orders-readers", "labels": labels}})
+        self.server.add(
+            CONFIG_MAP,
+            {"metadata": {"namespace": "default", "name": "orders-readers", "labels": labels}},
+        )
         for about in ("orders", "orders-1-driver", "other", "ordersX"):
             metadata = {"namespace": "default", "name": f"{about}.1"}
-            self.server.add(EVENT, {"metadata": metadata, "involvedObject": {"name": about}, "message": f"of {about}."})
+            self.server.add(
+                EVENT,
+                {
+                    "metadata": metadata,
+                    "involvedObject": {"name": about},
+                    "message": f"of {about}.",
+                },
+            )
         self.api.answers[PODS] = {
             "items": [
                 {
@@ -86,7 +107,9 @@ async def test_it_has_the_source_its_objects_events_and_logs(scene: Scene) -> No
     ]
     assert "before" in items["logs/default/orders-1-driver/spark.previous.log"].text
     about = items["events.yaml"].text
-    assert [f"of {name}." in about for name in ("orders", "orders-1-driver", "other", "ordersX")] == [
+    assert [
+        f"of {name}." in about for name in ("orders", "orders-1-driver", "other", "ordersX")
+    ] == [
         True,
         True,
         False,
@@ -121,7 +144,9 @@ def run(scene: Scene, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     return lambda *arguments: CliRunner().invoke(app, ["report", *arguments])
 
 
-def test_the_file_can_be_read_by_its_owner_alone_and_says_what_is_missing(run: Any, tmp_path: Path) -> None:
+def test_the_file_can_be_read_by_its_owner_alone_and_says_what_is_missing(
+    run: Any, tmp_path: Path
+) -> None:
     result = run("orders", "--to", "bundle.zip")
 
     assert result.exit_code == 0, result.output

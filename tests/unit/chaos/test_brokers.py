@@ -33,7 +33,9 @@ def cluster() -> _Cluster:
 
 
 @pytest.fixture
-def brokers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cluster: _Cluster) -> Iterator[Brokers]:
+def brokers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cluster: _Cluster
+) -> Iterator[Brokers]:
     def started(*_: Any) -> _Cluster:
         return cluster
 

@@ -1,4 +1,4 @@
-"""What the checker of `make chaos` calls lost, duplicated, unexpected, disordered, replayed differently and excused."""
+"""What the checker of `make chaos` calls lost, duplicated, unexpected, disordered or excused."""
 
 import json
 from pathlib import Path
@@ -26,7 +26,11 @@ def attempt(batch: int, *offsets: int, is_valid: bool = True) -> Attempt:
 
 
 def verdict(
-    log: range, *found: Attempt, gone: range = range(0), told: tuple[Notice, ...] = (), bound: Bound | None = None
+    log: range,
+    *found: Attempt,
+    gone: range = range(0),
+    told: tuple[Notice, ...] = (),
+    bound: Bound | None = None,
 ) -> Verdict:
     ever = frozenset(map(record, log))
     final = frozenset(r for r in ever if r.offset not in gone)
@@ -66,7 +70,9 @@ def test_records_before_the_start_and_after_the_stop_are_unexpected() -> None:
 
 def test_bounds_hold_for_the_first_topic_of_the_name_only() -> None:
     ever = frozenset(record(offset, topic_id="second") for offset in range(2))
-    rows = Attempt(0, is_valid=True, tasks=((row(0, topic_id="second"), row(1, topic_id="second")),))
+    rows = Attempt(
+        0, is_valid=True, tasks=((row(0, topic_id="second"), row(1, topic_id="second")),)
+    )
     evidence = Evidence(ever, ever, {("main", "orders", 0): Bound("first", 5, None)}, (rows,), ())
 
     assert judge(evidence).is_ok
@@ -100,17 +106,28 @@ def test_a_delivered_record_may_be_gone() -> None:
     assert verdict(range(4), attempt(0, 0, 1, 2, 3), gone=range(2)).is_ok
 
 
-def test_only_what_an_unclean_election_took_before_it_was_delivered_needs_no_name(tmp_path: Path) -> None:
-    """Three records of six are cut; the first one was delivered, as far as the query has committed."""
+def test_only_what_an_unclean_election_took_before_it_was_delivered_needs_no_name(
+    tmp_path: Path,
+) -> None:
+    """Three records of six are cut.
+
+    The first one was delivered, as far as the query has committed.
+    """
     (tmp_path / "dumps").mkdir()
     (tmp_path / "bounds.json").write_text("{}")
     (tmp_path / "logs").mkdir()
     (tmp_path / "sink").mkdir()
-    after = [record(offset) for offset in range(3)] + [record(offset, digest=f"new-{offset}") for offset in range(3, 5)]
+    after = [record(offset) for offset in range(3)] + [
+        record(offset, digest=f"new-{offset}") for offset in range(3, 5)
+    ]
     for name, records in (("001", [record(o) for o in range(6)]), ("002", after), ("final", after)):
         lines = [",".join(map(str, one)) for one in records]
         (tmp_path / "dumps" / f"{name}.csv").write_text("".join(line + "\n" for line in lines))
-    line = {"before": "001.csv", "after": "002.csv", "committed": [["main", "orders", 0, "first", 4]]}
+    line = {
+        "before": "001.csv",
+        "after": "002.csv",
+        "committed": [["main", "orders", 0, "first", 4]],
+    }
     (tmp_path / "cuts.jsonl").write_text(json.dumps(line) + "\n")
 
     evidence = Evidence.read(tmp_path)

@@ -21,7 +21,9 @@ def committed(batch: int, at: float) -> dict[str, Any]:
 def test_a_driver_adopts_once_per_epoch_and_delivers_each_micro_batch() -> None:
     events = [logged(0, 1, 0, 5), committed(0, 2), logged(1, 3, 5, 9), logged(2, 4, 9, 9, epoch=2)]
 
-    found = [(op["kind"], op["epoch"], op["from"], op["to"], op["return"]) for op in operations(events)]
+    found = [
+        (op["kind"], op["epoch"], op["from"], op["to"], op["return"]) for op in operations(events)
+    ]
 
     assert found == [
         ("adopt", 1, 0, 0, 1),
@@ -49,11 +51,21 @@ def test_a_replay_with_other_ranges_or_another_epoch_is_found() -> None:
 
 def test_reading_goes_back_only_where_the_product_said_that_the_log_was_cut() -> None:
     events = [logged(0, 1, 0, 9), logged(1, 3, 5, 7)]
-    said = "cluster main: the log of topic orders was truncated: partition 0 from offset 5 to 8. Reading stops"
+    said = (
+        "cluster main: the log of topic orders was truncated: partition 0 from offset 5 to 8."
+        " Reading stops"
+    )
 
     assert [op["kind"] for op in operations(events)] == ["adopt", "deliver", "deliver"]
-    assert [op["kind"] for op in operations(events, [said])] == ["adopt", "deliver", "reset", "deliver"]
-    assert [op["kind"] for op in operations(events, [said.replace("offset 5", "offset 6")])][2] == "deliver"
+    assert [op["kind"] for op in operations(events, [said])] == [
+        "adopt",
+        "deliver",
+        "reset",
+        "deliver",
+    ]
+    assert [op["kind"] for op in operations(events, [said.replace("offset 5", "offset 6")])][
+        2
+    ] == "deliver"
 
 
 def test_a_micro_batch_may_only_go_back_to_a_cut_that_is_named() -> None:

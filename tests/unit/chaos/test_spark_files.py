@@ -43,7 +43,9 @@ def test_ranges_follow_from_two_offsets_and_the_starts(tmp_path: Path) -> None:
 
     first, committed, second = events(tmp_path)
 
-    assert first["ranges"] == [["main", "orders", partition, "topic", 2, 5] for partition in (0, 1, 3)]
+    assert first["ranges"] == [
+        ["main", "orders", partition, "topic", 2, 5] for partition in (0, 1, 3)
+    ]
     assert (committed["event"], committed["batch"]) == ("committed", 0)
     assert (second["epoch"], second["ranges"][2]) == (2, ["main", "orders", 3, "topic", 5, 9])
 

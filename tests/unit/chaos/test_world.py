@@ -26,4 +26,6 @@ def test_a_few_dozen_seeds_reach_every_world_and_every_fault() -> None:
     assert {world.on_data_loss for world in worlds} == {"Fail", "Continue"}
     for flag in ("is_embedded", "is_bounded", "is_latest", "limits"):
         assert {bool(getattr(world, flag)) for world in worlds} == {True, False}
-    assert not [world for world in worlds if world.is_bounded and (world.is_latest or world.is_embedded)]
+    assert not [
+        world for world in worlds if world.is_bounded and (world.is_latest or world.is_embedded)
+    ]

@@ -29,10 +29,14 @@ def test_every_command_explains_itself(name: str) -> None:
 
 
 def test_without_its_extra_the_command_says_what_to_install() -> None:
-    """The entry point itself imports nothing but Python: shown in a process that has nothing else."""
+    """The entry point itself imports nothing but Python.
+
+    Shown in a process that has nothing else.
+    """
     source = Path(command.__file__).parents[1]
     program = (
-        f"import sys; sys.path.insert(0, {str(source)!r}); from balanced_source_operator.command import main; main()"
+        f"import sys; sys.path.insert(0, {str(source)!r}); from balanced_source_operator.command"
+        " import main; main()"
     )
     done = subprocess.run(  # noqa: S603 - our own interpreter
         [sys.executable, "-I", "-S", "-c", program], capture_output=True, text=True, check=False
@@ -44,7 +48,9 @@ def test_without_its_extra_the_command_says_what_to_install() -> None:
     assert "Traceback" not in done.stderr
 
 
-def test_a_broken_installation_is_not_called_a_missing_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broken_installation_is_not_called_a_missing_extra(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def broken(_: str) -> Any:
         raise ModuleNotFoundError("gone", name="balanced_source_operator.cli")
 
@@ -63,11 +69,15 @@ def run_with(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> Any:
     return ended.value.code
 
 
-def test_a_defect_is_a_sentence_and_a_file(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_defect_is_a_sentence_and_a_file(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert run_with(monkeypatch, ZeroDivisionError("what now")) == 70
 
     said = capsys.readouterr().err
-    assert said.startswith("Error: a defect of balanced-source: ZeroDivisionError: what now. Please report it with")
+    assert said.startswith(
+        "Error: a defect of balanced-source: ZeroDivisionError: what now. Please report it with"
+    )
     file = Path(said.split()[-1])
     assert "Traceback" in file.read_text()
     file.unlink()

@@ -1,4 +1,4 @@
-"""Local mode says what the operator's conditions say, and stops at nothing that the operator goes on after."""
+"""Local mode says what the operator's conditions say, and goes on where the operator does."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -61,17 +61,24 @@ def test_an_invalid_spec_is_a_problem_and_parallelism_takes_effect(scene: Scene)
     scene.write(parallelism=7, source={"kafka": {}})
 
     wait_until(lambda: scene.reasons() == ["InvalidSpec"], 20, "the problem", interval=0.01)
-    wait_until(lambda: scene.operator.coordinator.state.parallelism == 7, 20, "7 readers", interval=0.01)
+    wait_until(
+        lambda: scene.operator.coordinator.state.parallelism == 7, 20, "7 readers", interval=0.01
+    )
 
     scene.write(parallelism=3)
     wait_until(lambda: scene.reasons() == [], 20, "no problem", interval=0.01)
-    wait_until(lambda: scene.operator.coordinator.state.parallelism == 3, 20, "3 readers", interval=0.01)
+    wait_until(
+        lambda: scene.operator.coordinator.state.parallelism == 3, 20, "3 readers", interval=0.01
+    )
 
 
 def test_a_folder_of_clusters_is_followed_from_when_the_spec_names_it(scene: Scene) -> None:
     """Also if it comes later than the spec: a ConfigMap would be found by the next look, too."""
     scene.operator.start()
-    streams = {"clustersFrom": {"configMapRef": {"name": "streams"}}, "subscription": {"streams": ["orders"]}}
+    streams = {
+        "clustersFrom": {"configMapRef": {"name": "streams"}},
+        "subscription": {"streams": ["orders"]},
+    }
     scene.write(source={"kafka": streams})
     wait_until(lambda: scene.reasons() == ["InvalidSpec"], 20, "the problem", interval=0.01)
 
@@ -92,11 +99,19 @@ def test_a_file_that_is_no_yaml_changes_nothing(scene: Scene) -> None:
 
 
 def test_problems_that_a_driver_reports_are_logged_once(scene: Scene) -> None:
-    lost = Problem(reason="LogTruncated", message="offsets 7 to 9 of orders/0 are gone", scope="main")
+    lost = Problem(
+        reason="LogTruncated", message="offsets 7 to 9 of orders/0 are gone", scope="main"
+    )
     with capture_logs() as lines:
         for sequence in (1, 2):
             report = HostReport(incarnation=1, sequence=sequence, problems=(lost,))
-            write_atomically(report_path(scene.folder, HOST), report_document.encode(report, source=UID))
-            wait_until(lambda: scene.reasons() == ["LogTruncated"], 20, "the problem", interval=0.01)
+            write_atomically(
+                report_path(scene.folder, HOST), report_document.encode(report, source=UID)
+            )
+            wait_until(
+                lambda: scene.reasons() == ["LogTruncated"], 20, "the problem", interval=0.01
+            )
 
-    assert [line["event"] for line in lines if line.get("reason") == "LogTruncated"] == [lost.message]
+    assert [line["event"] for line in lines if line.get("reason") == "LogTruncated"] == [
+        lost.message
+    ]

@@ -23,7 +23,9 @@ def operator(folder: Path) -> LocalOperator:
 
 
 @pytest.mark.parametrize("name", ["assignment", "report"])
-def test_a_damaged_document_of_no_state_keeps_nothing_from_starting(tmp_path: Path, name: str) -> None:
+def test_a_damaged_document_of_no_state_keeps_nothing_from_starting(
+    tmp_path: Path, name: str
+) -> None:
     """Both are written anew; only a damaged state needs somebody to decide."""
     path = assignment_path(tmp_path) if name == "assignment" else report_path(tmp_path, HOST)
     path.write_text('{"kind": "Assignment"}')

@@ -1,4 +1,7 @@
-"""``balanced-source plan``: says what would happen, in a table or as JSON, and what is wrong in a sentence."""
+"""``balanced-source plan``.
+
+Says what would happen, in a table or as JSON, and what is wrong in a sentence.
+"""
 
 import json
 from pathlib import Path
@@ -22,8 +25,14 @@ from support.stage import Stage
 
 def stored_state() -> str:
     """Four readers, and eight splits of topic orders with them."""
-    stage = Stage(readers=4, hosts=1, source=to_source(make_spec())).topic("orders", 8, cluster="main").running()
-    return state_codec.encode(stage.operator.coordinator.checkpoint(), stage.operator.source, uid=identity().uid)
+    stage = (
+        Stage(readers=4, hosts=1, source=to_source(make_spec()))
+        .topic("orders", 8, cluster="main")
+        .running()
+    )
+    return state_codec.encode(
+        stage.operator.coordinator.checkpoint(), stage.operator.source, uid=identity().uid
+    )
 
 
 STATE = stored_state()
@@ -32,14 +41,18 @@ STATE = stored_state()
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "state.json").write_text(STATE)
-    (tmp_path / "state.yaml").write_text(yaml.safe_dump(config_map(identity(), "orders-enumerator", STATE)))
+    (tmp_path / "state.yaml").write_text(
+        yaml.safe_dump(config_map(identity(), "orders-enumerator", STATE))
+    )
     return tmp_path
 
 
 def run(folder: Path, *arguments: str, state: str = "state.json", **spec: Any) -> Result:
     file = folder / "new.yaml"
     file.write_text(yaml.safe_dump(source_body(**spec)))
-    return CliRunner().invoke(app, ["plan", "-f", str(file), "--state", str(folder / state), *arguments])
+    return CliRunner().invoke(
+        app, ["plan", "-f", str(file), "--state", str(folder / state), *arguments]
+    )
 
 
 @pytest.mark.parametrize("state", ["state.json", "state.yaml"])
@@ -73,7 +86,11 @@ def test_a_nonce_is_a_cause(folder: Path) -> None:
 
 @pytest.mark.parametrize(
     ("text", "told"),
-    [("{}", "not a document"), (": :", "neither JSON nor YAML"), (STATE.replace("orders", "others"), "digest differs")],
+    [
+        ("{}", "not a document"),
+        (": :", "neither JSON nor YAML"),
+        (STATE.replace("orders", "others"), "digest differs"),
+    ],
 )
 def test_a_state_that_cannot_be_used_is_told(folder: Path, text: str, told: str) -> None:
     (folder / "state.json").write_text(text)
@@ -94,7 +111,9 @@ class Cluster:
 
 
 async def test_the_cluster_is_asked() -> None:
-    cluster = Cluster(config_map(identity(), "orders-enumerator", STATE), source_body(parallelism=4))
+    cluster = Cluster(
+        config_map(identity(), "orders-enumerator", STATE), source_body(parallelism=4)
+    )
     assert {CONFIG_MAP.kind, BALANCED_SOURCE.kind} == {"ConfigMap", "BalancedSource"}
 
     found = await plan_with(cluster, make_spec(parallelism=8), namespace="default", name="orders")  # type: ignore[arg-type]
@@ -109,7 +128,9 @@ async def test_the_cluster_is_asked() -> None:
 
 
 async def test_a_source_without_state_is_told() -> None:
-    with pytest.raises(StateError, match="no stored state of a BalancedSource 'orders' in namespace 'default'"):
+    with pytest.raises(
+        StateError, match="no stored state of a BalancedSource 'orders' in namespace 'default'"
+    ):
         await plan_with(Cluster(), make_spec(), namespace="default", name="orders")  # type: ignore[arg-type]
 
 

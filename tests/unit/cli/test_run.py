@@ -44,7 +44,13 @@ VIEW = SourceView(
 
 
 def batch(number: int, rows: int) -> dict[str, Any]:
-    return {"event": "batch", "batch": number, "rows": rows, "durations": {"triggerExecution": 1500}, "sources": []}
+    return {
+        "event": "batch",
+        "batch": number,
+        "rows": rows,
+        "durations": {"triggerExecution": 1500},
+        "sources": [],
+    }
 
 
 def test_progress_follows_the_lines_of_the_query() -> None:
@@ -64,19 +70,31 @@ def test_the_driver_is_told_what_a_pod_would_be_told_with_secrets_beside_the_man
     environment = local_environment("orders", make_spec(), FILE)
 
     assert from_variables(to_variables(environment)) == environment
-    assert (environment.name, environment.uid, environment.secrets_dir) == ("orders", "local", "/home/me")
+    assert (environment.name, environment.uid, environment.secrets_dir) == (
+        "orders",
+        "local",
+        "/home/me",
+    )
     assert environment.pipeline is not None
 
 
 def test_a_program_of_ones_own_is_refused_with_what_to_do() -> None:
     spec = make_spec()
-    own = spec.model_copy(update={"application": spec.application.model_copy(update={"main_application_file": "a.py"})})
+    own = spec.model_copy(
+        update={
+            "application": spec.application.model_copy(update={"main_application_file": "a.py"})
+        }
+    )
 
-    with pytest.raises(InvalidSpecError, match=r"only the packaged application runs here\. Start your own program"):
+    with pytest.raises(
+        InvalidSpecError, match=r"only the packaged application runs here\. Start your own program"
+    ):
         local_environment("orders", own, FILE)
 
 
-def test_without_spark_the_command_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_without_spark_the_command_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     (tmp_path / "orders.yaml").write_text(yaml.safe_dump(source_body()))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
@@ -91,13 +109,17 @@ def test_without_java_the_command_says_what_to_install(monkeypatch: pytest.Monke
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setattr(shutil, "which", lambda _: None)
 
-    with pytest.raises(InvalidSpecError, match="Spark needs Java 17 or 21: install it, or set JAVA_HOME"):
+    with pytest.raises(
+        InvalidSpecError, match="Spark needs Java 17 or 21: install it, or set JAVA_HOME"
+    ):
         check_prerequisites()
 
 
 def shown(*, is_terminal: bool) -> str:
     text = io.StringIO()
-    console = Console(file=text, width=100, force_terminal=is_terminal, color_system=None, _environ={})
+    console = Console(
+        file=text, width=100, force_terminal=is_terminal, color_system=None, _environ={}
+    )
     with picture(console) as show:
         for progress in (
             QueryProgress(),

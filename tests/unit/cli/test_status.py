@@ -87,7 +87,11 @@ def test_json_has_it_all(folder: Path) -> None:
     (found,) = json.loads(run("status", "orders", "--dir", str(folder), "-o", "json"))
 
     assert found["assignment"] == [
-        {"reader": 0, "splits": [["main", "orders", 0], ["main", "orders", 2]], "recordsPerSecond": None},
+        {
+            "reader": 0,
+            "splits": [["main", "orders", 0], ["main", "orders", 2]],
+            "recordsPerSecond": None,
+        },
         {"reader": 1, "splits": [["main", "orders", 1]], "recordsPerSecond": None},
     ]
     assert (found["adoptedEpoch"], found["lag"], found["pendingSplits"]) == (3, 1234, None)
@@ -106,13 +110,21 @@ def test_a_damaged_document_is_named(folder: Path) -> None:
     assert "report cannot be read: " in run("top", "orders", "--dir", str(folder))
 
 
-def view(epoch: int, owners: dict[tuple[str, str, int], int], adopted: Adopted | None = None) -> SourceView:
-    return SourceView(namespace="", name="s", epoch=epoch, parallelism=2, owners=owners, adopted=adopted)
+def view(
+    epoch: int, owners: dict[tuple[str, str, int], int], adopted: Adopted | None = None
+) -> SourceView:
+    return SourceView(
+        namespace="", name="s", epoch=epoch, parallelism=2, owners=owners, adopted=adopted
+    )
 
 
 def test_rates_follow_from_two_reports() -> None:
-    then = view(1, {A: 0, B: 1}, Adopted(epoch=1, parallelism=2, positions={A: 0, B: 5}, heartbeat=10))
-    now = view(1, {A: 0, B: 1}, Adopted(epoch=1, parallelism=2, positions={A: 40, B: 5}, heartbeat=12))
+    then = view(
+        1, {A: 0, B: 1}, Adopted(epoch=1, parallelism=2, positions={A: 0, B: 5}, heartbeat=10)
+    )
+    now = view(
+        1, {A: 0, B: 1}, Adopted(epoch=1, parallelism=2, positions={A: 40, B: 5}, heartbeat=12)
+    )
 
     assert [row.rate for row in readers(now, then)] == [20.0, 0.0]
     assert [row.rate for row in readers(now, now)] == [None, None]
@@ -132,7 +144,10 @@ def test_moves_are_differences_of_owners() -> None:
 
 async def test_a_cluster_is_read_by_its_documents() -> None:
     server = FakeKubernetes()
-    body = {**source_body(), "status": {"lag": None, "pendingSplits": 1, "application": {"state": "Running"}}}
+    body = {
+        **source_body(),
+        "status": {"lag": None, "pendingSplits": 1, "application": {"state": "Running"}},
+    }
     server.add(BALANCED_SOURCE, body)
     server.put(BALANCED_SOURCE, body, is_status=True)
     encoded = assignment_document.encode(ASSIGNMENT, source=UID)
@@ -140,26 +155,45 @@ async def test_a_cluster_is_read_by_its_documents() -> None:
 
     (found,) = await gather.of_cluster(server.client(), "default")
 
-    assert (found.name, found.desired, found.epoch, found.owners) == ("orders", 2, 4, ASSIGNMENT.owners)
+    assert (found.name, found.desired, found.epoch, found.owners) == (
+        "orders",
+        2,
+        4,
+        ASSIGNMENT.owners,
+    )
     assert (found.lag, found.adopted) == (None, None)
 
 
 async def test_hosts_of_a_source_are_shown_with_what_each_has_adopted() -> None:
     server = FakeKubernetes()
-    named = [{"name": name, "role": "Member", "application": f"app-{name}", "state": "Running"} for name in "01"]
+    named = [
+        {"name": name, "role": "Member", "application": f"app-{name}", "state": "Running"}
+        for name in "01"
+    ]
     counts = {"readers": 1, "splits": 2, "acknowledgedEpoch": 4}
-    body = {**source_body(), "status": {"hosts": [{**named[0], **counts, "lag": 5}, {**named[1], **counts}]}}
+    body = {
+        **source_body(),
+        "status": {"hosts": [{**named[0], **counts, "lag": 5}, {**named[1], **counts}]},
+    }
     server.add(BALANCED_SOURCE, body)
     server.put(BALANCED_SOURCE, body, is_status=True)
-    second = replace(REPORT, host="1", epoch=4, parallelism=2, owners={C: 1}, positions={C: 3}, heartbeat=8.0)
+    second = replace(
+        REPORT, host="1", epoch=4, parallelism=2, owners={C: 1}, positions={C: 3}, heartbeat=8.0
+    )
     for host, report in (("0", REPORT), ("1", second)):
         name = identity().on_host(host).documents.readers
-        server.add(CONFIG_MAP, config_map(identity(), name, report_document.encode(report, source=UID)))
+        server.add(
+            CONFIG_MAP, config_map(identity(), name, report_document.encode(report, source=UID))
+        )
 
     (found,) = await gather.of_cluster(server.client(), "default")
 
     assert found.adopted == Adopted(
-        epoch=3, parallelism=2, owners={A: 0, B: 0, C: 1}, positions={A: 7, B: 9, C: 3}, heartbeat=8.0
+        epoch=3,
+        parallelism=2,
+        owners={A: 0, B: 0, C: 1},
+        positions={A: 7, B: 9, C: 3},
+        heartbeat=8.0,
     )
     console = Console(file=io.StringIO(), width=120)
     console.print(detail(found))

@@ -51,8 +51,16 @@ def test_a_valid_manifest() -> None:
 @pytest.mark.parametrize(
     ("before", "after", "line"),
     [
-        ("parallelism: 2", "parallelism: 0", "6:3: error: spec.parallelism: must be 1 or more, not 0"),
-        ("parallelism: 2", "paralelism: 2", "6:3: error: spec.paralelism: unknown field; did you mean parallelism?"),
+        (
+            "parallelism: 2",
+            "parallelism: 0",
+            "6:3: error: spec.parallelism: must be 1 or more, not 0",
+        ),
+        (
+            "parallelism: 2",
+            "paralelism: 2",
+            "6:3: error: spec.paralelism: unknown field; did you mean parallelism?",
+        ),
         (
             "image: i",
             "imagePullPolicy: Never",
@@ -61,17 +69,32 @@ def test_a_valid_manifest() -> None:
         (
             "topics: [orders]",
             "topics: [orders, 'or ders']",
-            "13:26: error: spec.source.kafka.subscription.topics[1]: must be the name of a topic: letters, digits",
+            (
+                "13:26: error: spec.source.kafka.subscription.topics[1]: must be the name of a"
+                " topic: letters, digits"
+            ),
         ),
         (
             "topics: [orders]",
             "topicPattern: o.*\n        topics: [orders]",
             "12:7: error: spec.source.kafka.subscription: set exactly one of topics",
         ),
-        ("topics: [orders]", "topicPattern: 'a('", "13:9: error: spec.source.kafka.subscription.topicPattern: "),
+        (
+            "topics: [orders]",
+            "topicPattern: 'a('",
+            "13:9: error: spec.source.kafka.subscription.topicPattern: ",
+        ),
         ("name: orders", "name: Orders", "1:1: error: the name begins pod and ConfigMap names"),
-        ("kind: BalancedSource", "kind: BalancedSources", "2:1: error: kind: must be BalancedSource"),
-        ("  parallelism: 2", "  parallelism: 2\n  parallelism: 3", "7:3: error: 'parallelism': this key occurs twice"),
+        (
+            "kind: BalancedSource",
+            "kind: BalancedSources",
+            "2:1: error: kind: must be BalancedSource",
+        ),
+        (
+            "  parallelism: 2",
+            "  parallelism: 2\n  parallelism: 3",
+            "7:3: error: 'parallelism': this key occurs twice",
+        ),
     ],
 )
 def test_a_mistake_is_shown_where_it_is(before: str, after: str, line: str) -> None:
@@ -84,7 +107,9 @@ def test_a_mistake_is_shown_where_it_is(before: str, after: str, line: str) -> N
 
 def test_all_mistakes_of_all_documents_are_shown_at_once() -> None:
     other = VALID.replace("name: orders", "name: payments").replace("4.2.0", "3.5.1")
-    text = f"{VALID.replace('parallelism: 2', 'parallelism: many')}---\nkind: ConfigMap\n---\n{other}"
+    text = (
+        f"{VALID.replace('parallelism: 2', 'parallelism: many')}---\nkind: ConfigMap\n---\n{other}"
+    )
 
     found = json.loads(validate("-f", "-", "-o", "json", given=text).stdout)
 
@@ -104,13 +129,17 @@ def test_a_folder(tmp_path: Path) -> None:
     result = validate("-f", str(tmp_path))
 
     assert result.exit_code == 1
-    assert f"{tmp_path}/b.yml:11:9: error: spec.source.kafka.clusters[0].bootstrapServers: must be" in result.stdout
+    assert (
+        f"{tmp_path}/b.yml:11:9: error: spec.source.kafka.clusters[0].bootstrapServers: must be"
+        in result.stdout
+    )
     assert f"{tmp_path}/a.yaml: BalancedSource orders: valid" in result.stdout
 
 
 def test_unquoted_numbers_as_keys_are_text_as_in_kubernetes() -> None:
     start = (
-        "subscription:\n        topics: [orders]\n      startingOffsets: {type: Specific, offsets: {orders: {0: 5}}}"
+        "subscription:\n        topics: [orders]\n"
+        "      startingOffsets: {type: Specific, offsets: {orders: {0: 5}}}"
     )
 
     assert check(VALID.replace("subscription:\n        topics: [orders]", start)).exit_code == 0
@@ -136,7 +165,10 @@ def test_a_config_map_in_the_same_text_is_checked_too() -> None:
     wrong = check(STREAMS + CONFIG_MAP.replace("STREAM", "b"))
 
     assert wrong.exit_code == 1
-    assert "11:9: error: spec.source.kafka.subscription.streams: the metadata has no stream a" in wrong.stdout
+    assert (
+        "11:9: error: spec.source.kafka.subscription.streams: the metadata has no stream a"
+        in wrong.stdout
+    )
 
 
 def test_what_could_not_be_checked_is_said() -> None:
@@ -161,7 +193,9 @@ def test_a_file_that_cannot_be_read() -> None:
     assert "Error: /nonexistent/orders.yaml: cannot be read: " in result.stderr
 
 
-def test_an_api_server_that_was_asked_for_must_answer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_an_api_server_that_was_asked_for_must_answer(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))
 
     always = CliRunner().invoke(app, ["validate", "--server", "always", "-f", "-"], input=VALID)
@@ -172,7 +206,13 @@ def test_an_api_server_that_was_asked_for_must_answer(monkeypatch: pytest.Monkey
     assert "note: not checked by an API server: " in auto.stderr
 
 
-@settings(max_examples=60, derandomize=True, database=None, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(
+    max_examples=60,
+    derandomize=True,
+    database=None,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+)
 @given(commands.cases)
 def test_no_input_ends_in_a_traceback(case: Any) -> None:
     commands.check(case, Judge())

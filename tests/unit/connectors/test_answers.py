@@ -1,4 +1,7 @@
-"""Wrong answers of a connector: a sentence that says what to return, and nothing that is stored and cannot be read."""
+"""Wrong answers of a connector.
+
+A sentence that says what to return, and nothing that is stored and cannot be read.
+"""
 
 from dataclasses import replace
 from pathlib import Path
@@ -42,13 +45,25 @@ def message(answer: object) -> str:
     [
         (None, "answered ListTapes with a NoneType. Its executor must return a Discovered"),
         ({A}, "with a set"),
-        (Discovered(split_ids=[A]), "with a list. Its executor must return a Discovered, whose split_ids are a froz"),  # type: ignore[arg-type]
-        (of("a"), "with 'a' as the id of a split. Its executor must return ids that are tuples of str and int"),
+        (
+            Discovered(split_ids=[A]),
+            "with a list. Its executor must return a Discovered, whose split_ids are a froz",
+        ),  # type: ignore[arg-type]
+        (
+            of("a"),
+            (
+                "with 'a' as the id of a split. Its executor must return ids that are tuples of str"
+                " and int"
+            ),
+        ),
         (of(()), r"with \(\) as the id of a split"),
         (of((SHELF, None)), r"with \('shelf', None\) as the id"),
         (of((SHELF, ("b", 3))), r"with \('shelf', \('b', 3\)\) as the id"),
         (of((SHELF, 3.0)), "as the id of a split"),
-        (of(A, (SHELF, 3)), "with the ids .*. Its executor must return ids of the same length, with the same type"),
+        (
+            of(A, (SHELF, 3)),
+            "with the ids .*. Its executor must return ids of the same length, with the same type",
+        ),
         (of(A, (*A, "b")), "ids of the same length"),
         (of(("x" * 500,), (3,)), "xxx…"),
     ],
@@ -63,9 +78,15 @@ def test_a_wrong_listing_says_what_to_return(answer: Any, part: str) -> None:
     [
         (None, "answered FindTapes with a NoneType. Its executor must return a sequence of splits"),
         ({A: 0}, "with a tuple among the splits"),
-        ([TapeSplit(name="b")], r"with split \('shelf', 'b'\). Its executor must return splits that the call names"),
+        (
+            [TapeSplit(name="b")],
+            r"with split \('shelf', 'b'\). Its executor must return splits that the call names",
+        ),
         ([TapeSplit(name="a", next="7")], "with position '7' of split"),  # type: ignore[arg-type]
-        ([TapeSplit(name="a", next=1.5)], "with position 1.5 of split .*positions that are int or None"),  # type: ignore[arg-type]
+        (
+            [TapeSplit(name="a", next=1.5)],
+            "with position 1.5 of split .*positions that are int or None",
+        ),  # type: ignore[arg-type]
         ([TapeSplit(name="a", next=True)], "with position True of split"),
         ([TapeSplit(name="a", stop="7")], "with stopping position '7' of split"),  # type: ignore[arg-type]
     ],
@@ -114,7 +135,9 @@ def test_a_query_ends_with_that_sentence(tmp_path: Path) -> None:
     half.shelf = _Wrong(lengths={"a": 3})
     query = JournalQuery(tmp_path / "j", half)
     try:
-        with pytest.raises(FatalProblemError, match=r"answered ListTapes with a list. Its executor must return"):
+        with pytest.raises(
+            FatalProblemError, match=r"answered ListTapes with a list. Its executor must return"
+        ):
             query.trigger()
     finally:
         query.close()
@@ -140,4 +163,6 @@ class _Nameless(TapeSplit):
 class _Wrong(Shelf):
     def execute(self, call: AsyncCall) -> Any:
         found = super().execute(call)
-        return replace(found, split_ids=[*found.split_ids]) if isinstance(found, Discovered) else found
+        return (
+            replace(found, split_ids=[*found.split_ids]) if isinstance(found, Discovered) else found
+        )

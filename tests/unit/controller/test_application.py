@@ -42,12 +42,21 @@ def names(manifests: tuple[Any, ...]) -> list[str]:
 
 @pytest.mark.parametrize(
     ("mounted", "needed", "is_kept"),
-    [("", (), True), ("a", ("a",), True), ("a,b", ("a",), True), ("a", ("a", "b"), False), ("", ("b",), False)],
+    [
+        ("", (), True),
+        ("a", ("a",), True),
+        ("a,b", ("a",), True),
+        ("a", ("a", "b"), False),
+        ("", ("b",), False),
+    ],
 )
 def test_only_a_secret_that_is_not_mounted_needs_another_application(
     mounted: str, needed: tuple[str, ...], is_kept: bool
 ) -> None:
-    """Clusters leave and return without a restart; pods cannot mount what they did not mount from the beginning."""
+    """Clusters leave and return without a restart.
+
+    Pods cannot mount what they did not mount from the beginning.
+    """
     running = spark_application()
     running["metadata"]["annotations"][SECRETS_ANNOTATION] = mounted
     decided = decision([running], [driver_pod()], secrets=needed)
@@ -83,7 +92,9 @@ def test_a_driver_pod_that_has_ended_does_not_hold_up_the_next_one() -> None:
         ("SOMETHING_NEW", ApplicationState.DEGRADED),
     ],
 )
-def test_an_application_is_watched_and_never_touched_while_it_is_on_its_way(state: str, want: ApplicationState) -> None:
+def test_an_application_is_watched_and_never_touched_while_it_is_on_its_way(
+    state: str, want: ApplicationState
+) -> None:
     decided = decision([spark_application(state=state)], [])
 
     assert (decided.state, decided.delete, decided.create) == (want, (), "")
@@ -106,7 +117,9 @@ def test_changed_settings_replace_the_application_and_wait_for_its_driver() -> N
     ("made_from", "is_kept"),
     [("2-b,a", True), ("a", True), ("2-b,x", True), ("2-x,a", False), ("x", False), ("", False)],
 )
-def test_an_application_is_compared_in_the_hash_version_that_it_was_made_with(made_from: str, is_kept: bool) -> None:
+def test_an_application_is_compared_in_the_hash_version_that_it_was_made_with(
+    made_from: str, is_kept: bool
+) -> None:
     """An upgrade of the operator deletes nothing; another change of the settings still does."""
     decided = decision([spark_application(spec_hash=made_from)], [driver_pod()], spec_hash="2-b,a")
 
@@ -157,7 +170,12 @@ def test_a_crash_after_days_is_not_taken_for_being_stuck() -> None:
 
     assert (decided.delete, decided.state) == ((), ApplicationState.PENDING)
     assert seen.looked([crashed], now=days).seconds(crashed, now=days) == 0
-    assert seen.looked([crashed], now=days).looked([crashed], now=days + 5).seconds(crashed, now=days + 9) == 9
+    assert (
+        seen.looked([crashed], now=days)
+        .looked([crashed], now=days + 5)
+        .seconds(crashed, now=days + 9)
+        == 9
+    )
 
 
 def test_suspend_stops_the_application_and_is_done_when_no_driver_lives() -> None:
@@ -166,5 +184,8 @@ def test_suspend_stops_the_application_and_is_done_when_no_driver_lives() -> Non
     paused = stop([], [])
 
     assert names(running.delete) == ["orders-1"]
-    assert [d.state for d in (stopping, paused)] == [ApplicationState.STOPPING, ApplicationState.PAUSED]
+    assert [d.state for d in (stopping, paused)] == [
+        ApplicationState.STOPPING,
+        ApplicationState.PAUSED,
+    ]
     assert paused.create == ""

@@ -14,7 +14,11 @@ from support.builders import make_spec, source_of
 METADATA: dict[str, Any] = {
     "clusters": [
         {"name": "east", "bootstrapServers": "east:1", "startingOffsets": {"type": "Latest"}},
-        {"name": "west", "bootstrapServers": "west:1", "propertiesFrom": [{"secretRef": {"name": "west"}}]},
+        {
+            "name": "west",
+            "bootstrapServers": "west:1",
+            "propertiesFrom": [{"secretRef": {"name": "west"}}],
+        },
         {"name": "old", "bootstrapServers": "old:1", "active": False},
     ],
     "streams": {
@@ -24,13 +28,17 @@ METADATA: dict[str, Any] = {
 }
 
 
-BOMB = "a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 9))
+BOMB = "a0: &a0 [x]\n" + "".join(
+    f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 9)
+)
 """Nine lines that are 43 million values."""
 
 
 def spec(subscription: dict[str, Any], **changes: Any) -> Any:
     reference = {"configMapRef": {"name": "streams", "key": "clusters.yaml"}}
-    return make_spec(source={"kafka": {"clustersFrom": reference, "subscription": subscription, **changes}})
+    return make_spec(
+        source={"kafka": {"clustersFrom": reference, "subscription": subscription, **changes}}
+    )
 
 
 def to_clusters(subscription: dict[str, Any], metadata: Any = METADATA) -> dict[str, Any]:
@@ -61,7 +69,9 @@ def test_streams_on_one_cluster_are_read_together_and_inactive_clusters_are_not(
 @pytest.mark.scenario("D7")
 def test_the_same_metadata_in_another_order_is_the_same_source() -> None:
     """Nothing happens then: the coordinator compares sources as values."""
-    other = yaml.safe_dump({**METADATA, "streams": dict(reversed(METADATA["streams"].items()))}, sort_keys=False)
+    other = yaml.safe_dump(
+        {**METADATA, "streams": dict(reversed(METADATA["streams"].items()))}, sort_keys=False
+    )
 
     chosen = spec({"streams": ["clicks", "orders"]})
 
@@ -79,7 +89,11 @@ def test_the_same_metadata_in_another_order_is_the_same_source() -> None:
         ({"streams": ["orders"]}, BOMB, "more than 200000 values"),
         ({"streams": ["orders"]}, {"clusters": [{"name": "x"}]}, "bootstrapServers"),
         ({"streams": ["nothing"]}, METADATA, "no stream nothing"),
-        ({"streams": ["orders"]}, {**METADATA, "clusters": METADATA["clusters"][:1]}, "no cluster west"),
+        (
+            {"streams": ["orders"]},
+            {**METADATA, "clusters": METADATA["clusters"][:1]},
+            "no cluster west",
+        ),
         (
             {"streams": ["orders"]},
             {**METADATA, "clusters": [*METADATA["clusters"], METADATA["clusters"][0]]},
@@ -88,8 +102,13 @@ def test_the_same_metadata_in_another_order_is_the_same_source() -> None:
         ({"streamPattern": "("}, METADATA, "without )"),
     ],
 )
-def test_metadata_that_cannot_be_used_is_told(subscription: dict[str, Any], metadata: Any, says: str) -> None:
-    """Upstream fails the job; here a condition says it, and what was read last stays in effect (runtime tests)."""
+def test_metadata_that_cannot_be_used_is_told(
+    subscription: dict[str, Any], metadata: Any, says: str
+) -> None:
+    """Upstream fails the job.
+
+    Here a condition says it, and what was read last stays in effect (runtime tests).
+    """
     with pytest.raises(InvalidSpecError, match=says.replace("(", r"\(").replace(")", r"\)")):
         to_clusters(subscription, metadata)
 
@@ -100,11 +119,17 @@ def test_what_a_cluster_says_wins_over_the_source() -> None:
         {"name": "b", "bootstrapServers": "b:1", "stoppingOffsets": {"type": "Latest"}},
         {"name": "c", "bootstrapServers": "c:1", "active": False},
     ]
-    source = to_source(make_spec(source={"kafka": {"clusters": clusters, "subscription": {"topics": ["t"]}}}))
+    source = to_source(
+        make_spec(source={"kafka": {"clusters": clusters, "subscription": {"topics": ["t"]}}})
+    )
 
     assert source.scopes() == ("a", "b")
-    assert source.reader_settings()["kafka"]["clusters"].keys() == {"a", "b", "c"}, "what was planned before is read"
-    first, later = (source.initialize("a", [("a", "t", 0)], is_first=is_first) for is_first in (True, False))
+    assert source.reader_settings()["kafka"]["clusters"].keys() == {"a", "b", "c"}, (
+        "what was planned before is read"
+    )
+    first, later = (
+        source.initialize("a", [("a", "t", 0)], is_first=is_first) for is_first in (True, False)
+    )
     assert (first.starting_offsets, first.stopping_offsets) == (LATEST, None)
     assert later.starting_offsets == EARLIEST
     assert source.initialize("b", [], is_first=True).stopping_offsets == LATEST
@@ -124,11 +149,20 @@ def test_what_a_cluster_says_wins_over_the_source() -> None:
 def test_the_end_of_a_cluster_is_fixed_wherever_it_is_written(
     before: dict[str, int | None], after: dict[str, int | None], is_refused: bool
 ) -> None:
-    """What the API server refuses in the spec is refused in metadata too; clusters with an end may come and go."""
+    """What the API server refuses in the spec is refused in metadata too.
+
+    Clusters with an end may come and go.
+    """
 
     def source(ends: dict[str, int | None]) -> Any:
-        stops = {n: {"stoppingOffsets": {"type": "Timestamp", "timestamp": end}} for n, end in ends.items() if end}
-        clusters = [{"name": name, "bootstrapServers": "b:1", **stops.get(name, {})} for name in ends]
+        stops = {
+            n: {"stoppingOffsets": {"type": "Timestamp", "timestamp": end}}
+            for n, end in ends.items()
+            if end
+        }
+        clusters = [
+            {"name": name, "bootstrapServers": "b:1", **stops.get(name, {})} for name in ends
+        ]
         metadata = {"clusters": clusters, "streams": {"orders": {name: ["t"] for name in ends}}}
         return source_of(spec({"streams": ["orders"]}), yaml.safe_dump(metadata))
 
@@ -151,7 +185,10 @@ def test_the_enumerator_mode_is_a_choice_of_two() -> None:
 
 @pytest.mark.scenario("D13")
 def test_positions_of_what_was_removed_are_kept_for_a_week_unless_asked_otherwise() -> None:
-    """Upstream's default is 0, which loses the positions of a cluster that returns; a negative span is refused."""
+    """Upstream's default is 0, which loses the positions of a cluster that returns.
+
+    A negative span is refused.
+    """
 
     def retention(**changes: Any) -> float:
         return to_source(make_spec(source={"kafka": {**_kafka(), **changes}})).retention
@@ -162,4 +199,7 @@ def test_positions_of_what_was_removed_are_kept_for_a_week_unless_asked_otherwis
 
 
 def _kafka() -> dict[str, Any]:
-    return {"clusters": [{"name": "a", "bootstrapServers": "a:1"}], "subscription": {"topics": ["t"]}}
+    return {
+        "clusters": [{"name": "a", "bootstrapServers": "a:1"}],
+        "subscription": {"topics": ["t"]},
+    }

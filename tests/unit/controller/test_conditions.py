@@ -78,7 +78,9 @@ def test_readers_counts_what_is_adopted_not_what_is_wanted() -> None:
 
 
 def test_a_missing_topic_is_said_while_the_rest_is_read() -> None:
-    problem = RefusedDiscoveryError("topic x does not exist: create it", scope="main", reason="UnknownTopic")
+    problem = RefusedDiscoveryError(
+        "topic x does not exist: create it", scope="main", reason="UnknownTopic"
+    )
 
     status = status_of(facts(discovery={"main": problem}))
 
@@ -98,16 +100,24 @@ def test_an_invalid_spec_is_not_ready_although_the_query_runs_on() -> None:
     ("changes", "reason"),
     [
         pytest.param(
-            {"state": None, "application": Decision(state=ApplicationState.NONE)}, "Discovering", id="nothing yet"
+            {"state": None, "application": Decision(state=ApplicationState.NONE)},
+            "Discovering",
+            id="nothing yet",
         ),
         pytest.param(
-            {"application": Decision(state=ApplicationState.PENDING, reason="StartingApplication", message="m")},
+            {
+                "application": Decision(
+                    state=ApplicationState.PENDING, reason="StartingApplication", message="m"
+                )
+            },
             "StartingApplication",
             id="starting",
         ),
         pytest.param({"waiting_for": ("b",)}, "Recovering", id="gate"),
         pytest.param(
-            {"state": CoordinatorState(epoch=1, hosts={"0": HostState()})}, "WaitingForReaders", id="no reader yet"
+            {"state": CoordinatorState(epoch=1, hosts={"0": HostState()})},
+            "WaitingForReaders",
+            id="no reader yet",
         ),
     ],
 )
@@ -121,7 +131,9 @@ def test_after_the_deadline_of_the_gate_it_is_said_who_is_missing() -> None:
     assert conditions(late)["Degraded"] == ("True", "ReadersMissing")
     assert conditions(late)["Progressing"] == ("True", "Recovering")
     message = next(c.message for c in late.conditions if c.type == "Degraded")
-    assert message.startswith("waiting for readers of host b; nothing is assigned to them until they register")
+    assert message.startswith(
+        "waiting for readers of host b; nothing is assigned to them until they register"
+    )
 
 
 def test_a_deadline_without_anybody_missing_says_nothing() -> None:
@@ -129,7 +141,9 @@ def test_a_deadline_without_anybody_missing_says_nothing() -> None:
 
 
 def test_suspended_is_not_ready_and_not_progressing() -> None:
-    paused = Decision(state=ApplicationState.PAUSED, reason="Suspended", message="set spec.suspend to false")
+    paused = Decision(
+        state=ApplicationState.PAUSED, reason="Suspended", message="set spec.suspend to false"
+    )
 
     status = status_of(facts(application=paused))
 
@@ -140,7 +154,10 @@ def test_suspended_is_not_ready_and_not_progressing() -> None:
 def test_a_finished_source_is_ready_for_good() -> None:
     done = Decision(state=ApplicationState.FINISHED, name="orders-1")
 
-    assert conditions(status_of(facts(is_finished=True, application=done)))["Ready"] == ("True", "Finished")
+    assert conditions(status_of(facts(is_finished=True, application=done)))["Ready"] == (
+        "True",
+        "Finished",
+    )
 
 
 def test_the_status_keeps_what_is_known_of_the_last_valid_spec() -> None:
@@ -152,7 +169,9 @@ def test_the_transition_time_changes_with_the_status_only() -> None:
     before = status_of(facts()).model_dump(mode="json", by_alias=True)
 
     later = status_of(facts(now=1_767_229_200.0, previous=before))
-    other = status_of(facts(now=1_767_229_200.0, previous=before, problems=(Problem(reason="X", message="y"),)))
+    other = status_of(
+        facts(now=1_767_229_200.0, previous=before, problems=(Problem(reason="X", message="y"),))
+    )
 
     stamps = {c.type: c.last_transition_time for c in later.conditions}
     changed = {c.type: c.last_transition_time for c in other.conditions}
@@ -181,11 +200,17 @@ def test_skipped_offsets_are_a_condition_of_their_own() -> None:
 def reporting(*problems: Problem) -> CoordinatorState[Any]:
     """A state whose driver has reported problems."""
     report = make_report(epoch=3, parallelism=2, problems=problems)
-    return state(hosts={"0": HostState(incarnation=1, phase=HostPhase.ACTIVE, report=report, addressed_epoch=2)})
+    return state(
+        hosts={
+            "0": HostState(incarnation=1, phase=HostPhase.ACTIVE, report=report, addressed_epoch=2)
+        }
+    )
 
 
 def test_a_problem_that_a_driver_reports_is_a_condition() -> None:
-    problem = Problem(reason="TopicMismatch", message="topic orders was recreated: set onDataLoss", is_fatal=True)
+    problem = Problem(
+        reason="TopicMismatch", message="topic orders was recreated: set onDataLoss", is_fatal=True
+    )
 
     status = status_of(facts(state=reporting(problem)))
 
@@ -203,9 +228,14 @@ def test_a_loss_that_a_driver_went_on_after_is_a_condition_of_its_own() -> None:
 
 
 def test_a_loss_that_stops_a_driver_degrades_the_source() -> None:
-    lost = Problem(reason="LogTruncated", message="offsets 7 to 9 of orders/0 are gone", is_fatal=True)
+    lost = Problem(
+        reason="LogTruncated", message="offsets 7 to 9 of orders/0 are gone", is_fatal=True
+    )
 
-    assert conditions(status_of(facts(state=reporting(lost))))["Degraded"] == ("True", "LogTruncated")
+    assert conditions(status_of(facts(state=reporting(lost))))["Degraded"] == (
+        "True",
+        "LogTruncated",
+    )
 
 
 def test_the_worst_problem_heads_the_condition_and_the_others_are_counted() -> None:
@@ -215,19 +245,29 @@ def test_the_worst_problem_heads_the_condition_and_the_others_are_counted() -> N
     status = status_of(facts(problems=(mild, wrong)))
 
     assert conditions(status)["Degraded"] == ("True", "InvalidSpec")
-    assert next(c.message for c in status.conditions if c.type == "Degraded") == "spec.x: wrong (and 1 more)"
+    assert (
+        next(c.message for c in status.conditions if c.type == "Degraded")
+        == "spec.x: wrong (and 1 more)"
+    )
 
 
 def test_the_lag_of_a_driver_that_has_fallen_silent_is_unknown() -> None:
     status = status_of(facts(is_silent=True))
 
     assert status.lag is None
-    assert (status.readers, status.splits, status.epoch) == (2, 5, 3), "what it has adopted stays in Spark's checkpoint"
+    assert (status.readers, status.splits, status.epoch) == (2, 5, 3), (
+        "what it has adopted stays in Spark's checkpoint"
+    )
 
 
 @pytest.mark.parametrize("reason", ["CheckpointLost", "CheckpointOlder"])
-def test_a_checkpoint_that_is_not_what_it_was_degrades_and_may_have_lost_records(reason: str) -> None:
-    """A sink that recognises micro-batches by their number may skip new records; said once as an event."""
+def test_a_checkpoint_that_is_not_what_it_was_degrades_and_may_have_lost_records(
+    reason: str,
+) -> None:
+    """A sink that recognises micro-batches by their number may skip new records.
+
+    Said once as an event.
+    """
     known = facts(state=reporting(Problem(reason=reason, message="the Spark checkpoint is empty")))
 
     assert conditions(status_of(known))["Degraded"] == ("True", reason)
@@ -236,19 +276,24 @@ def test_a_checkpoint_that_is_not_what_it_was_degrades_and_may_have_lost_records
 
 
 def test_skipped_offsets_that_nobody_could_count_are_not_shown_as_none() -> None:
-    report = make_report(epoch=3, parallelism=2, metrics={"skippedOffsets": 12, "uncountedOffsets": 30})
+    report = make_report(
+        epoch=3, parallelism=2, metrics={"skippedOffsets": 12, "uncountedOffsets": 30}
+    )
     host = HostState(incarnation=1, phase=HostPhase.ACTIVE, report=report, addressed_epoch=2)
 
     (loss,) = losses_of(facts(state=state(hosts={"0": host})))
 
-    assert loss.message == (
-        "12 offsets were deleted before they were read, and skipped (onDataLoss: Continue). Whether 30 more were "
-        "skipped is unknown until their brokers answer"
+    assert (
+        loss.message
+        == "12 offsets were deleted before they were read, and skipped (onDataLoss: Continue)."
+        " Whether 30 more were skipped is unknown until their brokers answer"
     )
 
 
 def test_a_source_that_counts_no_records_says_how_many_seconds_it_is_behind() -> None:
-    report = make_report(epoch=3, parallelism=2, positions={("s", "a"): 1}, metrics={MILLIS_BEHIND: 1500})
+    report = make_report(
+        epoch=3, parallelism=2, positions={("s", "a"): 1}, metrics={MILLIS_BEHIND: 1500}
+    )
     host = HostState(incarnation=1, phase=HostPhase.ACTIVE, report=report, addressed_epoch=2)
 
     status = status_of(facts(state=state(hosts={"0": host})))

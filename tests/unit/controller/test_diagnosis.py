@@ -20,7 +20,9 @@ CREATED = "2026-01-01T00:00:00Z"
 DEADLINES = Deadlines(stuck_after=300, retry_failed_after=30)
 
 
-def decided(state: str, *pods: dict[str, Any], now: float = NOW, failures: int = 0, **changes: Any) -> Decision:
+def decided(
+    state: str, *pods: dict[str, Any], now: float = NOW, failures: int = 0, **changes: Any
+) -> Decision:
     application = spark_application(state=state)
     application["metadata"]["annotations"][FAILURES_ANNOTATION] = str(failures)
     application["status"]["applicationState"]["errorMessage"] = "driver container failed"
@@ -29,10 +31,18 @@ def decided(state: str, *pods: dict[str, Any], now: float = NOW, failures: int =
     return decide(wanted, [application], pods, seen=seen, deadlines=DEADLINES, now=now)
 
 
-def pod(*, waiting: dict[str, str] | None = None, terminated: dict[str, Any] | None = None, **status: Any) -> Any:
+def pod(
+    *,
+    waiting: dict[str, str] | None = None,
+    terminated: dict[str, Any] | None = None,
+    **status: Any,
+) -> Any:
     made = driver_pod(phase=status.pop("phase", "Pending"))
     state = {"waiting": waiting} if waiting else {"terminated": terminated} if terminated else {}
-    made["status"] |= {"containerStatuses": [{"name": "spark-kubernetes-driver", "state": state}], **status}
+    made["status"] |= {
+        "containerStatuses": [{"name": "spark-kubernetes-driver", "state": state}],
+        **status,
+    }
     return made
 
 
@@ -44,14 +54,32 @@ def problem(decision: Decision) -> tuple[str, str]:
 @pytest.mark.parametrize(
     ("state", "reason", "words"),
     [
-        ("SUBMISSION_FAILED", "SubmissionFailed", ["could not be submitted: driver container failed", "Correct"]),
-        ("UNKNOWN", "ApplicationUnknown", ["orders-1 is in state UNKNOWN", "Check the driver's node"]),
-        ("PENDING_RERUN", "ApplicationRestarting", ["The driver of SparkApplication orders-1 failed", "see the log"]),
+        (
+            "SUBMISSION_FAILED",
+            "SubmissionFailed",
+            ["could not be submitted: driver container failed", "Correct"],
+        ),
+        (
+            "UNKNOWN",
+            "ApplicationUnknown",
+            ["orders-1 is in state UNKNOWN", "Check the driver's node"],
+        ),
+        (
+            "PENDING_RERUN",
+            "ApplicationRestarting",
+            ["The driver of SparkApplication orders-1 failed", "see the log"],
+        ),
         ("FAILING", "ApplicationRestarting", ["driver container failed"]),
-        ("COMPLETED", "ApplicationEnded", ["has ended although its source is unbounded", "awaitTermination"]),
+        (
+            "COMPLETED",
+            "ApplicationEnded",
+            ["has ended although its source is unbounded", "awaitTermination"],
+        ),
     ],
 )
-def test_a_state_in_which_nothing_is_read_is_a_problem(state: str, reason: str, words: list[str]) -> None:
+def test_a_state_in_which_nothing_is_read_is_a_problem(
+    state: str, reason: str, words: list[str]
+) -> None:
     said = problem(decided(state))
 
     assert said[0] == reason
@@ -108,10 +136,15 @@ def test_memory_that_ran_out_is_named() -> None:
 
     said = problem(decided("PENDING_RERUN", killed))[1]
 
-    assert "pod orders-1-driver: OOMKilled (exit code 137): raise spec.application.driver.memory" in said
+    assert (
+        "pod orders-1-driver: OOMKilled (exit code 137): raise spec.application.driver.memory"
+        in said
+    )
 
 
-@pytest.mark.parametrize(("before", "pause"), [(0, 30), (1, 60), (2, 120), (4, 480), (5, 600), (99, 600)])
+@pytest.mark.parametrize(
+    ("before", "pause"), [(0, 30), (1, 60), (2, 120), (4, 480), (5, 600), (99, 600)]
+)
 def test_a_failed_application_is_kept_longer_after_each_failure(before: int, pause: int) -> None:
     early, late = (decided("FAILED", now=NOW + at, failures=before) for at in (pause - 1, pause))
 

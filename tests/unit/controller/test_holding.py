@@ -1,4 +1,4 @@
-"""An application whose source is read by another query is not started again until that query has ended."""
+"""An application whose source another query reads is restarted only when that has ended."""
 
 from typing import Any
 
@@ -11,7 +11,10 @@ RESTART = Decision(state=ApplicationState.PENDING, name="orders-2", create="orde
 
 
 def application(state: str) -> dict[str, Any]:
-    return {"metadata": {"name": "orders-1", "uid": "1"}, "status": {"applicationState": {"state": state}}}
+    return {
+        "metadata": {"name": "orders-1", "uid": "1"},
+        "status": {"applicationState": {"state": state}},
+    }
 
 
 class Scene:
@@ -34,7 +37,9 @@ class Scene:
     ) -> Decision:
         self.now += seconds
         self.sequence += reports
-        report = HostReport(incarnation=4, instance=instance, sequence=self.sequence, location="laptop")
+        report = HostReport(
+            incarnation=4, instance=instance, sequence=self.sequence, location="laptop"
+        )
         self.holding = self.holding.looked(report, has_driver=has_driver, now=self.now)
         self.holding, decision = self.holding.apply(RESTART, self.applications, report)
         return decision

@@ -1,4 +1,4 @@
-"""What an operator keeps of the last valid spec, for the case that it restarts while the newest one is invalid."""
+"""What an operator keeps of the last valid spec, for a restart while the newest is invalid."""
 
 import json
 from typing import Any
@@ -9,7 +9,11 @@ import yaml
 from balanced_source.errors import InvalidSpecError
 from balanced_source_operator.contract.half import TextReference
 from balanced_source_operator.controller.last_valid import LIMIT, kept_fixed, kept_spec, kept_text
-from balanced_source_operator.controller.translate import fixed_values, to_recalled_source, to_source
+from balanced_source_operator.controller.translate import (
+    fixed_values,
+    to_recalled_source,
+    to_source,
+)
 from support.builders import make_spec, spec_json
 
 VALUE = "hunter2"
@@ -31,7 +35,11 @@ def test_the_same_splits_are_read_by_the_same_number_of_readers() -> None:
 
 
 def test_nothing_of_the_application_is_kept() -> None:
-    application = {**spec_json()["application"], "arguments": [VALUE], "sparkConf": {"spark.x": VALUE}}
+    application = {
+        **spec_json()["application"],
+        "arguments": [VALUE],
+        "sparkConf": {"spark.x": VALUE},
+    }
 
     text = kept_text(make_spec(application=application))
 
@@ -42,14 +50,19 @@ def test_nothing_of_the_application_is_kept() -> None:
 
 @pytest.mark.parametrize(
     "properties",
-    [{"sasl.password": VALUE}, {"sasl.oauthbearer.token.endpoint.url": f"https://me:{VALUE}@login"}],
+    [
+        {"sasl.password": VALUE},
+        {"sasl.oauthbearer.token.endpoint.url": f"https://me:{VALUE}@login"},
+    ],
 )
 def test_a_spec_that_may_hold_a_secret_is_not_kept(properties: dict[str, str]) -> None:
     assert kept_text(make_spec(source=with_cluster(properties=properties))) == ""
 
 
 def test_the_name_of_a_secret_is_no_secret() -> None:
-    spec = make_spec(source=with_cluster(propertiesFrom=[{"secretRef": {"name": "kafka-password"}}]))
+    spec = make_spec(
+        source=with_cluster(propertiesFrom=[{"secretRef": {"name": "kafka-password"}}])
+    )
 
     assert kept_spec(kept_text(spec)) is not None
 
@@ -73,7 +86,9 @@ def test_what_must_not_change_is_kept_beside_the_spec() -> None:
 
 
 def streams(*clusters: dict[str, Any]) -> dict[TextReference, str]:
-    text = yaml.safe_dump({"clusters": clusters, "streams": {"orders": {c["name"]: ["orders"] for c in clusters}}})
+    text = yaml.safe_dump(
+        {"clusters": clusters, "streams": {"orders": {c["name"]: ["orders"] for c in clusters}}}
+    )
     return {TextReference("streams", "clusters.yaml"): text}
 
 
@@ -89,33 +104,57 @@ FROM_STREAMS = {
 
 
 @pytest.mark.parametrize(("before", "after"), [(EAST, ENDING), (ENDING, EAST)])
-def test_a_recalled_source_has_its_former_ends(before: dict[str, Any], after: dict[str, Any]) -> None:
+def test_a_recalled_source_has_its_former_ends(
+    before: dict[str, Any], after: dict[str, Any]
+) -> None:
     spec = make_spec(source=FROM_STREAMS)
     source = to_source(spec, streams(before))
 
     assert to_recalled_source(spec, streams(after), fixed_values(source)) == source
-    assert to_recalled_source(spec, streams(after), {}) == to_source(spec, streams(after)), "of an older operator"
+    assert to_recalled_source(spec, streams(after), {}) == to_source(spec, streams(after)), (
+        "of an older operator"
+    )
 
 
-@pytest.mark.parametrize(("before", "after"), [((EAST, WEST), (ENDING,)), ((EAST,), (ENDING, WEST))])
-def test_nothing_is_recalled_when_clusters_change_together_with_ends(before: Any, after: Any) -> None:
+@pytest.mark.parametrize(
+    ("before", "after"), [((EAST, WEST), (ENDING,)), ((EAST,), (ENDING, WEST))]
+)
+def test_nothing_is_recalled_when_clusters_change_together_with_ends(
+    before: Any, after: Any
+) -> None:
     """Only a part of what is refused would take effect."""
     spec = make_spec(source=FROM_STREAMS)
 
-    with pytest.raises(InvalidSpecError, match="cluster west: stoppingOffsets: was added or removed"):
+    with pytest.raises(
+        InvalidSpecError, match="cluster west: stoppingOffsets: was added or removed"
+    ):
         to_recalled_source(spec, streams(*after), fixed_values(to_source(spec, streams(*before))))
 
 
 def test_an_end_in_the_status_that_describes_nothing_is_an_error_in_words() -> None:
     fixed = {"stoppingOffsets": "", "cluster east: stoppingOffsets": "{"}
 
-    with pytest.raises(InvalidSpecError, match=r"cluster east: stoppingOffsets: '\{' describes no offsets"):
+    with pytest.raises(
+        InvalidSpecError, match=r"cluster east: stoppingOffsets: '\{' describes no offsets"
+    ):
         to_recalled_source(make_spec(source=FROM_STREAMS), streams(EAST), fixed)
 
 
 @pytest.mark.parametrize(
     "text",
-    [None, "", 7, "{", "[]", "null", "{}", '{"source": 1}', '{"parallelism": 0}', "[" * 100_000, '{"fixed": 7}'],
+    [
+        None,
+        "",
+        7,
+        "{",
+        "[]",
+        "null",
+        "{}",
+        '{"source": 1}',
+        '{"parallelism": 0}',
+        "[" * 100_000,
+        '{"fixed": 7}',
+    ],
 )
 def test_what_is_no_valid_spec_is_ignored(text: Any) -> None:
     assert kept_spec(text) is None

@@ -1,9 +1,14 @@
-"""A driver whose report does not change for three heartbeats is silent, by the operator's own clock."""
+"""A driver with the same report for three heartbeats is silent, by the operator's clock."""
 
 from dataclasses import replace
 
 from balanced_source.coordinator import CoordinatorState, HostState
-from balanced_source.documents.report import MILLIS_BEHIND, HostReport, millis_behind, seconds_behind
+from balanced_source.documents.report import (
+    MILLIS_BEHIND,
+    HostReport,
+    millis_behind,
+    seconds_behind,
+)
 from balanced_source_operator.controller.liveness import ALIVE, Liveness, newest_report
 from support.builders import make_report
 
@@ -33,7 +38,9 @@ def test_nobody_is_silent_where_nobody_has_reported() -> None:
 
 def late(millis: int | None, name: str = "a") -> HostReport:
     metrics = {} if millis is None else {MILLIS_BEHIND: millis}
-    return make_report(sequence=1, positions={("orders", name): 1}, metrics={"skew": 1.0, **metrics})
+    return make_report(
+        sequence=1, positions={("orders", name): 1}, metrics={"skew": 1.0, **metrics}
+    )
 
 
 def test_the_slowest_host_tells_how_far_the_source_is_behind() -> None:
@@ -41,7 +48,9 @@ def test_the_slowest_host_tells_how_far_the_source_is_behind() -> None:
     assert seconds_behind([late(1)]) == 1, "0 says that everything is read"
     assert millis_behind([late(1500), late(300)]) == 1500
     assert millis_behind([late(1500), late(None)]) is None, "unknown is not 0"
-    assert millis_behind([late(7), make_report(sequence=1)]) == 7, "a host without splits is not behind"
+    assert millis_behind([late(7), make_report(sequence=1)]) == 7, (
+        "a host without splits is not behind"
+    )
     assert millis_behind([make_report(sequence=1)]) is None
 
     hosts = {"0": HostState(report=late(1500)), "1": HostState(report=late(300, "b"))}

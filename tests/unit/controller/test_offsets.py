@@ -45,7 +45,8 @@ def source(**changes: Any) -> Any:
         (
             {"type": "Specific", "offsets": {"t": {"0": 23, "1": -2, "2": -1}}},
             PerPartition(
-                listed={("t", 0): AtOffset(23), ("t", 1): Anchor.EARLIEST, ("t", 2): Anchor.LATEST}, default=EARLIEST
+                listed={("t", 0): AtOffset(23), ("t", 1): Anchor.EARLIEST, ("t", 2): Anchor.LATEST},
+                default=EARLIEST,
             ),
         ),
         (
@@ -87,10 +88,16 @@ def test_partitions_without_a_listed_stop_end_at_the_latest_offset() -> None:
 
 
 def test_limits_are_taken_over() -> None:
-    made = source(limits={"maxOffsetsPerTrigger": 9, "minOffsetsPerTrigger": 2, "maxTriggerDelay": "1m"})
+    made = source(
+        limits={"maxOffsetsPerTrigger": 9, "minOffsetsPerTrigger": 2, "maxTriggerDelay": "1m"}
+    )
 
     assert made.limits == ReadLimits(max_records=9, min_records=2, max_delay=60)
-    assert made.reader_settings()["kafka"]["limits"] == {"maxRecords": 9, "minRecords": 2, "maxDelay": 60}
+    assert made.reader_settings()["kafka"]["limits"] == {
+        "maxRecords": 9,
+        "minRecords": 2,
+        "maxDelay": 60,
+    }
 
 
 @pytest.mark.scenario("I10")
@@ -100,11 +107,21 @@ def test_limits_are_taken_over() -> None:
         ({"type": "Committed"}, "startingOffsets.group", "needs a group"),
         ({"type": "Timestamp"}, "startingOffsets", "timestamp or timestamps"),
         ({"type": "Specific"}, "startingOffsets.offsets", "needs offsets"),
-        ({"type": "Specific", "offsets": {"t": {"x": 1}}}, "startingOffsets.offsets.t.x", "must be a whole number"),
-        ({"topics": [{"topic": "t", "type": "Committed"}]}, "startingOffsets.topics[0].group", "needs a group"),
+        (
+            {"type": "Specific", "offsets": {"t": {"x": 1}}},
+            "startingOffsets.offsets.t.x",
+            "must be a whole number",
+        ),
+        (
+            {"topics": [{"topic": "t", "type": "Committed"}]},
+            "startingOffsets.topics[0].group",
+            "needs a group",
+        ),
     ],
 )
-def test_what_cannot_be_is_refused_with_its_path(offsets: dict[str, Any], field: str, says: str) -> None:
+def test_what_cannot_be_is_refused_with_its_path(
+    offsets: dict[str, Any], field: str, says: str
+) -> None:
     """A committed start without a group is an error, as upstream; here it names the field."""
     with pytest.raises(InvalidSpecError, match=says) as caught:
         source(startingOffsets=offsets)
@@ -115,14 +132,21 @@ def test_what_cannot_be_is_refused_with_its_path(offsets: dict[str, Any], field:
 @pytest.mark.parametrize("kind", StartType)
 def test_every_type_of_start_is_a_start_of_its_own(kind: StartType) -> None:
     """A type that nobody thought of must fail here, not become one of the others."""
-    others = {other: source(startingOffsets=_example(other)).starting_offsets for other in StartType if other != kind}
+    others = {
+        other: source(startingOffsets=_example(other)).starting_offsets
+        for other in StartType
+        if other != kind
+    }
 
     assert source(startingOffsets=_example(kind)).starting_offsets not in others.values()
 
 
 @pytest.mark.parametrize("kind", StopType)
 def test_every_type_of_stop_is_what_the_start_of_that_name_is(kind: StopType) -> None:
-    """But for the partitions that are not listed: they begin at the earliest offset, and end at the latest."""
+    """But for the partitions that are not listed.
+
+    They begin at the earliest offset, and end at the latest.
+    """
     example = {**_example(kind), **({"unlisted": "Earliest"} if kind is StopType.SPECIFIC else {})}
 
     made = source(startingOffsets=example, stoppingOffsets=example)
@@ -131,11 +155,19 @@ def test_every_type_of_stop_is_what_the_start_of_that_name_is(kind: StopType) ->
 
 
 @pytest.mark.parametrize(
-    ("unlisted", "want"), [("Earliest", EARLIEST), ("Latest", LATEST), ("Committed", FromCommit("g"))]
+    ("unlisted", "want"),
+    [("Earliest", EARLIEST), ("Latest", LATEST), ("Committed", FromCommit("g"))],
 )
 def test_every_choice_for_partitions_that_are_not_listed(unlisted: str, want: Any) -> None:
     group = {"group": "g"} if unlisted == "Committed" else {}
-    made = source(startingOffsets={"type": "Specific", "offsets": {"t": {"0": 5}}, "unlisted": unlisted, **group})
+    made = source(
+        startingOffsets={
+            "type": "Specific",
+            "offsets": {"t": {"0": 5}},
+            "unlisted": unlisted,
+            **group,
+        }
+    )
 
     assert made.starting_offsets == PerPartition(listed={("t", 0): AtOffset(5)}, default=want)
 

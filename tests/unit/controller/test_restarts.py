@@ -1,4 +1,4 @@
-"""When a running application may be restarted because its settings changed, and what is said until then."""
+"""When a running application may be restarted for changed settings, and what is said until then."""
 
 import json
 from collections.abc import Mapping
@@ -8,7 +8,13 @@ from typing import Any
 import pytest
 
 from balanced_source.errors import InvalidSpecError
-from balanced_source_operator.controller.application import Deadlines, Decision, Sightings, Wanted, decide
+from balanced_source_operator.controller.application import (
+    Deadlines,
+    Decision,
+    Sightings,
+    Wanted,
+    decide,
+)
 from balanced_source_operator.controller.restarts import hold_by_policy, next_begin
 from balanced_source_operator.resources.kinds import (
     HASH_ANNOTATION,
@@ -35,7 +41,9 @@ def settings(*, conf: Mapping[str, str] = {"spark.x": "1"}, **application: Any) 
     return settings_of(Application.model_validate(raw), conf=conf, uid="u")
 
 
-def decided(application: dict[str, Any], *, asks: ApplicationRestart, at: datetime = SATURDAY, **more: Any) -> Decision:
+def decided(
+    application: dict[str, Any], *, asks: ApplicationRestart, at: datetime = SATURDAY, **more: Any
+) -> Decision:
     now = at.timestamp()
     wanted = Wanted(
         base="orders",
@@ -78,7 +86,8 @@ def test_a_change_waits_for_what_the_policy_says(asks: ApplicationRestart, reaso
     assert decision.is_restart is not bool(reason)
     if decision.pending is not None:
         assert decision.pending.message.startswith(
-            "settings of the application changed (image: 'spark:1' → 'spark:2'). orders-1 has not been restarted yet."
+            "settings of the application changed (image: 'spark:1' → 'spark:2'). orders-1 has not"
+            " been restarted yet."
         )
         assert (decision.state.value, decision.reason) == ("Running", ""), "nothing is under way"
 
@@ -100,12 +109,17 @@ def test_a_new_nonce_restarts_also_without_another_change() -> None:
     assert len(asked.delete) == 1
     assert asked.message.startswith("spec.application.restart.nonce changed: orders-1 is stopped")
     assert decided(running(**{NONCE_ANNOTATION: "1"}), asks=restart(nonce=1), **same).delete == ()
-    assert decided(running(**{NONCE_ANNOTATION: "1"}), asks=restart(), **same).delete == (), "removing it asks nothing"
+    assert decided(running(**{NONCE_ANNOTATION: "1"}), asks=restart(), **same).delete == (), (
+        "removing it asks nothing"
+    )
 
 
 def test_a_secret_that_has_to_be_mounted_waits_like_a_changed_setting() -> None:
     decision = decided(
-        running(**{SECRETS_ANNOTATION: "a"}), asks=restart(policy="OnNonce"), spec_hash="2-old", secrets=("a", "b")
+        running(**{SECRETS_ANNOTATION: "a"}),
+        asks=restart(policy="OnNonce"),
+        spec_hash="2-old",
+        secrets=("a", "b"),
     )
 
     assert decision.pending is not None
@@ -151,7 +165,9 @@ def test_a_window_begins_on_its_days_and_may_end_on_the_next(
     window = restart(policy="Window", window=fields).window
 
     assert window is not None
-    assert next_begin(window, datetime.fromisoformat(f"{at}Z")) == datetime.fromisoformat(f"{begin}Z")
+    assert next_begin(window, datetime.fromisoformat(f"{at}Z")) == datetime.fromisoformat(
+        f"{begin}Z"
+    )
 
 
 @pytest.mark.parametrize(
@@ -169,7 +185,10 @@ def test_a_window_begins_on_its_days_and_may_end_on_the_next(
         {"policy": "Window", "window": {"start": "07:00", "duration": "25h"}},
         {"policy": "Window", "window": {"start": "07:00", "duration": "1h", "days": []}},
         {"policy": "Window", "window": {"start": "07:00", "duration": "1h", "days": ["Monday"]}},
-        {"policy": "Window", "window": {"start": "07:00", "duration": "1h", "timeZone": "Europe/Berlin"}},
+        {
+            "policy": "Window",
+            "window": {"start": "07:00", "duration": "1h", "timeZone": "Europe/Berlin"},
+        },
         {"policy": "Window", "window": {"start": "07:00"}},
     ],
 )
@@ -186,7 +205,11 @@ def test_the_policy_itself_restarts_nothing() -> None:
 
 HIDDEN = {
     "arguments": ["--password", "hunter2"],
-    "driver": {"template": {"spec": {"containers": [{"name": "c", "env": [{"name": "P", "value": "hunter2"}]}]}}},
+    "driver": {
+        "template": {
+            "spec": {"containers": [{"name": "c", "env": [{"name": "P", "value": "hunter2"}]}]}
+        }
+    },
 }
 LOGIN = {"spark.url": "jdbc:x://user:hunter2@host/db"}
 
@@ -200,7 +223,12 @@ def test_no_secret_is_in_the_annotation_or_in_the_condition() -> None:
 
     assert decision.pending is not None
     assert "hunter2" not in decision.pending.message
-    for words in ("arguments changed", "driver.template changed", "chart: spark.url changed", "image: 'spark:2' → "):
+    for words in (
+        "arguments changed",
+        "driver.template changed",
+        "chart: spark.url changed",
+        "image: 'spark:2' → ",
+    ):
         assert words in decision.pending.message
 
 
@@ -209,15 +237,21 @@ def test_no_secret_is_in_the_annotation_or_in_the_condition() -> None:
     [
         ({}, {"driver": {"memory": "2g"}}, "driver.memory: (default) → '2g'"),
         ({"columns": 1}, {}, "columns: '1' → (default)"),
-        ({"sparkConf": {"spark.a": "1"}}, {"sparkConf": {"spark.a": "2"}}, "sparkConf.spark.a: '1' → '2'"),
+        (
+            {"sparkConf": {"spark.a": "1"}},
+            {"sparkConf": {"spark.a": "2"}},
+            "sparkConf.spark.a: '1' → '2'",
+        ),
         ({"a": "1", "b": "1", "c": "1", "d": "1", "e": "1", "f": "1"}, {}, "and 1 more"),
     ],
 )
-def test_a_change_is_named_by_its_place_with_both_values(before: Any, after: Any, words: str) -> None:
+def test_a_change_is_named_by_its_place_with_both_values(
+    before: Any, after: Any, words: str
+) -> None:
     def flat(part: Any) -> dict[str, Any]:
-        return {f"{k}.{n}": v for k, d in part.items() if isinstance(d, dict) for n, v in d.items()} | {
-            k: str(d) for k, d in part.items() if not isinstance(d, dict)
-        }
+        return {
+            f"{k}.{n}": v for k, d in part.items() if isinstance(d, dict) for n, v in d.items()
+        } | {k: str(d) for k, d in part.items() if not isinstance(d, dict)}
 
     application = running(**{SETTINGS_ANNOTATION: json.dumps(flat(before))})
     decision = decided(application, asks=restart(policy="OnNonce"), settings=flat(after))
@@ -227,7 +261,9 @@ def test_a_change_is_named_by_its_place_with_both_values(before: Any, after: Any
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "7", "null"])
-def test_of_an_application_of_an_earlier_release_its_own_fields_tell_what_changed(text: str) -> None:
+def test_of_an_application_of_an_earlier_release_its_own_fields_tell_what_changed(
+    text: str,
+) -> None:
     application = {**running(**{SETTINGS_ANNOTATION: text}), "spec": {"image": "spark:0"}}
     asks = restart(policy="OnNonce")
 

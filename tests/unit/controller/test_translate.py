@@ -36,7 +36,10 @@ def test_defaults_are_round_robin_earliest_and_five_minutes() -> None:
         ({"topics": ["a", "b", "a"]}, TopicList(("a", "b"))),
         ({"topicPattern": "ord.*"}, TopicPattern("ord.*")),
         ({"topicPattern": "ord.*", "excludePattern": ".*-dlq"}, TopicPattern("ord.*", ".*-dlq")),
-        ({"partitions": [{"topic": "a", "partitions": [0, 2]}]}, PartitionSet(frozenset({("a", 0), ("a", 2)}))),
+        (
+            {"partitions": [{"topic": "a", "partitions": [0, 2]}]},
+            PartitionSet(frozenset({("a", 0), ("a", 2)})),
+        ),
     ],
 )
 def test_each_kind_of_subscription(subscription: dict[str, Any], want: Any) -> None:
@@ -51,7 +54,11 @@ def test_the_other_choices_are_taken_over() -> None:
 
     source = to_source(spec)
 
-    assert (source.assigner, source.starting_offsets, source.discovery_interval) == (HashAssigner(), LATEST, None)
+    assert (source.assigner, source.starting_offsets, source.discovery_interval) == (
+        HashAssigner(),
+        LATEST,
+        None,
+    )
 
 
 def test_secrets_are_named_never_read() -> None:
@@ -69,18 +76,30 @@ def test_secrets_are_named_never_read() -> None:
 @pytest.mark.parametrize(
     ("source", "field", "says"),
     [
-        pytest.param(kafka(clusters=[cluster(), cluster()]), "clusters[1].name", "two clusters", id="twice"),
         pytest.param(
-            kafka(clusters=[cluster(properties={"group.id": "x"})]), "clusters[0].properties", "group.id", id="reserved"
+            kafka(clusters=[cluster(), cluster()]), "clusters[1].name", "two clusters", id="twice"
         ),
         pytest.param(
-            kafka(clusters=[cluster(properties={"sasl.password": "x"})]), "properties", "propertiesFrom", id="secret"
+            kafka(clusters=[cluster(properties={"group.id": "x"})]),
+            "clusters[0].properties",
+            "group.id",
+            id="reserved",
         ),
-        pytest.param(kafka(subscription={"topicPattern": "("}), "topicPattern", "( without )", id="pattern"),
+        pytest.param(
+            kafka(clusters=[cluster(properties={"sasl.password": "x"})]),
+            "properties",
+            "propertiesFrom",
+            id="secret",
+        ),
+        pytest.param(
+            kafka(subscription={"topicPattern": "("}), "topicPattern", "( without )", id="pattern"
+        ),
         pytest.param(kafka(subscription={}), "subscription", "exactly one", id="none"),
     ],
 )
-def test_what_cannot_be_is_refused_with_its_path(source: dict[str, Any], field: str, says: str) -> None:
+def test_what_cannot_be_is_refused_with_its_path(
+    source: dict[str, Any], field: str, says: str
+) -> None:
     with pytest.raises(InvalidSpecError) as caught:
         to_source(make_spec(source=source))
 
@@ -98,7 +117,12 @@ def test_rebalancing_as_the_user_wants_it() -> None:
         make_spec(
             assignment={
                 "strategy": "LoadAware",
-                "rebalance": {"mode": "Drift", "maxImbalance": 1.5, "minInterval": "2m", "maxMoves": 7},
+                "rebalance": {
+                    "mode": "Drift",
+                    "maxImbalance": 1.5,
+                    "minInterval": "2m",
+                    "maxMoves": 7,
+                },
             }
         )
     )
@@ -114,7 +138,10 @@ def test_rebalancing_as_the_user_wants_it() -> None:
     ("assignment", "field"),
     [
         ({"strategy": "Hash", "rebalance": {"mode": "Drift"}}, "spec.assignment.rebalance.mode"),
-        ({"rebalance": {"mode": "Drift", "minInterval": "1s"}}, "spec.assignment.rebalance.minInterval"),
+        (
+            {"rebalance": {"mode": "Drift", "minInterval": "1s"}},
+            "spec.assignment.rebalance.minInterval",
+        ),
     ],
 )
 def test_rebalancing_that_cannot_be_is_refused(assignment: dict[str, Any], field: str) -> None:
@@ -126,7 +153,9 @@ def test_the_kind_of_a_source_is_fixed() -> None:
     """Its splits and positions mean nothing to another connector."""
     source = to_source(make_spec())
 
-    with pytest.raises(InvalidSpecError, match="kind of a source cannot be changed from '' to 'kafka'"):
+    with pytest.raises(
+        InvalidSpecError, match="kind of a source cannot be changed from '' to 'kafka'"
+    ):
         check_change(NumbersSource(()), source)
 
 

@@ -1,4 +1,7 @@
-"""Mistakes of a connector's operator half: the last valid spec stays in effect, and a sentence names the connector."""
+"""Mistakes of a connector's operator half.
+
+The last valid spec stays in effect, and a sentence names the connector.
+"""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -40,12 +43,16 @@ class TapeOperatorHalf(OperatorHalf[TapeSpec]):
         self._fail("texts")
         return ()
 
-    def to_source(self, spec: TapeSpec, common: Common, texts: Texts, *, field: str) -> Source[Any, Any]:
+    def to_source(
+        self, spec: TapeSpec, common: Common, texts: Texts, *, field: str
+    ) -> Source[Any, Any]:
         self._fail("to_source")
         made: Source[Any, Any] = self._made if self._wrong == "made" else TapeSource()
         return made
 
-    def check_change(self, before: Source[Any, Any], after: Source[Any, Any], *, field: str) -> None:
+    def check_change(
+        self, before: Source[Any, Any], after: Source[Any, Any], *, field: str
+    ) -> None:
         self._fail("check_change")
 
     def fixed(self, source: Source[Any, Any]) -> Mapping[str, str]:
@@ -73,7 +80,9 @@ def test_a_half_without_a_mistake_is_used(monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.mark.parametrize("wrong", ["texts", "to_source", "check_change", "fixed"])
 def test_a_mistake_names_the_connector(monkeypatch: pytest.MonkeyPatch, wrong: str) -> None:
     use(monkeypatch, TapeOperatorHalf(wrong))
-    with pytest.raises(ConnectorError, match=r"connector .tapes. failed on spec.source.*: KeyError: .url.. Report"):
+    with pytest.raises(
+        ConnectorError, match=r"connector .tapes. failed on spec.source.*: KeyError: .url.. Report"
+    ):
         take_over()
 
 

@@ -40,7 +40,10 @@ def test_the_end_of_a_split_is_told_once(told: list[list[SplitId]]) -> None:
 
 
 def test_it_is_told_again_when_the_split_was_given_anew(told: list[list[SplitId]]) -> None:
-    """A rescale gives back what its reader had; the enumerator forgets the end with it, and hears of it again."""
+    """A rescale gives back what its reader had.
+
+    The enumerator forgets the end with it, and hears of it again.
+    """
     stage = read_to_the_end()
     given_anew = sorted(stage.owned(1))
 

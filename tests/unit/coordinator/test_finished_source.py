@@ -8,7 +8,9 @@ pytestmark = pytest.mark.unit
 
 
 def read_to_the_end(readers: int = 2) -> Stage:
-    return Stage(readers=readers, hosts=1, source=bounded_source("c")).topic("t", 3, end=5).running()
+    return (
+        Stage(readers=readers, hosts=1, source=bounded_source("c")).topic("t", 3, end=5).running()
+    )
 
 
 def is_finished(stage: Stage) -> bool:

@@ -13,7 +13,9 @@ A, B = ("c", "t", 0), ("c", "t", 1)
 def make_world(*hosts: str) -> tuple[Operator, list[Driver]]:
     broker, store = Broker(), Store()
     broker.create("c", "t", range(2), end=5)
-    operator = Operator(source=kafka_source("c"), store=store, broker=broker, parallelism=2, hosts=hosts)
+    operator = Operator(
+        source=kafka_source("c"), store=store, broker=broker, parallelism=2, hosts=hosts
+    )
     return operator, [Driver(store=store, broker=broker, name=name) for name in hosts]
 
 
@@ -23,7 +25,7 @@ def answer_first_call(operator: Operator) -> None:
 
 
 def test_a_reader_that_registers_during_the_look_up_of_its_splits_has_the_word() -> None:
-    """After the loss of the state a split got an owner from the report, and was pending once more by the look-up."""
+    """After a loss of state a split was owned by the report, and pending by the look-up."""
     operator, [driver] = make_world("0")
     operator.start()
     operator.answer()
@@ -46,7 +48,7 @@ def test_a_reader_that_registers_during_the_look_up_of_its_splits_has_the_word()
 
 
 def test_a_closed_gate_keeps_splits_from_hosts_that_were_not_seen_yet_too() -> None:
-    """While one host waited behind the gate, all that was found went to the others, which had not even registered."""
+    """While one host waited at the gate, all that was found went to hosts yet unregistered."""
     operator, [_, other] = make_world("0", "1")
     operator.start()
     operator.answer()
@@ -63,7 +65,10 @@ def test_a_closed_gate_keeps_splits_from_hosts_that_were_not_seen_yet_too() -> N
 
 
 def test_a_host_behind_the_gate_is_not_addressed_when_the_operator_starts_again() -> None:
-    """The epoch of its predecessor was published again, for the new incarnation, which read on; another got it too."""
+    """The epoch of its predecessor was published again, for the new incarnation, which read on.
+
+    Another got it too.
+    """
     operator, [one, other] = make_world("0", "1")
     operator.start()
     operator.answer()
@@ -87,7 +92,10 @@ def test_a_host_behind_the_gate_is_not_addressed_when_the_operator_starts_again(
 
 
 def test_what_a_host_holds_counts_when_it_runs_no_reader_any_more() -> None:
-    """Parallelism fell while the state was lost: what the idle host reported was attributed to nobody."""
+    """Parallelism fell while the state was lost.
+
+    What the idle host reported was attributed to nobody.
+    """
     operator, [one, other] = make_world("0", "1")
     operator.start()
     operator.answer()

@@ -49,7 +49,9 @@ def test_a_split_between_two_owners_goes_on_where_it_was_when_the_state_is_lost(
     stage.cluster_down("c").operator_starts().fails(0).registers(0).rescales(1).adopts()
     assert stage.kept(0).keys() & set(T), "a reader is gone, and its split has no owner yet"
 
-    stage.clusters_up().state_lost().more(5).operator_starts().discovers().adopts().discovers().adopts()
+    stage.clusters_up().state_lost().more(
+        5
+    ).operator_starts().discovers().adopts().discovers().adopts()
 
     assert stage.drivers["0"].delivered.keys() == {(s, o) for s in T for o in range(10, 20)}
 
@@ -59,7 +61,7 @@ def test_a_split_between_two_owners_goes_on_where_it_was_when_the_state_is_lost(
 def test_a_topic_that_is_recreated_while_there_is_no_state_is_read_from_its_beginning(
     starts: OffsetsInitializer, *, is_known_first: bool
 ) -> None:
-    """Whether the rebuilt state finds the new topic before or after the readers have reported the former one."""
+    """The rebuilt state finds the new topic before or after readers report the former one."""
     stage = running(source(starts)).state_lost()
     recreate(stage, end=4)
     stage.operator_starts()
@@ -79,7 +81,9 @@ def test_without_consent_a_topic_that_is_recreated_while_there_is_no_state_is_to
 
     stage.operator_starts().discovers().adopts().looks_again(2)
 
-    assert "set onDataLoss to Continue" in str(stage.operator.coordinator.enumerator.problems()["c"])
+    assert "set onDataLoss to Continue" in str(
+        stage.operator.coordinator.enumerator.problems()["c"]
+    )
     assert stage.assignment.attributes[A] == {IDENTITY: "first"}
 
 
@@ -98,7 +102,9 @@ def test_an_older_copy_of_the_state_does_not_bring_a_former_topic_back() -> None
 
 
 def test_a_host_takes_no_position_from_a_former_split() -> None:
-    offset = StreamOffset(epoch=4, positions={A: 7}, owners={A: 0}, attributes={A: {IDENTITY: "first"}})
+    offset = StreamOffset(
+        epoch=4, positions={A: 7}, owners={A: 0}, attributes={A: {IDENTITY: "first"}}
+    )
     assignment = Assignment(
         epoch=6,
         parallelism=1,
@@ -115,10 +121,20 @@ def test_a_host_takes_no_position_from_a_former_split() -> None:
 
 def test_the_coordinator_takes_no_position_from_a_report_of_a_former_split() -> None:
     split = kafka_source("c").create_split(A, 0, {IDENTITY: "second"})
-    report = HostReport(incarnation=1, epoch=4, positions={A: 7}, attributes={A: {IDENTITY: "first"}})
+    report = HostReport(
+        incarnation=1, epoch=4, positions={A: 7}, attributes={A: {IDENTITY: "first"}}
+    )
     state = CoordinatorState(
         epoch=5,
-        hosts={"0": HostState(incarnation=1, phase=HostPhase.ACTIVE, report=report, addressed_epoch=1, known_from=1)},
+        hosts={
+            "0": HostState(
+                incarnation=1,
+                phase=HostPhase.ACTIVE,
+                report=report,
+                addressed_epoch=1,
+                known_from=1,
+            )
+        },
         owners={A: 0},
         splits={A: split},
         tracker=SplitAssignmentTracker(uncheckpointed={A: 0}),
@@ -136,21 +152,25 @@ def test_lives_that_went_wrong(seed: int) -> None:
 
 
 def test_a_position_on_its_way_to_another_host_is_retained() -> None:
-    """The split has moved to a host that has never registered when its topic is taken out of the source."""
+    """The split has moved to a host that never registered when its topic leaves the source."""
     both = kafka_source("c", subscriber=TopicList(("t",)), retention=3600.0)
-    stage = Stage(readers=1, hosts=2, source=both).topic("t", 2, end=10).operator_starts().discovers()
+    stage = (
+        Stage(readers=1, hosts=2, source=both).topic("t", 2, end=10).operator_starts().discovers()
+    )
     stage.registers(0).adopts(0).adopts(0).rescales(2).adopts(0)
     moved = stage.with_owner(1)
     assert stage.positions()[moved] == 10
 
-    stage.source_changes(kafka_source("c", subscriber=TopicList(("u",)), retention=3600.0)).adopts(0)
+    stage.source_changes(kafka_source("c", subscriber=TopicList(("u",)), retention=3600.0)).adopts(
+        0
+    )
     stage.source_changes(both).discovers()
 
     assert stage.assignment.starts[moved] == 10
 
 
 def test_what_an_idle_host_holds_counts_when_the_state_is_lost_and_found_anew() -> None:
-    """The rebuilt state has looked up a start for a split of a host that runs no reader any more."""
+    """The rebuilt state has looked up a start for a split of a host that has no reader now."""
     stage = Stage(readers=2, hosts=2).topic("t", 2, end=10).running().adopts()
     held = dict(stage.read(1))
     assert list(held.values()) == [10]
@@ -166,8 +186,15 @@ def test_what_an_idle_host_holds_counts_when_the_state_is_lost_and_found_anew() 
 
 @pytest.mark.parametrize("hosts", [1, 2])
 def test_a_host_that_registers_does_not_bring_a_former_topic_back(hosts: int) -> None:
-    """The host fails before it lets go of a recreated topic. What it reports of that topic moves no other split."""
-    stage = Stage(readers=2, hosts=hosts, source=source(EARLIEST)).topic("t", 2, end=10).topic("u", 3, end=10)
+    """The host fails before it lets go of a recreated topic.
+
+    What it reports of that topic moves no other split.
+    """
+    stage = (
+        Stage(readers=2, hosts=hosts, source=source(EARLIEST))
+        .topic("t", 2, end=10)
+        .topic("u", 3, end=10)
+    )
     stage.broker.topic_ids["c", "t"] = "first"
     stage.running().adopts()
     before = {s: o for s, o in stage.owners.items() if s not in T}
@@ -186,8 +213,13 @@ def test_a_host_that_registers_does_not_bring_a_former_topic_back(hosts: int) ->
 
 @pytest.mark.parametrize("hosts", [1, 2])
 def test_splits_stay_with_their_readers_when_the_state_is_lost(hosts: int) -> None:
-    """The rebuilt state assigns splits before it hears of the hosts. That is a guess, and what hosts hold beats it."""
-    stage = Stage(readers=3, hosts=hosts).topic("t", 4, end=10).running().rescales(2).adopts().adopts()
+    """The rebuilt state assigns splits before it hears of the hosts.
+
+    That is a guess, and what hosts hold beats it.
+    """
+    stage = (
+        Stage(readers=3, hosts=hosts).topic("t", 4, end=10).running().rescales(2).adopts().adopts()
+    )
     before = stage.owners
     stage.state_lost()
     stage.operator.parallelism = 2
@@ -200,11 +232,19 @@ def test_splits_stay_with_their_readers_when_the_state_is_lost(hosts: int) -> No
 
 
 @pytest.mark.parametrize("hosts", [1, 2])
-def test_a_cluster_that_returns_is_new_although_a_host_still_holds_a_split_of_it(hosts: int) -> None:
-    """The host fails before it lets go of the removed cluster, and registers when the user wants the cluster again."""
+def test_a_cluster_that_returns_is_new_although_a_host_still_holds_a_split_of_it(
+    hosts: int,
+) -> None:
+    """The host fails before it lets go of the removed cluster, which is wanted when it returns."""
     one = kafka_source("c", starting_offsets=LATEST, retention=0.0)
     both = kafka_source("c", "d", starting_offsets=LATEST, retention=0.0)
-    stage = Stage(readers=2, hosts=hosts, source=both).topic("t", 1).topic("u", 1, cluster="d").running().adopts()
+    stage = (
+        Stage(readers=2, hosts=hosts, source=both)
+        .topic("t", 1)
+        .topic("u", 1, cluster="d")
+        .running()
+        .adopts()
+    )
     held = ("d", "u", 0)
     stage.topic("u", 2, cluster="d").looks_again()
 
@@ -215,13 +255,20 @@ def test_a_cluster_that_returns_is_new_although_a_host_still_holds_a_split_of_it
 
     positions = stage.positions()
     assert positions[held] == 10, "the host goes on where it was"
-    assert positions["d", "u", 1] == 10, "nobody ever read the other split, and the user wants only what is new"
+    assert positions["d", "u", 1] == 10, (
+        "nobody ever read the other split, and the user wants only what is new"
+    )
 
 
 def recreated_then_removed(*, retention: float) -> Stage:
-    """A topic is recreated, and its cluster is removed before the readers let go of the former split."""
+    """A topic is recreated, and its cluster removed before readers let go of the former split."""
     both, rest = (
-        kafka_source(*clusters, starting_offsets=LATEST, retention=retention, on_data_loss=OnDataLoss.CONTINUE)
+        kafka_source(
+            *clusters,
+            starting_offsets=LATEST,
+            retention=retention,
+            on_data_loss=OnDataLoss.CONTINUE,
+        )
         for clusters in (("c", "d"), ("d",))
     )
     stage = Stage(readers=1, hosts=1, source=both)
@@ -235,8 +282,12 @@ def recreated_then_removed(*, retention: float) -> Stage:
 
 
 def test_a_cluster_that_returns_in_time_goes_on_although_nothing_of_it_is_retained() -> None:
-    assert recreated_then_removed(retention=3600.0).positions()["c", "t", 0] == 0, "records of the new topic are lost"
+    assert recreated_then_removed(retention=3600.0).positions()["c", "t", 0] == 0, (
+        "records of the new topic are lost"
+    )
 
 
 def test_a_cluster_that_returns_later_is_new() -> None:
-    assert recreated_then_removed(retention=0.0).positions()["c", "t", 0] == 3, "the user wants only what is new"
+    assert recreated_then_removed(retention=0.0).positions()["c", "t", 0] == 3, (
+        "the user wants only what is new"
+    )

@@ -1,4 +1,7 @@
-"""A host that is lost for long is given up: others read its splits once it is safe, each record once."""
+"""A host that is lost for long is given up.
+
+Others read its splits once it is safe, each record once.
+"""
 
 import pytest
 

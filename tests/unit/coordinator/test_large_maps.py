@@ -8,7 +8,12 @@ from hypothesis import strategies as st
 
 from balanced_source.api import ReaderInfo, SplitEnumeratorContext, SplitId
 from balanced_source.connectors.kafka import KafkaPartitionSplit
-from balanced_source.coordinator import CoordinatorState, HostPhase, HostState, SplitAssignmentTracker
+from balanced_source.coordinator import (
+    CoordinatorState,
+    HostPhase,
+    HostState,
+    SplitAssignmentTracker,
+)
 from balanced_source.coordinator.context import CoordinatorContext
 from balanced_source.coordinator.state import Revocation
 from balanced_source.coordinator.view import AttributeTable, assignment_of
@@ -25,13 +30,20 @@ PHASES = st.sampled_from((HostPhase.ACTIVE, HostPhase.EXPECTED, HostPhase.LOST))
 def split(split_id: SplitId, offset: int, stop: int | None = None) -> KafkaPartitionSplit:
     cluster, topic, partition = split_id
     return KafkaPartitionSplit(
-        cluster=str(cluster), topic=str(topic), partition=int(partition), offset=offset, stopping_offset=stop
+        cluster=str(cluster),
+        topic=str(topic),
+        partition=int(partition),
+        offset=offset,
+        stopping_offset=stop,
     )
 
 
 @st.composite
 def states(draw: st.DrawFn) -> State:
-    """One to three hosts in any phase; splits that are adopted, uncovered, on their way out or given back."""
+    """One to three hosts in any phase.
+
+    Splits that are adopted, uncovered, on their way out or given back.
+    """
     names = [str(number) for number in range(draw(st.integers(1, 3)))]
     owners = draw(st.dictionaries(st.sampled_from(IDS), st.integers(0, READERS - 1), min_size=1))
     uncovered = draw(st.sets(st.sampled_from(sorted(owners))))
@@ -42,9 +54,13 @@ def states(draw: st.DrawFn) -> State:
         hosts={name: _host(draw, name) for name in names},
         owners=owners,
         splits={s: split(s, 10) for s in owners},
-        tracker=SplitAssignmentTracker(by_checkpoint={draw(st.integers(3, 5)): {s: owners[s] for s in uncovered}}),
+        tracker=SplitAssignmentTracker(
+            by_checkpoint={draw(st.integers(3, 5)): {s: owners[s] for s in uncovered}}
+        ),
         revoking={
-            s: Revocation(host=draw(st.sampled_from(names)), epoch=draw(st.integers(4, 6)), split=split(s, 10))
+            s: Revocation(
+                host=draw(st.sampled_from(names)), epoch=draw(st.integers(4, 6)), split=split(s, 10)
+            )
             for s in revoked
         },
         reclaimed=frozenset(draw(st.sets(st.sampled_from(sorted(owners))))),
@@ -56,7 +72,9 @@ def _host(draw: st.DrawFn, name: str) -> HostState:
     if phase is HostPhase.EXPECTED:
         return HostState()
     positions = draw(st.dictionaries(st.sampled_from(IDS), st.integers(0, 20)))
-    report = HostReport(host=name, incarnation=1, sequence=1, epoch=draw(st.integers(2, 5)), positions=positions)
+    report = HostReport(
+        host=name, incarnation=1, sequence=1, epoch=draw(st.integers(2, 5)), positions=positions
+    )
     return HostState(incarnation=1, phase=phase, report=report, addressed_epoch=1, known_from=1)
 
 
@@ -67,7 +85,9 @@ def context_of(state: State) -> Context:
 
 
 @given(states(), st.lists(st.integers(0, READERS - 1), min_size=len(IDS), max_size=len(IDS)))
-def test_moving_splits_says_what_assigning_them_where_they_are_says(state: State, wanted: list[int]) -> None:
+def test_moving_splits_says_what_assigning_them_where_they_are_says(
+    state: State, wanted: list[int]
+) -> None:
     owners = {s: wanted[int(s[2])] for s in state.owners}
     moved, given_anew = context_of(state), context_of(state)
 
@@ -103,11 +123,18 @@ def test_attributes_follow_the_splits(versions: list[dict[SplitId, int | None]])
     for version in versions:
         splits = {s: split(s, 0, stop) for s, stop in version.items()}
         assert table.of(splits) == {s: x.attributes() for s, x in splits.items() if x.attributes()}
-        assert table.of(dict(splits)) is table.of(splits), "nothing is different, so it is the same object"
+        assert table.of(dict(splits)) is table.of(splits), (
+            "nothing is different, so it is the same object"
+        )
 
 
-@given(st.dictionaries(st.integers(0, 9), st.integers()), st.dictionaries(st.integers(0, 9), st.integers()))
-def test_a_changed_map_leaves_the_one_before_alone(before: Mapping[int, int], added: Mapping[int, int]) -> None:
+@given(
+    st.dictionaries(st.integers(0, 9), st.integers()),
+    st.dictionaries(st.integers(0, 9), st.integers()),
+)
+def test_a_changed_map_leaves_the_one_before_alone(
+    before: Mapping[int, int], added: Mapping[int, int]
+) -> None:
     kept = dict(before)
 
     assert changed(before, added=added, dropped=(1, 2, 99)) == {
@@ -121,7 +148,9 @@ MAPS = st.dictionaries(st.integers(0, 9), st.none() | st.integers(0, 3))
 
 
 @given(MAPS, MAPS)
-def test_what_differs_between_two_maps(before: dict[int, int | None], after: dict[int, int | None]) -> None:
+def test_what_differs_between_two_maps(
+    before: dict[int, int | None], after: dict[int, int | None]
+) -> None:
     changes = {k: v for k, v in after.items() if k not in before or before[k] != v}
 
     assert dict(different(before, after)) == dict(replaced(before, after)) == changes

@@ -10,7 +10,9 @@ A, B, C = (("c", "t", p) for p in range(3))
 
 def report(at: float, **positions: int | None) -> HostReport:
     names = {"a": A, "b": B, "c": C}
-    return HostReport(incarnation=1, heartbeat=at, positions={names[n]: p for n, p in positions.items()})
+    return HostReport(
+        incarnation=1, heartbeat=at, positions={names[n]: p for n, p in positions.items()}
+    )
 
 
 def observed(*reports: HostReport) -> LoadTracker:
@@ -43,9 +45,13 @@ def test_news_counts_more_than_the_past() -> None:
 def test_a_position_that_went_back_and_a_clock_that_did_tell_nothing() -> None:
     steady = [report(0, a=0), report(100, a=1000)]
 
-    assert observed(*steady, report(110, a=10), report(120, a=110)).loads()[A] == pytest.approx(10.0)
+    assert observed(*steady, report(110, a=10), report(120, a=110)).loads()[A] == pytest.approx(
+        10.0
+    )
     assert observed(*steady, report(90, a=5000)).loads()[A] == pytest.approx(10.0)
-    assert observed(*steady, report(200, a=None), report(300, a=2000)).loads()[A] == pytest.approx(10.0)
+    assert observed(*steady, report(200, a=None), report(300, a=2000)).loads()[A] == pytest.approx(
+        10.0
+    )
 
 
 def test_an_idle_split_costs_a_little() -> None:
@@ -58,4 +64,6 @@ def test_splits_that_nobody_knows_any_more_are_forgotten() -> None:
     tracker = observed(report(0, a=0, b=0), report(100, a=1000, b=0))
 
     assert tracker.observe(report(200, a=2000), {A}).observations.keys() == {A}
-    assert tracker.observe(report(200, a=2000), {A, B}).observations.keys() == {A, B}, "another host may hold it"
+    assert tracker.observe(report(200, a=2000), {A, B}).observations.keys() == {A, B}, (
+        "another host may hold it"
+    )

@@ -1,4 +1,4 @@
-"""The state is lost, or an older copy restored, while a split is on its way from one host to another."""
+"""The state is lost, or an older copy restored, while a split is between two hosts."""
 
 from typing import Any
 
@@ -20,7 +20,10 @@ S = ("c", "t", 0)
 
 
 def moved_and_released() -> tuple[Stage, SplitId]:
-    """Host 0 has let go of a split at 10 and has seen that host 1 owns it; host 1 has not seen that yet."""
+    """Host 0 has let go of a split at 10 and has seen that host 1 owns it.
+
+    Host 1 has not seen that yet.
+    """
     stage = Stage(readers=2, hosts=2).topic("t", 4, end=10).running()
     away = stage.with_owner(0)
     stage.moves(away, 1).adopts(0).adopts(0)
@@ -33,7 +36,9 @@ def moved_and_released() -> tuple[Stage, SplitId]:
 def check_each_once(stage: Stage) -> None:
     got = [record for driver in stage.drivers.values() for record in driver.delivered]
     assert len(got) == len(set(got))
-    assert set(got) == {(split, offset) for split, end in stage.broker.ends.items() for offset in range(end)}
+    assert set(got) == {
+        (split, offset) for split, end in stage.broker.ends.items() for offset in range(end)
+    }
 
 
 def test_a_former_host_keeps_a_position_until_the_next_host_has_the_split() -> None:
@@ -49,13 +54,15 @@ def test_a_split_between_two_hosts_goes_on_when_the_state_is_lost() -> None:
     """Nothing but the former host's stream offset says where it was."""
     stage, _ = moved_and_released()
 
-    stage.state_lost().operator_starts().discovers().adopts().discovers().adopts().more(3).adopts().adopts()
+    stage.state_lost().operator_starts().discovers().adopts().discovers().adopts().more(
+        3
+    ).adopts().adopts()
 
     check_each_once(stage)
 
 
 def test_a_position_that_came_back_from_a_new_host_is_still_retained_by_the_former_one() -> None:
-    """Host 1 fails before it adopts the split, and the next operator has not asked the brokers yet."""
+    """Host 1 fails before it adopts the split, and the next operator is yet to ask brokers."""
     stage, away = moved_and_released()
     stage.fails(1).operator_starts().registers(1)
     assert away not in stage.owners
@@ -66,7 +73,9 @@ def test_a_position_that_came_back_from_a_new_host_is_still_retained_by_the_form
 
 
 def recovering(*reports: HostReport) -> CoordinatorState[Any]:
-    hosts = {r.host: HostState(incarnation=1, phase=HostPhase.RECOVERING, report=r) for r in reports}
+    hosts = {
+        r.host: HostState(incarnation=1, phase=HostPhase.RECOVERING, report=r) for r in reports
+    }
     return CoordinatorState(lineage=2, has_history=True, parallelism=2, hosts=hosts)
 
 
@@ -82,15 +91,26 @@ def report(host: str, *, epoch: int, position: int) -> HostReport:
 
 
 @pytest.mark.parametrize(("first", "second", "holder"), [(2, 5, 1), (5, 2, 0)])
-def test_of_two_hosts_that_report_a_split_the_later_epoch_holds_it(first: int, second: int, holder: int) -> None:
-    """The other one let go of it by registering, and its Spark checkpoint does not know that yet."""
-    state = recovering(report("0", epoch=first, position=10 + first), report("1", epoch=second, position=10 + second))
+def test_of_two_hosts_that_report_a_split_the_later_epoch_holds_it(
+    first: int, second: int, holder: int
+) -> None:
+    """The other one let go of it by registering; its Spark checkpoint does not know yet."""
+    state = recovering(
+        report("0", epoch=first, position=10 + first),
+        report("1", epoch=second, position=10 + second),
+    )
 
     done = recover(state, kafka_source("c"))
 
     assert done is not None
-    read = {subtask: [s.position for s in reader.reported_splits] for subtask, reader in done.readers.items()}
-    kept = {subtask: [s.split_id for s in reader.retained_splits] for subtask, reader in done.readers.items()}
+    read = {
+        subtask: [s.position for s in reader.reported_splits]
+        for subtask, reader in done.readers.items()
+    }
+    kept = {
+        subtask: [s.split_id for s in reader.retained_splits]
+        for subtask, reader in done.readers.items()
+    }
     assert read == {holder: [15], 1 - holder: []}
     assert kept == {holder: [], 1 - holder: [S]}
 
@@ -104,7 +124,12 @@ def test_two_hosts_that_report_a_split_of_one_epoch_are_an_error() -> None:
 
 def test_a_host_that_never_had_a_split_keeps_nothing_of_it() -> None:
     assignment = Assignment(
-        epoch=3, parallelism=2, incarnations={"0": 1, "1": 1}, owners={S: 1}, starts={S: 4}, since={S: 3}
+        epoch=3,
+        parallelism=2,
+        incarnations={"0": 1, "1": 1},
+        owners={S: 1},
+        starts={S: 4},
+        since={S: 3},
     )
 
     assert adopt(StreamOffset(epoch=2), assignment, host="0").retained == {}

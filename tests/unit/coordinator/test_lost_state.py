@@ -4,7 +4,10 @@ from support.stage import Stage
 
 
 def test_the_first_epoch_of_a_lineage_makes_hosts_register_while_no_broker_answers() -> None:
-    """It gives nothing to anybody, and nobody adopts it; without it their positions would wait for the broker."""
+    """It gives nothing to anybody, and nobody adopts it.
+
+    Without it their positions would wait for the broker.
+    """
     stage = Stage(readers=2, hosts=1).topic("t", 4).running()
     before = (dict(stage.owners), stage.positions())
     stage.state_lost().cluster_down("c")

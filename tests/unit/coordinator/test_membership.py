@@ -1,4 +1,7 @@
-"""Hosts are added, removed and overdue while others read: each record once, and nothing moves without need."""
+"""Hosts are added, removed and overdue while others read.
+
+Each record once, and nothing moves without need.
+"""
 
 import random
 from collections import Counter
@@ -6,7 +9,13 @@ from typing import Final, Self
 
 import pytest
 
-from balanced_source.coordinator import HostLost, HostOverdue, HostRole, HostsChanged, ParallelismChanged
+from balanced_source.coordinator import (
+    HostLost,
+    HostOverdue,
+    HostRole,
+    HostsChanged,
+    ParallelismChanged,
+)
 from balanced_source.host import Phase
 from support.stage import Stage
 from support.world import Driver
@@ -45,7 +54,9 @@ class Hosts(Stage):
     def check_each_once(self) -> None:
         got = [record for driver in self.drivers.values() for record in driver.delivered]
         assert len(got) == len(set(got)), "a record was delivered twice"
-        assert set(got) == {(split, offset) for split, end in self.broker.ends.items() for offset in range(end)}
+        assert set(got) == {
+            (split, offset) for split, end in self.broker.ends.items() for offset in range(end)
+        }
 
 
 def one_host(readers: int = 4, splits: int = 8) -> Hosts:
@@ -166,7 +177,10 @@ def test_a_host_that_comes_back_after_it_was_removed_starts_behind_the_others() 
 
 @pytest.mark.parametrize("count", [2, 3, 12])
 def test_operator_and_drivers_agree_on_the_order_of_hosts(count: int) -> None:
-    """Also beyond ten hosts, whose names do not sort as text; a disagreement would start over for ever."""
+    """Also beyond ten hosts, whose names do not sort as text.
+
+    A disagreement would start over for ever.
+    """
     names = tuple(map(str, range(count)))
     stage = Hosts(readers=2 * count, hosts=1)
     stage.topic("t", 4 * count, end=2).running()
@@ -256,7 +270,9 @@ def step(stage: Hosts, rng: random.Random) -> None:
         case 3:
             stage.operator.handle(HostOverdue(name))
         case 4:
-            driver.batch(die=rng.choice(["logged", "delivered"])) if driver.host.incarnation else None
+            driver.batch(
+                die=rng.choice(["logged", "delivered"])
+            ) if driver.host.incarnation else None
             stage.dead.add(name)
             if rng.random() < 0.5:
                 stage.operator.handle(HostLost(name, driver.host.incarnation))

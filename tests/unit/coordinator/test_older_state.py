@@ -1,4 +1,7 @@
-"""An older copy of the state is restored: no epoch is published twice, and no record is read twice or skipped."""
+"""An older copy of the state is restored.
+
+No epoch is published twice, and no record is read twice or skipped.
+"""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,7 +18,10 @@ T, U = splits("t", 4), splits("u", 3)
 
 
 def stage_with_history() -> tuple[Stage, str]:
-    """A stage that has gone on since its state was copied: other owners, further records, more splits."""
+    """A stage that has gone on since its state was copied.
+
+    Other owners, further records, more splits.
+    """
     stage = Stage(readers=2, hosts=1).topic("t", 4).running().adopts()
     copy = stage.store.state
     assert copy is not None
@@ -53,7 +59,10 @@ def test_a_published_assignment_that_the_state_does_not_imply_begins_a_new_linea
 
     restores(stage, copy)
 
-    assert (stage.assignment.lineage, stage.assignment.epoch) == (before.lineage + 1, before.epoch + 1)
+    assert (stage.assignment.lineage, stage.assignment.epoch) == (
+        before.lineage + 1,
+        before.epoch + 1,
+    )
     assert stage.assignment.incarnations == {"0": 0}, "nobody may adopt it"
     assert "StateOutdated" in stage.facts
     goes_on(stage)
@@ -87,7 +96,13 @@ def test_the_same_epoch_with_other_owners_is_found() -> None:
     stage, _ = stage_with_history()
     theirs = stage.assignment
     owners = {s: (o + 1) % 3 for s, o in theirs.owners.items()}
-    other = Assignment(lineage=1, epoch=theirs.epoch, parallelism=3, incarnations=theirs.incarnations, owners=owners)
+    other = Assignment(
+        lineage=1,
+        epoch=theirs.epoch,
+        parallelism=3,
+        incarnations=theirs.incarnations,
+        owners=owners,
+    )
     stage.store.assignment = assignment_document.encode(other, source=UID)
 
     stage.operator_starts()
@@ -134,7 +149,10 @@ def test_reports_tell_when_all_documents_are_older(happens: Callable[[Stage], No
 
 
 def test_an_epoch_that_was_seen_and_not_adopted_is_told_from_another_of_its_number() -> None:
-    """All documents are older; the driver has an assignment in memory that was published after the copy."""
+    """All documents are older.
+
+    The driver has an assignment in memory that was published after the copy.
+    """
     stage = Stage(readers=2, hosts=1).topic("t", 4).running().adopts()
     copy, assignment = stage.store.state, stage.store.assignment
     stage.rescales(3)
@@ -144,7 +162,8 @@ def test_an_epoch_that_was_seen_and_not_adopted_is_told_from_another_of_its_numb
 
     restores(stage, copy)
     stage.rescales(1)
-    assert stage.epoch == stage.drivers["0"].host.assignment.epoch  # type: ignore[union-attr] # it was just seen
+    # It was just seen
+    assert stage.epoch == stage.drivers["0"].host.assignment.epoch  # type: ignore[union-attr]
     stage.adopts().adopts()
 
     stage.topic("u", 3)
@@ -176,7 +195,7 @@ def test_a_state_without_any_published_assignment_is_not_trusted() -> None:
 
 
 def test_a_lineage_that_only_reports_know_is_not_begun_again() -> None:
-    """The copy is of the first lineage, the second one has been in use, and no assignment is left."""
+    """The copy is of the first lineage, the second has been in use, no assignment is left."""
     stage, copy = stage_with_history()
     stage.state_lost().operator_starts().adopts().discovers().adopts()
     stage.store.assignment = None

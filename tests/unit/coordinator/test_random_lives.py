@@ -1,7 +1,10 @@
-"""Random lives of a source: whatever happens, every record arrives once, or the user's policy excuses it.
+"""Random lives of a source.
 
-``LIVES=10000 pytest tests/unit/coordinator/test_random_lives.py`` runs more; ``FIRST_LIFE=…`` begins at another seed.
-A life that goes wrong is run again by its seed: ``FIRST_LIFE=1234 LIVES=1``.
+Whatever happens, every record arrives once, or the user's policy excuses it.
+
+``LIVES=10000 pytest tests/unit/coordinator/test_random_lives.py`` runs more; ``FIRST_LIFE=…``
+begins at another seed. A life that goes wrong is run again by its seed: ``FIRST_LIFE=1234
+LIVES=1``.
 """
 
 import os

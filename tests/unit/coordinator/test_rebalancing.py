@@ -1,4 +1,7 @@
-"""Why splits move while a source runs: what the user asks for, what drifts, and what each mode leaves alone."""
+"""Why splits move while a source runs.
+
+What the user asks for, what drifts, and what each mode leaves alone.
+"""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -29,7 +32,9 @@ class Reading:
     stage: Stage = field(init=False)
 
     def __post_init__(self) -> None:
-        self.stage = Stage(readers=4, hosts=1, source=self.source).topic(partitions=16, end=0).running()
+        self.stage = (
+            Stage(readers=4, hosts=1, source=self.source).topic(partitions=16, end=0).running()
+        )
 
     @property
     def owners(self) -> Mapping[SplitId, int]:

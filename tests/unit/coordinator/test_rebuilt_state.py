@@ -1,11 +1,20 @@
-"""After the state was lost: positions of clusters and topics that are not read now, which only readers know."""
+"""After the state was lost.
+
+Positions of clusters and topics that are not read now, which only readers know.
+"""
 
 from typing import Any
 
 import pytest
 
 from balanced_source.connectors.discovery import Discover, Initialize
-from balanced_source.connectors.kafka import EARLIEST, LATEST, KafkaSource, OffsetsInitializer, TopicList
+from balanced_source.connectors.kafka import (
+    EARLIEST,
+    LATEST,
+    KafkaSource,
+    OffsetsInitializer,
+    TopicList,
+)
 from support.stage import Stage, splits
 from support.world import kafka_source
 
@@ -36,8 +45,14 @@ def loses_state(stage: Stage, how: str) -> Stage:
 
 
 def delivered(stage: Stage, *split_ids: Any) -> set[int]:
-    """Offsets of splits, of which each was delivered once: the sink of the stage refuses a second time."""
-    [offsets] = {frozenset(o for s, o in stage.drivers["0"].delivered if s == split_id) for split_id in split_ids}
+    """Offsets of splits, of which each was delivered once.
+
+    The sink of the stage refuses a second time.
+    """
+    [offsets] = {
+        frozenset(o for s, o in stage.drivers["0"].delivered if s == split_id)
+        for split_id in split_ids
+    }
     return set(offsets)
 
 
@@ -59,7 +74,10 @@ def test_a_cluster_that_returns_goes_on_where_it_was(how: str, starts: OffsetsIn
 @pytest.mark.parametrize("how", ["state", "resource"])
 @pytest.mark.parametrize("starts", [EARLIEST, LATEST])
 def test_a_topic_that_returns_goes_on_where_it_was(how: str, starts: OffsetsInitializer) -> None:
-    both, one = source("c", starting_offsets=starts), source("c", topics=("t",), starting_offsets=starts)
+    both, one = (
+        source("c", starting_offsets=starts),
+        source("c", topics=("t",), starting_offsets=starts),
+    )
     stage = running(both).source_changes(one).adopts()
     first = 0 if starts == EARLIEST else 10
 
@@ -73,7 +91,9 @@ def test_partitions_made_while_the_cluster_was_inactive_start_at_their_beginning
     both, one = source("c", "d", starting_offsets=LATEST), source("c", starting_offsets=LATEST)
     stage = running(both).source_changes(one).adopts()
 
-    loses_state(stage, how).topic("t", 3, cluster="d", end=4).source_changes(both).discovers().adopts()
+    loses_state(stage, how).topic("t", 3, cluster="d", end=4).source_changes(
+        both
+    ).discovers().adopts()
 
     assert delivered(stage, ("d", "t", 2)) == set(range(4))
 
@@ -114,8 +134,10 @@ def test_without_retention_nothing_is_kept() -> None:
 
 @pytest.mark.parametrize("answered", [0, 1, 2])
 @pytest.mark.parametrize("how", ["state", "resource"])
-def test_partitions_made_while_there_was_no_state_start_at_their_beginning(how: str, answered: int) -> None:
-    """Also if their start was looked up, as Latest, before the readers told that they had read this cluster before."""
+def test_partitions_made_while_there_was_no_state_start_at_their_beginning(
+    how: str, answered: int
+) -> None:
+    """Also if their start was looked up, as Latest, before readers told that they had read it."""
     only = source("c", starting_offsets=LATEST)
     stage = running(only)
     stage.store.state = None

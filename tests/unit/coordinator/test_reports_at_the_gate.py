@@ -28,10 +28,15 @@ def partition(offset: int) -> KafkaPartitionSplit:
 
 
 def reports(owner: int, hosts: tuple[str, ...]) -> list[HostReport]:
-    """One host per report; the one of reader `owner` reads A at 1001, others have kept it from former times."""
+    """One host per report.
+
+    The one of reader `owner` reads A at 1001, others have kept it from former times.
+    """
     holder = hosts[owner % len(hosts)]
     return [
-        HostReport(host=h, incarnation=1, epoch=3, parallelism=2, owners={A: owner}, positions={A: 1001})
+        HostReport(
+            host=h, incarnation=1, epoch=3, parallelism=2, owners={A: owner}, positions={A: 1001}
+        )
         if h == holder
         else HostReport(host=h, incarnation=1, epoch=3, parallelism=2, retained={A: 4})
         for h in hosts
@@ -40,24 +45,36 @@ def reports(owner: int, hosts: tuple[str, ...]) -> list[HostReport]:
 
 @pytest.mark.parametrize("owner", [0, 1])
 @pytest.mark.parametrize("hosts", [("0",), ("0", "1")])
-def test_what_waits_for_an_owner_starts_where_a_later_reader_says(owner: int, hosts: tuple[str, ...]) -> None:
-    """The report of the first reader passes the gate, and must not hand out what the second one holds."""
+def test_what_waits_for_an_owner_starts_where_a_later_reader_says(
+    owner: int, hosts: tuple[str, ...]
+) -> None:
+    """The report of the first reader passes the gate; what the second holds stays."""
     broker = Broker()
     broker.create("c", "t", [0], end=9000)
     state: CoordinatorState[KafkaPartitionSplit] = CoordinatorState(
-        epoch=2, parallelism=2, hosts={h: HostState(phase=HostPhase.LOST, incarnation=0) for h in hosts}
+        epoch=2,
+        parallelism=2,
+        hosts={h: HostState(phase=HostPhase.LOST, incarnation=0) for h in hosts},
     )
     waiting = DiscoveryState(unassigned={A: partition(9000)}, discovered=frozenset("c"))
-    coordinator: SourceCoordinator[KafkaPartitionSplit, DiscoveryState[KafkaPartitionSplit]] = SourceCoordinator(
-        kafka_source("c"), restored=Checkpoint(coordinator=state, enumerator=waiting)
+    coordinator: SourceCoordinator[KafkaPartitionSplit, DiscoveryState[KafkaPartitionSplit]] = (
+        SourceCoordinator(
+            kafka_source("c"), restored=Checkpoint(coordinator=state, enumerator=waiting)
+        )
     )
     effects: list[Effect] = coordinator.start(now=0.0)
     for call in [effect for effect in effects if isinstance(effect, ExecuteCall)]:
-        effects += coordinator.handle(CallCompleted(call.call_id, broker.execute(call.call)), now=0.0)
+        effects += coordinator.handle(
+            CallCompleted(call.call_id, broker.execute(call.call)), now=0.0
+        )
 
     for report in reports(owner, hosts):
         effects += coordinator.handle(ReportReceived(report), now=0.0)
 
     assert coordinator.state.position(A) == 1001
-    published = [effect.assignment.starts.get(A, 1001) for effect in effects if isinstance(effect, PublishAssignment)]
+    published = [
+        effect.assignment.starts.get(A, 1001)
+        for effect in effects
+        if isinstance(effect, PublishAssignment)
+    ]
     assert set(published) == {1001}

@@ -1,4 +1,7 @@
-"""Sources that are aligned together: who holds whom, for how long, and how often anybody is told."""
+"""Sources that are aligned together.
+
+Who holds whom, for how long, and how often anybody is told.
+"""
 
 from collections.abc import Sequence
 
@@ -7,7 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from balanced_source.api import MAX_WATERMARK, MIN_WATERMARK
-from balanced_source.coordinator.source_groups import SIGNS_OF_LIFE, STEPS, TELL_INTERVAL, SourceGroups
+from balanced_source.coordinator.source_groups import (
+    SIGNS_OF_LIFE,
+    STEPS,
+    TELL_INTERVAL,
+    SourceGroups,
+)
 from balanced_source.documents.alignment import SourceWatermark
 from balanced_source.host.alignment import advance
 
@@ -38,7 +46,9 @@ def heard(**watermarks: int) -> SourceGroups[str]:
     ids=["alone", "the least", "an idle one", "only idle ones", "one that is not known yet"],
 )
 def test_a_source_waits_for_the_slowest_of_the_others(others: Sequence[int], expected: int) -> None:
-    groups = heard(me=7, **{f"other-{number}": watermark for number, watermark in enumerate(others)})
+    groups = heard(
+        me=7, **{f"other-{number}": watermark for number, watermark in enumerate(others)}
+    )
 
     assert groups.watermark("me", now=1.0) == expected
 
@@ -98,15 +108,24 @@ def test_even_news_wait_a_second_after_the_last() -> None:
 def runs(draw: st.DrawFn) -> tuple[list[list[int]], list[int]]:
     """Times of each source's micro-batches, ascending; and which source takes a turn."""
     times = draw(
-        st.lists(st.lists(st.integers(0, 20_000), min_size=1, max_size=15).map(sorted), min_size=1, max_size=4)
+        st.lists(
+            st.lists(st.integers(0, 20_000), min_size=1, max_size=15).map(sorted),
+            min_size=1,
+            max_size=4,
+        )
     )
     turns = draw(st.lists(st.integers(0, len(times) - 1), max_size=60))
     return times, turns
 
 
 @given(runs())
-def test_no_source_runs_ahead_of_another_and_all_come_to_their_ends(run: tuple[list[list[int]], list[int]]) -> None:
-    """Sources that report after each step and follow what they are told, however late; then in turn until the end."""
+def test_no_source_runs_ahead_of_another_and_all_come_to_their_ends(
+    run: tuple[list[list[int]], list[int]],
+) -> None:
+    """Sources that report after each step and follow what they are told, however late.
+
+    Then in turn until the end.
+    """
     times, turns = run
     groups: SourceGroups[int] = SourceGroups()
     position = [0] * len(times)
@@ -124,7 +143,9 @@ def test_no_source_runs_ahead_of_another_and_all_come_to_their_ends(run: tuple[l
         groups.hear(source, at(mark(source)), stamp=now, now=now)
         if groups.due_in(source, now=now) == 0.0:
             told[source] = groups.tell(source, now=now)
-        aligned[source] = advance(aligned[source], mark(source), others=told[source], max_drift=DRIFT)
+        aligned[source] = advance(
+            aligned[source], mark(source), others=told[source], max_drift=DRIFT
+        )
         while mark(source) <= aligned[source]:
             others = [mark(other) for other in range(len(times)) if other != source]
             assert mark(source) <= min(others, default=MAX_WATERMARK) + DRIFT

@@ -1,4 +1,7 @@
-"""An assignment names the scopes that it does not have yet: a query that ends by itself must not end without them."""
+"""An assignment names the scopes that it does not have yet.
+
+A query that ends by itself must not end without them.
+"""
 
 from typing import Any
 
@@ -41,7 +44,9 @@ def test_a_cluster_without_splits_is_discovered_without_a_new_epoch() -> None:
 
     published = stage.watch(lambda: stage.clusters_up().looks_again())
 
-    assert [(document.epoch, document.undiscovered) for document in published] == [(epoch, frozenset())]
+    assert [(document.epoch, document.undiscovered) for document in published] == [
+        (epoch, frozenset())
+    ]
 
 
 def test_a_cluster_that_is_added_is_named_at_once() -> None:
@@ -51,19 +56,29 @@ def test_a_cluster_that_is_added_is_named_at_once() -> None:
     published = stage.watch(lambda: stage.cluster_down("b").source_changes(source))
 
     assert source.reader_settings() != settings, "which is an epoch of its own"
-    assert [(document.epoch, document.undiscovered) for document in published][-1] == (epoch + 1, {"b"})
+    assert [(document.epoch, document.undiscovered) for document in published][-1] == (
+        epoch + 1,
+        {"b"},
+    )
 
 
-def test_the_state_is_stored_before_it_is_published_that_a_scope_is_discovered(monkeypatch: Any) -> None:
+def test_the_state_is_stored_before_it_is_published_that_a_scope_is_discovered(
+    monkeypatch: Any,
+) -> None:
     stage = stage_of("fast", "empty").cluster_down("empty").running()
     stage.topic_deleted("t", cluster="empty")
     seen: list[type] = []
     do = stage.operator._do
-    monkeypatch.setattr(stage.operator, "_do", lambda effects: (seen.extend(map(type, effects)), do(effects)))
+    monkeypatch.setattr(
+        stage.operator, "_do", lambda effects: (seen.extend(map(type, effects)), do(effects))
+    )
 
     stage.clusters_up().looks_again()
 
-    assert [kind for kind in seen if kind in (PersistState, PublishAssignment)] == [PersistState, PublishAssignment]
+    assert [kind for kind in seen if kind in (PersistState, PublishAssignment)] == [
+        PersistState,
+        PublishAssignment,
+    ]
 
 
 def test_nothing_is_published_while_the_same_scopes_are_undiscovered() -> None:

@@ -1,4 +1,7 @@
-"""The whole protocol in a random world: whatever happens, every record arrives once, and splits stay balanced."""
+"""The whole protocol in a random world.
+
+Whatever happens, every record arrives once, and splits stay balanced.
+"""
 
 import random
 from collections import Counter

@@ -1,4 +1,7 @@
-"""What `make demo-hosts` counts: gaps and moves of splits between sinks, and the broker's log against all of them."""
+"""What `make demo-hosts` counts.
+
+Gaps and moves of splits between sinks, and the broker's log against all of them.
+"""
 
 import csv
 import json
@@ -29,13 +32,18 @@ def commit(sink: Path, batch: int, at: float, *records: tuple[int, int]) -> None
     log.mkdir(parents=True, exist_ok=True)
     pq.write_table(pa.table(table), sink / name)
     entry = log / str(batch)
-    entry.write_text("v1\n" + json.dumps({"path": f"file:///data/{sink.name}/{name}", "action": "add"}))
+    entry.write_text(
+        "v1\n" + json.dumps({"path": f"file:///data/{sink.name}/{name}", "action": "add"})
+    )
     os.utime(entry, (at, at))
 
 
 def log_of(file: Path, *records: tuple[int, int]) -> Path:
     with file.open("w", newline="") as out:
-        rows = (("main", "orders", "id", partition, offset, digest(b"%d" % offset)) for partition, offset in records)
+        rows = (
+            ("main", "orders", "id", partition, offset, digest(b"%d" % offset))
+            for partition, offset in records
+        )
         csv.writer(out).writerows(rows)
     return file
 
@@ -74,7 +82,9 @@ def test_a_sink_is_read_again_when_it_has_grown(tmp_path: Path) -> None:
         ([(0, 0), (0, 2), (1, 0)], Proof(produced=3, delivered=3, lost=1, duplicated=1)),
     ],
 )
-def test_each_record_of_the_log_is_in_one_sink(tmp_path: Path, records: list[tuple[int, int]], expected: Proof) -> None:
+def test_each_record_of_the_log_is_in_one_sink(
+    tmp_path: Path, records: list[tuple[int, int]], expected: Proof
+) -> None:
     first, *others = records
     commit(tmp_path / "orders", 0, 1.0, first)
     commit(tmp_path / "orders-host-1", 0, 1.0, *others)

@@ -1,4 +1,7 @@
-"""What users copy from the pages is valid: manifests, commands, and links of files that the site does not have."""
+"""What users copy from the pages is valid.
+
+Manifests, commands, and links of files that the site does not have.
+"""
 
 import re
 import shlex
@@ -18,7 +21,8 @@ PAGES = (CHECKOUT / "README.md", *sorted((CHECKOUT / "docs").rglob("*.md")))
 EXAMPLES = tuple(sorted((CHECKOUT / "examples").glob("*.yaml")))
 _BLOCK = re.compile(r"^( *)```yaml\n(.*?)^ *```", re.MULTILINE | re.DOTALL)
 _COMMAND = re.compile(
-    r"^ *(?:\$ |helm template \. \| )?((?:balanced-source|kubectl bsrc) [a-z-][^#|→\n]*)", re.MULTILINE
+    r"^ *(?:\$ |helm template \. \| )?((?:balanced-source|kubectl bsrc) [a-z-][^#|→\n]*)",
+    re.MULTILINE,
 )
 _QUOTED = re.compile(r"^```(?:yaml|python)\n# (examples/\S+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\]\(([^)#:]+)\)")
@@ -47,7 +51,9 @@ def test_an_example_is_valid(file: Path) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_a_block_that_names_an_example_is_that_example(page: Path) -> None:
     for name, text in _QUOTED.findall(page.read_text(encoding="utf-8")):
-        assert text == (CHECKOUT / name).read_text(encoding="utf-8"), f"{page.name} and {name} differ"
+        assert text == (CHECKOUT / name).read_text(encoding="utf-8"), (
+            f"{page.name} and {name} differ"
+        )
 
 
 def test_each_example_is_on_a_page() -> None:
@@ -73,7 +79,9 @@ def _code_of(page: Path) -> str:
 
 @pytest.mark.parametrize("text", list(commands()))
 def test_a_command_on_a_page_exists_with_its_options(text: str) -> None:
-    words = shlex.split(text.replace("kubectl bsrc", "balanced-source").replace("[", "").replace("]", ""))[1:]
+    words = shlex.split(
+        text.replace("kubectl bsrc", "balanced-source").replace("[", "").replace("]", "")
+    )[1:]
     group: Any = typer.main.get_command(app)
     if words[0].startswith("-"):
         return
@@ -87,7 +95,11 @@ def _complaint(command: Any, words: list[str]) -> str | None:
         command.make_context(words[0], words[1:]).close()
     except Exception as error:  # noqa: BLE001 - whatever the parser raises
         text = str(getattr(error, "message", "")) or str(error)
-        return "Missing" if "missing" in type(error).__name__.lower() else f"{type(error).__name__}: {text}"
+        return (
+            "Missing"
+            if "missing" in type(error).__name__.lower()
+            else f"{type(error).__name__}: {text}"
+        )
     return None
 
 

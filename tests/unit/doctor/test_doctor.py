@@ -41,7 +41,9 @@ class Scene:
         return [diagnosis async for diagnosis in examine(self.api, "default")]
 
     async def faults(self) -> list[str]:
-        return [diagnosis.fault for diagnosis in await self.found() if diagnosis.level is Level.ERROR]
+        return [
+            diagnosis.fault for diagnosis in await self.found() if diagnosis.level is Level.ERROR
+        ]
 
 
 @pytest.fixture
@@ -119,13 +121,18 @@ async def test_a_spark_operator_that_has_not_seen_the_application(scene: Scene) 
 async def test_missing_objects(scene: Scene) -> None:
     scene.server.remove(SERVICE_ACCOUNT, "default", "spark")
     scene.body["spec"]["application"]["imagePullSecrets"] = ["registry"]
-    scene.body["spec"]["source"]["kafka"]["clusters"][0]["propertiesFrom"] = [{"secretRef": {"name": "kafka"}}]
+    scene.body["spec"]["source"]["kafka"]["clusters"][0]["propertiesFrom"] = [
+        {"secretRef": {"name": "kafka"}}
+    ]
 
     assert await scene.faults() == ["ServiceAccountMissing", "SecretNotFound", "SecretNotFound"]
 
 
 async def test_a_missing_config_map(scene: Scene) -> None:
-    kafka = {"clustersFrom": {"configMapRef": {"name": "streams"}}, "subscription": {"streams": ["a"]}}
+    kafka = {
+        "clustersFrom": {"configMapRef": {"name": "streams"}},
+        "subscription": {"streams": ["a"]},
+    }
     scene.body["spec"]["source"] = {"kafka": kafka}
 
     assert await scene.faults() == ["ConfigMapMissing"]
@@ -138,14 +145,25 @@ async def test_an_invalid_spec_that_the_api_server_accepted(scene: Scene) -> Non
 
 
 async def test_conditions_come_with_the_remedy_of_their_reason(scene: Scene) -> None:
-    condition = {"type": "Degraded", "status": "True", "reason": "QuotaExceeded", "message": "quota pods"}
+    condition = {
+        "type": "Degraded",
+        "status": "True",
+        "reason": "QuotaExceeded",
+        "message": "quota pods",
+    }
     scene.status["conditions"] = [{**condition, "lastTransitionTime": "2026-01-01T00:00:00Z"}]
     (fault,) = [diagnosis for diagnosis in await scene.found() if diagnosis.fault]
 
-    assert (fault.fault, fault.message, fault.remedy) == ("QuotaExceeded", "quota pods", Reason.QUOTA_EXCEEDED.remedy)
+    assert (fault.fault, fault.message, fault.remedy) == (
+        "QuotaExceeded",
+        "quota pods",
+        Reason.QUOTA_EXCEEDED.remedy,
+    )
 
 
-async def test_problems_of_discovery_keep_their_reason(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_problems_of_discovery_keep_their_reason(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
     problem = RefusedDiscoveryError("topic oders does not exist", reason=Reason.UNKNOWN_TOPIC)
     monkeypatch.setattr(outside, "found_problems", lambda *_: {"main": problem})
 
@@ -166,12 +184,16 @@ async def test_what_may_not_be_looked_up_is_unknown(scene: Scene) -> None:
 
 
 async def test_a_source_that_is_not_there(scene: Scene) -> None:
-    found = [diagnosis async for diagnosis in examine(scene.api, "default", "oders") if diagnosis.fault]
+    found = [
+        diagnosis async for diagnosis in examine(scene.api, "default", "oders") if diagnosis.fault
+    ]
 
     assert [diagnosis.fault for diagnosis in found] == ["SourceMissing"]
 
 
-def test_without_a_kubeconfig_the_command_says_what_to_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+def test_without_a_kubeconfig_the_command_says_what_to_set(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Any
+) -> None:
     monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))
     text = CliRunner().invoke(app, ["doctor"])
     as_json = CliRunner().invoke(app, ["doctor", "-o", "json"])
@@ -182,7 +204,9 @@ def test_without_a_kubeconfig_the_command_says_what_to_set(monkeypatch: pytest.M
 
 
 def test_a_fault_is_followed_by_what_to_do() -> None:
-    diagnosis = Diagnosis(check="CRD", level=Level.ERROR, fault="CrdMissing", message="gone", remedy="Install it.")
+    diagnosis = Diagnosis(
+        check="CRD", level=Level.ERROR, fault="CrdMissing", message="gone", remedy="Install it."
+    )
 
     assert as_text(diagnosis).splitlines() == [
         "ERROR    CRD: CrdMissing",

@@ -43,10 +43,19 @@ from support.golden import (
     T,
     _split,
 )
-from support.golden_files import DIGESTS, FOLDER, GoldenChangedError, digest, digests, golden, write_once
+from support.golden_files import (
+    DIGESTS,
+    FOLDER,
+    GoldenChangedError,
+    digest,
+    digests,
+    golden,
+    write_once,
+)
 
 RELEASED = {"0.1.0": (15, "97120303674371dc85f13249a9413eb71115c4002e9630c87c53a6b8f17e0696")}
-"""Release → number of lines of the list at that time, and their SHA-256: listed files stay listed."""
+"""Release → number of lines of the list at that time, and their SHA-256: listed files stay listed.
+"""
 
 NOTHING_SEEN = loads.from_json([])
 
@@ -70,14 +79,18 @@ def first_state() -> Any:
         rebalance_nonce=0,
         settings="",
     )
-    return replace(CHECKPOINT, coordinator=state, enumerator=replace(CHECKPOINT.enumerator, assigner=None))
+    return replace(
+        CHECKPOINT, coordinator=state, enumerator=replace(CHECKPOINT.enumerator, assigner=None)
+    )
 
 
 def second_state(state: Checkpoint[Any, Any], **changes: Any) -> Checkpoint[Any, Any]:
     """What version 2 said: the policy by its class, which is known by its name now."""
     policy = AssignerIdentity(name="RoundRobin")
     return replace(
-        state, coordinator=replace(state.coordinator, **changes), enumerator=replace(state.enumerator, assigner=policy)
+        state,
+        coordinator=replace(state.coordinator, **changes),
+        enumerator=replace(state.enumerator, assigner=policy),
     )
 
 
@@ -101,17 +114,23 @@ EXPECTED: dict[tuple[str, int, str], Any] = {
     ("assignment", 1, ""): replace(ASSIGNMENT, alignment=None),
     ("assignment", 2, ""): replace(ASSIGNMENT, alignment=None),
     ("assignment", 3, ""): ASSIGNMENT,
-    ("assignment", 3, "-full"): replace(FULL["assignment"], look_ahead=0, calls=(), idle_hosts=frozenset()),
+    ("assignment", 3, "-full"): replace(
+        FULL["assignment"], look_ahead=0, calls=(), idle_hosts=frozenset()
+    ),
     ("assignment", 3, "-undiscovered"): replace(
         UNDISCOVERED["assignment"], look_ahead=0, calls=(), idle_hosts=frozenset()
     ),
     ("assignment", 4, ""): replace(ASSIGNMENT, look_ahead=2),
     ("assignment", 4, "-full"): replace(FULL["assignment"], calls=(), idle_hosts=frozenset()),
-    ("assignment", 4, "-undiscovered"): replace(UNDISCOVERED["assignment"], calls=(), idle_hosts=frozenset()),
+    ("assignment", 4, "-undiscovered"): replace(
+        UNDISCOVERED["assignment"], calls=(), idle_hosts=frozenset()
+    ),
     ("assignment", 5, ""): replace(ASSIGNMENT, look_ahead=2, calls=CALLS),
     ("assignment", 5, "-full"): replace(FULL["assignment"], idle_hosts=frozenset()),
     ("assignment", 5, "-undiscovered"): replace(UNDISCOVERED["assignment"], idle_hosts=frozenset()),
-    ("assignment", 6, ""): replace(ASSIGNMENT, look_ahead=2, calls=CALLS, idle_hosts=frozenset({"1"})),
+    ("assignment", 6, ""): replace(
+        ASSIGNMENT, look_ahead=2, calls=CALLS, idle_hosts=frozenset({"1"})
+    ),
     ("assignment", 6, "-full"): FULL["assignment"],
     ("assignment", 6, "-undiscovered"): UNDISCOVERED["assignment"],
     ("assignment", 6, "-leased"): LEASED["assignment"],
@@ -162,7 +181,9 @@ EXPECTED: dict[tuple[str, int, str], Any] = {
     ("pipeline", 2, "-options"): OPTIONED["pipeline"],
     ("enumerator-state", 1, ""): first_state(),
     # Version 2 as builds before 0.1.0 wrote it: the same format, without loads.
-    ("enumerator-state", 2, "-before-loads"): second_state(CHECKPOINT, loads=NOTHING_SEEN, rebalance_nonce=0),
+    ("enumerator-state", 2, "-before-loads"): second_state(
+        CHECKPOINT, loads=NOTHING_SEEN, rebalance_nonce=0
+    ),
     ("enumerator-state", 2, ""): second_state(CHECKPOINT),
     ("enumerator-state", 2, "-full"): second_state(FULL_STATE),
     ("enumerator-state", 3, ""): CHECKPOINT,
@@ -179,7 +200,11 @@ NOT_STORED = {
     ("enumerator-state", "HostReport", "problems"): "come again with the next report",
     ("enumerator-state", "HostReport", "answers"): "come again with the next report",
     ("enumerator-state", "HostReport", "requests"): "come again with the next report",
-    ("enumerator-state", "SplitAssignmentTracker", "uncheckpointed"): "a state is stored after its checkpoint is made",
+    (
+        "enumerator-state",
+        "SplitAssignmentTracker",
+        "uncheckpointed",
+    ): "a state is stored after its checkpoint is made",
 }
 """Fields that a document leaves out on purpose."""
 
@@ -191,7 +216,9 @@ def decoded(kind: str, version: int, which: str) -> Any:
 
 
 @pytest.mark.parametrize(("kind", "version", "which"), EXPECTED)
-def test_every_field_of_every_version_is_what_was_written(kind: str, version: int, which: str) -> None:
+def test_every_field_of_every_version_is_what_was_written(
+    kind: str, version: int, which: str
+) -> None:
     assert decoded(kind, version, which) == EXPECTED[kind, version, which]
 
 
@@ -257,7 +284,7 @@ def default(field: Any) -> Any:
     return field.default
 
 
-# --- write-once -------------------------------------------------------------------------------------------------------
+# --- write-once -----------------------------------------------------------------------------------
 
 
 def test_no_golden_file_has_changed() -> None:
@@ -265,7 +292,9 @@ def test_no_golden_file_has_changed() -> None:
     listed = digests()
 
     assert {name: digest(FOLDER / name) for name in listed} == dict(listed)
-    assert {path.name for path in FOLDER.glob("*.json")} == set(listed), "run `make generate`: it lists new files"
+    assert {path.name for path in FOLDER.glob("*.json")} == set(listed), (
+        "run `make generate`: it lists new files"
+    )
 
 
 @pytest.mark.parametrize("release", RELEASED)
@@ -282,7 +311,9 @@ def test_generate_writes_new_files_and_never_another_one(tmp_path: Path) -> None
     write_once("report-v9.json", "{}", tmp_path)
 
     assert list(digests(tmp_path)) == ["report-v9.json"]
-    with pytest.raises(GoldenChangedError, match=r"report-v9.json is in use.*give the format a new version"):
+    with pytest.raises(
+        GoldenChangedError, match=r"report-v9.json is in use.*give the format a new version"
+    ):
         write_once("report-v9.json", '{"changed":1}', tmp_path)
     (tmp_path / "report-v9.json").write_text('{"changed":1}\n')
     with pytest.raises(GoldenChangedError, match=r"report-v9.json is in use"):

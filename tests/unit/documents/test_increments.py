@@ -1,4 +1,7 @@
-"""Assignments as increments: they read as if they had been published whole, and small changes are small."""
+"""Assignments as increments.
+
+They read as if they had been published whole, and small changes are small.
+"""
 
 from dataclasses import replace
 
@@ -95,13 +98,17 @@ def test_a_change_of_everything_becomes_a_new_base() -> None:
 
 
 @pytest.mark.parametrize(("moved", "is_new"), [(1_800, False), (2_200, True)])
-def test_more_than_a_quarter_of_the_splits_moved_becomes_a_new_base(moved: int, is_new: bool) -> None:
+def test_more_than_a_quarter_of_the_splits_moved_becomes_a_new_base(
+    moved: int, is_new: bool
+) -> None:
     """Also where the increment would be small, because most of the base is something else."""
     before = large(splits=8_000)
     _, base = increments.encode(before, source="uid", base=None)
     taken = dict.fromkeys(list(before.owners)[:moved], 7)
 
-    _, following = increments.encode(replace(before, epoch=2, owners=before.owners | taken), source="uid", base=base)
+    _, following = increments.encode(
+        replace(before, epoch=2, owners=before.owners | taken), source="uid", base=base
+    )
     assert base is not None
     assert (following is not base) == is_new
 
@@ -112,7 +119,9 @@ def test_a_base_most_of_whose_starts_are_gone_is_replaced(begun: int, is_new: bo
     _, base = increments.encode(before, source="uid", base=None)
     starts = dict(list(before.starts.items())[:begun])
 
-    _, following = increments.encode(replace(before, epoch=2, starts=starts), source="uid", base=base)
+    _, following = increments.encode(
+        replace(before, epoch=2, starts=starts), source="uid", base=base
+    )
     assert (following is not base) == is_new
 
 

@@ -54,7 +54,9 @@ def test_what_is_malformed_is_unknown(metrics: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("value", [-1, "7", 1.5, True, {}])
 def test_what_is_no_number_of_records_is_unknown(value: Any) -> None:
-    found = from_metrics({"readerLags": [[0, value], [1, 4]], "splitLags": [[["c", "t"], [[0, 2]], [value, 4]]]})
+    found = from_metrics(
+        {"readerLags": [[0, value], [1, 4]], "splitLags": [[["c", "t"], [[0, 2]], [value, 4]]]}
+    )
 
     assert found == Lags(splits={("c", "t", 0): None, ("c", "t", 1): 4}, readers={0: None, 1: 4})
 
@@ -65,4 +67,7 @@ def test_every_operator_reads_such_a_report() -> None:
 
     assert report.decode(text) == LAGS
     assert from_metrics(report.decode(text).metrics).splits == {T[0]: 3, T[1]: None}
-    assert report.encode(LAGS, source="u")[:60] == report.encode(replace(LAGS, metrics={}), source="u")[:60]
+    assert (
+        report.encode(LAGS, source="u")[:60]
+        == report.encode(replace(LAGS, metrics={}), source="u")[:60]
+    )

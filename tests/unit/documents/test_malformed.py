@@ -1,4 +1,7 @@
-"""Documents of another form than expected: each ends in an error that names the kind, none in a stray exception."""
+"""Documents of another form than expected.
+
+Each ends in an error that names the kind, none in a stray exception.
+"""
 
 import json
 from typing import Any
@@ -31,7 +34,16 @@ def test_the_newest_version_is_read_and_a_newer_one_is_named() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", [sealed(kind="Assignment"), sealed(more=1), sealed(body=None), sealed(source=None), "[]", "1", '"kind"']
+    "text",
+    [
+        sealed(kind="Assignment"),
+        sealed(more=1),
+        sealed(body=None),
+        sealed(source=None),
+        "[]",
+        "1",
+        '"kind"',
+    ],
 )
 def test_what_is_no_document_of_the_kind_is_corrupt(text: str) -> None:
     with pytest.raises(CorruptDocumentError, match="HostReport: not a document of this kind"):

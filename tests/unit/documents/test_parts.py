@@ -1,4 +1,7 @@
-"""Large documents in parts: nothing that a stored head names is overwritten, and damage is noticed."""
+"""Large documents in parts.
+
+Nothing that a stored head names is overwritten, and damage is noticed.
+"""
 
 import random
 import string
@@ -70,7 +73,10 @@ def test_only_large_documents_have_parts() -> None:
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.integers(0, 2**16), min_size=1, max_size=12))
 def test_what_the_stored_head_names_is_never_overwritten(seeds: list[int]) -> None:
-    """Documents follow each other; of some only the parts were written, because their head was refused."""
+    """Documents follow each other.
+
+    Of some only the parts were written, because their head was refused.
+    """
     slots: dict[int, str] = {}
     named: tuple[PartRef, ...] = ()
     written: tuple[PartRef, ...] = ()
@@ -79,7 +85,9 @@ def test_what_the_stored_head_names_is_never_overwritten(seeds: list[int]) -> No
         refs = allocate(parts, named, written)
         assert len({ref.number for ref in refs}) == len({ref.digest for ref in refs})
         slots |= {ref.number: ref.digest for ref in refs}
-        assert all(slots[ref.number] == ref.digest for ref in named), "the stored head still finds its parts"
+        assert all(slots[ref.number] == ref.digest for ref in named), (
+            "the stored head still finds its parts"
+        )
         written = tuple(ref for ref in (*written, *refs) if slots[ref.number] == ref.digest)
         if seed % 2:
             named, written = refs, ()
@@ -93,7 +101,9 @@ def test_a_part_that_is_stored_already_stays_where_it_is() -> None:
     assert allocate(parts, refs) == refs
 
 
-@pytest.mark.parametrize("damage", [Blob(), Blob(binary={"part": "AAAA"}), Blob(binary={"part": "no base64!"})])
+@pytest.mark.parametrize(
+    "damage", [Blob(), Blob(binary={"part": "AAAA"}), Blob(binary={"part": "no base64!"})]
+)
 def test_a_part_that_is_another_is_noticed(damage: Blob) -> None:
     head, parts = stored(Content(text(900)))
     parts[1] = damage
@@ -117,7 +127,9 @@ def test_half_of_the_parts_are_kept_for_the_document_that_follows() -> None:
     parts = [Part(digest=str(number), data=b"x") for number in range(PARTS // 2 + 1)]
 
     refs = allocate(parts[:-1], ())
-    following = allocate([Part(digest=f"next {part.digest}", data=b"y") for part in parts[:-1]], refs)
+    following = allocate(
+        [Part(digest=f"next {part.digest}", data=b"y") for part in parts[:-1]], refs
+    )
     assert {ref.number for ref in refs}.isdisjoint(ref.number for ref in following)
     with pytest.raises(StateError, match="a document of 9 bytes"):
         allocate(parts, ())

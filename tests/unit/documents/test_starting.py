@@ -37,7 +37,9 @@ WRITTEN: dict[str, Any] = {
 
 def application(described: dict[str, Any]) -> Application:
     conf = [{"secretRef": {"name": "storage"}}]
-    raw = spec_json(application={**spec_json()["application"], "pipeline": described, "sparkConfFrom": conf})
+    raw = spec_json(
+        application={**spec_json()["application"], "pipeline": described, "sparkConfFrom": conf}
+    )
     return make_spec(**raw).application
 
 
@@ -68,7 +70,11 @@ def test_the_driver_reads_what_the_operator_wrote() -> None:
 
 
 def test_fields_that_are_left_out_have_defaults() -> None:
-    least = {"checkpointLocation": "/ck", "sink": {"format": "x"}, "trigger": {"processingTime": "0"}}
+    least = {
+        "checkpointLocation": "/ck",
+        "sink": {"format": "x"},
+        "trigger": {"processingTime": "0"},
+    }
 
     assert pipeline.from_json(least) == Pipeline(
         checkpoint_location="/ck", sink=Sink(format="x"), trigger=ProcessingTime("0")
@@ -79,7 +85,10 @@ def test_a_false_available_now_is_no_trigger() -> None:
     both = {**WRITTEN, "trigger": {"availableNow": False, "processingTime": "2s"}}
 
     assert pipeline.from_json(both | {"alignment": None}).trigger == ProcessingTime("2s")
-    assert pipeline.from_json({**both, "alignment": None, "trigger": {"availableNow": True}}).trigger == AvailableNow()
+    assert (
+        pipeline.from_json({**both, "alignment": None, "trigger": {"availableNow": True}}).trigger
+        == AvailableNow()
+    )
 
 
 @pytest.mark.parametrize(
@@ -130,5 +139,8 @@ def test_an_image_that_is_too_old_is_named() -> None:
 
     with pytest.raises(IncompatibleVersionError, match=r"version 3.*up to 2"):
         from_variables({**to_variables(ENVIRONMENT), "BALANCED_SOURCE_PIPELINE": newer})
-    with pytest.raises(InvalidSpecError, match=r"spec\.application\.image.*version 3.*image of the operator's release"):
+    with pytest.raises(
+        InvalidSpecError,
+        match=r"spec\.application\.image.*version 3.*image of the operator's release",
+    ):
         described({**to_variables(ENVIRONMENT), "BALANCED_SOURCE_PIPELINE": newer})

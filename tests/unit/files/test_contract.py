@@ -4,7 +4,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from balanced_source.api import AsyncCall, SplitId
-from balanced_source.connectors.files import BlockSplit, File, FilesSource, Format, ListFiles, page_of
+from balanced_source.connectors.files import (
+    BlockSplit,
+    File,
+    FilesSource,
+    Format,
+    ListFiles,
+    page_of,
+)
 from balanced_source.testing.enumerator import EnumeratorContract
 from balanced_source.testing.serializer import SerializerContract
 
@@ -19,7 +26,9 @@ class TestEnumerator(EnumeratorContract):
         return SOURCE
 
     def split_ids(self) -> frozenset[SplitId]:
-        return frozenset(("files", f"/in/{number}", begin) for number in range(4) for begin in (0, 10, 20))
+        return frozenset(
+            ("files", f"/in/{number}", begin) for number in range(4) for begin in (0, 10, 20)
+        )
 
     def execute(self, call: AsyncCall) -> Any:
         assert isinstance(call, ListFiles)

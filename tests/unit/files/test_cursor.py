@@ -27,9 +27,17 @@ def after(cursor: Cursor) -> Cursor:
 
 
 def taken_all(
-    cursor: Cursor, listed: Iterable[File], *, limit: int = 100, ends: bool = False, names_grow: bool = False
+    cursor: Cursor,
+    listed: Iterable[File],
+    *,
+    limit: int = 100,
+    ends: bool = False,
+    names_grow: bool = False,
 ) -> tuple[list[File], Cursor]:
-    """Take pages as the connector does: from what is left of the listing before, if there is enough."""
+    """Take pages as the connector does.
+
+    From what is left of the listing before, if there is enough.
+    """
     files, found, rest = list(listed), list[File](), tuple[File, ...]()
     while True:
         floor = cursor.floor if names_grow else ""
@@ -49,8 +57,10 @@ Arrival = st.tuples(st.integers(0, 6), st.integers(0, LATE - 1), st.integers(0, 
     rounds=st.lists(st.lists(Arrival, max_size=8), min_size=1, max_size=8),
     limit=st.integers(1, 5),
 )
-def test_within_the_window_no_file_is_lost_or_read_twice(rounds: list[list[tuple[int, int, int]]], limit: int) -> None:
-    """Files come with equal times, and later than newer ones, but never later than the window allows."""
+def test_within_the_window_no_file_is_lost_or_read_twice(
+    rounds: list[list[tuple[int, int, int]]], limit: int
+) -> None:
+    """Files come with equal times, and later than newer ones, but always within the window."""
     there: dict[str, File] = {}
     read: list[str] = []
     cursor, clock = Cursor(), 100
@@ -75,8 +85,13 @@ def test_within_the_window_no_file_is_lost_or_read_twice(rounds: list[list[tuple
     late_at=st.lists(st.integers(0, 200), max_size=5),
     limit=st.integers(1, 7),
 )
-def test_what_is_neither_read_nor_counted_does_not_exist(times: list[int], late_at: list[int], limit: int) -> None:
-    """Outside the window a file is not read, and is counted; in the window it is read and not counted."""
+def test_what_is_neither_read_nor_counted_does_not_exist(
+    times: list[int], late_at: list[int], limit: int
+) -> None:
+    """Outside the window a file is not read, and is counted.
+
+    In the window it is read and not counted.
+    """
     there = [file(f"first-{at}", at) for at in times]
     first, cursor = taken_all(Cursor(), there, limit=limit)
     assert sorted(first) == sorted(there)
@@ -104,8 +119,13 @@ def test_a_late_file_is_counted_even_if_the_page_before_was_cut() -> None:
 
 
 @settings(max_examples=100, deadline=None)
-@given(steps=st.lists(st.lists(st.integers(0, 4), max_size=30), min_size=1, max_size=8), limit=st.integers(1, 5))
-def test_where_names_grow_no_file_is_lost_although_few_are_listed(steps: list[list[int]], limit: int) -> None:
+@given(
+    steps=st.lists(st.lists(st.integers(0, 4), max_size=30), min_size=1, max_size=8),
+    limit=st.integers(1, 5),
+)
+def test_where_names_grow_no_file_is_lost_although_few_are_listed(
+    steps: list[list[int]], limit: int
+) -> None:
     """Names grow with time; files of equal times have any order."""
     there: list[File] = []
     read: list[File] = []
@@ -208,14 +228,19 @@ def test_the_state_does_not_grow_once_the_window_is_full() -> None:
     """`tests/integration/files` feeds a million files."""
     cursor, sizes = Cursor(), []
     for page in range(10):
-        made = [File(page * 4_000_000 + n * 1000, f"/data/part-{page:05}-{n:05}.parquet", 7) for n in range(4000)]
+        made = [
+            File(page * 4_000_000 + n * 1000, f"/data/part-{page:05}-{n:05}.parquet", 7)
+            for n in range(4000)
+        ]
         cursor = take(cursor, made, limit=4096, late=3600, ends=False).cursor
         sizes.append(len(json.dumps(cursor.to_json())))
 
     assert max(sizes[5:]) < min(1.1 * sizes[4], 1024 * 1024)
 
 
-@pytest.mark.parametrize("damage", [{}, {"horizon": 3}, [], "x", {"horizon": [1, "a"], "window": [[1, "!"]]}])
+@pytest.mark.parametrize(
+    "damage", [{}, {"horizon": 3}, [], "x", {"horizon": [1, "a"], "window": [[1, "!"]]}]
+)
 def test_a_damaged_cursor_is_refused(damage: object) -> None:
     with pytest.raises(CorruptDocumentError):
         Cursor.from_json(damage)

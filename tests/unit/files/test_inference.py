@@ -41,7 +41,9 @@ TABLE = pa.table(
         "unit price": pa.array([1], pa.decimal128(9, 2)),
         "at": pa.array([1], pa.timestamp("us", tz="UTC")),
         "tags": pa.array([["a"]], pa.list_(pa.string())),
-        "place": pa.array([{"x": 1.0, "y": None}], pa.struct([("x", pa.float64()), ("y", pa.date32())])),
+        "place": pa.array(
+            [{"x": 1.0, "y": None}], pa.struct([("x", pa.float64()), ("y", pa.date32())])
+        ),
     }
 )
 COLUMNS = (
@@ -69,7 +71,10 @@ def test_json_lines_of_several_files_are_put_together(tmp_path: Path) -> None:
 def test_csv_with_and_without_names(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("id;name\n1;tea\n")
 
-    assert ddl(tmp_path, "a.csv", "Csv", records={"header": True, "separator": ";"}) == "id BIGINT, name STRING"
+    assert (
+        ddl(tmp_path, "a.csv", "Csv", records={"header": True, "separator": ";"})
+        == "id BIGINT, name STRING"
+    )
     (tmp_path / "b.csv").write_text("1,tea\n")
     assert ddl(tmp_path, "b.csv", "Csv") == "f0 BIGINT, f1 STRING"
 
@@ -91,5 +96,8 @@ def test_what_cannot_be_inferred_is_said(tmp_path: Path) -> None:
     assert "have one column" in refusal(tmp_path, files("a.json", "Text"))
     assert "no file with content" in refusal(tmp_path, files("x", "Parquet"))
     assert "does not exist" in refusal(tmp_path, files("nowhere", "Parquet"))
-    kafka = {"clusters": [{"name": "a", "bootstrapServers": "a:1"}], "subscription": {"topics": ["t"]}}
+    kafka = {
+        "clusters": [{"name": "a", "bootstrapServers": "a:1"}],
+        "subscription": {"topics": ["t"]},
+    }
     assert "has no schema" in refusal(tmp_path, {"kafka": kafka})

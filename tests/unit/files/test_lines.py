@@ -34,7 +34,9 @@ def test_any_ranges_of_a_file_have_each_line_once(
     file = pa.BufferReader(data)
 
     read = b"".join(
-        part for start, end in itertools.pairwise(bounds) for part in chunks(file, start, end, len(data), chunk=chunk)
+        part
+        for start, end in itertools.pairwise(bounds)
+        for part in chunks(file, start, end, len(data), chunk=chunk)
     )
 
     assert read == data
@@ -58,7 +60,9 @@ def parsed(data: bytes, **read: Any) -> list[dict[str, Any]]:
     return [row for table in parser.tables(data) for row in table.to_pylist()]
 
 
-@pytest.mark.parametrize("at", ["2024-01-01T00:00:00Z", "2024-01-01 00:00:00", "2024-01-01T02:00:00+02:00"])
+@pytest.mark.parametrize(
+    "at", ["2024-01-01T00:00:00Z", "2024-01-01 00:00:00", "2024-01-01T02:00:00+02:00"]
+)
 def test_times_with_and_without_a_zone(at: str) -> None:
     json = parsed(b'{"id": 1, "at": "%s", "more": 2}\n' % at.encode())
     csv = parsed(b"1,%s\n" % at.encode(), kind=Format.CSV)
@@ -74,7 +78,11 @@ def test_a_corrupt_line_anywhere_is_found_in_its_place(position: int) -> None:
 
     rows = parsed(data)
 
-    assert [row["_corrupt_record"] for row in rows] == [*[None] * position, "[1]", *[None] * (4 - position)]
+    assert [row["_corrupt_record"] for row in rows] == [
+        *[None] * position,
+        "[1]",
+        *[None] * (4 - position),
+    ]
     assert [row["id"] for row in rows if row["_corrupt_record"] is None] == [0, 1, 2, 3]
     assert len(parsed(data, mode="dropmalformed")) == 4
     with pytest.raises(CorruptRecordError, match=r"\[1\]"):
@@ -82,7 +90,9 @@ def test_a_corrupt_line_anywhere_is_found_in_its_place(position: int) -> None:
 
 
 def test_csv_by_its_options() -> None:
-    rows = parsed(b"'1';none\n2;2024-01-01\n3\n", kind=Format.CSV, separator=";", quote="'", null="none")
+    rows = parsed(
+        b"'1';none\n2;2024-01-01\n3\n", kind=Format.CSV, separator=";", quote="'", null="none"
+    )
 
     assert [row["id"] for row in rows] == [1, 2, None]
     assert rows[0]["at"] is None

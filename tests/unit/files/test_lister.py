@@ -51,7 +51,11 @@ class Scene:
 
     def __init__(self, store: Memory, **more: Any) -> None:
         self.source = FilesSource(
-            paths=("s3://bucket/in",), kind_of_file=Format.TEXT, late=10.0, discovery_interval=1, **more
+            paths=("s3://bucket/in",),
+            kind_of_file=Format.TEXT,
+            late=10.0,
+            discovery_interval=1,
+            **more,
         )
         self.store, self.lister, self.cursor = store, Lister(QuerySecrets()), None
 
@@ -94,10 +98,14 @@ def test_a_page_of_another_cursor_is_listed_anew(store: Memory) -> None:
     scene.look()
     scene.cursor = first.cursor
 
-    assert [split.split_id[1] for split in scene.look().splits] == [f"bucket/in/{at:05}" for at in range(10, 20)]
+    assert [split.split_id[1] for split in scene.look().splits] == [
+        f"bucket/in/{at:05}" for at in range(10, 20)
+    ]
 
 
-def test_where_names_grow_most_looks_begin_at_the_window(store: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_names_grow_most_looks_begin_at_the_window(
+    store: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(module, "WHOLE_EVERY", 5)
     scene, found = Scene(store, names_grow=True), list[str]()
     for at in range(0, 400, 4):

@@ -37,11 +37,20 @@ def test_the_source_of_a_query() -> None:
 
 
 def test_objects_of_a_store() -> None:
-    given = {"s3Endpoint": "http://localhost:9000", "s3Region": "x", "s3Secret": "store", "secretsDir": "/s"}
+    given = {
+        "s3Endpoint": "http://localhost:9000",
+        "s3Region": "x",
+        "s3Secret": "store",
+        "secretsDir": "/s",
+    }
     options = parse_options({"connector": "files", "paths": '["s3://a/b", "s3://c"]', **given})
 
     assert isinstance(options.embedded, FilesSource)
-    assert options.embedded.store == Store(endpoint="http://localhost:9000", region="x", secret="store")  # noqa: S106 - a name
+    assert options.embedded.store == Store(
+        endpoint="http://localhost:9000",
+        region="x",
+        secret="store",  # noqa: S106 - a name
+    )
     assert options.embedded.paths == ("s3://a/b", "s3://c")
 
 

@@ -39,7 +39,9 @@ class Scene:
             codec = FilesCodec()
             call = codec.call_from_json(json.loads(json.dumps(codec.call_to_json(effect.call))))
             assert call == effect.call
-            page = json.loads(json.dumps(codec.result_to_json(call, page_of(call, self.files.values()).page)))
+            page = json.loads(
+                json.dumps(codec.result_to_json(call, page_of(call, self.files.values()).page))
+            )
             answer: Any = codec.result_from_json(call, page)
             if is_down:
                 answer = CallFailure(TransientDiscoveryError("no answer"))
@@ -134,7 +136,9 @@ def test_the_policy_decides_on_changed_and_on_too_late_files(name: str, at: int)
 
 
 def test_a_restored_state_goes_on_where_it_was(scene: Scene) -> None:
-    state = scene.source.decode_state(1, json.loads(json.dumps(scene.source.encode_state(scene.state))))
+    state = scene.source.decode_state(
+        1, json.loads(json.dumps(scene.source.encode_state(scene.state)))
+    )
 
     assert state == scene.state
     assert state.cursor is not None

@@ -41,7 +41,8 @@ def test_patterns(pattern: str, path: str, expected: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("pattern", "base"), [("/a/b*/c", "/a"), ("/a/b/", "/a/b"), ("/*", "/"), ("bucket/x{1,2}", "bucket")]
+    ("pattern", "base"),
+    [("/a/b*/c", "/a"), ("/a/b/", "/a/b"), ("/*", "/"), ("bucket/x{1,2}", "bucket")],
 )
 def test_listing_begins_at_the_part_without_wildcards(pattern: str, base: str) -> None:
     assert base_of(pattern) == base
@@ -90,7 +91,9 @@ def test_a_local_listing(tmp_path: Path) -> None:
     def names(*patterns: str) -> list[str]:
         paths = tuple(str(tmp_path / pattern) for pattern in patterns)
         call = FilesSource(paths=paths, kind_of_file=Format.TEXT).list_page(1, None)
-        return sorted(str(Path(file.path).relative_to(tmp_path)) for file in listed(call, LocalStore()))
+        return sorted(
+            str(Path(file.path).relative_to(tmp_path)) for file in listed(call, LocalStore())
+        )
 
     assert names("") == ["a.txt", "b/c.txt", "g.bin"]
     assert names("**/*.txt", "a*") == ["a.txt", "b/c.txt"]

@@ -21,7 +21,9 @@ def raw(**application: Any) -> dict[str, Any]:
 
 def test_several_hosts_are_refused() -> None:
     to_source(parse_spec(raw()))
-    with pytest.raises(InvalidSpecError, match="hosts cannot be used with this kind of source") as caught:
+    with pytest.raises(
+        InvalidSpecError, match="hosts cannot be used with this kind of source"
+    ) as caught:
         to_source(parse_spec(raw(hosts={"count": 2})))
 
     assert caught.value.field == "spec.application.hosts"
@@ -29,7 +31,8 @@ def test_several_hosts_are_refused() -> None:
 
 @pytest.mark.parametrize(
     ("name", "path"),
-    [("files.yaml", "s3://shop/orders/*.json"), ("files-laptop.yaml", "/tmp/orders")],  # noqa: S108 - of the example
+    # Of the example
+    [("files.yaml", "s3://shop/orders/*.json"), ("files-laptop.yaml", "/tmp/orders")],  # noqa: S108
 )
 def test_the_examples_are_valid(name: str, path: str) -> None:
     spec = read_spec(CHECKOUT / "examples" / name)

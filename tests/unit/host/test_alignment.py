@@ -32,7 +32,9 @@ def read_all(logs: Logs, *, drift: int, limit: int) -> list[dict[SplitId, list[i
         if positions == ends:
             return batches
         finished = {s for s in logs if positions[s] == ends[s]}
-        mark = slowest(aligned, positions, ends, following(logs, aligned), last_seen={}, idle=finished)
+        mark = slowest(
+            aligned, positions, ends, following(logs, aligned), last_seen={}, idle=finished
+        )
         aligned = advance(aligned, mark, max_drift=drift)
         allowed = capped(ends, following(logs, aligned))
         reached = {s: min(allowed[s], positions[s] + limit) for s in logs}
@@ -67,7 +69,10 @@ def test_everything_is_read_and_nobody_is_ahead_by_more_than_the_drift(
 
 @given(logs, st.integers(1, 2000))
 def test_a_watermark_delay_of_the_drift_drops_nothing(given_logs: Logs, drift: int) -> None:
-    """What Spark does: the watermark of a batch is the newest time of the ones before it, less the delay."""
+    """What Spark does.
+
+    The watermark of a batch is the newest time of the ones before it, less the delay.
+    """
     newest = -1
     for batch in read_all(given_logs, drift=drift, limit=7):
         times = [t for each in batch.values() for t in each]
@@ -98,7 +103,11 @@ def test_a_split_that_is_read_to_its_end_holds_others_until_it_is_idle() -> None
     later = slowest(1000, positions, ends, answers, last_seen=known, idle={A})
 
     assert (waiting, unknown, later) == (1000, None, 5000)
-    assert [advance(1000, mark, max_drift=100) for mark in (waiting, unknown, later)] == [1100, 1000, 5100]
+    assert [advance(1000, mark, max_drift=100) for mark in (waiting, unknown, later)] == [
+        1100,
+        1000,
+        5100,
+    ]
     assert capped(ends, {A: None, B: RecordTime(offset=0, time=5000)}) == {A: 3, B: 0}
 
 
@@ -108,10 +117,16 @@ def test_only_idle_splits_are_no_slowest_one() -> None:
 
 
 @given(st.integers(0, 10_000), st.integers(0, 10_000), st.integers(0, 10_000), st.integers(1, 2000))
-def test_other_sources_hold_as_ones_own_splits_do(aligned: int, own: int, others: int, drift: int) -> None:
-    assert advance(aligned, own, others=others, max_drift=drift) == advance(aligned, min(own, others), max_drift=drift)
+def test_other_sources_hold_as_ones_own_splits_do(
+    aligned: int, own: int, others: int, drift: int
+) -> None:
+    assert advance(aligned, own, others=others, max_drift=drift) == advance(
+        aligned, min(own, others), max_drift=drift
+    )
     assert advance(aligned, own, others=MIN_WATERMARK, max_drift=drift) == aligned
-    assert advance(aligned, own, others=MAX_WATERMARK, max_drift=drift) == advance(aligned, own, max_drift=drift)
+    assert advance(aligned, own, others=MAX_WATERMARK, max_drift=drift) == advance(
+        aligned, own, max_drift=drift
+    )
 
 
 def test_a_split_whose_cluster_does_not_answer_is_not_read_on() -> None:

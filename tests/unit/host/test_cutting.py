@@ -16,7 +16,9 @@ Shares = dict[int, list[SplitRange]]
 @st.composite
 def shares(draw: st.DrawFn) -> Shares:
     readers = draw(st.integers(1, 12))
-    sizes = draw(st.lists(st.tuples(st.integers(0, readers - 1), st.integers(1, 10_000)), max_size=40))
+    sizes = draw(
+        st.lists(st.tuples(st.integers(0, readers - 1), st.integers(1, 10_000)), max_size=40)
+    )
     made: Shares = {reader: [] for reader in range(readers)}
     for number, (reader, size) in enumerate(sizes):
         start = number * 7
@@ -27,7 +29,9 @@ def shares(draw: st.DrawFn) -> Shares:
 def offsets(given_shares: Mapping[int, Sequence[SplitRange]]) -> list[tuple[int, int, int]]:
     """Ranges of all readers, those that touch joined."""
     pieces = sorted(
-        (int(r.split_id[2]), int(r.start or 0), int(r.end or 0)) for rs in given_shares.values() for r in rs
+        (int(r.split_id[2]), int(r.start or 0), int(r.end or 0))
+        for rs in given_shares.values()
+        for r in rs
     )
     joined: list[tuple[int, int, int]] = []
     for number, start, end in pieces:
@@ -39,13 +43,17 @@ def offsets(given_shares: Mapping[int, Sequence[SplitRange]]) -> list[tuple[int,
 
 
 @given(shares(), st.integers(1, 20_000))
-def test_every_offset_is_read_exactly_once_and_nobody_has_more_than_the_share(before: Shares, threshold: int) -> None:
+def test_every_offset_is_read_exactly_once_and_nobody_has_more_than_the_share(
+    before: Shares, threshold: int
+) -> None:
     after = equalise(before, max_records=threshold)
 
     assert offsets(after) == offsets(before)
     assert after.keys() == before.keys()
     total = sum(length(r) for rs in before.values() for r in rs)
-    assert max(sum(map(length, rs)) for rs in after.values()) <= max(threshold, -(-total // len(before)))
+    assert max(sum(map(length, rs)) for rs in after.values()) <= max(
+        threshold, -(-total // len(before))
+    )
 
 
 @given(shares())
@@ -111,7 +119,8 @@ def test_a_range_has_as_many_records_as_there_are_offsets_in_it() -> None:
     }
 
     measured = {
-        (start, end): length(SplitRange(split_id=("k", "t", 0), start=start, end=end)) for start, end in lengths
+        (start, end): length(SplitRange(split_id=("k", "t", 0), start=start, end=end))
+        for start, end in lengths
     }
 
     assert measured == lengths

@@ -4,7 +4,15 @@ from dataclasses import replace
 
 from balanced_source.api import IDENTITY, STOP
 from balanced_source.documents.stream_offset import StreamOffset, TermEnd
-from balanced_source.host.ends import Look, Mark, SplitEnd, confirmed, look, needs_check, with_confirmed
+from balanced_source.host.ends import (
+    Look,
+    Mark,
+    SplitEnd,
+    confirmed,
+    look,
+    needs_check,
+    with_confirmed,
+)
 
 A, B, C = ("c", "t", 0), ("c", "t", 1), ("c", "t", 2)
 HELD = StreamOffset(
@@ -22,7 +30,9 @@ def test_a_split_ends_where_the_broker_says_and_at_most_at_its_stop() -> None:
 def test_an_end_of_another_split_by_that_id_is_none_of_this_one() -> None:
     known = {s: SplitEnd(end=9, identity="second") for s in (A, B, C)}
 
-    assert look(HELD, known) == Look(ends={C: 9}, recreated=frozenset({A, B})), "C: state of a former version"
+    assert look(HELD, known) == Look(ends={C: 9}, recreated=frozenset({A, B})), (
+        "C: state of a former version"
+    )
 
 
 def test_what_is_unknown_is_left_out() -> None:
@@ -39,11 +49,19 @@ def test_an_answer_of_another_leadership_counts_when_the_log_was_found_whole() -
     whole = SplitEnd(end=9, term=4, checked=mark)
 
     assert look(READ, {A: SplitEnd(end=9, term=4)}) == Look(terms={}), "not checked"
-    assert look(READ, {A: replace(whole, checked=Mark(position=4, term=3))}) == Look(), "checked for another position"
+    assert look(READ, {A: replace(whole, checked=Mark(position=4, term=3))}) == Look(), (
+        "checked for another position"
+    )
     assert look(READ, {A: whole}) == Look(ends={A: 9}, terms={A: 4}, term_ends={A: ()})
-    assert look(READ, {A: replace(whole, cut=4)}) == Look(cuts={A: 4}, terms={A: 4}, term_ends={A: ()})
-    assert look(READ, {A: SplitEnd(end=9, term=3)}) == Look(ends={A: 9}, terms={A: 3}), "the same leadership"
-    assert look(READ, {C: SplitEnd(end=9, term=8)}) == Look(ends={C: 9}, terms={C: 8}), "not read yet"
+    assert look(READ, {A: replace(whole, cut=4)}) == Look(
+        cuts={A: 4}, terms={A: 4}, term_ends={A: ()}
+    )
+    assert look(READ, {A: SplitEnd(end=9, term=3)}) == Look(ends={A: 9}, terms={A: 3}), (
+        "the same leadership"
+    )
+    assert look(READ, {C: SplitEnd(end=9, term=8)}) == Look(ends={C: 9}, terms={C: 8}), (
+        "not read yet"
+    )
 
 
 def test_an_end_before_the_position_is_checked_in_any_leadership() -> None:
@@ -51,7 +69,9 @@ def test_an_end_before_the_position_is_checked_in_any_leadership() -> None:
     mark = Mark(position=5, term=3)
 
     assert look(READ, {A: SplitEnd(end=4, term=3)}) == Look()
-    assert look(READ, {A: SplitEnd(end=4, term=3, checked=mark)}) == Look(ends={A: 4}, terms={A: 3}, term_ends={A: ()})
+    assert look(READ, {A: SplitEnd(end=4, term=3, checked=mark)}) == Look(
+        ends={A: 4}, terms={A: 3}, term_ends={A: ()}
+    )
     assert look(READ, {A: SplitEnd(end=4, term=3, checked=mark, cut=4)}) == Look(
         cuts={A: 4}, terms={A: 3}, term_ends={A: ()}
     )
@@ -59,12 +79,17 @@ def test_an_end_before_the_position_is_checked_in_any_leadership() -> None:
 
 def test_what_was_confirmed_is_not_asked_again_until_it_moves() -> None:
     past = (TermEnd(3, 5),)
-    known = {A: SplitEnd(end=5, term=4, checked=Mark(position=5, term=3), past=past), B: SplitEnd(end=5, term=3)}
+    known = {
+        A: SplitEnd(end=5, term=4, checked=Mark(position=5, term=3), past=past),
+        B: SplitEnd(end=5, term=3),
+    }
     found = confirmed(READ, known)
 
     after = with_confirmed(READ, found)
     assert (after.terms, after.term_ends) == ({A: 4, B: 3}, {A: past})
-    assert look(after, {A: SplitEnd(end=7, term=5, checked=Mark(position=5, term=4))}).ends == {}, "not in its light"
+    assert look(after, {A: SplitEnd(end=7, term=5, checked=Mark(position=5, term=4))}).ends == {}, (
+        "not in its light"
+    )
     assert look(after, {A: SplitEnd(end=7, term=4)}).ends == {A: 7}
     moved = replace(READ, positions={A: 6, B: 5})
     assert with_confirmed(moved, found) is moved
@@ -72,7 +97,10 @@ def test_what_was_confirmed_is_not_asked_again_until_it_moves() -> None:
 
 
 def test_a_log_of_another_identity_needs_no_check_and_one_of_unknown_identity_does() -> None:
-    mark, answer = Mark(position=5, term=3, identity="first"), SplitEnd(end=9, term=4, identity="first")
+    mark, answer = (
+        Mark(position=5, term=3, identity="first"),
+        SplitEnd(end=9, term=4, identity="first"),
+    )
 
     assert needs_check(mark, answer)
     assert not needs_check(mark, replace(answer, identity="second"))

@@ -1,4 +1,7 @@
-"""Custom events between enumerator and readers: through the documents, once per incarnation, in order."""
+"""Custom events between enumerator and readers.
+
+Through the documents, once per incarnation, in order.
+"""
 
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -61,7 +64,10 @@ class Scene:
         self.adopt()
 
     def adopt(self) -> None:
-        """The driver sees the newest assignment, runs a micro-batch, hands events over; nobody reports."""
+        """The driver sees the newest assignment, runs a micro-batch, hands events over.
+
+        Nobody reports.
+        """
         self.driver.see_assignment()
         self.driver.batch()
         self.driver.host, fresh = self.driver.host.take_events()
@@ -201,7 +207,10 @@ def test_a_request_for_work_reaches_the_enumerator_with_the_place_it_comes_from(
 
 
 def test_each_host_acknowledges_its_own_readers_events() -> None:
-    """Readers 0 and 2 run on the first host, 1 and 3 on the second; numbers are counted over both."""
+    """Readers 0 and 2 run on the first host, 1 and 3 on the second.
+
+    Numbers are counted over both.
+    """
     broker, store = Broker(), Store()
     broker.create("c", "t", range(4), end=3)
     operator = Operator(kafka_source(), store, broker, parallelism=4, hosts=("0", "1"))
@@ -231,8 +240,15 @@ def test_each_host_acknowledges_its_own_readers_events() -> None:
 
 @pytest.mark.parametrize("loses_reports", [False, True])
 @settings(deadline=None)
-@given(steps=st.lists(st.sampled_from(["send0", "send1", "say0", "say1", "adopt", "report", "operator"]), max_size=40))
-def test_in_any_order_of_things_every_event_arrives_once(steps: list[str], loses_reports: bool) -> None:
+@given(
+    steps=st.lists(
+        st.sampled_from(["send0", "send1", "say0", "say1", "adopt", "report", "operator"]),
+        max_size=40,
+    )
+)
+def test_in_any_order_of_things_every_event_arrives_once(
+    steps: list[str], loses_reports: bool
+) -> None:
     scene = Scene()
     sent: dict[str, list[int]] = {"send0": [], "send1": [], "say0": [], "say1": []}
     for number, step in enumerate(steps):

@@ -19,7 +19,9 @@ ASSIGNED = Assignment(
     attributes={S: {"stop": 5}, T: {"stop": 0}},
     no_more_splits=frozenset({0, 1}),
 )
-READ = StreamOffset(epoch=3, parallelism=2, readers=(0, 1), owners={S: 0, T: 1}, positions={S: 5, T: 0})
+READ = StreamOffset(
+    epoch=3, parallelism=2, readers=(0, 1), owners={S: 0, T: 1}, positions={S: 5, T: 0}
+)
 
 
 @pytest.mark.scenario("H7")
@@ -33,7 +35,9 @@ def test_all_stops_are_reached_and_no_more_splits_come() -> None:
     ("offset", "assignment"),
     [
         pytest.param(replace(READ, positions={S: 4, T: 0}), ASSIGNED, id="a record is left"),
-        pytest.param(READ, replace(ASSIGNED, no_more_splits=frozenset({0})), id="a reader may get more"),
+        pytest.param(
+            READ, replace(ASSIGNED, no_more_splits=frozenset({0})), id="a reader may get more"
+        ),
         pytest.param(READ, replace(ASSIGNED, attributes={S: {"stop": 5}}), id="a split has no end"),
         pytest.param(READ, replace(ASSIGNED, epoch=4), id="a newer epoch is not adopted yet"),
         pytest.param(StreamOffset(), replace(ASSIGNED, epoch=0), id="nothing was assigned yet"),
@@ -50,7 +54,7 @@ def test_a_host_without_splits_is_finished_when_none_come() -> None:
 
 
 def test_a_host_without_readers_goes_on_until_the_source_is_finished() -> None:
-    """It hands its splits over, and would be said to have ended although its source is unbounded."""
+    """It hands its splits over, and would be reported as ended although it is unbounded."""
     idle = StreamOffset(epoch=3, parallelism=2)
 
     assert not is_finished(idle, replace(ASSIGNED, no_more_splits=frozenset()))

@@ -8,7 +8,11 @@ from balanced_source.api import IDENTITY, SourceEvent
 from balanced_source.documents import stream_offset
 from balanced_source.documents.assignment import Assignment
 from balanced_source.documents.stream_offset import StreamOffset, TermEnd
-from balanced_source.errors import ContractViolationError, CorruptDocumentError, IncompatibleVersionError
+from balanced_source.errors import (
+    ContractViolationError,
+    CorruptDocumentError,
+    IncompatibleVersionError,
+)
 from balanced_source.host import Phase, ReaderHost, adopt, plan
 from balanced_source.host.adoption import readers_on
 
@@ -25,7 +29,9 @@ def registered(offset: StreamOffset | None = None, incarnation: int = 1) -> Read
 
 
 def test_nothing_is_read_before_an_assignment_for_this_incarnation() -> None:
-    old = registered(StreamOffset(epoch=7, positions={A: 5}, owners={A: 0}, readers=(0,)), incarnation=3)
+    old = registered(
+        StreamOffset(epoch=7, positions={A: 5}, owners={A: 0}, readers=(0,)), incarnation=3
+    )
 
     _, base = old.on_assignment(assignment(8, incarnation=2, owners={A: 0})).base()
 
@@ -46,7 +52,9 @@ def test_a_returning_split_goes_on_at_the_newer_of_two_positions() -> None:
     kept = StreamOffset(epoch=1, retained={A: 40, B: 40})
 
     starts = {A: 30, B: 60}
-    back = assignment(owners={A: 0, B: 0}, starts=starts, since={A: 2, B: 2}, retained=frozenset({A, B}))
+    back = assignment(
+        owners={A: 0, B: 0}, starts=starts, since={A: 2, B: 2}, retained=frozenset({A, B})
+    )
     adopted = adopt(kept, back, host="0")
 
     assert adopted.positions == {A: 40, B: 60}
@@ -55,7 +63,9 @@ def test_a_returning_split_goes_on_at_the_newer_of_two_positions() -> None:
 def test_what_a_host_retained_does_not_count_for_another_split_by_the_same_name() -> None:
     kept = StreamOffset(epoch=1, owners={B: 0}, positions={B: 40}, retained={A: 40})
 
-    adopted = adopt(kept, assignment(owners={A: 0, B: 0}, starts={A: 0, B: 0}, since={A: 2, B: 2}), host="0")
+    adopted = adopt(
+        kept, assignment(owners={A: 0, B: 0}, starts={A: 0, B: 0}, since={A: 2, B: 2}), host="0"
+    )
 
     assert adopted.positions == {A: 0, B: 0}
 
@@ -102,7 +112,10 @@ def test_a_split_without_any_position_is_refused_rather_than_guessed() -> None:
 
 
 def test_of_two_hosts_each_takes_its_own_readers() -> None:
-    doc = replace(assignment(owners={A: 0, B: 1, C: 2}, starts={A: 0, B: 0, C: 0}), incarnations={"x": 1, "y": 1})
+    doc = replace(
+        assignment(owners={A: 0, B: 1, C: 2}, starts={A: 0, B: 0, C: 0}),
+        incarnations={"x": 1, "y": 1},
+    )
     doc = replace(doc, parallelism=3)
 
     assert adopt(StreamOffset(), doc, host="x").owners == {A: 0, C: 2}
@@ -112,7 +125,12 @@ def test_of_two_hosts_each_takes_its_own_readers() -> None:
 def test_planning_depends_on_the_two_offsets_alone() -> None:
     start = StreamOffset(epoch=1, parallelism=1, readers=(0,), owners={A: 0}, positions={A: 5})
     end = StreamOffset(
-        epoch=2, parallelism=3, readers=(0, 1, 2), owners={A: 2, B: 0}, positions={A: 9, B: 4}, starts={B: 1}
+        epoch=2,
+        parallelism=3,
+        readers=(0, 1, 2),
+        owners={A: 2, B: 0},
+        positions={A: 9, B: 4},
+        starts={B: 1},
     )
 
     plans = plan(*(stream_offset.from_json(stream_offset.to_json(o)) for o in (start, end)))
@@ -136,7 +154,10 @@ def test_a_newer_incarnation_fences_this_one_for_good() -> None:
     host = registered().on_assignment(assignment(2, incarnation=2))
 
     assert host.phase is Phase.FENCED
-    assert host.on_assignment(assignment(3, incarnation=1, owners={A: 0}, starts={A: 0})).base()[1] is None
+    assert (
+        host.on_assignment(assignment(3, incarnation=1, owners={A: 0}, starts={A: 0})).base()[1]
+        is None
+    )
     assert host.report(sequence=1) is None
 
 
@@ -157,7 +178,7 @@ def test_a_new_lineage_is_reported_before_anything_of_it_or_of_the_old_one_is_ad
 
 
 def test_one_of_several_hosts_ends_its_batch_in_a_new_lineage_then_reports_and_waits() -> None:
-    """Its splits may go to others at the positions of that report, so they must be the last ones."""
+    """Its splits may go to others at the positions of that report, so it must be the last."""
     host = registered().on_assignment(assignment(2, owners={A: 0}, starts={A: 0}))
     host, base = host.base()
     assert base is not None
@@ -194,23 +215,39 @@ def test_the_acknowledgement_is_the_epoch_in_the_offset_log() -> None:
 
 
 def test_offsets_of_newer_software_and_of_other_sources_are_refused() -> None:
-    with pytest.raises(IncompatibleVersionError, match=rf"version 99.*up to {stream_offset.VERSION}"):
+    with pytest.raises(
+        IncompatibleVersionError, match=rf"version 99.*up to {stream_offset.VERSION}"
+    ):
         stream_offset.from_json({"version": 99})
     with pytest.raises(CorruptDocumentError):
         stream_offset.from_json({"orders": {"0": 5}})
 
 
 def test_the_leadership_of_a_position_is_kept_with_the_position() -> None:
-    """Also when the state was made anew and gives the split out as a new one; not for another split by that name."""
+    """Also when the state was made anew and gives the split out as a new one.
+
+    Not for another split by that name.
+    """
     held = StreamOffset(
-        epoch=1, parallelism=1, readers=(0,), owners={A: 0, B: 0}, positions={A: 9, B: 7}, terms={A: 4, B: 4}
+        epoch=1,
+        parallelism=1,
+        readers=(0,),
+        owners={A: 0, B: 0},
+        positions={A: 9, B: 7},
+        terms={A: 4, B: 4},
     )
     ends = (TermEnd(3, 5),)
-    held = replace(held, attributes={A: {"id": "first"}, B: {"id": "first"}}, term_ends={A: ends, B: ends})
+    held = replace(
+        held, attributes={A: {"id": "first"}, B: {"id": "first"}}, term_ends={A: ends, B: ends}
+    )
     same = {A: {"id": "first"}, B: {"id": "first"}}
-    anew = assignment(3, owners={A: 0, B: 0}, starts={A: 9, B: 3}, since={A: 3, B: 3}, attributes=same)
+    anew = assignment(
+        3, owners={A: 0, B: 0}, starts={A: 9, B: 3}, since={A: 3, B: 3}, attributes=same
+    )
     stays = assignment(3, owners={A: 0}, starts={A: 0}, since={A: 1}, attributes=same)
-    other = assignment(3, owners={A: 0}, starts={A: 9}, since={A: 3}, attributes={A: {"id": "second"}})
+    other = assignment(
+        3, owners={A: 0}, starts={A: 9}, since={A: 3}, attributes={A: {"id": "second"}}
+    )
 
     for found, terms in [(anew, {A: 4}), (stays, {A: 4}), (other, {})]:
         adopted = adopt(held, found, host="0")
@@ -226,10 +263,16 @@ def test_only_what_the_host_holds_is_retained_and_nothing_that_it_reads() -> Non
 
 
 def test_another_split_by_the_name_of_a_held_one_starts_where_the_assignment_says() -> None:
-    held = StreamOffset(epoch=2, owners={A: 0, B: 0}, positions={A: 40, B: 40}, attributes={A: {IDENTITY: "old"}})
+    held = StreamOffset(
+        epoch=2, owners={A: 0, B: 0}, positions={A: 40, B: 40}, attributes={A: {IDENTITY: "old"}}
+    )
     attributes = {A: {IDENTITY: "new"}, B: {IDENTITY: "new"}}
 
-    adopted = adopt(held, assignment(3, owners={A: 0, B: 0}, starts={A: 5, B: 5}, attributes=attributes), host="0")
+    adopted = adopt(
+        held,
+        assignment(3, owners={A: 0, B: 0}, starts={A: 5, B: 5}, attributes=attributes),
+        host="0",
+    )
 
     assert adopted.positions == {A: 5, B: 40}
     assert adopted.starts == {A: 5}
@@ -246,6 +289,12 @@ def test_an_event_stays_queued_until_an_assignment_acknowledges_it() -> None:
 
 
 def test_readers_run_on_the_hosts_that_are_not_idle() -> None:
-    several = assignment(parallelism=5, incarnations={"0": 1, "1": 1, "2": 1}, idle_hosts=frozenset({"1"}))
+    several = assignment(
+        parallelism=5, incarnations={"0": 1, "1": 1, "2": 1}, idle_hosts=frozenset({"1"})
+    )
 
-    assert {name: list(readers_on(several, name)) for name in "012"} == {"0": [0, 2, 4], "1": [], "2": [1, 3]}
+    assert {name: list(readers_on(several, name)) for name in "012"} == {
+        "0": [0, 2, 4],
+        "1": [],
+        "2": [1, 3],
+    }

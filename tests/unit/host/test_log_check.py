@@ -15,7 +15,10 @@ Log = list[tuple[int, int]]
 
 
 def ends(log: Sequence[tuple[int, int]], asked: int) -> TermEnd:
-    """What the leader of a log answers; a broker says that a leadership before its first record ends there."""
+    """What the leader of a log answers.
+
+    A broker says that a leadership before its first record ends there.
+    """
     upto = [i for i, (term, _) in enumerate(log) if term <= asked]
     return TermEnd(log[upto[-1]][0], upto[-1] + 1) if upto else TermEnd(asked, 0)
 
@@ -30,7 +33,10 @@ def check(log: Log, mark: Mark, term: int, *, steps: int = STEPS, kept: int = KE
 
 def agree(one: Log, other: Log) -> int:
     """Number of records that two logs have in common."""
-    return next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+    return next(
+        (i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b),
+        min(len(one), len(other)),
+    )
 
 
 def written(*terms: int) -> Log:
@@ -61,7 +67,9 @@ def test_what_is_still_there_is_no_cut_whoever_leads() -> None:
 
     assert check(log, Mark(position=4, term=2), 2).cut is None, "the same leadership"
     assert check(log, Mark(position=4, term=2), 9) == Found(None, (TermEnd(2, 4),))
-    assert check(log + written(3, 3), Mark(position=4, term=2), 4) == Found(None, (TermEnd(2, 4), TermEnd(3, 6)))
+    assert check(log + written(3, 3), Mark(position=4, term=2), 4) == Found(
+        None, (TermEnd(2, 4), TermEnd(3, 6))
+    )
 
 
 def test_the_number_of_questions_and_of_kept_ends_is_bounded() -> None:
@@ -92,7 +100,8 @@ def test_the_order_of_questions_and_answers_is_kept() -> None:
 def test_the_cut_is_where_the_log_and_what_was_read_part(data: st.DataObject) -> None:
     """Any replica may lead next, whatever it has missed; a query looks at times, and reads on.
 
-    It looks for the first time before there are records. What was before its first look, it does not know.
+    It looks for the first time before there are records. What was before its first look, it does
+    not know.
     """
     logs: list[Log] = [[], [], []]
     leader, term, number = 0, 0, 0
@@ -103,10 +112,13 @@ def test_the_cut_is_where_the_log_and_what_was_read_part(data: st.DataObject) ->
             case "write":
                 for _ in range(data.draw(st.integers(1, 3))):
                     logs[leader].append((term, number := number + 1))
-            case "copy":  # a follower drops what its leader does not have, and gets some of the rest
+            # a follower drops what its leader does not have, and gets some of the rest
+            case "copy":
                 follower = data.draw(st.integers(0, 2))
                 common = agree(logs[follower], logs[leader])
-                logs[follower] = logs[leader][: data.draw(st.integers(common, max(common, len(logs[leader]))))]
+                logs[follower] = logs[leader][
+                    : data.draw(st.integers(common, max(common, len(logs[leader]))))
+                ]
             case "lead":
                 leader, term = data.draw(st.integers(0, 2)), term + data.draw(st.integers(1, 3))
             case "look":
@@ -116,6 +128,10 @@ def test_the_cut_is_where_the_log_and_what_was_read_part(data: st.DataObject) ->
                     found = check(log, mark, term, steps=99, kept=99)
                     true = agree(read, log)
                     assert found.cut == (true if true < len(read) else None)
-                reached = found.cut if found.cut is not None else data.draw(st.integers(len(read), len(log)))
+                reached = (
+                    found.cut
+                    if found.cut is not None
+                    else data.draw(st.integers(len(read), len(log)))
+                )
                 read = log[:reached]
                 mark = Mark(position=reached, term=term, past=found.past)

@@ -52,13 +52,18 @@ def test_what_is_new_is_a_record_or_an_epoch() -> None:
 
 
 def test_the_closing_micro_batch_reads_nothing_in_each_of_its_lives() -> None:
-    """Its start may adopt an epoch itself: a source that is read in one micro-batch, which is the default."""
+    """Its start may adopt an epoch itself.
+
+    A source that is read in one micro-batch, which is the default.
+    """
     closing = close(READ)
     again = close(closing)
 
     for before, after in ((READ, closing), (closing, again)):
         assert plan(stored(before), stored(after)) == ()
-        assert stream_offset.to_json(before) != stream_offset.to_json(after), "else Spark makes no micro-batch of it"
+        assert stream_offset.to_json(before) != stream_offset.to_json(after), (
+            "else Spark makes no micro-batch of it"
+        )
         assert stream_offset.to_json(after)[stream_offset.FINISHED]
         assert not is_new(before, after)
 
@@ -68,8 +73,12 @@ def test_what_follows_a_closing_micro_batch_is_no_closing_one() -> None:
     assert go_on(close(READ)) == replace(READ, starts={})
 
 
-@pytest.mark.parametrize("follows", [{}, {"positions": {A: 7, B: 4, C: 2}, "starts": {C: 0}, "epoch": 4}])
-def test_starts_that_a_former_version_repeated_are_not_read_again(follows: dict[str, object]) -> None:
+@pytest.mark.parametrize(
+    "follows", [{}, {"positions": {A: 7, B: 4, C: 2}, "starts": {C: 0}, "epoch": 4}]
+)
+def test_starts_that_a_former_version_repeated_are_not_read_again(
+    follows: dict[str, object],
+) -> None:
     """Version 0.1.0 closed with the raw offset before it, and `true`."""
     old = stream_offset.from_json({**stream_offset.to_json(READ), stream_offset.FINISHED: True})
 
@@ -96,8 +105,13 @@ def test_ends_of_former_leaderships_go_with_the_leadership() -> None:
     base = replace(go_on(READ), terms={A: 3, B: 3}, term_ends={A: old, B: old})
     ends = {A: 8, B: 4}
 
-    assert advance(base, ends, terms={A: 5, B: 5}).term_ends == {A: old, B: old}, "nothing was checked"
-    assert advance(base, ends, terms={A: 5, B: 5}, term_ends={A: new, B: new}).term_ends == {A: new, B: old}
+    assert advance(base, ends, terms={A: 5, B: 5}).term_ends == {A: old, B: old}, (
+        "nothing was checked"
+    )
+    assert advance(base, ends, terms={A: 5, B: 5}, term_ends={A: new, B: new}).term_ends == {
+        A: new,
+        B: old,
+    }
     assert advance(base, ends).term_ends == {B: old}, "brokers that do not say"
 
 

@@ -26,11 +26,17 @@ def test_lag_records_and_skew_of_each_reader() -> None:
         "1": {"splits": 1, "lag": 5, "records": 10},
     }
     assert told["skew"] == 1.5
-    assert told["worstSplits"] == [{"split": ["k", "t", 1], "lag": 30}, {"split": ["k", "u", 0], "lag": 5}]
+    assert told["worstSplits"] == [
+        {"split": ["k", "t", 1], "lag": 30},
+        {"split": ["k", "u", 0], "lag": 5},
+    ]
 
 
 def test_a_lag_that_is_unknown_is_not_0() -> None:
-    """A split whose broker does not answer may have any number of records left; so may its reader and the source."""
+    """A split whose broker does not answer may have any number of records left.
+
+    So may its reader and the source.
+    """
     same = offset(a=1, b=1, c=1)
 
     seen = observe(same, same, {A: 5, C: 3})
@@ -42,7 +48,10 @@ def test_a_lag_that_is_unknown_is_not_0() -> None:
         "0": {"splits": 2, "lag": None, "records": 0},
         "1": {"splits": 1, "lag": 2, "records": 0},
     }
-    assert told["worstSplits"] == [{"split": ["k", "t", 0], "lag": 4}, {"split": ["k", "u", 0], "lag": 2}]
+    assert told["worstSplits"] == [
+        {"split": ["k", "t", 0], "lag": 4},
+        {"split": ["k", "u", 0], "lag": 2},
+    ]
 
 
 def test_time_behind_is_that_of_the_slowest_split_and_unknown_while_any_is() -> None:
@@ -59,7 +68,9 @@ def test_time_behind_is_that_of_the_slowest_split_and_unknown_while_any_is() -> 
 
     unknown = observe(same, same, {}, {A: 1500, B: None, C: 0})
     assert (unknown.millis_behind, unknown.to_json()["millisBehind"]) == (None, None)
-    assert "millisBehind" not in observe(same, same, {}).to_json(), "a source that counts records says nothing of it"
+    assert "millisBehind" not in observe(same, same, {}).to_json(), (
+        "a source that counts records says nothing of it"
+    )
 
 
 def test_nothing_to_read_is_even() -> None:
@@ -70,7 +81,9 @@ def test_nothing_to_read_is_even() -> None:
 
 def test_only_the_worst_splits_are_told_one_by_one() -> None:
     many = {("k", "t", number): 0 for number in range(500)}
-    end = StreamOffset(epoch=1, parallelism=1, readers=(0,), owners=dict.fromkeys(many, 0), positions=many)
+    end = StreamOffset(
+        epoch=1, parallelism=1, readers=(0,), owners=dict.fromkeys(many, 0), positions=many
+    )
 
     told = observe(end, end, {s: int(s[2]) for s in many}).to_json()
 

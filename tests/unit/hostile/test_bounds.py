@@ -15,7 +15,9 @@ CLUSTERS = [{"name": "main", "bootstrapServers": "broker:9092"}]
 
 
 def kafka(**changes: Any) -> dict[str, Any]:
-    return spec_json(source={"kafka": {"clusters": CLUSTERS, "subscription": {"topics": ["t"]}, **changes}})
+    return spec_json(
+        source={"kafka": {"clusters": CLUSTERS, "subscription": {"topics": ["t"]}, **changes}}
+    )
 
 
 def application(**changes: Any) -> dict[str, Any]:
@@ -25,13 +27,22 @@ def application(**changes: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("spec", "says"),
     [
-        (kafka(discovery={"interval": "1ms"}), "discovery.interval: 1ms is too short: use at least 1s, or 0"),
+        (
+            kafka(discovery={"interval": "1ms"}),
+            "discovery.interval: 1ms is too short: use at least 1s, or 0",
+        ),
         (kafka(discovery={"interval": "999999999h"}), "at most ten years"),
         (kafka(removedClusterRetention="9" * 31 + "h"), "a duration such as"),
         (kafka(subscription={"topicPattern": "(" * 200 + "a" + ")" * 200}), "more than 32 groups"),
         (kafka(startingOffsets={"type": "Timestamp", "timestamp": 2**63}), "less than or equal to"),
-        (kafka(startingOffsets={"type": "Specific", "offsets": {"t": {"0": 2**63}}}), "less than or equal to"),
-        (kafka(startingOffsets={"type": "Specific", "offsets": {"t": {"2147483648": 0}}}), "not a valid partition"),
+        (
+            kafka(startingOffsets={"type": "Specific", "offsets": {"t": {"0": 2**63}}}),
+            "less than or equal to",
+        ),
+        (
+            kafka(startingOffsets={"type": "Specific", "offsets": {"t": {"2147483648": 0}}}),
+            "not a valid partition",
+        ),
         (application(sparkVersion="3.5.1"), "3.5.1 is not supported: must be 4.2.0 or newer"),
         (application(sparkVersion="4.1.9"), "4.1.9 is not supported"),
         (application(driver={"memory": "0"}), "an amount of memory such as 512m or 4g, not '0'"),
@@ -54,14 +65,26 @@ def test_what_is_just_large_enough_is_not(version: str, memory: str) -> None:
 
 def volumes(*secrets: str) -> list[str]:
     manifest = spark_application(
-        identity(), make_spec().application, name="orders-1", parallelism=1, secrets=secrets, conf={}
+        identity(),
+        make_spec().application,
+        name="orders-1",
+        parallelism=1,
+        secrets=secrets,
+        conf={},
     )
     return [volume["name"] for volume in manifest["spec"]["driver"]["template"]["spec"]["volumes"]]
 
 
 def test_no_two_secrets_share_a_volume() -> None:
     """Names of Secrets have dots and 253 characters, those of volumes have neither."""
-    secrets = ["a.b", "a-b", "a.b.c", "a-b.c", *("x" * n for n in (50, 51, 52, 53, 100, 253)), "x" * 52 + ".y"]
+    secrets = [
+        "a.b",
+        "a-b",
+        "a.b.c",
+        "a-b.c",
+        *("x" * n for n in (50, 51, 52, 53, 100, 253)),
+        "x" * 52 + ".y",
+    ]
 
     names = volumes(*secrets)
 

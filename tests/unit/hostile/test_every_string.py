@@ -36,8 +36,12 @@ from support.hostile import (
 )
 
 DATA = {
-    "application.pipeline.acceptCheckpointOf": "namespace and name, compared with the ones in the offset log",
-    "source.kafka.clusters.properties": "a value of librdkafka, which never reads it as a path of the operator",
+    "application.pipeline.acceptCheckpointOf": (
+        "namespace and name, compared with the ones in the offset log"
+    ),
+    "source.kafka.clusters.properties": (
+        "a value of librdkafka, which never reads it as a path of the operator"
+    ),
     "source.kafka.clusters.startingOffsets.group": "sent to brokers in Kafka's protocol",
     "source.kafka.startingOffsets.group": "sent to brokers in Kafka's protocol",
     "source.kafka.stoppingOffsets.group": "sent to brokers in Kafka's protocol",
@@ -46,7 +50,9 @@ DATA = {
     "source.kafka.subscription.excludePattern": "a pattern, compared with names of topics",
     "source.kafka.subscription.streams": "compared with keys of the metadata",
     "source.kafka.subscription.streamPattern": "a pattern, compared with keys of the metadata",
-    "application.pipeline.sink.options": "an option of Spark's writer, as JSON in an environment variable",
+    "application.pipeline.sink.options": (
+        "an option of Spark's writer, as JSON in an environment variable"
+    ),
     "application.pipeline.sink.partitionBy": "a column, as JSON in an environment variable",
     "application.pipeline.checkpointLocation": "a path or URL that the user's own driver opens",
     "source.files.paths": "a pattern that the driver lists, in the source's own volumes or buckets",
@@ -57,11 +63,16 @@ DATA = {
     "source.files.records.escape": "one character of a CSV file",
     "source.files.records.nullValue": "compared with values of a CSV file",
     "application.arguments": "arguments of the user's program; they follow it on the command line",
-    "application.sparkConf": "the value behind `--conf key=`, one argument of a command without a shell",
-    "application.mainApplicationFile": "a path or URL of the user's program; never an option, never with blanks",
+    "application.sparkConf": (
+        "the value behind `--conf key=`, one argument of a command without a shell"
+    ),
+    "application.mainApplicationFile": (
+        "a path or URL of the user's program; never an option, never with blanks"
+    ),
     "application.image": "a reference that the node's container runtime parses",
 }
-"""Strings that may hold (almost) anything, each with the reason: it arrives as it was written, and only there."""
+"""Strings that may hold (almost) anything, each with the reason: it arrives as it was written, and
+only there."""
 
 _TOPIC = "compared with names of topics, or sent to brokers in Kafka's protocol"
 NAMES = {
@@ -79,7 +90,8 @@ NAMES = {
     "source.kinesis.startingPosition.sequenceNumbers": "compared with names of streams and shards",
     "source.kafka.clustersFrom.configMapRef.key": "looked up in a map; a file name in local mode",
 }
-"""Strings of letters, digits, `.`, `_`, `-` and `,`, which are neither part of a URL nor an argument of a command."""
+"""Strings of letters, digits, `.`, `_`, `-` and `,`, which are neither part of a URL nor an
+argument of a command."""
 
 METADATA = yaml.safe_dump(
     {"clusters": FULL["source"]["kafka"]["clusters"], "streams": {"orders": {"main": ["orders"]}}}
@@ -88,7 +100,9 @@ DNS = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?
 
 FULL_FROM_CONFIG_MAP = {
     **FULL,
-    "source": {"kafka": {"subscription": FULL["source"]["kafka"]["subscription"], **FROM_CONFIG_MAP}},
+    "source": {
+        "kafka": {"subscription": FULL["source"]["kafka"]["subscription"], **FROM_CONFIG_MAP}
+    },
 }
 
 
@@ -108,9 +122,12 @@ def test_the_example_has_every_string_that_the_models_have() -> None:
         "application.driver.template",
         "application.executor.template",
     }  # no strings, but pods: checked as such
-    templates |= {"source.custom.connector", "source.custom.config"}  # see `test_a_hostile_connector_is_refused`
+    # see `test_a_hostile_connector_is_refused`
+    templates |= {"source.custom.connector", "source.custom.config"}
     missing = {
-        path for path in known - covered - templates if not path.startswith(tuple(f"{same}." for same in same_as))
+        path
+        for path in known - covered - templates
+        if not path.startswith(tuple(f"{same}." for same in same_as))
     }
     assert not missing
 
@@ -119,7 +136,12 @@ def test_the_example_has_every_string_that_the_models_have() -> None:
 def test_a_hostile_connector_is_refused(value: str) -> None:
     """What is in `config` is checked by the connector: it is code of whoever built the image."""
     with pytest.raises((InvalidSpecError, ConnectorError)) as refused:
-        source_of(parse_spec({**FULL, "source": {"custom": {"connector": value, "config": {value: value}}}}), METADATA)
+        source_of(
+            parse_spec(
+                {**FULL, "source": {"custom": {"connector": value, "config": {value: value}}}}
+            ),
+            METADATA,
+        )
     check_sentence(str(refused.value))
 
 
@@ -152,7 +174,10 @@ def test_a_hostile_string_of_kinesis_is_refused_or_stays_data(path: Path) -> Non
         check(replaced(FULL_KINESIS, path, value), path, value)
 
 
-METADATA_STRINGS = {"clusters": FULL["source"]["kafka"]["clusters"], "streams": {"orders": {"main": ["orders"]}}}
+METADATA_STRINGS = {
+    "clusters": FULL["source"]["kafka"]["clusters"],
+    "streams": {"orders": {"main": ["orders"]}},
+}
 
 
 @pytest.mark.parametrize("path", cases(METADATA_STRINGS))
@@ -187,7 +212,9 @@ def check(manifest: Mapping[str, Any], path: Path, value: str) -> None:
         return
     assert field in DATA, f"{field} accepts {value!r}: refuse it, or say in DATA where it goes"
     everywhere = set(flat(source)) | set(flat(reached))
-    assert value in everywhere or path[:3] == ("source", "kafka", "subscription"), f"{field}: {value!r} was changed"
+    assert value in everywhere or path[:3] == ("source", "kafka", "subscription"), (
+        f"{field}: {value!r} was changed"
+    )
 
 
 def check_sentence(text: str) -> None:
@@ -218,16 +245,22 @@ def check_urls(spec: BalancedSourceSpec, source: Any) -> None:
         names.append((CONFIG_MAP, spec.source.kafka.clusters_from.config_map_ref.name))
     for kind, name in names:
         path = object_path(kind, "default", name)
-        assert posixpath.normpath(path) == path == f"/api/v1/namespaces/default/{kind.plural}/{name}"
+        assert (
+            posixpath.normpath(path) == path == f"/api/v1/namespaces/default/{kind.plural}/{name}"
+        )
         assert DNS.match(name)
-    assert DNS.match(role_binding(identity(), spec.application.service_account)["subjects"][0]["name"])
+    assert DNS.match(
+        role_binding(identity(), spec.application.service_account)["subjects"][0]["name"]
+    )
 
 
 def check_pods(manifest: Mapping[str, Any]) -> None:
     """Mounts stay in their folder, names are names, the program is no option."""
     for role in ("driver", "executor"):
         pod = manifest["spec"][role]["template"]["spec"]
-        mounts = [mount["mountPath"] for c in pod["containers"] for mount in c.get("volumeMounts", [])]
+        mounts = [
+            mount["mountPath"] for c in pod["containers"] for mount in c.get("volumeMounts", [])
+        ]
         for path in mounts:
             assert posixpath.normpath(path) == path
             assert posixpath.dirname(path) == SECRETS_DIR

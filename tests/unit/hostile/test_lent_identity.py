@@ -1,4 +1,7 @@
-"""The operator makes a source's calls in its own pod: none of them may use what only that pod has."""
+"""The operator makes a source's calls in its own pod.
+
+None of them may use what only that pod has.
+"""
 
 import asyncio
 import base64
@@ -33,7 +36,9 @@ from support.builders import make_spec
 from support.fake_kubernetes import FakeKubernetes
 
 
-@pytest.mark.parametrize("name", [*LENDING, "sasl.kerberos.kinit.cmd", "ssl.engine.location", "ssl.providers"])
+@pytest.mark.parametrize(
+    "name", [*LENDING, "sasl.kerberos.kinit.cmd", "ssl.engine.location", "ssl.providers"]
+)
 def test_no_spec_uses_files_commands_or_the_identity_of_the_operator(name: str) -> None:
     cluster = {"name": "main", "bootstrapServers": "b:1", "properties": {name: "x"}}
     spec = make_spec(source={"kafka": {"clusters": [cluster], "subscription": {"topics": ["a"]}}})
@@ -51,7 +56,9 @@ async def test_nor_does_a_secret(name: str) -> None:
     cache = SecretCache(server.client(), "default")
     await cache.load(["kafka"])
 
-    with pytest.raises(InvalidSpecError, match=f"Secret kafka: property {name} is not allowed here") as caught:
+    with pytest.raises(
+        InvalidSpecError, match=f"Secret kafka: property {name} is not allowed here"
+    ) as caught:
         OwnSecrets(cache).read("kafka")
     assert "/var/run" not in str(caught.value)
 
@@ -60,16 +67,20 @@ AUTHORITIES = pytest.mark.parametrize("name", ["ssl.ca.location", "https.ca.loca
 
 
 @AUTHORITIES
-@pytest.mark.parametrize("path", ["/proc/self/fd/1", "/var/run/secrets/token", "/etc/ssl/../passwd", "own.crt", ""])
+@pytest.mark.parametrize(
+    "path", ["/proc/self/fd/1", "/var/run/secrets/token", "/etc/ssl/../passwd", "own.crt", ""]
+)
 def test_certificates_of_authorities_lie_where_the_system_has_them(name: str, path: str) -> None:
-    """Reading a pipe, such as the operator's own output, would stop the operator for all sources."""
+    """Reading a pipe, e.g. the operator's own output, would stop the operator for all sources."""
     with pytest.raises(InvalidSpecError, match=f"property {name} is not allowed here") as caught:
         check_not_lending({name: path}, field="f")
     assert path not in str(caught.value) or not path
 
 
 @AUTHORITIES
-@pytest.mark.parametrize("path", ["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/cert.pem", "probe"])
+@pytest.mark.parametrize(
+    "path", ["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/cert.pem", "probe"]
+)
 def test_certificates_of_the_system_may_be_named(name: str, path: str) -> None:
     check_not_lending({name: path}, field="f")
 
@@ -103,15 +114,24 @@ class FileConnector(Connector):
         return DriverOnly()
 
 
-async def test_a_call_that_needs_an_owner_s_files_is_refused_before_it_starts(tmp_path: Path) -> None:
+async def test_a_call_that_needs_an_owner_s_files_is_refused_before_it_starts(
+    tmp_path: Path,
+) -> None:
     token = tmp_path / "token"
     token.write_text("the operator's own")
     connector, lanes, answers = FileConnector(), Lanes(), asyncio.Queue[CallCompleted]()
     runner = CallRunner(
-        FakeKubernetes().client(), "default", lanes, answers.put_nowait, source="orders", connector=connector
+        FakeKubernetes().client(),
+        "default",
+        lanes,
+        answers.put_nowait,
+        source="orders",
+        connector=connector,
     )
 
-    runner.submit(ExecuteCall(call_id=7, call=ReadFile(scope="/etc", round=1, path=token), delay=0.0))
+    runner.submit(
+        ExecuteCall(call_id=7, call=ReadFile(scope="/etc", round=1, path=token), delay=0.0)
+    )
     answer = await answers.get()
 
     assert isinstance(answer.result, CallFailure)
@@ -139,7 +159,12 @@ class Lanes:
 async def test_an_alarm_is_nobody_s_call() -> None:
     answers = asyncio.Queue[CallCompleted]()
     runner = CallRunner(
-        FakeKubernetes().client(), "default", Lanes(), answers.put_nowait, source="orders", connector=FileConnector()
+        FakeKubernetes().client(),
+        "default",
+        Lanes(),
+        answers.put_nowait,
+        source="orders",
+        connector=FileConnector(),
     )
 
     runner.submit(ExecuteCall(call_id=1, call=Alarm(), delay=0.0))

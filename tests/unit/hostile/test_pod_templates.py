@@ -1,4 +1,4 @@
-"""Templates that Kubernetes could not decode are rejected before a SparkApplication is made from them."""
+"""Templates that Kubernetes could not decode are rejected before any SparkApplication is made."""
 
 from typing import Any
 
@@ -18,28 +18,42 @@ def container(**fields: Any) -> dict[str, Any]:
 
 
 def parsed(template: Any, role: str = "driver") -> Any:
-    return parse_spec(spec_json(application={**spec_json()["application"], role: {"template": template}}))
+    return parse_spec(
+        spec_json(application={**spec_json()["application"], role: {"template": template}})
+    )
 
 
 @pytest.mark.parametrize("role", ["driver", "executor"])
 @pytest.mark.parametrize(
     ("template", "says"),
     [
-        (container(resources={"requests": {"cpu": "lots"}}), "requests.cpu must be a quantity such as 500m, 2 or 1Gi"),
+        (
+            container(resources={"requests": {"cpu": "lots"}}),
+            "requests.cpu must be a quantity such as 500m, 2 or 1Gi",
+        ),
         (container(resources={"limits": {"memory": "1 Gi"}}), "limits.memory must be a quantity"),
         (container(resources={"limits": {"memory": True}}), "limits.memory must be a quantity"),
         (container(env={"A": "b"}), "spec.containers[0].env must be a list, not an object"),
         (container(env=[{"name": "A", "value": 1}]), "env[0].value must be text, not 1"),
         (container(env=[None]), "env[0] must be set, not null"),
         (container(ports=[{"containerPort": "http"}]), "containerPort must be a whole number"),
-        (container(ports=[{"containerPort": 2**31}]), "containerPort must be a whole number of 32 bits"),
+        (
+            container(ports=[{"containerPort": 2**31}]),
+            "containerPort must be a whole number of 32 bits",
+        ),
         (container(livenessProbe={"httpGet": {"port": 1.5}}), "port must be a number or a text"),
         ({"spec": {"containers": {}}}, "spec.containers must be a list"),
         ({"spec": {"containers": ["a"]}}, "spec.containers[0] must be an object, not 'a'"),
         ({"spec": []}, "spec must be an object"),
         ({"spec": {"hostNetwork": "yes"}}, "spec.hostNetwork must be true or false, not 'yes'"),
-        ({"spec": {"tolerations": [{"tolerationSeconds": 1.5}]}}, "tolerationSeconds must be a whole number"),
-        ({"spec": {"volumes": [{"name": "a", "emptyDir": {"sizeLimit": "big"}}]}}, "sizeLimit must be a quantity"),
+        (
+            {"spec": {"tolerations": [{"tolerationSeconds": 1.5}]}},
+            "tolerationSeconds must be a whole number",
+        ),
+        (
+            {"spec": {"volumes": [{"name": "a", "emptyDir": {"sizeLimit": "big"}}]}},
+            "sizeLimit must be a quantity",
+        ),
         ({"metadata": {"labels": {"a": 1}}}, "metadata.labels.a must be text, not 1"),
         ({"metadata": {"labels": {"a\nb": 1}}}, "metadata.labels.'a\\nb' must be text"),
         ({"metadata": {"creationTimestamp": "today"}}, "creationTimestamp must be a time"),
@@ -61,7 +75,12 @@ def test_the_place_and_what_is_expected_are_named(role: str, template: Any, says
         {"spec": None},
         {"spec": {"containers": None}},
         container(env=None, volumeMounts=None, name=None),
-        container(resources={"requests": {"cpu": 1, "memory": "1.5Gi"}, "limits": {"cpu": "500m", "memory": "1e9"}}),
+        container(
+            resources={
+                "requests": {"cpu": 1, "memory": "1.5Gi"},
+                "limits": {"cpu": "500m", "memory": "1e9"},
+            }
+        ),
         container(resources={"limits": {"cpu": 0.5}}),
         {"spec": {"terminationGracePeriodSeconds": 30, "aFieldOfNewerVersions": {"anything": [1]}}},
         {"metadata": {"annotations": {"a": "b"}, "creationTimestamp": "2026-01-31T12:00:00Z"}},
@@ -84,9 +103,15 @@ def test_the_schema_knows_what_people_write() -> None:
     assert schema()["ContainerPort"]["containerPort"] == "int32"
 
 
-names = st.sampled_from(["spec", "metadata", "containers", "env", "name", "value", "resources", "limits", "labels"])
+names = st.sampled_from(
+    ["spec", "metadata", "containers", "env", "name", "value", "resources", "limits", "labels"]
+)
 junk = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=5),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(names, inner, max_size=3),
     max_leaves=12,
 )
@@ -100,4 +125,6 @@ def test_any_json_is_refused_in_words_or_becomes_an_application(template: dict[s
         told = str(error)
         assert told.isprintable()
         return
-    spark_application(identity(), spec.application, name="orders-1", parallelism=1, secrets=("kafka",), conf={})
+    spark_application(
+        identity(), spec.application, name="orders-1", parallelism=1, secrets=("kafka",), conf={}
+    )

@@ -62,11 +62,15 @@ def driver(folder: Path, **told: Any) -> DriverEnvironment:
 
 @pytest.mark.parametrize("key", SECRET_KEYS)
 def test_keys_that_hold_secrets_are_refused_with_the_way_out(key: str) -> None:
-    with pytest.raises(InvalidSpecError, match=r"holds a secret.*put it into a Secret.*sink\.optionsFrom") as caught:
+    with pytest.raises(
+        InvalidSpecError, match=r"holds a secret.*put it into a Secret.*sink\.optionsFrom"
+    ) as caught:
         parse_spec(application(pipeline=pipeline(options={key: "hunter2"})))
     assert "hunter2" not in str(caught.value)
     if key.startswith("spark."):
-        with pytest.raises(InvalidSpecError, match=r"holds a secret.*put it into a Secret.*sparkConfFrom") as caught:
+        with pytest.raises(
+            InvalidSpecError, match=r"holds a secret.*put it into a Secret.*sparkConfFrom"
+        ) as caught:
             parse_spec(application(sparkConf={key: "hunter2"}))
         assert "hunter2" not in str(caught.value)
 
@@ -86,7 +90,9 @@ def test_the_driver_mounts_what_sink_and_settings_name() -> None:
     spec = make_spec(
         application={
             **spec_json()["application"],
-            "pipeline": pipeline(optionsFrom=[{"secretRef": {"name": "sink"}}, {"secretRef": {"name": "kafka"}}]),
+            "pipeline": pipeline(
+                optionsFrom=[{"secretRef": {"name": "sink"}}, {"secretRef": {"name": "kafka"}}]
+            ),
             "sparkConfFrom": [{"secretRef": {"name": "storage"}}],
         }
     )

@@ -45,7 +45,9 @@ class TestLastPart(EnumeratorContract):
 
 class TestSerializer(SerializerContract):
     serializer = SOURCE.split_serializer()
-    values: Sequence[HybridSplit] = (HybridSplit(part=NAMES[0], split=Numbers(name="list-1", number=1, stop=3)),)
+    values: Sequence[HybridSplit] = (
+        HybridSplit(part=NAMES[0], split=Numbers(name="list-1", number=1, stop=3)),
+    )
     released = {
         1: {
             b'[["-0","lists","list-1"],1,{"stop":3}]': HybridSplit(

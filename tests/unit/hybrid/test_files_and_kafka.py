@@ -36,15 +36,24 @@ def files(path: str = "/in", kind: Format = Format.PARQUET, **more: Any) -> File
 
 
 def kafka(*names: str, **more: Any) -> KafkaSource:
-    clusters = tuple(KafkaCluster(name=name, bootstrap_servers="b:9092") for name in names or ("main",))
+    clusters = tuple(
+        KafkaCluster(name=name, bootstrap_servers="b:9092") for name in names or ("main",)
+    )
     return KafkaSource(clusters=clusters, subscriber=TopicList(("orders",)), **more)
 
 
-def write(folder: Path, name: str, partitions: list[int], offsets: list[int], unit: str = "us") -> None:
+def write(
+    folder: Path, name: str, partitions: list[int], offsets: list[int], unit: str = "us"
+) -> None:
     times = [BEGIN + dt.timedelta(milliseconds=offset, microseconds=700) for offset in offsets]
     kind = pa.timestamp(unit, tz="UTC")  # type: ignore[call-overload] # a text, not a literal
     at = pa.array(times, pa.timestamp("us", tz="UTC")).cast(kind, safe=False)
-    rows = {"topic": ["orders"] * len(offsets), "partition": partitions, "offset": offsets, "at": at}
+    rows = {
+        "topic": ["orders"] * len(offsets),
+        "partition": partitions,
+        "offset": offsets,
+        "at": at,
+    }
     pq.write_table(pa.table(rows), folder / name, row_group_size=2)
 
 
@@ -59,7 +68,11 @@ def test_offsets_are_measured_by_partition(tmp_path: Path) -> None:
     write(tmp_path, "a.parquet", [0, 1, 0, 1, 0], [3, 9, 5, 2, 4])
     write(tmp_path, "b.parquet", [2, 1], [0, 10])
 
-    assert measured(tmp_path, OFFSETS).offsets == {("orders", 0): 6, ("orders", 1): 11, ("orders", 2): 1}
+    assert measured(tmp_path, OFFSETS).offsets == {
+        ("orders", 0): 6,
+        ("orders", 1): 11,
+        ("orders", 2): 1,
+    }
 
 
 @pytest.mark.parametrize("unit", ["ms", "us", "ns"])
@@ -81,7 +94,9 @@ def test_no_files_measure_nothing(tmp_path: Path) -> None:
     assert measured(tmp_path, TIME) == SwitchPosition()
 
 
-@pytest.mark.parametrize(("column", "why"), [("none", "it has no column"), ("topic", "not a timestamp")])
+@pytest.mark.parametrize(
+    ("column", "why"), [("none", "it has no column"), ("topic", "not a timestamp")]
+)
 def test_a_column_that_cannot_be_measured_is_named(tmp_path: Path, column: str, why: str) -> None:
     write(tmp_path, "a.parquet", [0], [3])
     source = files(str(tmp_path)).measuring(Measure(time=column), field="parts[1]")
@@ -142,7 +157,9 @@ def test_kafka_starts_behind_the_history(position: SwitchPosition, offset: int) 
         (SwitchPosition(time=900), Log(first=100), "records before offset 100 are gone"),
     ],
 )
-def test_a_gap_between_history_and_kafka_is_refused(position: SwitchPosition, log: Log, why: str) -> None:
+def test_a_gap_between_history_and_kafka_is_refused(
+    position: SwitchPosition, log: Log, why: str
+) -> None:
     with pytest.raises(RefusedDiscoveryError, match=why):
         start(position, log)
 
@@ -157,7 +174,9 @@ def test_a_part_starts_where_it_says_unless_it_starts_after_the_former_one() -> 
     assert source.started(1, SwitchPosition()) == kafka()
 
     source = checked_hybrid([(files(), None), (kafka(), TIME)], field="parts")
-    assert source.started(1, SwitchPosition(time=4)) == kafka(starting_offsets=AfterHistory(millis=5))
+    assert source.started(1, SwitchPosition(time=4)) == kafka(
+        starting_offsets=AfterHistory(millis=5)
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,7 @@
-"""Operators and drivers die at every step, and readers come and go: each number once, part after part."""
+"""Operators and drivers die at every step, and readers come and go.
+
+Each number once, part after part.
+"""
 
 import random
 
@@ -25,9 +28,15 @@ def test_all_rules_hold_in_every_interleaving(name: str) -> None:
 
 LIVES = {
     "files, files": two_parts(3, 2, length=2),
-    "files, Kafka": checked_hybrid([(NumberLists(count=3), None), (AssignedLists(count=3, length=4), None)], field=""),
-    "Kafka, files": checked_hybrid([(AssignedLists(count=3, length=2), None), (NumberLists(count=3), None)], field=""),
-    "Kafka, Kafka": checked_hybrid([(AssignedLists(count=2), None), (AssignedLists(count=3), None)], field=""),
+    "files, Kafka": checked_hybrid(
+        [(NumberLists(count=3), None), (AssignedLists(count=3, length=4), None)], field=""
+    ),
+    "Kafka, files": checked_hybrid(
+        [(AssignedLists(count=3, length=2), None), (NumberLists(count=3), None)], field=""
+    ),
+    "Kafka, Kafka": checked_hybrid(
+        [(AssignedLists(count=2), None), (AssignedLists(count=3), None)], field=""
+    ),
 }
 
 

@@ -28,7 +28,9 @@ def journal(tmp_path: Path) -> FolderJournal:
     return made
 
 
-def test_a_folder_without_hard_links_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_without_hard_links_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(os, "link", os.replace)
     with pytest.raises(JournalError, match=r"with hard links|cannot be used"):
         FolderJournal(tmp_path).create("j")
@@ -40,7 +42,9 @@ def test_a_folder_that_cannot_be_written_to_is_named(tmp_path: Path) -> None:
         FolderJournal(tmp_path / "file").create("j")
 
 
-def test_a_lost_answer_is_unknown_and_never_success(journal: FolderJournal, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lost_answer_is_unknown_and_never_success(
+    journal: FolderJournal, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def link(_source: object, _target: object) -> None:
         raise OSError("stale file handle")
 
@@ -51,7 +55,10 @@ def test_a_lost_answer_is_unknown_and_never_success(journal: FolderJournal, monk
 def test_whoever_acts_on_a_record_makes_its_name_durable_first(
     journal: FolderJournal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A machine that loses power forgets names that were not written to the disk; rows may have left it already."""
+    """A machine that loses power forgets names that were not written to the disk.
+
+    Rows may have left it already.
+    """
     durable: list[set[str]] = []
 
     def fsync(number: int) -> None:
@@ -83,8 +90,10 @@ def test_a_name_that_cannot_be_made_durable_is_no_success(
         journal.read(KEY)
 
 
-def test_an_executor_without_the_driver_s_folder_fails(tmp_path: Path, journal: FolderJournal) -> None:
-    """It would seal what nobody reads, and emit it, or take a record that it cannot see for none."""
+def test_an_executor_without_the_driver_s_folder_fails(
+    tmp_path: Path, journal: FolderJournal
+) -> None:
+    """It would seal and emit what nobody reads, or take a record that it cannot see for none."""
     elsewhere = FolderJournal(tmp_path / "not-mounted")
 
     with pytest.raises(JournalError, match="a folder that the driver and all executors share"):
@@ -92,6 +101,8 @@ def test_an_executor_without_the_driver_s_folder_fails(tmp_path: Path, journal: 
     with pytest.raises(JournalError, match="cannot be used"):
         elsewhere.seal(RECORD)
     assert not (tmp_path / "not-mounted").exists()
-    with pytest.raises(ForeignJournalError, match=r"belongs to journal j, which is not in .*not-mounted"):
+    with pytest.raises(
+        ForeignJournalError, match=r"belongs to journal j, which is not in .*not-mounted"
+    ):
         elsewhere.check("j")
     journal.check("j")

@@ -50,6 +50,8 @@ def test_a_close_whose_answer_is_lost_is_asked_again() -> None:
 def test_an_attempt_fetches_for_its_own_task_only() -> None:
     attempt = Attempt(key=RecordKey(JOURNAL, 1, 0))
 
-    assert run(attempt, StoreOf(World()), lambda _: record(1, 0, 1)) == Emit(record(1, 0, 1), is_buffered=True)
+    assert run(attempt, StoreOf(World()), lambda _: record(1, 0, 1)) == Emit(
+        record(1, 0, 1), is_buffered=True
+    )
     with pytest.raises(ContractViolationError, match="was fetched for"):
         run(attempt, StoreOf(World()), lambda _: record(2, 0, 1))

@@ -28,7 +28,13 @@ def test_a_record_of_this_share_is_accepted() -> None:
         replace(RECORD, ends={A: 9, ("numbers", 2): 1}),
         replace(RECORD, finished=frozenset({("numbers", 2)})),
     ],
-    ids=["elsewhere", "nowhere", "finished from elsewhere", "another split", "another split is finished"],
+    ids=[
+        "elsewhere",
+        "nowhere",
+        "finished from elsewhere",
+        "another split",
+        "another split is finished",
+    ],
 )
 def test_a_record_of_another_share_is_refused(record: JournalRecord) -> None:
     with pytest.raises(ContractViolationError, match="two queries use one Spark checkpoint"):

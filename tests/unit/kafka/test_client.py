@@ -1,4 +1,7 @@
-"""How answers of the client library are understood, over a stand-in for it: silence is no offset."""
+"""How answers of the client library are understood, over a stand-in for it.
+
+Silence is no offset.
+"""
 
 import time
 from collections.abc import Iterable, Mapping
@@ -10,7 +13,14 @@ import pytest
 from confluent_kafka import OFFSET_INVALID, KafkaError, KafkaException, TopicPartition
 
 from balanced_source.api import SplitId
-from balanced_source.connectors.kafka import EARLIEST, LATEST, Anchor, FromTime, InitializeKafka, KafkaCluster
+from balanced_source.connectors.kafka import (
+    EARLIEST,
+    LATEST,
+    Anchor,
+    FromTime,
+    InitializeKafka,
+    KafkaCluster,
+)
 from balanced_source.errors import DiscoveryError, RefusedDiscoveryError, TransientDiscoveryError
 from balanced_source_adapters.kafka import client as kafka_client
 from balanced_source_adapters.kafka.admin import KafkaAdmin
@@ -42,10 +52,14 @@ class Library:
         self.refreshed: list[str | None] = []
         self.controller_is_known = True
 
-    def list_offsets(self, wanted: Mapping[TopicPartition, Any], **_: Any) -> Mapping[TopicPartition, Future[Any]]:
+    def list_offsets(
+        self, wanted: Mapping[TopicPartition, Any], **_: Any
+    ) -> Mapping[TopicPartition, Future[Any]]:
         def answer(partition: int) -> Future[Any]:
             told = self.answers[partition]
-            return done(told if isinstance(told, Exception) else SimpleNamespace(offset=told, timestamp=0))
+            return done(
+                told if isinstance(told, Exception) else SimpleNamespace(offset=told, timestamp=0)
+            )
 
         return {tp: answer(tp.partition) for tp in wanted}
 
@@ -54,7 +68,9 @@ class Library:
         listed: Iterable[str] = names if isinstance(names, list) else ["t"]
         if not self.controller_is_known:
             return {name: done(failed(KafkaError._TIMED_OUT)) for name in listed}
-        return {name: done(SimpleNamespace(partitions=partitions, topic_id="id")) for name in listed}
+        return {
+            name: done(SimpleNamespace(partitions=partitions, topic_id="id")) for name in listed
+        }
 
     def list_topics(self, topic: str | None, **_: Any) -> Any:
         self.refreshed.append(topic)
@@ -78,18 +94,31 @@ def client() -> ClusterClient:
 
 def initialize(**changes: Any) -> InitializeKafka:
     cluster = KafkaCluster(name="c", bootstrap_servers="nowhere:1")
-    values = {"scope": "c", "split_ids": (A, B), "cluster": cluster, "starting_offsets": EARLIEST, **changes}
+    values = {
+        "scope": "c",
+        "split_ids": (A, B),
+        "cluster": cluster,
+        "starting_offsets": EARLIEST,
+        **changes,
+    }
     return InitializeKafka(**values)
 
 
-def test_a_partition_that_does_not_exist_is_left_out_of_what_can_be_read_now(client: ClusterClient) -> None:
+def test_a_partition_that_does_not_exist_is_left_out_of_what_can_be_read_now(
+    client: ClusterClient,
+) -> None:
     Library.answers = {0: 7, 1: failed(KafkaError.UNKNOWN_TOPIC_OR_PART)}
 
     assert client.ends([A, B], Anchor.LATEST) == {A: 7}
 
 
 @pytest.mark.parametrize(
-    "silence", [OFFSET_INVALID, failed(KafkaError.FENCED_LEADER_EPOCH), failed(KafkaError.LEADER_NOT_AVAILABLE)]
+    "silence",
+    [
+        OFFSET_INVALID,
+        failed(KafkaError.FENCED_LEADER_EPOCH),
+        failed(KafkaError.LEADER_NOT_AVAILABLE),
+    ],
 )
 def test_a_partition_that_exists_and_does_not_answer_is_an_error_with_the_other_answers(
     client: ClusterClient, silence: Any
@@ -97,7 +126,9 @@ def test_a_partition_that_exists_and_does_not_answer_is_an_error_with_the_other_
     """Left out, it would count as deleted; as an error of the cluster, it would stop all others."""
     Library.answers = {0: 7, 1: silence}
 
-    with pytest.raises(TransientDiscoveryError, match=r"1 partitions, e\.g\. t/1, have no leader") as caught:
+    with pytest.raises(
+        TransientDiscoveryError, match=r"1 partitions, e\.g\. t/1, have no leader"
+    ) as caught:
         client.ends([A, B], Anchor.LATEST)
 
     assert (caught.value.answers, caught.value.reason) == ({A: 7}, "NoLeader")
@@ -106,7 +137,7 @@ def test_a_partition_that_exists_and_does_not_answer_is_an_error_with_the_other_
 def test_an_old_complaint_does_not_explain_a_new_failure(
     client: ClusterClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A connection that was refused while a broker restarted is not why a request fails an hour later."""
+    """A connection refused while a broker restarted is not why a request fails an hour later."""
     client._notes.on_error(KafkaError(KafkaError._TRANSPORT, "Connection refused"))
     Library.answers = {0: failed(KafkaError._TIMED_OUT)}
     with pytest.raises(TransientDiscoveryError, match="Connection refused"):
@@ -120,7 +151,10 @@ def test_an_old_complaint_does_not_explain_a_new_failure(
 
 
 def test_a_controller_that_died_is_asked_for_anew(client: ClusterClient) -> None:
-    """The client goes on asking the one that it knows; while it does, nothing is discovered and nothing is planned."""
+    """The client goes on asking the one that it knows.
+
+    While it does, nothing is discovered and nothing is planned.
+    """
     Library.answers = {0: 7, 1: 7}
     client._admin.controller_is_known = False
 
@@ -130,10 +164,12 @@ def test_a_controller_that_died_is_asked_for_anew(client: ClusterClient) -> None
 
 @pytest.mark.parametrize("starting", [EARLIEST, LATEST, FromTime(5)])
 def test_while_a_leader_moves_no_start_is_decided(starting: Any) -> None:
-    """Left out, the partition would be found later, as new, and start elsewhere than the user wanted."""
+    """Left out, the partition would be found later, as new, and start at another place."""
     Library.answers = {0: 7, 1: OFFSET_INVALID}
 
-    with pytest.raises(TransientDiscoveryError, match=r"1 partitions, e\.g\. t/1, have no leader") as caught:
+    with pytest.raises(
+        TransientDiscoveryError, match=r"1 partitions, e\.g\. t/1, have no leader"
+    ) as caught:
         KafkaAdmin().initialize(initialize(starting_offsets=starting))
 
     assert (caught.value.reason, caught.value.scope) == ("NoLeader", "c")
@@ -165,9 +201,15 @@ def test_errors_say_whether_somebody_has_to_act(
 
 
 def test_committed_offsets_are_those_that_were_asked_for(client: ClusterClient) -> None:
-    answer = [TopicPartition("t", 0, 5), TopicPartition("t", 1, -1001), TopicPartition("other", 0, 7)]
+    answer = [
+        TopicPartition("t", 0, 5),
+        TopicPartition("t", 1, -1001),
+        TopicPartition("other", 0, 7),
+    ]
     library: Any = client._admin
-    library.list_consumer_group_offsets = lambda *_, **__: {"g": done(SimpleNamespace(topic_partitions=answer))}
+    library.list_consumer_group_offsets = lambda *_, **__: {
+        "g": done(SimpleNamespace(topic_partitions=answer))
+    }
 
     assert client.committed("g", [A, B]) == {A: 5}
 

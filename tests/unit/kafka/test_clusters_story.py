@@ -1,8 +1,11 @@
-"""Seven readers and clusters that come and go: upstream's example for its global mode, with our exact owners.
+"""Seven readers and clusters that come and go.
 
-The documented rule (docs/subscription-changes.md): a split goes to the reader that has fewest; what stays keeps its
-owner; only a rescale (or a request) moves splits, and then the fewest that reach max − min ≤ 1. Upstream's example
-ends this story at a difference of 3, because its next owner is a count modulo parallelism.
+Upstream's example for its global mode, with our exact owners.
+
+The documented rule (docs/subscription-changes.md): a split goes to the reader that has fewest; what
+stays keeps its owner; only a rescale (or a request) moves splits, and then the fewest that reach
+max − min ≤ 1. Upstream's example ends this story at a difference of 3, because its next owner is a
+count modulo parallelism.
 """
 
 from collections.abc import Sequence
@@ -10,7 +13,12 @@ from itertools import permutations
 
 import pytest
 
-from balanced_source.assigners import HashAssigner, PerScopeAssigner, RoundRobinAssigner, SplitAssigner
+from balanced_source.assigners import (
+    HashAssigner,
+    PerScopeAssigner,
+    RoundRobinAssigner,
+    SplitAssigner,
+)
 from balanced_source.connectors.kafka import KafkaSource
 from support.owner_table import imbalance, rows
 from support.stage import Stage
@@ -38,7 +46,10 @@ def look(stage: Stage) -> tuple[tuple[str, ...], int]:
 
 @pytest.mark.scenario("C4", "D23")
 def test_the_story_step_by_step() -> None:
-    """Counts differ by one at most wherever splits that stay allow it; upstream's drift to a difference of 3."""
+    """Counts differ by one at most wherever splits that stay allow it.
+
+    Upstream's drift to a difference of 3.
+    """
     stage = stage_with(0, 1, 2)
     three = ("0/0 1/3", "0/1 2/0", "0/2 2/1", "0/3 2/2", "1/0 2/3", "1/1", "1/2")
     assert look(stage) == (three, 1)
@@ -60,7 +71,9 @@ def test_the_story_step_by_step() -> None:
     five = ("0/0 1/3 3/1 3/2", "0/1 2/3 3/3", "0/2 1/1 2/0", "0/3 1/2 2/1", "1/0 2/2 3/0")
     assert look(stage) == (five, 1)
     moved = {s for s, owner in stage.owners.items() if before[s] != owner}
-    assert moved == {s for s, owner in before.items() if owner >= 5}, "only splits of readers that are no more"
+    assert moved == {s for s, owner in before.items() if owner >= 5}, (
+        "only splits of readers that are no more"
+    )
 
 
 @pytest.mark.scenario("D12")
@@ -98,7 +111,10 @@ def test_the_order_in_which_clusters_answer_changes_no_count(order: tuple[int, .
 @pytest.mark.scenario("E3")
 @pytest.mark.parametrize("inner", [HashAssigner(), RoundRobinAssigner()])
 def test_the_per_cluster_mode_piles_up_on_the_same_readers(inner: SplitAssigner) -> None:
-    """Every cluster is dealt alone, so partition p of each meets on one reader: three of seven stay idle."""
+    """Every cluster is dealt alone, so partition p of each meets on one reader.
+
+    Three of seven stay idle.
+    """
     stage = stage_with(0, 1, 2, assigner=PerScopeAssigner(inner))
 
     assert sorted(stage.loads) == [0, 0, 0, 3, 3, 3, 3]
@@ -109,25 +125,37 @@ def test_the_per_cluster_mode_piles_up_on_the_same_readers(inner: SplitAssigner)
 
 
 PER_CLUSTER_OF_SEVEN = {0: 2, 1: 3, 5: 0, 6: 1}
-"""Reader → partition of each cluster. A JVM says 101301004 of ``"example-topic".hashCode()``: start at reader 5."""
+"""Reader → partition of each cluster.
+
+A JVM says 101301004 of ``"example-topic".hashCode()``: start at reader 5.
+"""
 
 PER_CLUSTER_OF_FIVE = {1: 0, 2: 1, 3: 2, 4: 3}
 
 
 def per_cluster_rows(clusters: Sequence[int], parallelism: int = 7) -> tuple[str, ...]:
     dealt = PER_CLUSTER_OF_SEVEN if parallelism == 7 else PER_CLUSTER_OF_FIVE
-    return tuple(" ".join(f"{c}/{dealt[r]}" for c in clusters) if r in dealt else "" for r in range(parallelism))
+    return tuple(
+        " ".join(f"{c}/{dealt[r]}" for c in clusters) if r in dealt else ""
+        for r in range(parallelism)
+    )
 
 
 @pytest.mark.scenario("C4", "D23")
 def test_the_story_in_the_per_cluster_mode() -> None:
-    """Flink's default owners at each step: four of seven readers have everything; a rescale moves every split.
+    """Flink's default owners at each step: four of seven readers have everything.
 
-    Upstream's printed example starts at reader 2; its own owner function, asked on a JVM, starts at reader 5.
+    A rescale moves every split.
+
+    Upstream's printed example starts at reader 2; its own owner function, asked on a JVM, starts at
+    reader 5.
     """
     assigner = PerScopeAssigner(HashAssigner())
     stage = stage_with(0, 1, 2, assigner=assigner)
-    assert look(stage) == (("0/2 1/2 2/2", "0/3 1/3 2/3", "", "", "", "0/0 1/0 2/0", "0/1 1/1 2/1"), 3)
+    assert look(stage) == (
+        ("0/2 1/2 2/2", "0/3 1/3 2/3", "", "", "", "0/0 1/0 2/0", "0/1 1/1 2/1"),
+        3,
+    )
 
     for clusters, spread in (((0, 1, 2, 3), 4), ((0, 1, 3), 3), ((0, 1, 2, 3), 4)):
         stage.source_changes(source(*clusters, assigner=assigner)).discovers().adopts()

@@ -35,7 +35,9 @@ def fails(stage: Stage, call: ExecuteCall) -> None:
 
 
 @pytest.mark.parametrize("retention", [0.0, 3600.0])
-def test_a_cluster_that_returns_after_its_first_look_up_was_cut_off_starts_at_latest(retention: float) -> None:
+def test_a_cluster_that_returns_after_its_first_look_up_was_cut_off_starts_at_latest(
+    retention: float,
+) -> None:
     stage = stage_with("c", retention=retention)
     stage.source_changes(source("c", "d", retention=retention)).answers(Discover)
     assert look_ups(stage)
@@ -47,7 +49,7 @@ def test_a_cluster_that_returns_after_its_first_look_up_was_cut_off_starts_at_la
 
 
 def test_an_answer_to_a_look_up_from_before_the_removal_is_ignored() -> None:
-    """The cluster is back, and asked again, when the answer to the question of its former life arrives."""
+    """The cluster is back, and asked again, when the answer about its former life arrives."""
     stage = stage_with("c")
     stage.source_changes(source("c", "d")).answers(Discover)
     [former] = look_ups(stage)
@@ -70,11 +72,13 @@ def test_a_cluster_put_back_before_readers_let_go_starts_at_latest_without_reten
     stage.more(5).adopts().discovers().adopts()
 
     assert {s: stage.positions()[s] for s in D} == dict.fromkeys(D, 15)
-    assert not {s for s, _ in stage.drivers["0"].delivered if s in D}, "nothing was produced since it is read again"
+    assert not {s for s, _ in stage.drivers["0"].delivered if s in D}, (
+        "nothing was produced since it is read again"
+    )
 
 
 def test_a_cluster_put_back_with_a_new_topic_before_readers_let_go_starts_at_latest() -> None:
-    """The look-up of the new topic ends while the splits of the old one still wait for their readers."""
+    """The look-up of the new topic ends while the old one's splits still wait for readers."""
     stage = stage_with("c", "d").adopts()
 
     stage.source_changes(source("c")).topic("new", 1, cluster="d", end=7)
@@ -89,7 +93,9 @@ def test_a_second_look_up_does_not_end_the_first_discovery_while_the_first_one_m
     stage = stage_with("c")
     stage.source_changes(source("c", "d")).answers(Discover)
     [first] = look_ups(stage)
-    stage.topic("t", 3, cluster="d").source_changes(source("c", "d", failure_threshold=9)).answers(Discover)
+    stage.topic("t", 3, cluster="d").source_changes(source("c", "d", failure_threshold=9)).answers(
+        Discover
+    )
     [second] = [call for call in look_ups(stage) if call is not first]
     stage.operator.calls.remove(second)
     stage.operator.handle(CallCompleted(second.call_id, stage.broker.execute(second.call)))

@@ -1,4 +1,7 @@
-"""Clients that nobody calls: what they queue is bounded, and they are closed in the end. Counts, no durations."""
+"""Clients that nobody calls: what they queue is bounded, and they are closed in the end.
+
+Counts, no durations.
+"""
 
 import gc
 from collections.abc import Iterator
@@ -38,7 +41,10 @@ def threads() -> int:
 
 
 class Clock:
-    """A client whose statistics somebody fetches: tells that so many of them were made elsewhere, too."""
+    """A client whose statistics somebody fetches.
+
+    Tells that so many of them were made elsewhere, too.
+    """
 
     def __init__(self, bootstrap: str) -> None:
         self.count = 0
@@ -50,7 +56,9 @@ class Clock:
 
     def wait(self, count: int) -> None:
         target = self.count + count
-        wait_until(lambda: self._client.poll(0.01) is not None and self.count >= target, 60, "statistics")
+        wait_until(
+            lambda: self._client.poll(0.01) is not None and self.count >= target, 60, "statistics"
+        )
 
 
 def queued(client: ClusterClient) -> int:
@@ -82,7 +90,9 @@ def test_what_a_client_queues_is_fetched_although_nobody_calls_it(bootstrap: str
     wait_until(has_fetched, 60, "statistics that the keeper has fetched")
 
 
-def test_clients_that_nobody_uses_are_closed_although_nobody_calls_their_admin(bootstrap: str) -> None:
+def test_clients_that_nobody_uses_are_closed_although_nobody_calls_their_admin(
+    bootstrap: str,
+) -> None:
     """A cluster that was taken out: its client would try to connect for ever."""
     before = threads()
     keeper = Keeper(interval=0.01)
@@ -91,7 +101,8 @@ def test_clients_that_nobody_uses_are_closed_although_nobody_calls_their_admin(b
         admin.begins(cluster(bootstrap, f"c{number}"), [(f"c{number}", "t", 0)])
 
     wait_until(lambda: not admin._clients, 60, "all clients to be given up")
-    wait_until(lambda: threads() <= before + 1, 60, "their threads to end")  # the keeper's own remains
+    # the keeper's own remains
+    wait_until(lambda: threads() <= before + 1, 60, "their threads to end")
 
 
 def test_an_admin_that_is_dropped_closes_its_clients_at_once(bootstrap: str) -> None:

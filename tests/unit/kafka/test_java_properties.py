@@ -1,4 +1,4 @@
-"""What users paste from Java clients and Kubernetes Secrets is translated, or refused with what to set instead."""
+"""What users paste from Java clients and Secrets is translated, or refused with a remedy."""
 
 from collections.abc import Mapping
 
@@ -19,11 +19,21 @@ OAUTH = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule"
     ("java", "ours"),
     [
         ({"request.timeout.ms": "1000"}, {"socket.timeout.ms": "1000"}),
-        ({"fetch.max.wait.ms": "10", "fetch.max.bytes": "5"}, {"fetch.wait.max.ms": "10", "fetch.max.bytes": "5"}),
-        ({"ssl.endpoint.identification.algorithm": ""}, {"ssl.endpoint.identification.algorithm": "none"}),
+        (
+            {"fetch.max.wait.ms": "10", "fetch.max.bytes": "5"},
+            {"fetch.wait.max.ms": "10", "fetch.max.bytes": "5"},
+        ),
+        (
+            {"ssl.endpoint.identification.algorithm": ""},
+            {"ssl.endpoint.identification.algorithm": "none"},
+        ),
         ({"ssl.truststore.type": "PEM", "ssl.truststore.certificates": "C"}, {"ssl.ca.pem": "C"}),
         (
-            {"ssl.keystore.type": "PEM", "ssl.keystore.certificate.chain": "C", "ssl.keystore.key": "K"},
+            {
+                "ssl.keystore.type": "PEM",
+                "ssl.keystore.certificate.chain": "C",
+                "ssl.keystore.key": "K",
+            },
             {"ssl.certificate.pem": "C", "ssl.key.pem": "K"},
         ),
         (
@@ -38,7 +48,10 @@ OAUTH = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule"
             {"password": "p", "sasl.jaas.config": f'{SCRAM} required username="u" password="p";'},
             {"sasl.username": "u", "sasl.password": "p"},
         ),
-        ({"security.protocol": "SSL", "client.rack": "a"}, {"security.protocol": "SSL", "client.rack": "a"}),
+        (
+            {"security.protocol": "SSL", "client.rack": "a"},
+            {"security.protocol": "SSL", "client.rack": "a"},
+        ),
     ],
 )
 def test_the_same_meaning_is_taken_over(java: Mapping[str, str], ours: Mapping[str, str]) -> None:
@@ -73,7 +86,13 @@ def test_the_rest_is_refused_with_what_to_set_instead(name: str, value: str, say
     [
         (f"{SCRAM} required username=u password=p;", ("u", "p")),
         (f'{SCRAM} required\n  username="a b"\n  password="q\\"uo;te\\\\" ;', ("a b", 'q"uo;te\\')),
-        ('org.apache.kafka.common.security.plain.PlainLoginModule required username="" password=" "', ("", " ")),
+        (
+            (
+                'org.apache.kafka.common.security.plain.PlainLoginModule required username=""'
+                ' password=" "'
+            ),
+            ("", " "),
+        ),
     ],
 )
 def test_jaas_lines_have_quotes_escapes_and_line_breaks(line: str, want: tuple[str, str]) -> None:
@@ -113,7 +132,9 @@ def test_a_secret_may_hold_no_reserved_property_either() -> None:
     """A plugin in a Secret would run in operator and readers."""
     cluster = KafkaCluster(name="c", bootstrap_servers="b:1", secrets=("s",))
 
-    with pytest.raises(InvalidSpecError, match=r"Secret s: property plugin\.library\.paths is reserved"):
+    with pytest.raises(
+        InvalidSpecError, match=r"Secret s: property plugin\.library\.paths is reserved"
+    ):
         client_config(cluster, Secrets(s={"plugin.library.paths": "/evil.so"}), client_id="x")
     with pytest.raises(InvalidSpecError, match="reserved"):
         check_reserved({"bootstrap.servers": "elsewhere"}, field="f")
@@ -123,18 +144,33 @@ def test_a_secret_may_hold_no_reserved_property_either() -> None:
 def test_later_secrets_win_and_the_way_to_the_cluster_is_that_of_the_spec() -> None:
     """The client id and timeouts of the user reach the client."""
     cluster = KafkaCluster(
-        name="c", bootstrap_servers="b:1", properties={"socket.timeout.ms": "99999"}, secrets=("one", "two")
+        name="c",
+        bootstrap_servers="b:1",
+        properties={"socket.timeout.ms": "99999"},
+        secrets=("one", "two"),
     )
     secrets = Secrets(one={"sasl.password": "1", "sasl.username": "u"}, two={"sasl.password": "2"})
 
     config = client_config(cluster, secrets, client_id="test-prefix-admin")
 
-    assert (config["sasl.password"], config["sasl.username"], config["socket.timeout.ms"]) == ("2", "u", "99999")
+    assert (config["sasl.password"], config["sasl.username"], config["socket.timeout.ms"]) == (
+        "2",
+        "u",
+        "99999",
+    )
     assert (config["bootstrap.servers"], config["client.id"]) == ("b:1", "test-prefix-admin")
 
 
 def test_texts_of_the_client_are_shown_without_secrets() -> None:
-    config = {"sasl.password": "hunter2", "sasl.username": "robert", "security.protocol": "SSL", "ssl.key.pem": ""}
+    config = {
+        "sasl.password": "hunter2",
+        "sasl.username": "robert",
+        "security.protocol": "SSL",
+        "ssl.key.pem": "",
+    }
 
     assert without_secrets("hunter2 of robert at SSL", config) == "*** of *** at SSL"
-    assert without_secrets('Invalid value "oops" for property x', config) == "Invalid value for property x"
+    assert (
+        without_secrets('Invalid value "oops" for property x', config)
+        == "Invalid value for property x"
+    )

@@ -1,17 +1,31 @@
-"""Look-ups of offsets while leaders move, hang or are away: over a stand-in for brokers and the client library."""
+"""Look-ups of offsets while leaders move, hang or are away.
+
+Over a stand-in for brokers and the client library.
+"""
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from types import SimpleNamespace
 from typing import Any
 
-from confluent_kafka import OFFSET_INVALID, IsolationLevel, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import (
+    OFFSET_INVALID,
+    IsolationLevel,
+    KafkaError,
+    KafkaException,
+    TopicPartition,
+)
 from confluent_kafka.admin import OffsetSpec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from balanced_source.api import SplitId
-from balanced_source_adapters.kafka.offsets import MANY, RENEW_TIMEOUT, ListedOffsets, OffsetRequests
+from balanced_source_adapters.kafka.offsets import (
+    MANY,
+    RENEW_TIMEOUT,
+    ListedOffsets,
+    OffsetRequests,
+)
 
 A: SplitId = ("c", "t", 0)
 B: SplitId = ("c", "t", 1)
@@ -19,7 +33,10 @@ ENDS = {A: 10, B: 11}
 
 
 class Brokers:
-    """Partition n ends at 10 + n; the client library knows leaders and epochs as of the last look at the metadata."""
+    """Partition n ends at 10 + n.
+
+    The client library knows leaders and epochs as of the last look at the metadata.
+    """
 
     def __init__(self) -> None:
         self.leaders = {0: 1, 1: 2}
@@ -33,11 +50,17 @@ class Brokers:
     def list_topics(self, topic: str | None, **_: Any) -> Any:
         self.metadata.append(topic)
         self.known_epochs = dict(self.epochs)
-        partitions = {number: SimpleNamespace(leader=leader) for number, leader in self.leaders.items()}
+        partitions = {
+            number: SimpleNamespace(leader=leader) for number, leader in self.leaders.items()
+        }
         names = [topic] if topic is not None else [f"t{number}" for number in range(100)]
-        return SimpleNamespace(topics={name: SimpleNamespace(error=None, partitions=partitions) for name in names})
+        return SimpleNamespace(
+            topics={name: SimpleNamespace(error=None, partitions=partitions) for name in names}
+        )
 
-    def list_offsets(self, wanted: Mapping[TopicPartition, Any], **_: Any) -> Mapping[TopicPartition, Future[Any]]:
+    def list_offsets(
+        self, wanted: Mapping[TopicPartition, Any], **_: Any
+    ) -> Mapping[TopicPartition, Future[Any]]:
         self.requests.append({partition.partition for partition in wanted})
         futures: dict[TopicPartition, Future[Any]] = {partition: Future() for partition in wanted}
         for partition, future in futures.items():
@@ -68,7 +91,9 @@ class Scene:
         self.brokers = Brokers()
         self.now = 0.0
         isolation = IsolationLevel.READ_COMMITTED
-        self.requests = OffsetRequests(self.brokers, isolation, timeout=timeout, patience=0.01, clock=lambda: self.now)
+        self.requests = OffsetRequests(
+            self.brokers, isolation, timeout=timeout, patience=0.01, clock=lambda: self.now
+        )
 
     def ask(self, *splits: SplitId) -> ListedOffsets:
         return self.requests.ask(dict.fromkeys(splits, OffsetSpec.latest()))
@@ -106,7 +131,10 @@ def test_a_partition_without_a_leader_is_not_asked_and_stops_no_other() -> None:
 
 
 def test_the_metadata_of_a_silent_partition_is_looked_at_ever_less_often() -> None:
-    """However often ends are asked for: an idle query asks fifty times a second. At last, once a second."""
+    """However often ends are asked for: an idle query asks fifty times a second.
+
+    At last, once a second.
+    """
     scene = Scene()
     scene.brokers.leaders[1] = -1
     for _ in range(500):
@@ -133,7 +161,10 @@ def test_a_leader_that_hangs_stops_no_other_and_gets_no_second_request() -> None
 
 
 def test_a_leader_that_is_down_is_asked_again_without_being_waited_for() -> None:
-    """The client library gives up after its timeout; the next request must not hold others back as long."""
+    """The client library gives up after its timeout.
+
+    The next request must not hold others back as long.
+    """
     scene = Scene()
     scene.ends(A, B)
     scene.brokers.dead.add(2)
@@ -162,12 +193,18 @@ def test_a_cluster_that_gives_no_metadata_is_an_error_of_all_its_partitions() ->
     scene.brokers.list_topics = fail  # type: ignore[method-assign]
     listed = scene.ask(A, B)
 
-    assert (listed.answers, {e.code() for e in listed.errors.values()}) == ({}, {KafkaError._TRANSPORT})
+    assert (listed.answers, {e.code() for e in listed.errors.values()}) == (
+        {},
+        {KafkaError._TRANSPORT},
+    )
     assert set(listed.errors) == {A, B}
 
 
 def test_a_broker_that_hangs_while_metadata_is_asked_for_is_named_as_what_it_is() -> None:
-    """The metadata was asked of the same broker; the other leader's answer does not wait for it for long."""
+    """The metadata was asked of the same broker.
+
+    The other leader's answer does not wait for it for long.
+    """
     scene = Scene()
     scene.ends(A, B)
     scene.brokers.hung[2] = []
@@ -244,14 +281,18 @@ class Life:
     def ask(self) -> ListedOffsets:
         listed = self.scene.ask(*SPLITS)
         assert not listed.answers.keys() & listed.errors.keys()
-        assert listed.answers.keys() | listed.errors.keys() == set(SPLITS), "a partition that exists was left out"
+        assert listed.answers.keys() | listed.errors.keys() == set(SPLITS), (
+            "a partition that exists was left out"
+        )
         assert all(answer.offset == 10 + int(s[2]) for s, answer in listed.answers.items())
         return listed
 
     def recover(self) -> ListedOffsets:
         for leader in (1, 2, 3):
             self.heal(leader)
-        self.brokers.leaders = {number: max(1, leader) for number, leader in self.brokers.leaders.items()}
+        self.brokers.leaders = {
+            number: max(1, leader) for number, leader in self.brokers.leaders.items()
+        }
         self.scene.now += 1.0
         self.ask()
         self.scene.now += 1.0
@@ -273,7 +314,9 @@ def test_whatever_happens_to_leaders_each_partition_has_its_own_answer_and_recov
 
 @settings(max_examples=50)
 @given(bad=leaders, kind=st.sampled_from(["hang", "die"]), lost=st.lists(partitions, max_size=2))
-def test_partitions_of_healthy_leaders_are_always_answered(bad: int, kind: str, lost: list[int]) -> None:
+def test_partitions_of_healthy_leaders_are_always_answered(
+    bad: int, kind: str, lost: list[int]
+) -> None:
     life = Life()
     life.ask()
     life.happen(kind, bad, 0)
@@ -283,5 +326,7 @@ def test_partitions_of_healthy_leaders_are_always_answered(bad: int, kind: str, 
 
     answered = life.ask().answers.keys()
 
-    healthy = {("c", "t", n) for n, leader in life.brokers.leaders.items() if leader not in (bad, -1)}
+    healthy = {
+        ("c", "t", n) for n, leader in life.brokers.leaders.items() if leader not in (bad, -1)
+    }
     assert healthy <= answered

@@ -7,12 +7,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from balanced_source.api import SplitId
-from balanced_source.connectors.kafka.limits import ASSUMED_RECORD_BYTES, ReadLimits, admit, fair_shares
+from balanced_source.connectors.kafka.limits import (
+    ASSUMED_RECORD_BYTES,
+    ReadLimits,
+    admit,
+    fair_shares,
+)
 
 Backlog = Mapping[SplitId, int]
 
 backlogs = st.dictionaries(
-    st.tuples(st.just("c"), st.sampled_from(["a", "b"]), st.integers(0, 40)), st.integers(0, 10**6), max_size=30
+    st.tuples(st.just("c"), st.sampled_from(["a", "b"]), st.integers(0, 40)),
+    st.integers(0, 10**6),
+    max_size=30,
 )
 caps = st.none() | st.integers(1, 10**6)
 
@@ -35,7 +42,9 @@ def test_a_split_gets_one_record_at_least_even_if_that_exceeds_the_limit() -> No
 
 
 def test_the_limit_of_a_split_comes_before_the_sharing() -> None:
-    assert admit(ids(100, 100, 2), ReadLimits(max_records=90, max_records_per_split=20), waited=0) == ids(20, 20, 2)
+    assert admit(
+        ids(100, 100, 2), ReadLimits(max_records=90, max_records_per_split=20), waited=0
+    ) == ids(20, 20, 2)
 
 
 def test_bytes_are_shared_evenly_not_records() -> None:
@@ -62,7 +71,10 @@ def test_too_few_records_wait_until_the_delay_is_over() -> None:
 
 
 def test_limits_survive_their_way_to_the_readers() -> None:
-    for limits in (ReadLimits(), ReadLimits(max_records=1, max_bytes=2, max_records_per_split=3, min_records=4)):
+    for limits in (
+        ReadLimits(),
+        ReadLimits(max_records=1, max_bytes=2, max_records_per_split=3, min_records=4),
+    ):
         assert ReadLimits.from_json(limits.to_json()) == limits
 
 
@@ -77,7 +89,9 @@ def test_never_more_than_there_is_nor_than_allowed(
     waiting = sum(n > 0 for n in backlog.values())
     assert shares.keys() == backlog.keys()
     for split_id, share in shares.items():
-        assert min(1, backlog[split_id]) <= share <= backlog[split_id], "nobody starves, nobody gets what is not there"
+        assert min(1, backlog[split_id]) <= share <= backlog[split_id], (
+            "nobody starves, nobody gets what is not there"
+        )
         assert each is None or share <= each
     assert total is None or sum(shares.values()) <= max(total, waiting)
     assert size is None or sum(shares.values()) * 10 <= max(size, 10 * waiting)
@@ -98,7 +112,9 @@ def test_who_gets_less_than_another_got_all_it_wanted(backlog: Backlog, total: i
 
 
 @given(backlogs, st.integers(1, 10**6), st.randoms())
-def test_the_order_of_the_input_does_not_matter(backlog: Backlog, total: int, random: Random) -> None:
+def test_the_order_of_the_input_does_not_matter(
+    backlog: Backlog, total: int, random: Random
+) -> None:
     items = list(backlog.items())
     random.shuffle(items)
 

@@ -34,7 +34,9 @@ class Client:
         return dict.fromkeys(names, Topic(frozenset({0}), "id"))
 
 
-def ends(monkeypatch: pytest.MonkeyPatch, client: Client, mark: Mark, cut: int | Exception | None) -> SplitEnd:
+def ends(
+    monkeypatch: pytest.MonkeyPatch, client: Client, mark: Mark, cut: int | Exception | None
+) -> SplitEnd:
     asked: list[Any] = []
 
     def check_logs(
@@ -72,8 +74,12 @@ def test_no_log_is_checked(monkeypatch: pytest.MonkeyPatch, client: Client, mark
     [
         pytest.param(Client(9, 4), READ, id="another leader"),
         pytest.param(Client(4, 3), READ, id="the same, with an end before the position"),
-        pytest.param(Client(4, None), READ, id="an end before the position, of a broker that does not say"),
-        pytest.param(Client(4, 7), Mark(position=5), id="an end before a position of unknown leadership"),
+        pytest.param(
+            Client(4, None), READ, id="an end before the position, of a broker that does not say"
+        ),
+        pytest.param(
+            Client(4, 7), Mark(position=5), id="an end before a position of unknown leadership"
+        ),
     ],
 )
 def test_a_log_that_may_have_been_cut_is_checked(

@@ -10,7 +10,9 @@ from balanced_source_spark.kafka.settings import PREFETCH, RangeReaderSettings, 
 
 @pytest.mark.parametrize("splits", [1, 2, 8, 64, 1000])
 @pytest.mark.parametrize("queue_per_split", [False, True])
-def test_a_consumer_fetches_at_most_its_share_ahead_and_uses_half_of_it(splits: int, queue_per_split: bool) -> None:
+def test_a_consumer_fetches_at_most_its_share_ahead_and_uses_half_of_it(
+    splits: int, queue_per_split: bool
+) -> None:
     found = bounds(splits, PREFETCH, queue_per_split=queue_per_split)
 
     queues = found["queued.max.messages.kbytes"] * 1024 * (splits if queue_per_split else 1)
@@ -27,7 +29,9 @@ def test_many_splits_still_fetch_handfuls_of_records() -> None:
 
 def test_one_more_split_needs_another_consumer_only_at_powers_of_two() -> None:
     def consumer(splits: int) -> object:
-        return RangeReaderSettings(cluster="c", config={}, splits=splits).consumer(queue_per_split=True)
+        return RangeReaderSettings(cluster="c", config={}, splits=splits).consumer(
+            queue_per_split=True
+        )
 
     assert consumer(0) == consumer(1) == dict(bounds(1, PREFETCH, queue_per_split=True))
     assert consumer(33) == consumer(64) != consumer(32)
@@ -40,7 +44,9 @@ def test_what_the_user_sets_wins() -> None:
 
 
 def test_only_a_numbered_partition_at_a_number_is_a_split() -> None:
-    assert split_of(("c", "t", 3), 5, {}) == KafkaPartitionSplit(cluster="c", topic="t", partition=3, offset=5)
+    assert split_of(("c", "t", 3), 5, {}) == KafkaPartitionSplit(
+        cluster="c", topic="t", partition=3, offset=5
+    )
     for split_id, offset in ((("c", "t", "3"), 5), (("c", "t", 3), None)):
         with pytest.raises(ContractViolationError, match="is not a partition of a topic"):
             split_of(split_id, offset, {})

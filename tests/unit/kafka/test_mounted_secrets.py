@@ -12,7 +12,12 @@ from balanced_source_operator.runtime.secrets import SecretCache
 from balanced_source_spark.contract.secrets import WHOLE_FOLDER, QuerySecrets
 from support.fake_kubernetes import FakeKubernetes
 
-STRIMZI = {"user.crt": b"PEM\n", "user.key": b"PEM", "user.p12": bytes(range(256)), "user.password": b"x"}
+STRIMZI = {
+    "user.crt": b"PEM\n",
+    "user.key": b"PEM",
+    "user.p12": bytes(range(256)),
+    "user.password": b"x",
+}
 """Secret of a KafkaUser; the key store for Java is no text."""
 
 READ = {"user.crt": "PEM", "user.key": "PEM", "user.password": "x"}
@@ -29,10 +34,16 @@ def test_files_are_properties_and_what_kubernetes_adds_is_not(tmp_path: Path) ->
 
 
 def test_what_is_not_there_is_named(tmp_path: Path) -> None:
-    """Not mounted: nobody named it when the pod started. Mounted and empty: nobody has created it."""
+    """Not mounted: nobody named it when the pod started.
+
+    Mounted and empty: nobody has created it.
+    """
     (tmp_path / "empty").mkdir()
 
-    for name, says in (("other", "secret other is not mounted"), ("empty", "secret empty does not exist or is empty")):
+    for name, says in (
+        ("other", "secret other is not mounted"),
+        ("empty", "secret empty does not exist or is empty"),
+    ):
         with pytest.raises(LookupError, match=says):
             MountedSecrets(tmp_path).read(name)
 

@@ -45,13 +45,21 @@ def lookup() -> FakeLookup:
 @pytest.mark.parametrize(
     ("initializer", "want"),
     [
-        pytest.param(EARLIEST, {A0: 0, A1: 5, B0: 7}, id="earliest", marks=pytest.mark.scenario("I1")),
+        pytest.param(
+            EARLIEST, {A0: 0, A1: 5, B0: 7}, id="earliest", marks=pytest.mark.scenario("I1")
+        ),
         pytest.param(LATEST, {A0: 10, A1: 8, B0: 7}, id="latest", marks=pytest.mark.scenario("I2")),
         pytest.param(FromTime(1400), {A0: 4, A1: 5, B0: 7}, id="time, else latest"),
-        pytest.param(FromTime(1600, Anchor.EARLIEST), {A0: 6, A1: 7, B0: 7}, id="time, else earliest"),
+        pytest.param(
+            FromTime(1600, Anchor.EARLIEST), {A0: 6, A1: 7, B0: 7}, id="time, else earliest"
+        ),
         pytest.param(FromTime(9999), {A0: 10, A1: 8, B0: 7}, id="after everything"),
-        pytest.param(FromCommit("g", Anchor.LATEST), {A0: 4, A1: 8, B0: 7}, id="commit; A1's is gone"),
-        pytest.param(FromCommit("g", Anchor.EARLIEST), {A0: 4, A1: 5, B0: 7}, id="commit, else earliest"),
+        pytest.param(
+            FromCommit("g", Anchor.LATEST), {A0: 4, A1: 8, B0: 7}, id="commit; A1's is gone"
+        ),
+        pytest.param(
+            FromCommit("g", Anchor.EARLIEST), {A0: 4, A1: 5, B0: 7}, id="commit, else earliest"
+        ),
         pytest.param(
             PerPartition(listed={("a", 0): AtOffset(3), ("a", 1): Anchor.LATEST}, default=EARLIEST),
             {A0: 3, A1: 8, B0: 7},
@@ -69,21 +77,31 @@ def lookup() -> FakeLookup:
             id="listed times",
         ),
         pytest.param(
-            PerTopic(topics={"b": LATEST, "a": FromTime(1500)}, default=EARLIEST), {A0: 5, A1: 5, B0: 7}, id="topics"
+            PerTopic(topics={"b": LATEST, "a": FromTime(1500)}, default=EARLIEST),
+            {A0: 5, A1: 5, B0: 7},
+            id="topics",
         ),
     ],
 )
 def test_every_start_is_a_real_offset(
     lookup: FakeLookup, initializer: OffsetsInitializer, want: dict[SplitId, int]
 ) -> None:
-    """All starts are resolved at discovery; upstream keeps sentinels (−2, −3) for some until the first read."""
+    """All starts are resolved at discovery.
+
+    Upstream keeps sentinels (−2, −3) for some until the first read.
+    """
     assert resolve_start(initializer, ALL, lookup) == want
 
 
 @pytest.mark.scenario("I3", "H10")
 def test_a_start_at_commits_without_reset_names_who_has_none(lookup: FakeLookup) -> None:
-    """Nothing is guessed: neither for a partition without a commit nor for one whose commit is deleted."""
-    with pytest.raises(RefusedDiscoveryError, match=r"no commit of group g .* c/a/1, c/b/0, and no reset") as caught:
+    """Nothing is guessed.
+
+    Neither for a partition without a commit nor for one whose commit is deleted.
+    """
+    with pytest.raises(
+        RefusedDiscoveryError, match=r"no commit of group g .* c/a/1, c/b/0, and no reset"
+    ) as caught:
         resolve_start(FromCommit("g"), ALL, lookup)
 
     assert (caught.value.reason, caught.value.scope) == ("NoCommittedOffset", "c")
@@ -93,18 +111,24 @@ def test_a_start_at_commits_without_reset_names_who_has_none(lookup: FakeLookup)
 def test_listed_offsets_without_reset_refuse_the_unlisted(lookup: FakeLookup) -> None:
     """The default of the unlisted is the commit here, and there is none."""
     with pytest.raises(RefusedDiscoveryError, match="no commit of group other"):
-        resolve_start(PerPartition(listed={("a", 0): AtOffset(1)}, default=FromCommit("other")), ALL, lookup)
+        resolve_start(
+            PerPartition(listed={("a", 0): AtOffset(1)}, default=FromCommit("other")), ALL, lookup
+        )
 
 
 def test_a_moment_without_a_record_can_be_refused(lookup: FakeLookup) -> None:
-    with pytest.raises(RefusedDiscoveryError, match=r"no record at or after 1950 ms for c/a/0, c/b/0") as caught:
+    with pytest.raises(
+        RefusedDiscoveryError, match=r"no record at or after 1950 ms for c/a/0, c/b/0"
+    ) as caught:
         resolve_start(FromTime(1950, None), ALL, lookup)
 
     assert caught.value.reason == "NoOffsetForTimestamp"
 
 
 @pytest.mark.parametrize("offset", [4, 9])
-def test_a_listed_offset_that_does_not_exist_is_refused_with_the_range(lookup: FakeLookup, offset: int) -> None:
+def test_a_listed_offset_that_does_not_exist_is_refused_with_the_range(
+    lookup: FakeLookup, offset: int
+) -> None:
     initializer = PerPartition(listed={("a", 1): AtOffset(offset)}, default=EARLIEST)
 
     with pytest.raises(RefusedDiscoveryError, match=rf"c/a/1 has offsets 5 to 8, not {offset}"):
@@ -154,7 +178,10 @@ def test_numbers_mean_what_they_mean_in_spark() -> None:
         (FromCommit("g", Anchor.EARLIEST), '{"fromCommit":{"group":"g","reset":"Earliest"}}'),
         (FromTime(7), '{"fromTime":{"millis":7,"reset":"Latest"}}'),
         (
-            PerPartition(listed={("u", 1): AtOffset(3), ("t", 0): AtTime(4), ("t", 1): AtCommit("g")}, default=LATEST),
+            PerPartition(
+                listed={("u", 1): AtOffset(3), ("t", 0): AtTime(4), ("t", 1): AtCommit("g")},
+                default=LATEST,
+            ),
             """{"perPartition":{"default":{"fromAnchor":{"anchor":"Latest"}},"listed":[[["t",0],{"time":{"millis":4}}],
             [["t",1],{"commit":{"group":"g"}}],[["u",1],{"offset":{"offset":3}}]],"reset":null}}""",
         ),
@@ -166,7 +193,10 @@ def test_numbers_mean_what_they_mean_in_spark() -> None:
     ],
 )
 def test_the_text_of_an_initializer_never_changes(value: OffsetsInitializer, text: str) -> None:
-    """Statuses hold it: another text would count as another end, and the source would be refused."""
+    """Statuses hold it.
+
+    Another text would count as another end, and the source would be refused.
+    """
     assert initializer_text(value) == "".join(text.split())
     assert initializer_of(initializer_text(value)) == value
 
@@ -185,7 +215,12 @@ def test_the_text_of_an_initializer_never_changes(value: OffsetsInitializer, tex
             '{"offset":{"offset":3}}',
             '{"fromAnchor":{"anchor":"Middle"}}',
         ),
-        *('{"fromAnchor":{}}', '{"fromTime":{"millis":1,"more":2}}', '{"a":{},"b":{}}', "[" * 100_000),
+        *(
+            '{"fromAnchor":{}}',
+            '{"fromTime":{"millis":1,"more":2}}',
+            '{"a":{},"b":{}}',
+            "[" * 100_000,
+        ),
     ],
 )
 def test_a_text_that_describes_no_offsets_is_an_error_in_words(text: str) -> None:

@@ -1,4 +1,7 @@
-"""Topic patterns: the meaning of Python's `re` on what both understand, in linear time; all else is refused."""
+"""Topic patterns: the meaning of Python's `re` on what both understand, in linear time.
+
+All else is refused.
+"""
 
 import random
 import re
@@ -11,15 +14,33 @@ from hypothesis import strategies as st
 from balanced_source.connectors.kafka.pattern import MAX_STATES, PatternError, compiled
 
 atoms = st.sampled_from(
-    ["a", "b", ".", "[ab]", "[^a]", r"\d", r"\w", r"\.", "[a-c.-]", "-", r"[\d_]", r"[\.a]", r"[^\-b]"]
+    [
+        "a",
+        "b",
+        ".",
+        "[ab]",
+        "[^a]",
+        r"\d",
+        r"\w",
+        r"\.",
+        "[a-c.-]",
+        "-",
+        r"[\d_]",
+        r"[\.a]",
+        r"[^\-b]",
+    ]
 )
 repeats = st.sampled_from(["", "", "*", "+", "?", "{2}", "{1,}", "{0,2}", "*?", "+?"])
 patterns = st.recursive(
     st.builds("".join, st.lists(st.builds("{}{}".format, atoms, repeats), max_size=3)),
-    lambda inner: st.builds("({}){}".format, inner, repeats) | st.builds("(?:{}|{}){}".format, inner, inner, repeats),
+    lambda inner: (
+        st.builds("({}){}".format, inner, repeats)
+        | st.builds("(?:{}|{}){}".format, inner, inner, repeats)
+    ),
     max_leaves=3,
 )
-"""Small, and so are the names: `re`, which they are compared with, backtracks for hours over larger ones."""
+"""Small, and so are the names: `re`, which they are compared with, backtracks for hours over larger
+ones."""
 
 
 @settings(deadline=None)
@@ -33,7 +54,11 @@ def test_it_means_what_it_means_elsewhere(pattern: str, name: str) -> None:
     [
         ("orders", ["orders"], ["orders-1", "my-orders", ""]),
         ("^orders-.*$", ["orders-", "orders-1"], ["orders"]),
-        (r"(eu|us)\.orders\.v[0-9]{1,2}", ["eu.orders.v1", "us.orders.v12"], ["eu-orders-v1", "eu.orders.v123"]),
+        (
+            r"(eu|us)\.orders\.v[0-9]{1,2}",
+            ["eu.orders.v1", "us.orders.v12"],
+            ["eu-orders-v1", "eu.orders.v123"],
+        ),
         (r"a\$", ["a$"], ["a"]),
         ("|x", ["", "x"], ["y"]),
         ("[]a]+", ["]a", "a"], ["b"]),
@@ -47,7 +72,9 @@ def test_the_whole_name_must_match(pattern: str, yes: list[str], no: list[str]) 
     assert not any(compiled(pattern).matches(name) for name in no)
 
 
-@pytest.mark.parametrize("pattern", ["(a|a)*b", "(a*)*b", "(a+)+b", ".*.*.*.*.*.*x", "(a?){50}a{50}"])
+@pytest.mark.parametrize(
+    "pattern", ["(a|a)*b", "(a*)*b", "(a+)+b", ".*.*.*.*.*.*x", "(a?){50}a{50}"]
+)
 def test_what_backtracking_never_finishes_is_answered(pattern: str) -> None:
     """Python's `re` would take years for some of these; the suite's own timeout is the judge."""
     assert not compiled(pattern).matches("a" * 249)
@@ -81,18 +108,30 @@ def test_what_backtracking_never_finishes_is_answered(pattern: str) -> None:
     ],
 )
 def test_anything_else_is_refused_with_the_place(pattern: str, says: str) -> None:
-    with pytest.raises(PatternError, match=r"at character \d+|the pattern has \d+ characters") as caught:
+    with pytest.raises(
+        PatternError, match=r"at character \d+|the pattern has \d+ characters"
+    ) as caught:
         compiled(pattern)
 
     assert says in str(caught.value)
 
 
-HOSTILE = ["(a?){250}", "(((a{0,6}){0,6}){0,6})", "(.?){250}", "(a|b)*a(a|b){120}", "((.?){15}){15}", "(.*){80}x"]
+HOSTILE = [
+    "(a?){250}",
+    "(((a{0,6}){0,6}){0,6})",
+    "(.?){250}",
+    "(a|b)*a(a|b){120}",
+    "((.?){15}){15}",
+    "(.*){80}x",
+]
 
 
 @pytest.mark.parametrize("pattern", HOSTILE)
 def test_a_match_takes_few_steps_whatever_the_pattern(pattern: str) -> None:
-    """Counted, not timed: look-ups in the table of what follows, for 50 names that nothing is known of yet."""
+    """Counted, not timed.
+
+    Look-ups in the table of what follows, for 50 names that nothing is known of yet.
+    """
     found = compiled(pattern)
     chance = random.Random(7)
     names = ["".join(chance.choices("abc", k=249)) for _ in range(50)]

@@ -1,4 +1,7 @@
-"""What readers are told besides their splits; also of clusters that leave while their records are being read."""
+"""What readers are told besides their splits.
+
+Also of clusters that leave while their records are being read.
+"""
 
 from typing import Any
 
@@ -18,20 +21,35 @@ from support.world import kafka_source
 FULL = KafkaReaderSettings(
     clusters={
         "a": KafkaCluster(
-            name="a", bootstrap_servers="a:1", properties={"isolation.level": "read_committed"}, secrets=("s", "t")
+            name="a",
+            bootstrap_servers="a:1",
+            properties={"isolation.level": "read_committed"},
+            secrets=("s", "t"),
         ),
         "b": KafkaCluster(name="b", bootstrap_servers="b:1"),
     },
-    limits=ReadLimits(max_records=9, max_records_per_split=3, max_bytes=1000, min_records=2, max_delay=60.0),
+    limits=ReadLimits(
+        max_records=9, max_records_per_split=3, max_bytes=1000, min_records=2, max_delay=60.0
+    ),
     on_data_loss=OnDataLoss.CONTINUE,
     commit_group="g",
 )
 WRITTEN = {
     "clusters": {
-        "a": {"bootstrapServers": "a:1", "properties": {"isolation.level": "read_committed"}, "secrets": ["s", "t"]},
+        "a": {
+            "bootstrapServers": "a:1",
+            "properties": {"isolation.level": "read_committed"},
+            "secrets": ["s", "t"],
+        },
         "b": {"bootstrapServers": "b:1", "properties": {}, "secrets": []},
     },
-    "limits": {"maxRecords": 9, "maxRecordsPerSplit": 3, "maxBytes": 1000, "minRecords": 2, "maxDelay": 60.0},
+    "limits": {
+        "maxRecords": 9,
+        "maxRecordsPerSplit": 3,
+        "maxBytes": 1000,
+        "minRecords": 2,
+        "maxDelay": 60.0,
+    },
     "onDataLoss": "Continue",
     "commitGroup": "g",
 }
@@ -39,13 +57,14 @@ WRITTEN = {
 
 def settings(**bootstrap: str) -> dict[str, Any]:
     clusters = {
-        name: {"bootstrapServers": servers, "properties": {}, "secrets": []} for name, servers in bootstrap.items()
+        name: {"bootstrapServers": servers, "properties": {}, "secrets": []}
+        for name, servers in bootstrap.items()
     }
     return {"kafka": {"clusters": clusters, "onDataLoss": "Fail"}}
 
 
 def test_the_json_is_what_assignments_of_released_versions_hold() -> None:
-    """Running drivers of the former release read what a newer operator writes, and the other way round."""
+    """Running drivers of the former release read what a newer operator writes, and vice versa."""
     assert FULL.to_json() == WRITTEN
     assert KafkaReaderSettings.from_json(WRITTEN) == FULL
 
@@ -53,11 +72,15 @@ def test_the_json_is_what_assignments_of_released_versions_hold() -> None:
 def test_what_an_older_version_did_not_write_has_a_default() -> None:
     assert KafkaReaderSettings.from_json({"clusters": {}}) == KafkaReaderSettings()
     assert KafkaReaderSettings.of({}) == KafkaReaderSettings()
-    assert KafkaReaderSettings().on_data_loss is OnDataLoss.FAIL, "nothing is skipped unless somebody asked for it"
+    assert KafkaReaderSettings().on_data_loss is OnDataLoss.FAIL, (
+        "nothing is skipped unless somebody asked for it"
+    )
 
 
 def test_a_source_tells_its_readers_of_active_and_inactive_clusters() -> None:
-    source = kafka_source("c", inactive=(KafkaCluster(name="old", bootstrap_servers="old:1"),), limits=FULL.limits)
+    source = kafka_source(
+        "c", inactive=(KafkaCluster(name="old", bootstrap_servers="old:1"),), limits=FULL.limits
+    )
 
     told = KafkaReaderSettings.of(source.reader_settings())
 
@@ -90,8 +113,13 @@ def test_settings_of_another_kind_are_left_alone() -> None:
 
 
 def test_a_cluster_that_nobody_knows_is_told_with_what_to_do() -> None:
-    """After a restart nobody remembers; a KeyError would end the query again and again without a word."""
-    with pytest.raises(RefusedDiscoveryError, match="put it back into clusters with active: false") as caught:
+    """After a restart nobody remembers.
+
+    A KeyError would end the query again and again without a word.
+    """
+    with pytest.raises(
+        RefusedDiscoveryError, match="put it back into clusters with active: false"
+    ) as caught:
         KafkaReaderSettings.of(settings(a="a:1")).cluster("b")
 
     assert (caught.value.scope, caught.value.reason) == ("b", "ClusterRemoved")

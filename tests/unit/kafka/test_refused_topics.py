@@ -1,4 +1,7 @@
-"""One topic that the user may not see: the others of its cluster go on, and the condition names it."""
+"""One topic that the user may not see.
+
+The others of its cluster go on, and the condition names it.
+"""
 
 from collections.abc import Mapping
 from concurrent.futures import Future
@@ -9,7 +12,13 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AclOperation
 
-from balanced_source.connectors.kafka import DiscoverKafka, KafkaCluster, PartitionSet, TopicList, TopicPattern
+from balanced_source.connectors.kafka import (
+    DiscoverKafka,
+    KafkaCluster,
+    PartitionSet,
+    TopicList,
+    TopicPattern,
+)
 from balanced_source.errors import RefusedDiscoveryError
 from balanced_source_adapters.kafka import client as kafka_client
 from balanced_source_adapters.kafka.admin import KafkaAdmin
@@ -30,7 +39,10 @@ def done(result: Any) -> Future[Any]:
 
 
 class Library:
-    """What `AdminClient` answers to a user without rights on some topics; each has one partition of 7 records."""
+    """What `AdminClient` answers to a user without rights on some topics.
+
+    Each has one partition of 7 records.
+    """
 
     refused: frozenset[str] = frozenset({"payments"})
     unreadable: frozenset[str] = frozenset()
@@ -40,16 +52,24 @@ class Library:
 
     def _answer(self, topic: str, told: Any) -> Future[Any]:
         is_refused = topic in self.refused
-        return done(KafkaException(KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED)) if is_refused else told)
+        return done(
+            KafkaException(KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED))
+            if is_refused
+            else told
+        )
 
     def describe_topics(self, names: Any, **_: Any) -> Mapping[str, Future[Any]]:
         def told(name: str) -> Any:
             rights = [AclOperation.DESCRIBE, *([AclOperation.READ] * (name not in self.unreadable))]
-            return SimpleNamespace(partitions=[SimpleNamespace(id=0)], topic_id="id", authorized_operations=rights)
+            return SimpleNamespace(
+                partitions=[SimpleNamespace(id=0)], topic_id="id", authorized_operations=rights
+            )
 
         return {name: self._answer(name, told(name)) for name in names}
 
-    def list_offsets(self, wanted: Mapping[TopicPartition, Any], **_: Any) -> Mapping[TopicPartition, Future[Any]]:
+    def list_offsets(
+        self, wanted: Mapping[TopicPartition, Any], **_: Any
+    ) -> Mapping[TopicPartition, Future[Any]]:
         told = SimpleNamespace(offset=7, timestamp=0, leader_epoch=1)
         return {tp: self._answer(tp.topic, told) for tp in wanted}
 
@@ -76,7 +96,9 @@ def _no_network(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_the_other_topics_are_found(subscriber: Any) -> None:
-    found = KafkaAdmin().discover(DiscoverKafka(scope="c", round=0, cluster=CLUSTER, subscriber=subscriber))
+    found = KafkaAdmin().discover(
+        DiscoverKafka(scope="c", round=0, cluster=CLUSTER, subscriber=subscriber)
+    )
 
     assert found.split_ids == {ORDERS}
     assert found.problem is not None
@@ -87,13 +109,17 @@ def test_the_other_topics_are_found(subscriber: Any) -> None:
     assert found.without_refused({ORDERS, PAYMENTS}) == {ORDERS}
 
 
-def test_a_topic_that_may_be_described_and_not_read_counts_as_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_topic_that_may_be_described_and_not_read_counts_as_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Assigned, it would fail the tasks of every micro-batch, and all other topics with them."""
     monkeypatch.setattr(Library, "refused", frozenset())
     monkeypatch.setattr(Library, "unreadable", frozenset({"payments"}))
     wanted = TopicList(("orders", "payments"))
 
-    found = KafkaAdmin().discover(DiscoverKafka(scope="c", round=0, cluster=CLUSTER, subscriber=wanted))
+    found = KafkaAdmin().discover(
+        DiscoverKafka(scope="c", round=0, cluster=CLUSTER, subscriber=wanted)
+    )
 
     assert found.split_ids == {ORDERS}
     assert str(found.problem).startswith("cluster c refuses topic payments (")
@@ -109,7 +135,9 @@ def test_a_missing_topic_is_told_beside_a_refused_one() -> None:
 def test_a_cluster_that_refuses_everything_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Library, "refused", frozenset({"orders", "payments"}))
 
-    call = DiscoverKafka(scope="c", round=0, cluster=CLUSTER, subscriber=TopicList(("orders", "payments")))
+    call = DiscoverKafka(
+        scope="c", round=0, cluster=CLUSTER, subscriber=TopicList(("orders", "payments"))
+    )
 
     with pytest.raises(RefusedDiscoveryError, match="refuses topic orders, payments") as caught:
         KafkaAdmin().discover(call)
@@ -124,7 +152,10 @@ def test_the_ends_of_the_other_topics_are_known() -> None:
 
 
 def test_a_topic_that_is_refused_while_it_is_read_stays_assigned_and_the_others_grow() -> None:
-    """Refused is not deleted: its splits keep their owners and positions until the rights are back."""
+    """Refused is not deleted.
+
+    Its splits keep their owners and positions until the rights are back.
+    """
     stage = Stage(readers=2, hosts=1, source=kafka_source("c"))
     stage.topic("orders", 2).topic("payments", 2).running().adopts()
     owners = dict(stage.owners)

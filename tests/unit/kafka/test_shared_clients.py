@@ -72,7 +72,9 @@ def test_the_same_cluster_with_the_same_credentials_has_one_client() -> None:
         (cluster(properties={"isolation.level": "read_uncommitted"}), cluster()),
     ],
 )
-def test_another_way_to_reach_a_cluster_is_another_client(one: KafkaCluster, other: KafkaCluster) -> None:
+def test_another_way_to_reach_a_cluster_is_another_client(
+    one: KafkaCluster, other: KafkaCluster
+) -> None:
     shared = SharedClients()
     assert admin(shared)._client(one) is not admin(shared)._client(other)
 

@@ -31,7 +31,9 @@ def test_it_is_the_plain_tuple() -> None:
 def test_documents_hold_the_same_bytes() -> None:
     assert json.dumps(NAMED) == json.dumps(PLAIN)
     assert columns.encode_ids(NAMED) == columns.encode_ids(PLAIN)
-    assert columns.encode_map(dict.fromkeys(NAMED, 1)) == columns.encode_map(dict.fromkeys(PLAIN, 1))
+    assert columns.encode_map(dict.fromkeys(NAMED, 1)) == columns.encode_map(
+        dict.fromkeys(PLAIN, 1)
+    )
 
 
 def test_it_can_be_pickled() -> None:

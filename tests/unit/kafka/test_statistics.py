@@ -15,8 +15,20 @@ from balanced_source_spark.kafka.settings import RACK, consumer_config
 def test_the_worst_broker_counts() -> None:
     document = {
         "brokers": {
-            "a:1/1": {"state": "UP", "rtt": {"avg": 1500}, "throttle": {"avg": 0}, "tx": 5, "req_timeouts": 1},
-            "b:1/2": {"state": "UP", "rtt": {"avg": 4000}, "throttle": {"avg": 250}, "tx": 7, "req_timeouts": 0},
+            "a:1/1": {
+                "state": "UP",
+                "rtt": {"avg": 1500},
+                "throttle": {"avg": 0},
+                "tx": 5,
+                "req_timeouts": 1,
+            },
+            "b:1/2": {
+                "state": "UP",
+                "rtt": {"avg": 4000},
+                "throttle": {"avg": 250},
+                "tx": 7,
+                "req_timeouts": 0,
+            },
             "bootstrap": {"state": "DOWN"},
         }
     }
@@ -33,8 +45,13 @@ def test_statistics_are_metrics_by_cluster() -> None:
     metrics.note_figures(broker_figures({"east": BrokerStatistics(connected=3, rtt=0.5)}))
 
     labels = {"source": "orders", "cluster": "east"}
-    assert metrics.registry.get_sample_value("balanced_source_host_kafka_brokers_connected", labels) == 3
-    assert metrics.registry.get_sample_value("balanced_source_host_kafka_rtt_seconds", labels) == 0.5
+    assert (
+        metrics.registry.get_sample_value("balanced_source_host_kafka_brokers_connected", labels)
+        == 3
+    )
+    assert (
+        metrics.registry.get_sample_value("balanced_source_host_kafka_rtt_seconds", labels) == 0.5
+    )
 
 
 def test_a_round_trip_that_nobody_has_measured_is_unknown_and_not_0() -> None:
@@ -44,13 +61,21 @@ def test_a_round_trip_that_nobody_has_measured_is_unknown_and_not_0() -> None:
     metrics.note_figures(broker_figures({"east": seen}))
 
     labels = {"source": "orders", "cluster": "east"}
-    assert metrics.registry.get_sample_value("balanced_source_host_kafka_brokers_connected", labels) == 1
-    assert metrics.registry.get_sample_value("balanced_source_host_kafka_rtt_seconds", labels) is None
+    assert (
+        metrics.registry.get_sample_value("balanced_source_host_kafka_brokers_connected", labels)
+        == 1
+    )
+    assert (
+        metrics.registry.get_sample_value("balanced_source_host_kafka_rtt_seconds", labels) is None
+    )
 
 
 @pytest.mark.scenario("H12")
 def test_the_rack_comes_from_where_the_reader_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Set: used; absent or empty: ignored; asked when a split is read, as upstream's supplier is."""
+    """Set: used; absent or empty: ignored.
+
+    Asked when a split is read, as upstream's supplier is.
+    """
     plain = KafkaCluster(name="c", bootstrap_servers="b:1")
     said = KafkaCluster(name="c", bootstrap_servers="b:1", properties={"client.rack": "spec"})
 

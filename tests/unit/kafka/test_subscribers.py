@@ -5,7 +5,11 @@ import pytest
 from balanced_source.connectors.kafka import PartitionSet, TopicList, TopicPattern
 from support.world import kafka_source
 
-LISTED = {"orders": frozenset({0, 1}), "orders-dlq": frozenset({0}), "__consumer_offsets": frozenset({0})}
+LISTED = {
+    "orders": frozenset({0, 1}),
+    "orders-dlq": frozenset({0}),
+    "__consumer_offsets": frozenset({0}),
+}
 
 
 @pytest.mark.scenario("I9")
@@ -31,8 +35,14 @@ def test_a_list_is_all_partitions_of_its_topics_and_names_what_is_missing() -> N
 @pytest.mark.scenario("I8")
 def test_a_pattern_is_of_whole_names_and_never_of_internal_topics() -> None:
     """Only the topics that match; what is excluded is left out."""
-    assert TopicPattern("orders").select("c", LISTED).split_ids == {("c", "orders", 0), ("c", "orders", 1)}
-    assert {s[1] for s in TopicPattern(".*").select("c", LISTED).split_ids} == {"orders", "orders-dlq"}
+    assert TopicPattern("orders").select("c", LISTED).split_ids == {
+        ("c", "orders", 0),
+        ("c", "orders", 1),
+    }
+    assert {s[1] for s in TopicPattern(".*").select("c", LISTED).split_ids} == {
+        "orders",
+        "orders-dlq",
+    }
     assert {s[1] for s in TopicPattern(".*", ".*-dlq").select("c", LISTED).split_ids} == {"orders"}
     nothing = TopicPattern("x.*", "y").select("c", LISTED)
     assert "matches topicPattern 'x.*'" in str(nothing.problem)
@@ -41,6 +51,9 @@ def test_a_pattern_is_of_whole_names_and_never_of_internal_topics() -> None:
 
 @pytest.mark.scenario("H4", "H5")
 def test_readers_are_told_of_a_group_only_if_there_is_one() -> None:
-    """Without one nothing is ever committed; positions that are committed are real offsets, never sentinels."""
+    """Without one nothing is ever committed.
+
+    Positions that are committed are real offsets, never sentinels.
+    """
     assert "commitGroup" not in kafka_source("c").reader_settings()["kafka"]
     assert kafka_source("c", commit_group="g").reader_settings()["kafka"]["commitGroup"] == "g"

@@ -3,7 +3,14 @@
 from typing import Any
 
 from balanced_source.api import SplitId
-from balanced_source.connectors.kafka import LATEST, KafkaSource, KafkaSubscriber, PartitionSet, TopicList, TopicPattern
+from balanced_source.connectors.kafka import (
+    LATEST,
+    KafkaSource,
+    KafkaSubscriber,
+    PartitionSet,
+    TopicList,
+    TopicPattern,
+)
 from support.stage import Stage, splits
 from support.world import kafka_source
 
@@ -24,11 +31,16 @@ def delivered(stage: Stage, split_id: SplitId) -> list[int]:
 
 
 def test_a_topic_that_is_added_starts_at_its_earliest_offset_the_others_go_on() -> None:
-    """Even if the source started at the latest offsets: what is there belongs to the topic that was asked for."""
+    """Even if the source started at the latest offsets.
+
+    What is there belongs to the topic that was asked for.
+    """
     stage = running(TopicList(("a",)), starting_offsets=LATEST).more(5).adopts()
     assert delivered(stage, A[0]) == list(range(10, 15))
 
-    stage.source_changes(source(TopicList(("a", "b")), starting_offsets=LATEST)).discovers().adopts()
+    stage.source_changes(
+        source(TopicList(("a", "b")), starting_offsets=LATEST)
+    ).discovers().adopts()
 
     assert delivered(stage, B[0]) == list(range(15))
     assert delivered(stage, A[0]) == list(range(10, 15))
@@ -60,7 +72,10 @@ def test_another_kind_of_choice_over_the_same_partitions_moves_nothing() -> None
     stage = running(TopicList(("a", "b")))
     before, epoch = stage.owners, stage.epoch
 
-    for choice in (TopicPattern("[ab]"), PartitionSet(frozenset((str(s[1]), int(s[2])) for s in A + B))):
+    for choice in (
+        TopicPattern("[ab]"),
+        PartitionSet(frozenset((str(s[1]), int(s[2])) for s in A + B)),
+    ):
         stage.source_changes(source(choice)).discovers().adopts()
 
     assert (stage.owners, stage.epoch) == (before, epoch)

@@ -1,4 +1,7 @@
-"""Topics that are deleted, and created anew under the same name: another thing, never read with old offsets."""
+"""Topics that are deleted, and created anew under the same name.
+
+Another thing, never read with old offsets.
+"""
 
 import dataclasses
 from typing import Any
@@ -16,7 +19,9 @@ T = splits("t", 2)
 
 
 def stage_with(policy: OnDataLoss, *, retention: float = 3600.0) -> Stage:
-    stage = Stage(readers=2, hosts=1, source=kafka_source("c", on_data_loss=policy, retention=retention))
+    stage = Stage(
+        readers=2, hosts=1, source=kafka_source("c", on_data_loss=policy, retention=retention)
+    )
     stage.broker.topic_ids["c", "t"] = "first"
     return stage.topic("t", 2, end=10).topic("other", 2, end=10).running().adopts()
 
@@ -27,8 +32,10 @@ def create_anew(stage: Stage, *, end: int = 4) -> None:
     stage.drivers["0"].delivered.clear()  # offsets mean something else now
 
 
-def test_a_new_topic_of_the_same_name_is_read_from_its_beginning_after_the_old_one_was_let_go() -> None:
-    """Two phases: readers adopt an epoch without the splits, and only then get them as something new."""
+def test_a_new_topic_of_the_same_name_is_read_from_its_beginning_after_the_old_one_was_let_go() -> (
+    None
+):
+    """Two phases: readers adopt an epoch without the splits, and then get them as new ones."""
     stage = stage_with(OnDataLoss.CONTINUE)
     assert stage.positions()[T[0]] == 10
     create_anew(stage)
@@ -64,7 +71,9 @@ def test_without_consent_nothing_is_read_and_somebody_is_told_what_to_do() -> No
 
     problem = stage.operator.coordinator.enumerator.problems()["c"]
     assert "set onDataLoss to Continue" in str(problem)
-    assert stage.owners.keys() >= set(T), "kept as they are: their readers do not read them (KafkaAdmin.ends)"
+    assert stage.owners.keys() >= set(T), (
+        "kept as they are: their readers do not read them (KafkaAdmin.ends)"
+    )
     assert not {s for s, _ in stage.drivers["0"].delivered} & set(T)
 
 
@@ -73,7 +82,9 @@ def test_consent_that_is_given_later_takes_effect_at_once() -> None:
     create_anew(stage)
     stage.looks_again(2)
 
-    stage.source_changes(kafka_source("c", on_data_loss=OnDataLoss.CONTINUE, retention=3600.0)).discovers()
+    stage.source_changes(
+        kafka_source("c", on_data_loss=OnDataLoss.CONTINUE, retention=3600.0)
+    ).discovers()
     stage.adopts().discovers().adopts()
 
     assert {stage.positions()[s] for s in T} == {4}
@@ -81,7 +92,9 @@ def test_consent_that_is_given_later_takes_effect_at_once() -> None:
 
 
 @pytest.mark.parametrize("retention", [0.0, 3600.0])
-def test_a_deleted_topic_whose_positions_are_kept_does_not_lend_them_to_a_new_one(retention: float) -> None:
+def test_a_deleted_topic_whose_positions_are_kept_does_not_lend_them_to_a_new_one(
+    retention: float,
+) -> None:
     """Deleted, confirmed, retained; then the name is used again."""
     stage = stage_with(OnDataLoss.CONTINUE, retention=retention)
     stage.topic_deleted("t").looks_again(2).adopts()
@@ -97,8 +110,8 @@ def test_a_deleted_topic_whose_positions_are_kept_does_not_lend_them_to_a_new_on
 
 
 UNREAD = (
-    "topic t (id first) was deleted{}. Records that were not read, if any, are gone: partition 0 from offset 10 on; "
-    "partition 1 from"
+    "topic t (id first) was deleted{}. Records that were not read, if any, are gone: partition 0"
+    " from offset 10 on; partition 1 from"
 )
 
 
@@ -106,12 +119,18 @@ UNREAD = (
 def test_unread_records_of_a_recreated_topic_are_named_also_those_that_no_micro_batch_has_planned(
     policy: OnDataLoss,
 ) -> None:
-    """The driver knows only of the ends that it has asked for: what came after them was lost without a word."""
+    """The driver knows only of the ends that it has asked for.
+
+    What came after them was lost without a word.
+    """
     stage = stage_with(policy)
     create_anew(stage)
     stage.looks_again()
 
-    told = [*stage.operator.messages, *map(str, stage.operator.coordinator.enumerator.problems().values())]
+    told = [
+        *stage.operator.messages,
+        *map(str, stage.operator.coordinator.enumerator.problems().values()),
+    ]
     assert [text for text in told if UNREAD.format(" and created again") in text]
 
 
@@ -122,27 +141,38 @@ def test_unread_records_of_a_deleted_topic_are_named() -> None:
     assert [text for text in stage.operator.messages if UNREAD.format("") in text]
 
 
-def test_unread_records_of_a_topic_that_is_recreated_while_its_position_is_retained_are_named() -> None:
+def test_unread_records_of_a_topic_that_is_recreated_while_its_position_is_retained_are_named() -> (
+    None
+):
     """Its cluster is inactive meanwhile."""
     stage = stage_with(OnDataLoss.CONTINUE)
     active, inactive = stage.operator.source.clusters, ()
-    stage.source_changes(dataclasses.replace(stage.operator.source, clusters=(), inactive=active)).adopts()
+    stage.source_changes(
+        dataclasses.replace(stage.operator.source, clusters=(), inactive=active)
+    ).adopts()
     stage.topic_deleted("t").topic("t", 2, end=4)
     stage.broker.topic_ids["c", "t"] = "second"
 
-    stage.source_changes(dataclasses.replace(stage.operator.source, clusters=active, inactive=inactive)).discovers()
+    stage.source_changes(
+        dataclasses.replace(stage.operator.source, clusters=active, inactive=inactive)
+    ).discovers()
 
     assert [text for text in stage.operator.messages if UNREAD.format(" and created again") in text]
 
 
 def away(stage: Stage) -> Any:
-    """Take the cluster out, until the readers have let go of it; returns the source that brings it back."""
+    """Take the cluster out, until the readers have let go of it.
+
+    Returns the source that brings it back.
+    """
     source = stage.operator.source
-    stage.source_changes(dataclasses.replace(source, clusters=(), inactive=source.clusters)).adopts()
+    stage.source_changes(
+        dataclasses.replace(source, clusters=(), inactive=source.clusters)
+    ).adopts()
     return source
 
 
-def test_partitions_that_a_recreated_topic_does_not_have_any_more_are_named_when_their_cluster_returns() -> None:
+def test_partitions_that_a_recreated_topic_lacks_are_named_when_their_cluster_returns() -> None:
     stage = stage_with(OnDataLoss.CONTINUE)
     source = away(stage)
     stage.topic_deleted("t").topic("t", 1, end=4)
@@ -188,7 +218,9 @@ LATE = "did not begin at offset 0 when they were found"
 
 
 @pytest.mark.parametrize("policy", OnDataLoss)
-def test_records_that_retention_took_from_a_new_partition_before_it_was_found_are_named(policy: OnDataLoss) -> None:
+def test_records_that_retention_took_from_a_new_partition_before_it_was_found_are_named(
+    policy: OnDataLoss,
+) -> None:
     stage = stage_with(policy)
     stage.broker.create("c", "t", [2], begin=5, end=9)
     stage.broker.create("c", "t", [3], begin=0, end=9)
@@ -214,7 +246,12 @@ def test_a_recreated_topic_whose_first_records_are_gone_is_named() -> None:
 
 
 def test_a_log_that_does_not_begin_at_zero_at_the_first_look_is_as_the_user_wants_it() -> None:
-    stage = Stage(readers=2, hosts=1, source=kafka_source("c")).topic("t", 2, begin=5, end=10).running().adopts()
+    stage = (
+        Stage(readers=2, hosts=1, source=kafka_source("c"))
+        .topic("t", 2, begin=5, end=10)
+        .running()
+        .adopts()
+    )
 
     assert stage.positions() == dict.fromkeys(T, 10)
     assert not [text for text in stage.operator.messages if LATE in text]
@@ -231,7 +268,9 @@ def test_a_topic_that_is_not_subscribed_any_more_is_not_called_deleted() -> None
 def test_a_cluster_that_is_taken_out_loses_nothing() -> None:
     stage = stage_with(OnDataLoss.CONTINUE)
     stage.source_changes(
-        dataclasses.replace(stage.operator.source, clusters=(), inactive=stage.operator.source.clusters)
+        dataclasses.replace(
+            stage.operator.source, clusters=(), inactive=stage.operator.source.clusters
+        )
     ).adopts()
 
     assert not [text for text in stage.operator.messages if "gone" in text]
@@ -265,7 +304,9 @@ def test_skipped_offsets_are_counted_once() -> None:
     def note(ranges: Any, begins: Any) -> list[str]:
         return list(map(str, counter.note(ranges, begins)))
 
-    assert note({a: (5, 20), b: (0, 3)}, {a: 12, b: 0}) == ["topic t partition 0 from offset 5 to 11"]
+    assert note({a: (5, 20), b: (0, 3)}, {a: 12, b: 0}) == [
+        "topic t partition 0 from offset 5 to 11"
+    ]
     assert note({a: (5, 20), b: (0, 3)}, {a: 12, b: 0}) == [], "a replay of the same micro-batch"
     assert note({a: (20, 30), b: (3, 9)}, {a: 25, b: 100}) == [
         "topic t partition 0 from offset 20 to 24",
@@ -296,13 +337,15 @@ def test_ids_of_topics_cost_next_to_nothing_in_documents() -> None:
 
 @pytest.mark.parametrize("is_state_lost", [False, True])
 def test_a_driver_that_restarts_in_between_brings_no_old_offsets_back(is_state_lost: bool) -> None:
-    """Its Spark checkpoint keeps the position of the split that it let go of, and it reports that."""
+    """Its Spark checkpoint keeps the position of a split that it let go of, and reports it."""
     stage = stage_with(OnDataLoss.CONTINUE)
     create_anew(stage)
     stage.looks_again().adopts().discovers()
     if is_state_lost:
         stage.state_lost()
-    stage.operator_starts().discovers().fails(0).registers(0).looks_again().adopts().looks_again().adopts()
+    stage.operator_starts().discovers().fails(0).registers(
+        0
+    ).looks_again().adopts().looks_again().adopts()
 
     assert {stage.positions()[s] for s in T} == {4}
     assert {offset for s, offset in stage.drivers["0"].delivered if s in T} == set(range(4))

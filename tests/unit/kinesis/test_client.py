@@ -54,7 +54,9 @@ def refused(code: str, text: str = "told by the service") -> Exception:
     return exceptions.ClientError({"Error": {"Code": code, "Message": text}}, "GetRecords")
 
 
-def client(monkeypatch: pytest.MonkeyPatch, service: Service, given: Mapping[str, str] | None = GIVEN) -> KinesisClient:
+def client(
+    monkeypatch: pytest.MonkeyPatch, service: Service, given: Mapping[str, str] | None = GIVEN
+) -> KinesisClient:
     monkeypatch.setattr(module, "_client", lambda *_: service)
     return KinesisClient(SERVER, Secrets(given), client_id="test")
 
@@ -67,7 +69,10 @@ def client(monkeypatch: pytest.MonkeyPatch, service: Service, given: Mapping[str
             refused("ResourceNotFoundException", "Stream orders under account 1 not found"),
             NotFoundError,
             Reason.UNKNOWN_TOPIC,
-            "was not found .*: create it, or correct its name, its region or the account of the credentials",
+            (
+                "was not found .*: create it, or correct its name, its region or the account of the"
+                " credentials"
+            ),
         ),
         (
             refused("UnrecognizedClientException"),
@@ -75,28 +80,69 @@ def client(monkeypatch: pytest.MonkeyPatch, service: Service, given: Mapping[str
             Reason.AUTHENTICATION_FAILED,
             "correct the credentials in Secret streams, or their rights",
         ),
-        (refused("AccessDeniedException"), RefusedDiscoveryError, Reason.NOT_AUTHORIZED, "Secret streams"),
-        (refused("ExpiredTokenException"), RefusedDiscoveryError, Reason.AUTHENTICATION_FAILED, "Secret streams"),
-        (refused("ProvisionedThroughputExceededException"), ThrottledError, None, "asked too often"),
+        (
+            refused("AccessDeniedException"),
+            RefusedDiscoveryError,
+            Reason.NOT_AUTHORIZED,
+            "Secret streams",
+        ),
+        (
+            refused("ExpiredTokenException"),
+            RefusedDiscoveryError,
+            Reason.AUTHENTICATION_FAILED,
+            "Secret streams",
+        ),
+        (
+            refused("ProvisionedThroughputExceededException"),
+            ThrottledError,
+            None,
+            "asked too often",
+        ),
         (refused("ExpiredIteratorException"), IteratorExpiredError, None, "iterator has expired"),
-        (refused("InvalidArgumentException", "no such"), BadPositionError, Reason.OFFSET_OUT_OF_RANGE, "no such"),
+        (
+            refused("InvalidArgumentException", "no such"),
+            BadPositionError,
+            Reason.OFFSET_OUT_OF_RANGE,
+            "no such",
+        ),
         (refused("InternalFailure"), TransientDiscoveryError, None, "answers InternalFailure"),
         (
-            exceptions.EndpointConnectionError(endpoint_url="https://kinesis.eu-wst-1.amazonaws.com/"),
+            exceptions.EndpointConnectionError(
+                endpoint_url="https://kinesis.eu-wst-1.amazonaws.com/"
+            ),
             TransientDiscoveryError,
             None,
             "does not answer: .*eu-wst-1.*Check the region, the endpoint and the network",
         ),
-        (exceptions.ReadTimeoutError(endpoint_url="http://x"), TransientDiscoveryError, None, "does not answer"),
-        (exceptions.NoCredentialsError(), RefusedDiscoveryError, Reason.AUTHENTICATION_FAILED, "no credentials in"),
-        (exceptions.NoRegionError(), RefusedDiscoveryError, Reason.INVALID_PROPERTIES, "the region is unknown"),
+        (
+            exceptions.ReadTimeoutError(endpoint_url="http://x"),
+            TransientDiscoveryError,
+            None,
+            "does not answer",
+        ),
+        (
+            exceptions.NoCredentialsError(),
+            RefusedDiscoveryError,
+            Reason.AUTHENTICATION_FAILED,
+            "no credentials in",
+        ),
+        (
+            exceptions.NoRegionError(),
+            RefusedDiscoveryError,
+            Reason.INVALID_PROPERTIES,
+            "the region is unknown",
+        ),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Exception) else None,
 )
 def test_each_refusal_names_the_stream_and_what_to_do(
-    monkeypatch: pytest.MonkeyPatch, error: Exception, kind: type[DiscoveryError], reason: Reason | None, words: str
+    monkeypatch: pytest.MonkeyPatch,
+    error: Exception,
+    kind: type[DiscoveryError],
+    reason: Reason | None,
+    words: str,
 ) -> None:
-    """The error names the stream, its region and the Secret, says what to do, and holds no secret value."""
+    """The error names the stream, its region and the Secret, and what to do, but no secret."""
     with pytest.raises(kind, match=words) as caught:
         client(monkeypatch, Service(error)).iterator(SPLIT)
 
@@ -127,7 +173,8 @@ def test_a_secret_that_is_missing_or_lacks_a_key_is_named(
 
 @pytest.mark.scenario("P13")
 @pytest.mark.parametrize(
-    ("told", "behind"), [({"MillisBehindLatest": 0}, 0), ({"MillisBehindLatest": 70}, 70), ({}, None)]
+    ("told", "behind"),
+    [({"MillisBehindLatest": 0}, 0), ({"MillisBehindLatest": 70}, 70), ({}, None)],
 )
 def test_a_lag_that_the_service_does_not_tell_is_unknown(
     monkeypatch: pytest.MonkeyPatch, told: dict[str, int], behind: int | None

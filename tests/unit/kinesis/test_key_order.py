@@ -21,7 +21,9 @@ def sink(folder: Path, *batches: list[Rows]) -> Path:
         for index, rows in enumerate(files):
             name = f"part-{batch}-{index}.parquet"
             data = [str(number).encode() for _, number in rows]
-            pq.write_table(pa.table({"partitionKey": [key for key, _ in rows], "data": data}), folder / name)
+            pq.write_table(
+                pa.table({"partitionKey": [key for key, _ in rows], "data": data}), folder / name
+            )
             lines.append(json.dumps({"path": f"file:///elsewhere/{name}"}))
         (folder / "_spark_metadata" / str(batch)).write_text("\n".join(lines))
     return folder
@@ -38,7 +40,15 @@ def sink(folder: Path, *batches: list[Rows]) -> Path:
         ([[[("a", 0)], [("a", 2)], [("b", 1)]], [[("a", 3)]]], (4, 0, 0, 1)),
         ([[[("a", 0), ("a", 2)], [("b", 1)]], [[("a", 3), ("a", 4)]]], (5, 0, 1, 0)),
     ],
-    ids=["exact", "lost", "twice", "in a file", "between micro-batches", "a key in two files", "never produced"],
+    ids=[
+        "exact",
+        "lost",
+        "twice",
+        "in a file",
+        "between micro-batches",
+        "a key in two files",
+        "never produced",
+    ],
 )
 def test_what_is_lost_twice_or_out_of_order_is_counted(
     tmp_path: Path, batches: list[list[Rows]], expected: tuple[int, int, int, int]
@@ -47,7 +57,9 @@ def test_what_is_lost_twice_or_out_of_order_is_counted(
 
     found = check_order(sink(tmp_path, *batches), 4)
 
-    assert found == Order(delivered=delivered, lost=lost, duplicated=duplicated, out_of_order=out_of_order)
+    assert found == Order(
+        delivered=delivered, lost=lost, duplicated=duplicated, out_of_order=out_of_order
+    )
     assert found.is_exact == (expected == (4, 0, 0, 0))
 
 

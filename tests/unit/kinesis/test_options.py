@@ -16,14 +16,21 @@ GIVEN = {"streams": "orders, clicks"}
 
 
 def source(**given: str) -> KinesisSource:
-    return kinesis_source({**GIVEN, **{name.lower(): value for name, value in given.items()}}, RoundRobinAssigner())
+    return kinesis_source(
+        {**GIVEN, **{name.lower(): value for name, value in given.items()}}, RoundRobinAssigner()
+    )
 
 
 def test_defaults() -> None:
     made = source()
 
     assert made.streams == ("orders", "clicks")
-    assert (made.start, made.server, made.on_loss, made.discovery_interval) == (Start(), Server(), OnLoss.FAIL, 30.0)
+    assert (made.start, made.server, made.on_loss, made.discovery_interval) == (
+        Start(),
+        Server(),
+        OnLoss.FAIL,
+        30.0,
+    )
 
 
 def test_everything_can_be_said() -> None:
@@ -37,15 +44,25 @@ def test_everything_can_be_said() -> None:
         startingSequenceNumbers='{"orders": {"shardId-000000000001": "12"}}',
     )
 
-    assert made.server == Server(endpoint="http://127.0.0.1:4567", region="eu-west-1", secret="streams")  # noqa: S106 - a name
-    assert made.start == Start(at=StartAt.SEQUENCE_NUMBERS, sequences=(("orders", "shardId-000000000001", 12),))
+    assert made.server == Server(
+        endpoint="http://127.0.0.1:4567",
+        region="eu-west-1",
+        secret="streams",  # noqa: S106 - a name
+    )
+    assert made.start == Start(
+        at=StartAt.SEQUENCE_NUMBERS, sequences=(("orders", "shardId-000000000001", 12),)
+    )
     assert (made.on_loss, made.discovery_interval) == (OnLoss.CONTINUE, 2.0)
     assert Start.from_json(made.start.to_json()) == made.start
 
 
-@pytest.mark.parametrize("text", ["2026-01-31T12:00:00Z", "2026-01-31T13:00:00+01:00", "1769860800000"])
+@pytest.mark.parametrize(
+    "text", ["2026-01-31T12:00:00Z", "2026-01-31T13:00:00+01:00", "1769860800000"]
+)
 def test_times(text: str) -> None:
-    assert source(startingPosition="AT_TIMESTAMP", startingTimestamp=text).start.time == 1769860800000
+    assert (
+        source(startingPosition="AT_TIMESTAMP", startingTimestamp=text).start.time == 1769860800000
+    )
 
 
 @pytest.mark.parametrize(
@@ -58,17 +75,39 @@ def test_times(text: str) -> None:
         ({"kinesisSecret": "../x"}, "not a valid name"),
         ({"onDataLoss": "ignore"}, "onDataLoss"),
         ({"startingPosition": "EARLIEST"}, "startingPosition"),
-        ({"startingPosition": "AT_TIMESTAMP"}, "startingTimestamp: goes together with startingPosition AT_TIMESTAMP"),
+        (
+            {"startingPosition": "AT_TIMESTAMP"},
+            "startingTimestamp: goes together with startingPosition AT_TIMESTAMP",
+        ),
         ({"startingTimestamp": "1"}, "startingTimestamp: goes together"),
-        ({"startingPosition": "AT_TIMESTAMP", "startingTimestamp": "soon"}, "expected a time such as"),
-        ({"startingPosition": "AT_TIMESTAMP", "startingTimestamp": "2026-01-31T12:00:00"}, "has no time zone"),
-        ({"startingPosition": "SEQUENCE_NUMBERS"}, "startingSequenceNumbers: goes together"),
-        *(
-            ({"startingPosition": "SEQUENCE_NUMBERS", "startingSequenceNumbers": text}, "expected streams")
-            for text in ("", "[]", "{}", '{"orders": 1}', '{"orders": {"s": "x"}}', '{"orders": {"s": "-1"}}')
+        (
+            {"startingPosition": "AT_TIMESTAMP", "startingTimestamp": "soon"},
+            "expected a time such as",
         ),
         (
-            {"startingPosition": "SEQUENCE_NUMBERS", "startingSequenceNumbers": '{"other": {"s": "1"}}'},
+            {"startingPosition": "AT_TIMESTAMP", "startingTimestamp": "2026-01-31T12:00:00"},
+            "has no time zone",
+        ),
+        ({"startingPosition": "SEQUENCE_NUMBERS"}, "startingSequenceNumbers: goes together"),
+        *(
+            (
+                {"startingPosition": "SEQUENCE_NUMBERS", "startingSequenceNumbers": text},
+                "expected streams",
+            )
+            for text in (
+                "",
+                "[]",
+                "{}",
+                '{"orders": 1}',
+                '{"orders": {"s": "x"}}',
+                '{"orders": {"s": "-1"}}',
+            )
+        ),
+        (
+            {
+                "startingPosition": "SEQUENCE_NUMBERS",
+                "startingSequenceNumbers": '{"other": {"s": "1"}}',
+            },
             "'other' is not one of the streams",
         ),
     ],
@@ -79,16 +118,24 @@ def test_what_is_refused(given: dict[str, str], message: str) -> None:
 
 
 def of_spec(**given: Any) -> Any:
-    return to_source(parse_spec({**FULL_KINESIS, "source": {"kinesis": {"streams": ["orders"], **given}}}))
+    return to_source(
+        parse_spec({**FULL_KINESIS, "source": {"kinesis": {"streams": ["orders"], **given}}})
+    )
 
 
 def test_the_fields_of_the_custom_resource_mean_the_same() -> None:
     full = to_source(parse_spec(FULL_KINESIS))
 
     assert isinstance(full, KinesisSource)
-    assert full.server == Server(endpoint="https://kinesis.example.org:4567", region="eu-west-1", secret="streams")  # noqa: S106 - a name
+    assert full.server == Server(
+        endpoint="https://kinesis.example.org:4567",
+        region="eu-west-1",
+        secret="streams",  # noqa: S106 - a name
+    )
     assert full.start.at is StartAt.SEQUENCE_NUMBERS
-    assert full.start.sequences == (("orders", "shardId-000000000001", 49590338271490256608559692538361571095921),)
+    assert full.start.sequences == (
+        ("orders", "shardId-000000000001", 49590338271490256608559692538361571095921),
+    )
     assert (full.on_loss, full.discovery_interval) == (OnLoss.CONTINUE, 10.0)
     assert of_spec().start == Start()
     assert of_spec(startingPosition={"type": "Timestamp", "timestamp": 5}).start == Start(
@@ -102,11 +149,19 @@ def test_the_fields_of_the_custom_resource_mean_the_same() -> None:
         ({"streams": ["orders", "orders"]}, r"source\.kinesis\.streams: names a stream twice"),
         ({"streams": ["a/b"]}, "the name or the ARN of a stream, not 'a/b'"),
         ({"discoveryInterval": "10ms"}, "discoveryInterval: must be at least 1s"),
-        ({"startingPosition": {"type": "Timestamp"}}, "timestamp: goes together with type Timestamp"),
+        (
+            {"startingPosition": {"type": "Timestamp"}},
+            "timestamp: goes together with type Timestamp",
+        ),
         ({"startingPosition": {"timestamp": 1}}, "timestamp: goes together with type Timestamp"),
         ({"startingPosition": {"type": "SequenceNumbers"}}, "sequenceNumbers: goes together"),
         (
-            {"startingPosition": {"type": "SequenceNumbers", "sequenceNumbers": {"other": {"s": "1"}}}},
+            {
+                "startingPosition": {
+                    "type": "SequenceNumbers",
+                    "sequenceNumbers": {"other": {"s": "1"}},
+                }
+            },
             "'other' is not one of the streams",
         ),
         ({"endpoint": "file:///etc/passwd"}, "an http or https URL of a host"),

@@ -1,4 +1,7 @@
-"""Random lives of a stream and of its source: each record once, and those of a key in their order."""
+"""Random lives of a stream and of its source.
+
+Each record once, and those of a key in their order.
+"""
 
 from dataclasses import dataclass, field
 
@@ -12,7 +15,18 @@ from balanced_source_adapters.local_run import LocalRun
 from support.shards import STREAM, ReadableSource, StreamInMemory, numbers
 
 KEYS = tuple(f"key-{number}" for number in range(12))
-ACTIONS = ("put", "split", "merge", "read", "rescale", "restart", "operator", "lose state", "older state", "expire")
+ACTIONS = (
+    "put",
+    "split",
+    "merge",
+    "read",
+    "rescale",
+    "restart",
+    "operator",
+    "lose state",
+    "older state",
+    "expire",
+)
 STEPS = st.lists(st.tuples(st.sampled_from(ACTIONS), st.integers(0, 1000)), max_size=40)
 
 
@@ -29,10 +43,14 @@ class Life:
 
     def __post_init__(self) -> None:
         self.stream = StreamInMemory(self.shards)
-        self.source = ReadableSource(streams=(STREAM,), stream=self.stream, start=self.start, discovery_interval=1.0)
+        self.source = ReadableSource(
+            streams=(STREAM,), stream=self.stream, start=self.start, discovery_interval=1.0
+        )
         self.run = self._run(None)
 
-    def _run(self, former: "LocalRun[Record] | None", *, state: str | None = None) -> LocalRun[Record]:
+    def _run(
+        self, former: "LocalRun[Record] | None", *, state: str | None = None
+    ) -> LocalRun[Record]:
         made: LocalRun[Record] = LocalRun(
             self.source,
             self.stream.execute,
@@ -49,7 +67,9 @@ class Life:
         for _ in range(steps):
             self.now += 1.0
             self.run.step(limit=4)
-            self.ended |= {str(s[1]) for s, position in self.run.offset.positions.items() if position == END}
+            self.ended |= {
+                str(s[1]) for s, position in self.run.offset.positions.items() if position == END
+            }
 
     def restart(self, state: str | None) -> None:
         self.run.close()
@@ -88,26 +108,36 @@ class Life:
         One whose end no reader has seen is another case: the policy for lost records decides.
         """
         for name, shard in list(self.stream.shards.items()):
-            if name in self.ended and all(parent not in self.stream.shards for parent in shard.parents):
+            if name in self.ended and all(
+                parent not in self.stream.shards for parent in shard.parents
+            ):
                 self.stream.expire(name)
 
     def settle(self, expected: int) -> None:
         for _ in range(400):
             self.read()
             is_read = len(self.delivered) >= expected
-            if is_read and set(self.run.offset.positions) == {(STREAM, name) for name in self.stream.open()}:
+            if is_read and set(self.run.offset.positions) == {
+                (STREAM, name) for name in self.stream.open()
+            }:
                 return
         raise AssertionError(
-            f"{len(self.delivered)} of {expected} records; held {sorted(self.run.offset.positions)}; "
-            f"open {self.stream.open()}; problems {self.run.coordinator.enumerator.problems()}"
+            f"{len(self.delivered)} of {expected} records; held"
+            f" {sorted(self.run.offset.positions)}; open {self.stream.open()}; problems"
+            f" {self.run.coordinator.enumerator.problems()}"
         )
 
 
 @pytest.mark.scenario("P1")
 @pytest.mark.parametrize("shards", [1, 3])
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(
+    max_examples=60,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 @given(steps=STEPS)
-def test_whatever_happens_each_key_is_read_once_and_in_order(shards: int, steps: list[tuple[str, int]]) -> None:
+def test_whatever_happens_each_key_is_read_once_and_in_order(
+    shards: int, steps: list[tuple[str, int]]
+) -> None:
     """Random splits, merges, expiry, rescales, crashes and lost states."""
     life = Life(shards=shards)
     for action, number in steps:

@@ -1,4 +1,4 @@
-"""What a reader does when the service refuses, throttles, forgets, or is another one than before."""
+"""What a reader does when the service refuses, throttles, forgets, or is another one."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -11,8 +11,20 @@ from balanced_source.errors import RefusedDiscoveryError, TransientDiscoveryErro
 from balanced_source.reader import InlineFetchers, SplitOutputs
 from balanced_source.testing.source_reader import Context
 from balanced_source_adapters.kinesis.client import IteratorExpiredError, Record, ThrottledError
-from balanced_source_adapters.kinesis.reader import Fetched, Fetches, KinesisReader, ShardReader, ShardState
-from balanced_source_adapters.kinesis.shared import IDLE, INTERVAL, ITERATOR_LIFETIME, MAX_BACKOFF, SharedShards
+from balanced_source_adapters.kinesis.reader import (
+    Fetched,
+    Fetches,
+    KinesisReader,
+    ShardReader,
+    ShardState,
+)
+from balanced_source_adapters.kinesis.shared import (
+    IDLE,
+    INTERVAL,
+    ITERATOR_LIFETIME,
+    MAX_BACKOFF,
+    SharedShards,
+)
 from support.shards import STREAM, NoPace, StreamInMemory
 
 SHARD = "shardId-000000000000"
@@ -34,7 +46,9 @@ class Scene:
         self.reader = self.open()
 
     def open(self, created: str = "1") -> ShardReader:
-        reader = ShardReader(self.stream, on_loss=self.on_loss, shared=self.shared, clock=lambda: self.now)
+        reader = ShardReader(
+            self.stream, on_loss=self.on_loss, shared=self.shared, clock=lambda: self.now
+        )
         split = ShardSplit(stream=STREAM, shard=SHARD, offset=self.position, created=created)
         reader.handle_splits_changes(SplitsAddition((split,)))
         (known,) = reader._shards.values()
@@ -174,7 +188,9 @@ def test_a_failure_repeats_and_loses_nothing(error: Exception, at: str) -> None:
 
 def test_a_refusal_ends_the_task_in_words() -> None:
     scene = Scene()
-    scene.stream.before = fail_once(RefusedDiscoveryError("not allowed: correct the rights", scope=STREAM))
+    scene.stream.before = fail_once(
+        RefusedDiscoveryError("not allowed: correct the rights", scope=STREAM)
+    )
 
     with pytest.raises(RefusedDiscoveryError, match="correct the rights"):
         scene.fetch()
@@ -197,7 +213,10 @@ def test_records_that_expired_unread_end_the_query() -> None:
     """With `onDataLoss: Fail` the error names stream, shard and record."""
     scene = lost_scene(OnLoss.FAIL)
 
-    with pytest.raises(RefusedDiscoveryError, match=r"shard shardId-0+: the record \d+, .* Set onDataLoss to Continue"):
+    with pytest.raises(
+        RefusedDiscoveryError,
+        match=r"shard shardId-0+: the record \d+, .* Set onDataLoss to Continue",
+    ):
         scene.fetch()
 
 
@@ -263,7 +282,10 @@ def test_how_far_a_shard_is_behind_counts_what_was_fetched_and_not_emitted() -> 
     for _ in range(8):
         stream.put("key")
     fetchers = InlineFetchers(lambda: ShardReader(stream, shared=NoPace(), fetches=fetches))
-    reader, output = KinesisReader(Context(), fetchers, fetches), SplitOutputs[Record](lambda *_: None)
+    reader, output = (
+        KinesisReader(Context(), fetchers, fetches),
+        SplitOutputs[Record](lambda *_: None),
+    )
     reader.add_splits([ShardSplit(stream=STREAM, shard=SHARD)])
     assert reader.millis_behind() == {}, "nothing was asked yet"
 
@@ -278,7 +300,7 @@ def test_how_far_a_shard_is_behind_counts_what_was_fetched_and_not_emitted() -> 
 
 
 @pytest.mark.scenario("P13")
-def test_how_far_a_shard_is_behind_is_unknown_until_a_record_is_emitted_and_while_it_cannot_be_read() -> None:
+def test_how_far_a_shard_is_behind_is_unknown_before_a_record_and_while_it_cannot_be_read() -> None:
     """Neither 0 nor a former number."""
     split = ShardSplit(stream=STREAM, shard=SHARD)
     assert ShardState(split).millis_behind(Fetched(split.offset + 5, 1000, 0)) is None

@@ -1,4 +1,4 @@
-"""Where reading starts, what is read of shards that were split before, and what is said when shards are gone."""
+"""Where reading starts, how split shards are read, and what is said when shards are gone."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,10 +23,16 @@ class Scene:
 
     def start(self, start: Start, *, on_loss: OnLoss = OnLoss.FAIL) -> None:
         source = ReadableSource(
-            streams=(STREAM,), stream=self.stream, start=start, discovery_interval=1.0, on_loss=on_loss
+            streams=(STREAM,),
+            stream=self.stream,
+            start=start,
+            discovery_interval=1.0,
+            on_loss=on_loss,
         )
         collect = lambda _subtask, record, _time: self.found.append(record)  # noqa: E731
-        self.run: LocalRun[Record] = LocalRun(source, self.stream.execute, collect, clock=lambda: self.now)
+        self.run: LocalRun[Record] = LocalRun(
+            source, self.stream.execute, collect, clock=lambda: self.now
+        )
         self.run.start()
 
     def put(self) -> None:
@@ -44,7 +50,9 @@ class Scene:
 
     @property
     def problems(self) -> dict[str, Any]:
-        return {scope: str(error) for scope, error in self.run.coordinator.enumerator.problems().items()}
+        return {
+            scope: str(error) for scope, error in self.run.coordinator.enumerator.problems().items()
+        }
 
 
 @pytest.fixture
@@ -69,7 +77,9 @@ def test_from_the_oldest_record_everything_is_read(scene: Scene) -> None:
 def test_from_now_on_closed_shards_are_not_read(scene: Scene) -> None:
     """LATEST reads open shards from the time of the first discovery, and later children whole."""
     scene.start(Start(at=StartAt.LATEST))
-    assert scene.read(5) == [11], "the clock of the server counts in seconds: the record of this moment comes along"
+    assert scene.read(5) == [11], (
+        "the clock of the server counts in seconds: the record of this moment comes along"
+    )
     scene.put()
     scene.split()
     scene.put()
@@ -81,7 +91,14 @@ def test_from_now_on_closed_shards_are_not_read(scene: Scene) -> None:
 @pytest.mark.scenario("P10")
 def test_from_a_time_on_no_child_is_read_from_before_it(scene: Scene) -> None:
     """AT_TIMESTAMP holds for children, too."""
-    time = int(next(r.arrived for s in scene.stream.shards.values() for r in s.records if r.data == b"8")) // 1000
+    time = (
+        int(
+            next(
+                r.arrived for s in scene.stream.shards.values() for r in s.records if r.data == b"8"
+            )
+        )
+        // 1000
+    )
     scene.start(Start(at=StartAt.AT_TIMESTAMP, time=time))
 
     assert scene.read() == [8, 9, 10, 11]
@@ -130,7 +147,10 @@ def test_a_shard_that_expired_unread_holds_its_children_back_and_is_told_of() ->
     scene = unread_and_expired(OnLoss.FAIL)
 
     assert scene.read() == []
-    assert "does not retain 1 shards any more that were not read to their end: shardId-0" in scene.problems[STREAM]
+    assert (
+        "does not retain 1 shards any more that were not read to their end: shardId-0"
+        in scene.problems[STREAM]
+    )
     assert "Set onDataLoss to Continue" in scene.problems[STREAM]
 
 
@@ -152,7 +172,9 @@ def test_a_stream_that_was_created_again(on_loss: OnLoss, expected: int) -> None
     scene.start(Start(), on_loss=on_loss)
     assert scene.read(6) == list(range(6))
     former = dict(scene.stream.shards)
-    scene.stream.shards = {name: type(shard)(shard.low, shard.high) for name, shard in former.items()}
+    scene.stream.shards = {
+        name: type(shard)(shard.low, shard.high) for name, shard in former.items()
+    }
     scene.stream.created = "2"
     scene.put()
 
@@ -198,9 +220,15 @@ def test_a_child_of_a_merge_waits_for_both_parents() -> None:
 @pytest.mark.scenario("P4")
 def test_a_finished_shard_is_remembered_until_a_child_was_begun() -> None:
     """Then it is let go of."""
-    shards = {("s", "a"): Shard(is_open=False), ("s", "b"): Shard((("s", "a"),)), ("s", "c"): Shard((("s", "a"),))}
+    shards = {
+        ("s", "a"): Shard(is_open=False),
+        ("s", "b"): Shard((("s", "a"),)),
+        ("s", "c"): Shard((("s", "a"),)),
+    }
     a, b = ("s", "a"), ("s", "b")
 
     assert Lineage(shards=shards, held={a}, finished={a}).replaced() == frozenset()
     assert Lineage(shards=shards, held={a, b}, finished={a}).replaced() == {a}
-    assert Lineage(shards=shards, held={b}).readable() == {b, ("s", "c")}, "a child that was begun proves it"
+    assert Lineage(shards=shards, held={b}).readable() == {b, ("s", "c")}, (
+        "a child that was begun proves it"
+    )

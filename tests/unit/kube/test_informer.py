@@ -1,4 +1,7 @@
-"""One list and one watch for all sources: what is kept is what the API server has, whatever the watch goes through."""
+"""One list and one watch for all sources.
+
+What is kept is what the API server has, whatever the watch goes through.
+"""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterator
@@ -10,7 +13,12 @@ import pytest
 from balanced_source_operator.kube import informer as module
 from balanced_source_operator.kube.cached import CachedApi
 from balanced_source_operator.kube.informer import RELIST, Informer
-from balanced_source_operator.kube.port import KubernetesError, Manifest, RefusedError, UnknownKindError
+from balanced_source_operator.kube.port import (
+    KubernetesError,
+    Manifest,
+    RefusedError,
+    UnknownKindError,
+)
 from balanced_source_operator.kube.stream import ExpiredError, Listing, WatchEvent
 from balanced_source_operator.resources.kinds import (
     BALANCED_SOURCE,
@@ -24,8 +32,15 @@ from support import virtual_time
 from support.fake_kubernetes import FakeKubernetes
 
 
-def config_map(name: str, revision: int, *, source: str = "orders", namespace: str = "default") -> dict[str, Any]:
-    metadata = {"name": name, "namespace": namespace, "resourceVersion": str(revision), "labels": {NAME_LABEL: source}}
+def config_map(
+    name: str, revision: int, *, source: str = "orders", namespace: str = "default"
+) -> dict[str, Any]:
+    metadata = {
+        "name": name,
+        "namespace": namespace,
+        "resourceVersion": str(revision),
+        "labels": {NAME_LABEL: source},
+    }
     return {"kind": "ConfigMap", "metadata": metadata}
 
 
@@ -59,7 +74,9 @@ class Server:
 class Scene:
     """An informer that runs, and what it has told."""
 
-    def __init__(self, server: Server, *, kind: ResourceKind = CONFIG_MAP, namespace: str = "") -> None:
+    def __init__(
+        self, server: Server, *, kind: ResourceKind = CONFIG_MAP, namespace: str = ""
+    ) -> None:
         self.told: list[tuple[str, str]] = []
         self.informer = Informer(server, kind, namespace, selector=NAME_LABEL, tell=self._tell)
         self.task = asyncio.create_task(self.informer.run())
@@ -69,7 +86,9 @@ class Scene:
         self.told.append((event, manifest["metadata"]["name"]))
 
     def names(self, source: str = "orders") -> list[str]:
-        return sorted(item["metadata"]["name"] for item in self.informer.of_source("default", source))
+        return sorted(
+            item["metadata"]["name"] for item in self.informer.of_source("default", source)
+        )
 
     async def hears(self, *news: WatchEvent | Exception | None) -> None:
         for one in news:
@@ -96,16 +115,28 @@ def play(story: Callable[[], Any]) -> None:
 
 def test_what_is_listed_and_what_changes_is_kept_and_told() -> None:
     async def story() -> None:
-        with running(Scene(Server(config_map("a", 5), config_map("other", 6, source="clicks")))) as scene:
+        with running(
+            Scene(Server(config_map("a", 5), config_map("other", 6, source="clicks")))
+        ) as scene:
             await scene.hears(
                 WatchEvent("ADDED", config_map("b", 7)),
                 WatchEvent("MODIFIED", config_map("a", 8)),
                 WatchEvent("BOOKMARK", _at(20)),
             )
-            assert (scene.names(), scene.names("clicks"), scene.informer.is_live) == (["a", "b"], ["other"], True)
+            assert (scene.names(), scene.names("clicks"), scene.informer.is_live) == (
+                ["a", "b"],
+                ["other"],
+                True,
+            )
             await scene.hears(WatchEvent("DELETED", config_map("a", 9)))
             assert scene.names() == ["b"]
-            told = [("ADDED", "a"), ("ADDED", "other"), ("ADDED", "b"), ("MODIFIED", "a"), ("DELETED", "a")]
+            told = [
+                ("ADDED", "a"),
+                ("ADDED", "other"),
+                ("ADDED", "b"),
+                ("MODIFIED", "a"),
+                ("DELETED", "a"),
+            ]
             assert scene.told == told
 
     play(story)
@@ -115,13 +146,21 @@ def test_a_watch_that_ends_goes_on_where_it_was_without_a_list() -> None:
     async def story() -> None:
         server = Server(config_map("a", 5))
         with running(Scene(server)) as scene:
-            await scene.hears(WatchEvent("BOOKMARK", _at(20)), None, WatchEvent("ADDED", config_map("b", 21)))
-            assert (server.lists, server.watched_from, scene.names()) == (1, ["5", "20"], ["a", "b"])
+            await scene.hears(
+                WatchEvent("BOOKMARK", _at(20)), None, WatchEvent("ADDED", config_map("b", 21))
+            )
+            assert (server.lists, server.watched_from, scene.names()) == (
+                1,
+                ["5", "20"],
+                ["a", "b"],
+            )
 
     play(story)
 
 
-@pytest.mark.parametrize("error", [KubernetesError("the connection is broken"), RuntimeError("a mistake of ours")])
+@pytest.mark.parametrize(
+    "error", [KubernetesError("the connection is broken"), RuntimeError("a mistake of ours")]
+)
 def test_no_failure_ends_an_informer(error: Exception) -> None:
     async def story() -> None:
         server = Server(config_map("a", 5))
@@ -140,7 +179,10 @@ def test_a_revision_that_has_expired_leads_to_a_list_and_what_is_gone_is_told() 
             await scene.hears()
             server.items = [config_map("b", 6), config_map("c", 30)]
             await scene.hears(ExpiredError("410"))
-            assert (scene.names(), scene.told[2:]) == (["b", "c"], [("DELETED", "a"), ("ADDED", "c")])
+            assert (scene.names(), scene.told[2:]) == (
+                ["b", "c"],
+                [("DELETED", "a"), ("ADDED", "c")],
+            )
 
     play(story)
 
@@ -161,7 +203,10 @@ def test_everything_is_listed_again_now_and_then() -> None:
 
 
 def test_a_kind_that_is_unknown_for_a_moment_forgets_no_object() -> None:
-    """An API server that has just started may not serve a CRD yet; a second application must not be started then."""
+    """An API server that has just started may not serve a CRD yet.
+
+    A second application must not be started then.
+    """
 
     async def story() -> None:
         server = Server(config_map("a", 5))
@@ -169,7 +214,11 @@ def test_a_kind_that_is_unknown_for_a_moment_forgets_no_object() -> None:
             await scene.hears()
             server.refusal = UnknownKindError("the kind is not installed")
             await scene.hears(ExpiredError("410"))
-            assert (scene.informer.is_unknown, scene.informer.is_live, scene.told) == (True, False, [("ADDED", "a")])
+            assert (scene.informer.is_unknown, scene.informer.is_live, scene.told) == (
+                True,
+                False,
+                [("ADDED", "a")],
+            )
             server.refusal = None
             await asyncio.sleep(module.UNKNOWN)
             assert (scene.informer.is_unknown, scene.names()) == (False, ["a"])
@@ -192,7 +241,10 @@ def test_pods_are_kept_without_their_spec_and_nothing_with_its_managed_fields() 
     pod = {**config_map("driver", 1), "spec": {"containers": []}, "status": {"phase": "Running"}}
     pod["metadata"]["managedFields"] = [{"manager": "kubectl"}]
     slim = module.slim(POD, pod)
-    assert (slim.keys(), "managedFields" in slim["metadata"]) == ({"kind", "metadata", "status"}, False)
+    assert (slim.keys(), "managedFields" in slim["metadata"]) == (
+        {"kind", "metadata", "status"},
+        False,
+    )
     assert "managedFields" in pod["metadata"], "the original is changed"
 
 
@@ -226,7 +278,9 @@ class TestCachedApi:
             client = FakeKubernetes().client()
             with running(Scene(Server(config_map("orders-enumerator", 5)))) as scene:
                 await scene.informer.first()
-                await CachedApi(client, [scene.informer]).get(CONFIG_MAP, "default", "orders-enumerator")
+                await CachedApi(client, [scene.informer]).get(
+                    CONFIG_MAP, "default", "orders-enumerator"
+                )
                 assert client.calls == ["get configmaps orders-enumerator"]
 
         play(story)
@@ -249,7 +303,9 @@ class TestCachedApi:
             server.refusal = UnknownKindError("the kind is not installed")
             with running(Scene(server, kind=KUBEFLOW_APPLICATION)) as scene:
                 await scene.informer.first()
-                with pytest.raises(UnknownKindError, match=r"sparkapplications\.sparkoperator\.k8s\.io"):
+                with pytest.raises(
+                    UnknownKindError, match=r"sparkapplications\.sparkoperator\.k8s\.io"
+                ):
                     await CachedApi(client, [scene.informer]).list(
                         KUBEFLOW_APPLICATION, "default", selector=f"{NAME_LABEL}=orders"
                     )

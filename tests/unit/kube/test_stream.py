@@ -13,7 +13,10 @@ from balanced_source_operator.resources.kinds import CONFIG_MAP
 pytestmark = pytest.mark.asyncio
 
 ADDED = b'{"type": "ADDED", "object": {"metadata": {"name": "a", "resourceVersion": "7"}}}'
-GONE = b'{"type": "ERROR", "object": {"kind": "Status", "code": 410, "message": "too old resource version"}}'
+GONE = (
+    b'{"type": "ERROR", "object": '
+    b'{"kind": "Status", "code": 410, "message": "too old resource version"}}'
+)
 BROKEN = b'{"type": "ERROR", "object": {"kind": "Status", "code": 500, "message": "etcd is gone"}}'
 
 
@@ -55,7 +58,9 @@ async def test_lines_may_be_cut_anywhere(scene: tuple[Server, KubernetesStream])
     server, stream = scene
     server.chunks = [ADDED[:10], ADDED[10:] + b"\n" + ADDED[:5], ADDED[5:] + b"\n\n"]
     found = await watched(stream)
-    assert [(change.event, change.manifest["metadata"]["name"]) for change in found] == [("ADDED", "a")] * 2
+    assert [(change.event, change.manifest["metadata"]["name"]) for change in found] == [
+        ("ADDED", "a")
+    ] * 2
 
 
 @pytest.mark.parametrize(

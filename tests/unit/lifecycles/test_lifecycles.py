@@ -11,7 +11,14 @@ import pytest
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.errors import ContractViolationError
 from balanced_source.host import ReaderHost
-from balanced_source.lifecycles import HOST, INCARNATION, LIFECYCLES, HostEvent, HostPhase, Lifecycle
+from balanced_source.lifecycles import (
+    HOST,
+    INCARNATION,
+    LIFECYCLES,
+    HostEvent,
+    HostPhase,
+    Lifecycle,
+)
 from proof import page
 from proof.explorer import Explorer
 from proof.values import Budget, Setting
@@ -37,7 +44,9 @@ def test_every_phase_has_a_meaning(life: Lifecycle[Any, Any]) -> None:
 
 def test_what_is_not_in_the_table_cannot_happen() -> None:
     assert not HOST.allows(HostPhase.EXPECTED, HostEvent.GONE)
-    with pytest.raises(ContractViolationError, match="'its pods are gone' cannot happen while Expected"):
+    with pytest.raises(
+        ContractViolationError, match="'its pods are gone' cannot happen while Expected"
+    ):
         HOST.after(HostPhase.EXPECTED, HostEvent.GONE)
 
 
@@ -58,20 +67,30 @@ def recorded() -> Iterator[set[tuple[str, Any, Any]]]:
 def test_the_tables_that_decide_have_no_dead_row() -> None:
     """Exploration of small worlds uses every row.
 
-    Left out are those of lost states, for which there are closures of their own, and heartbeats behind the gate.
+    Left out are those of lost states, for which there are closures of their own, and heartbeats
+    behind the gate.
     """
     small = Setting(name="small", splits=1, records=1)
     gate = replace(small, hosts=("0", "1"), parallelism=2, are_drivers_early=True)
     budgets = (Budget(crashes=2), Budget(zombies=1), Budget(crashes=1, old_news=1))
-    settings = [*(replace(small, budget=budget) for budget in budgets), replace(gate, budget=Budget(crashes=1))]
+    settings = [
+        *(replace(small, budget=budget) for budget in budgets),
+        replace(gate, budget=Budget(crashes=1)),
+    ]
     with recorded() as used:
         for setting in settings:
             Explorer(setting, limit=6_000).run()
         host, nothing = ReaderHost(incarnation=1), StreamOffset()
         host.on_fenced().on_fenced()  # it learns it twice, before it could register
-        host.on_committed(nothing).on_committed(nothing)  # Spark asks again while nothing is assigned
+        # Spark asks again while nothing is assigned
+        host.on_committed(nothing).on_committed(nothing)
 
-    unused = {(*row,) for life in (HOST, INCARNATION) for row in life.moves if (life.name, *row) not in used}
+    unused = {
+        (*row,)
+        for life in (HOST, INCARNATION)
+        for row in life.moves
+        if (life.name, *row) not in used
+    }
     heartbeat = (HostPhase.RECOVERING, HostEvent.REPORTED)
     assert {row for row in unused if row[1].name != "FORGOTTEN"} <= {heartbeat}
 

@@ -51,7 +51,11 @@ def total(values):
 def variants(text: str, function: str) -> Iterator[dict[str, Any]]:
     """Yield the namespace of each mutant of a function with this text."""
     tree = ast.parse(CODE)
-    spans = {node.name: range(node.lineno, (node.end_lineno or 0) + 1) for node in tree.body if hasattr(node, "name")}
+    spans = {
+        node.name: range(node.lineno, (node.end_lineno or 0) + 1)
+        for node in tree.body
+        if hasattr(node, "name")
+    }
     for mutation in mutations(tree):
         if mutation.text == text and mutation.lines[0].start in spans[function]:
             namespace: dict[str, Any] = {}

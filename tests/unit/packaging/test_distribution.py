@@ -25,14 +25,19 @@ OURS = {
 }
 NEEDED_BY = {
     "operator": (OPERATOR / "balanced_source_adapters", OPERATOR / "balanced_source_operator"),
-    "spark": (OPERATOR / "balanced_source_adapters", SPARK / "balanced_source_spark", SPARK / "pyspark_balanced"),
+    "spark": (
+        OPERATOR / "balanced_source_adapters",
+        SPARK / "balanced_source_spark",
+        SPARK / "pyspark_balanced",
+    ),
     "testing": (OPERATOR / "balanced_source" / "testing",),
 }
 ELSEWHERE = {"pyspark", "py4j", "balanced_source_native"}
 """Comes with the Spark installation, or is an extra of its own."""
 
 ONLY_ON_SPARK = {"obstore", "pyarrow"}
-"""Imported by adapters for drivers alone, which have the extra `spark`; without it they say what is missing."""
+"""Imported by adapters for drivers alone, which have the extra `spark`; without it they say what is
+missing."""
 
 DISTRIBUTIONS = {"cel": "common-expression-language", "yaml": "pyyaml"}
 
@@ -60,7 +65,10 @@ def _distribution(module: str) -> str:
 
 
 def declared(extra: str) -> set[str]:
-    names = {re.split(r"[^A-Za-z0-9._-]", text)[0].lower() for text in PROJECT["optional-dependencies"][extra]}
+    names = {
+        re.split(r"[^A-Za-z0-9._-]", text)[0].lower()
+        for text in PROJECT["optional-dependencies"][extra]
+    }
     return names - {PROJECT["name"]}  # another extra of ours
 
 
@@ -81,7 +89,9 @@ def test_every_import_names_an_installed_distribution() -> None:
 
 
 def test_all_parts_have_one_version() -> None:
-    cargo = tomllib.loads((CHECKOUT / "spark_app" / "native" / "Cargo.toml").read_text(encoding="utf-8"))
+    cargo = tomllib.loads(
+        (CHECKOUT / "spark_app" / "native" / "Cargo.toml").read_text(encoding="utf-8")
+    )
     chart = (CHECKOUT / "charts" / "balanced-source" / "Chart.yaml").read_text(encoding="utf-8")
     version = PROJECT["version"]
 
@@ -91,7 +101,11 @@ def test_all_parts_have_one_version() -> None:
 
 
 def test_the_spark_side_brings_the_native_reader_where_it_has_a_wheel() -> None:
-    (native,) = (text for text in PROJECT["optional-dependencies"]["spark"] if text.startswith("balanced-source["))
+    (native,) = (
+        text
+        for text in PROJECT["optional-dependencies"]["spark"]
+        if text.startswith("balanced-source[")
+    )
 
     requirement = Requirement(native)
 
@@ -120,5 +134,11 @@ def test_the_version_can_be_asked_for() -> None:
 def test_the_index_can_say_what_it_is_for() -> None:
     found = PROJECT["classifiers"]
 
-    for group in ("Development Status", "Intended Audience", "Operating System", "Programming Language", "Topic"):
+    for group in (
+        "Development Status",
+        "Intended Audience",
+        "Operating System",
+        "Programming Language",
+        "Topic",
+    ):
         assert any(classifier.startswith(f"{group} :: ") for classifier in found), group

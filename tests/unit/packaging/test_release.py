@@ -1,4 +1,7 @@
-"""A dry run of a release: every file that names a version gets the new one, and nothing is written."""
+"""A dry run of a release.
+
+Every file that names a version gets the new one, and nothing is written.
+"""
 
 import datetime as dt
 import importlib.util
@@ -25,10 +28,19 @@ def test_all_versions_are_changed_together(release: ModuleType) -> None:
     files = release.changed_files("9.8.7", dt.date(2030, 1, 2))
     project = tomllib.loads(files["pyproject.toml"])["project"]
     cargo = tomllib.loads(files["spark_app/native/Cargo.toml"])
-    lock = {package["name"]: package for package in tomllib.loads(files["spark_app/native/Cargo.lock"])["package"]}
+    lock = {
+        package["name"]: package
+        for package in tomllib.loads(files["spark_app/native/Cargo.lock"])["package"]
+    }
     chart = yaml.safe_load(files["charts/balanced-source/Chart.yaml"])
 
-    assert project["version"] == cargo["package"]["version"] == chart["version"] == chart["appVersion"] == "9.8.7"
+    assert (
+        project["version"]
+        == cargo["package"]["version"]
+        == chart["version"]
+        == chart["appVersion"]
+        == "9.8.7"
+    )
     assert lock["balanced-source-native"]["version"] == "9.8.7"
     assert project["optional-dependencies"]["native"] == ["balanced-source-native==9.8.7"]
     assert "## [Unreleased]\n\n## [9.8.7] - 2030-01-02\n" in files["CHANGELOG.md"]
@@ -37,7 +49,9 @@ def test_all_versions_are_changed_together(release: ModuleType) -> None:
         assert len(set(text.splitlines()) - set(before)) <= 2, name
 
 
-def test_a_dry_run_prints_the_plan_and_writes_nothing(release: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_dry_run_prints_the_plan_and_writes_nothing(
+    release: ModuleType, capsys: pytest.CaptureFixture[str]
+) -> None:
     before = {name: (CHECKOUT / name).read_bytes() for name in release.PLACES}
 
     assert release.main(["9.8.7"]) == 0

@@ -41,8 +41,12 @@ async def test_the_configured_token_opens_the_page_for_all_sources(tmp_path: Pat
     assert await guest.may_see("any")
 
 
-@pytest.mark.parametrize(("token", "said"), [("", "needs a token"), (TOKEN[:-1], "is wrong"), ("é\ud800", "is wrong")])
-async def test_a_wrong_token_is_refused_with_a_sentence(tmp_path: Path, token: str, said: str) -> None:
+@pytest.mark.parametrize(
+    ("token", "said"), [("", "needs a token"), (TOKEN[:-1], "is wrong"), ("é\ud800", "is wrong")]
+)
+async def test_a_wrong_token_is_refused_with_a_sentence(
+    tmp_path: Path, token: str, said: str
+) -> None:
     file = tmp_path / "token"
     file.write_text(TOKEN)
     status, sentence = await refusal(ConfiguredToken(file), token)
@@ -53,7 +57,9 @@ async def test_a_wrong_token_is_refused_with_a_sentence(tmp_path: Path, token: s
 @pytest.mark.parametrize(
     ("content", "said"), [(None, "cannot be read"), ("", "fewer than 16"), ("short", "fewer than")]
 )
-async def test_without_a_proper_token_file_nobody_may_look(tmp_path: Path, content: str | None, said: str) -> None:
+async def test_without_a_proper_token_file_nobody_may_look(
+    tmp_path: Path, content: str | None, said: str
+) -> None:
     file = tmp_path / "token"
     if content is not None:
         file.write_text(content)
@@ -79,7 +85,9 @@ async def test_a_user_of_the_cluster_sees_the_namespaces_that_its_rights_name() 
 
     assert [await ann.may_see(namespace) for namespace in ("shop", "bank")] == [True, True]
     assert [await eve.may_see(namespace) for namespace in ("shop", "bank")] == [True, False]
-    assert eve.refusal("bank").startswith("eve may not get BalancedSources in namespace bank: ask for")
+    assert eve.refusal("bank").startswith(
+        "eve may not get BalancedSources in namespace bank: ask for"
+    )
 
 
 @pytest.mark.parametrize("token", ["", "of-nobody", "x" * 20_000])
@@ -88,7 +96,9 @@ async def test_a_token_that_the_api_server_does_not_accept_is_refused(token: str
     status, sentence = await refusal(ReviewedToken(reviewer), token)
 
     assert (status, "kubectl create token" in sentence) == (401, True)
-    assert len(reviewer.asked) == (1 if "nobody" in token else 0), "neither no token nor a huge one is sent on"
+    assert len(reviewer.asked) == (1 if "nobody" in token else 0), (
+        "neither no token nor a huge one is sent on"
+    )
 
 
 async def test_the_api_server_is_asked_once_in_a_while_and_forgets_nothing_for_longer() -> None:

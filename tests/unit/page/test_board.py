@@ -73,7 +73,11 @@ async def test_all_sources_are_sampled_again_and_again(monkeypatch: pytest.Monke
 
     def points() -> list[int]:
         shown = [board.get(key) for key in board.keys()]  # noqa: SIM118 - not a dict
-        return [len(found.exhibit.detail(seen_source())["series"]) for found in shown if found is not None]
+        return [
+            len(found.exhibit.detail(seen_source())["series"])
+            for found in shown
+            if found is not None
+        ]
 
     async with asyncio.timeout(30):
         while min(points()) < 3:  # noqa: ASYNC110 - the board sleeps, too

@@ -25,7 +25,9 @@ REPORT = HostReport(
     metrics=to_metrics({A: 7, B: 0}, {}),
 )
 STATUS = {
-    "conditions": [{"type": "Ready", "status": "True", "reason": "Reading", "message": "2 readers"}],
+    "conditions": [
+        {"type": "Ready", "status": "True", "reason": "Reading", "message": "2 readers"}
+    ],
     "readers": 2,
     "acknowledgedEpoch": 4,
     "pendingSplits": 0,
@@ -48,7 +50,9 @@ def later(**changes: Any) -> HostReport:
 
 
 def cells(shown: dict[str, Any]) -> dict[str, tuple[Any, Any]]:
-    return {cell["split"]: (cell["lag"], cell["rate"]) for row in shown["rows"] for cell in row["cells"]}
+    return {
+        cell["split"]: (cell["lag"], cell["rate"]) for row in shown["rows"] for cell in row["cells"]
+    }
 
 
 def test_a_source_in_a_row() -> None:
@@ -100,7 +104,10 @@ def test_splits_have_their_lag_and_between_two_reports_a_rate() -> None:
         "main/orders/0": (7, 2.0),
         "main/orders/1": (0, 0.0),
     }
-    assert cells(shown.splits(replace(SEEN, reports={"0": later()})))["main/orders/0"] == (7, 2.0), "the same report"
+    assert cells(shown.splits(replace(SEEN, reports={"0": later()})))["main/orders/0"] == (
+        7,
+        2.0,
+    ), "the same report"
 
 
 def test_a_silent_host_and_one_that_has_ended_say_nothing_about_the_present() -> None:
@@ -109,7 +116,10 @@ def test_a_silent_host_and_one_that_has_ended_say_nothing_about_the_present() ->
         replace(SEEN, reports={"0": replace(REPORT, instance="")}, status={}),
     ):
         shown = exhibit(SEEN, seen)
-        assert cells(shown.splits(seen)) == {"main/orders/0": (None, None), "main/orders/1": (None, None)}
+        assert cells(shown.splits(seen)) == {
+            "main/orders/0": (None, None),
+            "main/orders/1": (None, None),
+        }
         assert (shown.summary(seen)["lag"], shown.summary(seen)["rate"]) == (None, None)
 
 
@@ -119,7 +129,9 @@ def test_sums_per_reader_of_a_former_epoch_are_not_those_of_the_new_readers() ->
     report = replace(REPORT, metrics={"readerLags": [[0, 5], [1, 2]]})
 
     now = Exhibit("s", "o").splits(replace(SEEN, assignment=many, reports={"0": report}))
-    former = Exhibit("s", "o").splits(replace(SEEN, assignment=replace(many, epoch=5), reports={"0": report}))
+    former = Exhibit("s", "o").splits(
+        replace(SEEN, assignment=replace(many, epoch=5), reports={"0": report})
+    )
 
     assert [row["cells"][0]["lag"] for row in now["rows"]] == [5, 2]
     assert [row["cells"][0]["lag"] for row in former["rows"]] == [None, None]
@@ -141,7 +153,9 @@ def test_alignment_with_its_values_that_are_no_times() -> None:
     aligned = {**REPORT.metrics, "alignedTo": 1700000000000}
     seen = replace(
         SEEN,
-        assignment=replace(ASSIGNMENT, alignment=GroupWatermark(watermark=MAX_WATERMARK, heartbeat=1.0)),
+        assignment=replace(
+            ASSIGNMENT, alignment=GroupWatermark(watermark=MAX_WATERMARK, heartbeat=1.0)
+        ),
         reports={"0": replace(REPORT, alignment=own, metrics=aligned)},
     )
 

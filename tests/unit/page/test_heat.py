@@ -34,7 +34,9 @@ def test_each_reader_has_a_row_with_a_cell_per_split_in_order() -> None:
 
 def test_a_split_that_is_on_its_way_names_the_reader_that_still_reads_it() -> None:
     former = Adopted(epoch=3, parallelism=1, owners={A: 1, B: 0})
-    view = SourceView(namespace="", name="o", epoch=4, parallelism=2, owners=VIEW.owners, adopted=former)
+    view = SourceView(
+        namespace="", name="o", epoch=4, parallelism=2, owners=VIEW.owners, adopted=former
+    )
 
     shown = to_json(heat_map(view, Lags(), {}))
 
@@ -56,7 +58,10 @@ def test_many_splits_are_summed_up_per_reader() -> None:
 
 def test_the_most_splits_still_have_a_cell_each() -> None:
     view = SourceView(
-        namespace="", name="o", parallelism=1, owners={("c", "t", number): 0 for number in range(MOST_SPLITS)}
+        namespace="",
+        name="o",
+        parallelism=1,
+        owners={("c", "t", number): 0 for number in range(MOST_SPLITS)},
     )
 
     assert len(heat_map(view, Lags(), {}).rows[0].cells) == MOST_SPLITS
@@ -64,7 +69,15 @@ def test_the_most_splits_still_have_a_cell_each() -> None:
 
 @pytest.mark.parametrize(
     ("value", "top", "expected"),
-    [(None, 10, None), (0, 10, 0), (0, 0, 0), (1, 1, LEVELS), (10, 10, LEVELS), (11, 10, LEVELS), (0.001, 1e9, 1)],
+    [
+        (None, 10, None),
+        (0, 10, 0),
+        (0, 0, 0),
+        (1, 1, LEVELS),
+        (10, 10, LEVELS),
+        (11, 10, LEVELS),
+        (0.001, 1e9, 1),
+    ],
 )
 def test_levels(value: float | None, top: float, expected: int | None) -> None:
     assert level(value, top) == expected

@@ -8,7 +8,9 @@ import pytest
 from balanced_source.documents.report import HostReport
 from balanced_source_operator.page.series import POINTS, SPACING, Series
 
-REPORT = HostReport(incarnation=1, epoch=3, heartbeat=100.0, positions={("c", "t", 0): 10, ("c", "t", 1): 20})
+REPORT = HostReport(
+    incarnation=1, epoch=3, heartbeat=100.0, positions={("c", "t", 0): 10, ("c", "t", 1): 20}
+)
 
 
 def moved(seconds: float, **changes: Any) -> HostReport:
@@ -48,7 +50,17 @@ def test_a_rate_is_what_two_reports_differ_by() -> None:
         moved(0),
         moved(-5),
     ],
-    ids=["epoch", "driver", "lineage", "splits", "no position", "not a number", "backwards", "same report", "older"],
+    ids=[
+        "epoch",
+        "driver",
+        "lineage",
+        "splits",
+        "no position",
+        "not a number",
+        "backwards",
+        "same report",
+        "older",
+    ],
 )
 def test_a_rate_is_unknown_unless_both_reports_are_about_the_same(after: HostReport) -> None:
     series = Series()

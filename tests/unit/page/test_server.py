@@ -40,14 +40,24 @@ async def page(
 async def test_every_answer_has_a_strict_policy() -> None:
     board = StatusBoard()
     put(board, seen_source())
-    paths = ["/", "/page.js", "/page.css", "/favicon.ico", "/nothing", f"/api/plan{ORDERS}&readers=3"]
+    paths = [
+        "/",
+        "/page.js",
+        "/page.css",
+        "/favicon.ico",
+        "/nothing",
+        f"/api/plan{ORDERS}&readers=3",
+    ]
     async with page(board) as viewer:
         for path in paths:
             _, _, headers = await viewer().get(path)
             assert {name: headers.get(name) for name in HEADERS} == HEADERS, path
             assert "Server" not in headers
         async with viewer().following() as events:
-            assert events._answer.headers["Content-Security-Policy"] == HEADERS["Content-Security-Policy"]
+            assert (
+                events._answer.headers["Content-Security-Policy"]
+                == HEADERS["Content-Security-Policy"]
+            )
     policy = HEADERS["Content-Security-Policy"]
     assert "unsafe" not in policy
     assert policy.startswith("default-src 'none'; script-src 'self'; style-src 'self'")
@@ -58,8 +68,12 @@ async def test_the_page_names_no_other_host_and_has_no_inline_script_or_style() 
         for path in ("/", "/page.js", "/page.css"):
             status, text, _ = await viewer().get(path)
             assert status == 200
-            assert "//" not in text.replace("http://www.w3.org/2000/svg", "").replace("// ", "").replace("// -", "")
-            assert not [bad for bad in ("innerHTML", "eval(", " style=", " onclick") if bad in text], path
+            assert "//" not in text.replace("http://www.w3.org/2000/svg", "").replace(
+                "// ", ""
+            ).replace("// -", "")
+            assert not [
+                bad for bad in ("innerHTML", "eval(", " style=", " onclick") if bad in text
+            ], path
         _, html, _ = await viewer().get("/")
     assert html.count("<script") == 1
     assert "<style" not in html
@@ -75,7 +89,11 @@ async def test_files_need_no_token_and_data_do(tmp_path: Path) -> None:
         for token in ("", "wrong"):
             for path in ("/api/events", f"/api/plan{ORDERS}&readers=3", "/api/nothing"):
                 status, answer, headers = await viewer(token).get(path)
-                assert (status, headers["WWW-Authenticate"], "oken" in answer["error"]) == (401, "Bearer", True)
+                assert (status, headers["WWW-Authenticate"], "oken" in answer["error"]) == (
+                    401,
+                    "Bearer",
+                    True,
+                )
         assert (await viewer().get("/api/events", Authorization=f"Basic {TOKEN}"))[0] == 401
         assert (await viewer(TOKEN).get("/api/nothing"))[0] == 404
         async with viewer(TOKEN).following() as events:
@@ -92,9 +110,15 @@ async def test_a_user_sees_the_sources_of_its_namespaces_only() -> None:
             assert [row["name"] for row in rows] == ["secret", "orders"]
         async with viewer("of-eve").following() as events:
             assert [row["name"] for row in (await events.until("sources"))["changed"]] == ["orders"]
-        for path in ("/api/events?namespace=bank&name=secret", "/api/plan?namespace=bank&name=secret&readers=2"):
+        for path in (
+            "/api/events?namespace=bank&name=secret",
+            "/api/plan?namespace=bank&name=secret&readers=2",
+        ):
             status, answer, _ = await viewer("of-eve").get(path)
-            assert (status, answer["error"].startswith("eve may not get BalancedSources")) == (403, True)
+            assert (status, answer["error"].startswith("eve may not get BalancedSources")) == (
+                403,
+                True,
+            )
         status, answer, _ = await viewer("of-eve").get("/api/events?namespace=bank&name=nothing")
         assert status == 403, "whether it exists is nobody's business"
 
@@ -105,7 +129,10 @@ async def test_a_stream_tells_of_each_change_and_of_the_end_of_a_source() -> Non
     put(board, seen_source(), name="bills")
     async with page(board) as viewer, viewer().following(f"/api/events{ORDERS}") as events:
         first = await events.until("sources")
-        assert ([row["name"] for row in first["changed"]], first["gone"]) == (["bills", "orders"], [])
+        assert ([row["name"] for row in first["changed"]], first["gone"]) == (
+            ["bills", "orders"],
+            [],
+        )
         assert (await events.until("source"))["epoch"] == 4
         assert len((await events.until("splits"))["rows"]) == 2
 
@@ -213,12 +240,18 @@ def _no_state() -> Any:
         (f"{ORDERS}&readers=-1", 400, "whole number"),
         (ORDERS, 400, "whole number"),
         ("?readers=3", 400, "Name a source"),
-        ("?namespace=shop&name=other&readers=3", 404, "There is no BalancedSource other in namespace shop"),
+        (
+            "?namespace=shop&name=other&readers=3",
+            404,
+            "There is no BalancedSource other in namespace shop",
+        ),
         ("?namespace=shop&name=new&readers=3", 409, "There is no plan yet"),
         ("?namespace=shop&name=lost&readers=3", 409, "nothing is stored yet"),
     ],
 )
-async def test_a_plan_that_cannot_be_is_refused_with_a_sentence(query: str, status: int, said: str) -> None:
+async def test_a_plan_that_cannot_be_is_refused_with_a_sentence(
+    query: str, status: int, said: str
+) -> None:
     board = StatusBoard()
     planned = with_state(seen_source())
     put(board, planned)
@@ -243,6 +276,8 @@ async def test_the_end_of_the_process_ends_all_streams() -> None:
 
 async def test_a_port_that_is_taken_is_named() -> None:
     async with serving(StatusPage(StatusBoard(), Everybody()), LOOPBACK, 0) as port:
-        with pytest.raises(BalancedSourceError, match=f"cannot listen on 127.0.0.1:{port}.*Choose another port"):
+        with pytest.raises(
+            BalancedSourceError, match=f"cannot listen on 127.0.0.1:{port}.*Choose another port"
+        ):
             async with serving(StatusPage(StatusBoard(), Everybody()), LOOPBACK, port):
                 pass

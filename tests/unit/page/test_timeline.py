@@ -41,7 +41,11 @@ def test_moves_are_counted_and_named() -> None:
     entry = after(parallelism=3, owners={A: 2, C: 1})
 
     assert (entry.moved, entry.added, entry.removed) == (1, 1, 1)
-    assert [(move.split, move.before, move.after) for move in entry.moves] == [(C, None, 1), (A, 0, 2), (B, 1, None)]
+    assert [(move.split, move.before, move.after) for move in entry.moves] == [
+        (C, None, 1),
+        (A, 0, 2),
+        (B, 1, None),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -53,11 +57,17 @@ def test_moves_are_counted_and_named() -> None:
         ({"owners": {A: 0}}, "1 split removed, finished or revoked in main/orders"),
         ({"incarnations": {"0": 2}}, "A driver started or restarted"),
         ({"incarnations": {"0": 1, "1": 1}}, "Hosts joined or left"),
-        ({"incarnations": {"0": 1, "1": 1}, "idle_hosts": frozenset({"1"})}, "A driver started or restarted"),
+        (
+            {"incarnations": {"0": 1, "1": 1}, "idle_hosts": frozenset({"1"})},
+            "A driver started or restarted",
+        ),
         ({"lineage": 2, "owners": {A: 1, B: 1}}, "The enumerator's state was rebuilt"),
         ({"settings": {"kafka": {}}}, "No split moved: settings or start positions changed"),
         ({"epoch": 6, "owners": {A: 1, B: 1}}, "Rebalanced; epochs 4 to 6 in one step"),
-        ({"parallelism": 1, "owners": {A: 0, B: 0, C: 0}}, "Rescaled from 2 to 1 readers; 1 split added in main/bills"),
+        (
+            {"parallelism": 1, "owners": {A: 0, B: 0, C: 0}},
+            "Rescaled from 2 to 1 readers; 1 split added in main/bills",
+        ),
     ],
 )
 def test_why(changes: dict[str, Any], why: str) -> None:

@@ -27,11 +27,16 @@ pytestmark = pytest.mark.asyncio
 
 
 async def ask(port: int, path: str) -> tuple[int, dict[str, str]]:
-    async with aiohttp.ClientSession() as session, session.get(f"http://{LOOPBACK}:{port}{path}") as reply:
+    async with (
+        aiohttp.ClientSession() as session,
+        session.get(f"http://{LOOPBACK}:{port}{path}") as reply,
+    ):
         return reply.status, await reply.json()
 
 
-async def test_a_replica_is_alive_at_once_and_ready_with_its_rights(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_replica_is_alive_at_once_and_ready_with_its_rights(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     caplog.set_level(logging.DEBUG)
     health, ports = Health(), PortPool()
     port = ports.take()
@@ -57,7 +62,10 @@ async def test_missing_rights_are_said_once_and_so_is_their_return() -> None:
             health.note_rights(missing)
 
     assert [entry["log_level"] for entry in logs] == ["error", "info"]
-    assert "may not list pods in namespace jobs. Install the roles of the Helm chart" in logs[0]["problem"]
+    assert (
+        "may not list pods in namespace jobs. Install the roles of the Helm chart"
+        in logs[0]["problem"]
+    )
 
 
 async def test_a_long_list_of_rights_is_cut() -> None:
@@ -67,9 +75,14 @@ async def test_a_long_list_of_rights_is_cut() -> None:
     assert "get 4 and 4 more" in health.problem
 
 
-async def test_an_api_server_that_does_not_answer_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_api_server_that_does_not_answer_changes_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr("balanced_source_operator.health.SOON", 0.0)
-    health, answers = Health(), iter([KubernetesError("out"), ["get pods"], KubernetesError("out"), []])
+    health, answers = (
+        Health(),
+        iter([KubernetesError("out"), ["get pods"], KubernetesError("out"), []]),
+    )
     done = asyncio.Event()
 
     async def missing() -> Sequence[str]:
@@ -135,12 +148,17 @@ async def test_an_answer_that_says_nothing_is_an_error() -> None:
             return Response()
 
     client: Any = Refusing()
-    with pytest.raises(KubernetesError, match="does not say whether the operator may get balancedsources"):
+    with pytest.raises(
+        KubernetesError, match="does not say whether the operator may get balancedsources"
+    ):
         await rights.missing_rights(client, ())
 
 
 async def test_a_user_without_a_name_does_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
-    """OpenShift assigns a UID that is not in /etc/passwd; kopf asks for its name unless it is given an identity."""
+    """OpenShift assigns a UID that is not in /etc/passwd.
+
+    kopf asks for its name unless it is given an identity.
+    """
     given: dict[str, Any] = {}
 
     async def operator(**settings: Any) -> None:
@@ -149,7 +167,10 @@ async def test_a_user_without_a_name_does_not_matter(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(kopf, "operator", operator)
     monkeypatch.setattr(process, "end_within", lambda _: None)
     environment = Environment(
-        api=FakeKubernetes().client(), settings=Settings(identity="pod-1"), pool=LanePool(), metrics=Metrics()
+        api=FakeKubernetes().client(),
+        settings=Settings(identity="pod-1"),
+        pool=LanePool(),
+        metrics=Metrics(),
     )
     await process._follow(environment.settings, Supervisor(environment), asyncio.Event())
 

@@ -13,5 +13,7 @@ pytestmark = pytest.mark.unit
 def test_all_rules_hold_in_every_state(setting: Setting) -> None:
     report = Explorer(setting).run()
 
-    assert report.problem is None, "\n  ".join([report.problem, *(" ".join(map(str, step)) for step in report.trace)])
+    assert report.problem is None, "\n  ".join(
+        [report.problem, *(" ".join(map(str, step)) for step in report.trace)]
+    )
     assert report.ends, "nothing ever comes to rest"

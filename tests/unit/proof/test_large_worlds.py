@@ -1,4 +1,7 @@
-"""What is too large to explore: up to 20 readers on up to three hosts, 100 splits and more, long histories."""
+"""What is too large to explore.
+
+Up to 20 readers on up to three hosts, 100 splits and more, long histories.
+"""
 
 from collections import Counter
 from collections.abc import Callable
@@ -18,10 +21,15 @@ readers = st.integers(1, 20)
 
 
 class LargeWorld(RuleBasedStateMachine):
-    """Everything that may happen to one source; at its end nothing more goes wrong, and all must be well."""
+    """Everything that may happen to one source.
+
+    At its end nothing more goes wrong, and all must be well.
+    """
 
     @initialize(
-        hosts=st.integers(1, 3), parallelism=readers, topics=st.lists(st.integers(1, 40), min_size=3, max_size=3)
+        hosts=st.integers(1, 3),
+        parallelism=readers,
+        topics=st.lists(st.integers(1, 40), min_size=3, max_size=3),
     )
     def begin(self, hosts: int, parallelism: int, topics: list[int]) -> None:
         self.broker, self.store = Broker(), Store()
@@ -30,14 +38,18 @@ class LargeWorld(RuleBasedStateMachine):
         names = tuple(str(number) for number in range(hosts))
         source = kafka_source("c", retention=1e9)
         self.operator = Operator(
-            source=source, store=self.store, broker=self.broker, parallelism=parallelism, hosts=names
+            source=source,
+            store=self.store,
+            broker=self.broker,
+            parallelism=parallelism,
+            hosts=names,
         )
         self.drivers = [Driver(store=self.store, broker=self.broker, name=name) for name in names]
         self.running: set[str] = set()
         self.operator.start()
         self.operator.answer()
 
-    # --- what happens anyway ------------------------------------------------------------------------------------
+    # --- what happens anyway ----------------------------------------------------------------------
 
     @rule(is_late=st.booleans())
     def calls_are_answered(self, is_late: bool) -> None:
@@ -67,7 +79,7 @@ class LargeWorld(RuleBasedStateMachine):
             self.a_driver_starts(number)
             self.a_driver_goes_on(number)
 
-    # --- what the user does, and the outside --------------------------------------------------------------------
+    # --- what the user does, and the outside ------------------------------------------------------
 
     @rule(parallelism=readers)
     def the_user_rescales(self, parallelism: int) -> None:
@@ -83,9 +95,13 @@ class LargeWorld(RuleBasedStateMachine):
         for split_id in self.broker.ends:
             self.broker.ends[split_id] += records
 
-    # --- what goes wrong ----------------------------------------------------------------------------------------
+    # --- what goes wrong --------------------------------------------------------------------------
 
-    @rule(number=st.integers(0, 2), stage=st.sampled_from(["logged", "delivered"]), is_seen=st.booleans())
+    @rule(
+        number=st.integers(0, 2),
+        stage=st.sampled_from(["logged", "delivered"]),
+        is_seen=st.booleans(),
+    )
     def a_driver_dies_in_a_batch(self, number: int, stage: str, is_seen: bool) -> None:
         driver = self.drivers[number % len(self.drivers)]
         if driver.name in self.running:
@@ -110,7 +126,7 @@ class LargeWorld(RuleBasedStateMachine):
         self.store.state = None
         self.operator.start()
 
-    # --- what must hold -----------------------------------------------------------------------------------------
+    # --- what must hold ---------------------------------------------------------------------------
 
     @invariant()
     def a_split_has_one_owner_or_is_pending(self) -> None:
@@ -138,7 +154,9 @@ class LargeWorld(RuleBasedStateMachine):
     def _check_settled(self) -> None:
         state = self.operator.coordinator.state
         ends = self.broker.ends
-        assert self._delivered() == {(s, offset) for s, end in ends.items() for offset in range(end)}
+        assert self._delivered() == {
+            (s, offset) for s, end in ends.items() for offset in range(end)
+        }
         assert state.owners.keys() == ends.keys()
         assert {host.acknowledged_epoch for host in state.hosts.values()} == {state.epoch}
         loads = Counter(state.owners.values())
@@ -192,7 +210,11 @@ def a_lost_state_during_growth(world: LargeWorld) -> None:
 
 @pytest.mark.parametrize(
     "history",
-    [a_rescale_while_a_host_is_lost, a_revoked_split_whose_host_dies_before_it_lets_go, a_lost_state_during_growth],
+    [
+        a_rescale_while_a_host_is_lost,
+        a_revoked_split_whose_host_dies_before_it_lets_go,
+        a_lost_state_during_growth,
+    ],
 )
 def test_histories_worth_keeping(history: Callable[[LargeWorld], None]) -> None:
     world = LargeWorld()

@@ -9,24 +9,35 @@ from proof.mutation import Mutant
 pytestmark = pytest.mark.unit
 
 
-@pytest.mark.parametrize("mutant", [m for m in MUTANTS if not (m.is_slow or m.lives)], ids=lambda mutant: mutant.name)
+@pytest.mark.parametrize(
+    "mutant", [m for m in MUTANTS if not (m.is_slow or m.lives)], ids=lambda mutant: mutant.name
+)
 def test_a_seeded_bug_is_found(mutant: Mutant) -> None:
     report = mutant.hunted(limit=60_000, shrink=0.0)
 
-    assert mutant.is_found_by(report), f"{mutant.rule} should be broken; found: {report.broken or 'nothing'}"
+    assert mutant.is_found_by(report), (
+        f"{mutant.rule} should be broken; found: {report.broken or 'nothing'}"
+    )
     assert report.trace
 
 
 def test_each_rule_and_each_known_defect_is_broken_once() -> None:
     broken = {mutant.rule.split(",")[0] for mutant in MUTANTS}
 
-    assert {name for mutant in MUTANTS for name in mutant.repeats} == {f"X{number}" for number in range(1, 12)}
+    assert {name for mutant in MUTANTS for name in mutant.repeats} == {
+        f"X{number}" for number in range(1, 12)
+    }
     assert broken >= {*(f"rule {number}" for number in (2, 3, 4, 5, 6, 7, 9, 10)), "liveness"}
 
 
 def test_a_mutant_that_fits_no_longer_is_an_error() -> None:
     outdated = Mutant(
-        name="x", rule="", where="host.planning:plan", old="no such text", new="", setting=MUTANTS[0].setting
+        name="x",
+        rule="",
+        where="host.planning:plan",
+        old="no such text",
+        new="",
+        setting=MUTANTS[0].setting,
     )
 
     with pytest.raises(ValueError, match="0 times"), outdated.applied():

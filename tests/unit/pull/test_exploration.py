@@ -1,4 +1,7 @@
-"""Requests, answers, drivers and operators get lost at every step: each number is delivered once, and reading ends."""
+"""Requests, answers, drivers and operators get lost at every step.
+
+Each number is delivered once, and reading ends.
+"""
 
 import pytest
 

@@ -1,4 +1,7 @@
-"""A whole source in one process: pull, events, rescale, crashes; each record delivered once by its checkpoint."""
+"""A whole source in one process: pull, events, rescale, crashes.
+
+Each record delivered once by its checkpoint.
+"""
 
 import random
 
@@ -69,7 +72,9 @@ class Unreliable(LocalRun[Record]):
 @pytest.mark.parametrize("seed", range(15))
 def test_rescaled_and_crashed_at_random(seed: int, is_reliable: bool) -> None:
     chance = random.Random(seed)
-    source = NumbersSource(ranges(9, 30), chance.choice(list(Threading)), chunk=chance.randint(1, 8))
+    source = NumbersSource(
+        ranges(9, 30), chance.choice(list(Threading)), chunk=chance.randint(1, 8)
+    )
     scene = Scene(source, made=LocalRun if is_reliable else Unreliable)
     for _ in range(40):
         match chance.randrange(5):
@@ -90,7 +95,9 @@ def test_rescaled_and_crashed_at_random(seed: int, is_reliable: bool) -> None:
 
 
 def test_a_reader_that_had_come_to_its_end_takes_over_what_others_leave() -> None:
-    source = NumbersSource((NumbersSplit(name="short", stop=2), NumbersSplit(name="long", stop=500)))
+    source = NumbersSource(
+        (NumbersSplit(name="short", stop=2), NumbersSplit(name="long", stop=500))
+    )
     scene = Scene(source)
     while not (readers := scene.run.group._readers) or not readers[0].has_ended:
         scene.run.step(limit=5)
@@ -111,16 +118,24 @@ def test_a_run_that_does_not_end_says_so() -> None:
 
 @pytest.mark.parametrize("threading", [Threading.ONE_READER, Threading.ONE_PER_SPLIT])
 def test_splits_of_an_alignment_group_stay_together(threading: Threading) -> None:
-    """A split that begins late in event time waits for the others: by at most the drift and what one poll brings."""
+    """A split that begins late in event time waits for the others.
+
+    By at most the drift and what one poll brings.
+    """
     late = NumbersSplit(name="late", next=500, stop=600)
     source = NumbersSource((NumbersSplit(name="early", stop=550), late), threading, chunk=5)
     scene = Scene(source, parallelism=2)
     scene.run.group.alignment = AlignmentGroup("g", max_drift=100)
     order: list[Record] = []
-    scene.run.group.collect = lambda subtask, record, _: (order.append(record), scene.pending.append((subtask, record)))
+    scene.run.group.collect = lambda subtask, record, _: (
+        order.append(record),
+        scene.pending.append((subtask, record)),
+    )
 
     scene.run.run(timeout=30, limit=10)
 
     scene.check()
     before = order.index(("late", 530))
-    assert ("early", 400) in order[:before], "late was paused at once, and went on only when early was near"
+    assert ("early", 400) in order[:before], (
+        "late was paused at once, and went on only when early was near"
+    )

@@ -30,7 +30,11 @@ def test_all_records_of_all_splits_in_their_order(make: Make) -> None:
 
     scene.read_to_the_end()
 
-    assert (scene.of("a"), scene.of("b"), scene.of("c")) == (list(range(10)), list(range(10)), list(range(4, 10)))
+    assert (scene.of("a"), scene.of("b"), scene.of("c")) == (
+        list(range(10)),
+        list(range(10)),
+        list(range(4, 10)),
+    )
     assert sorted(scene.reader.finished) == [("a",), ("b",), ("c",)]
     assert scene.reader.snapshot_state(1) == ()
     assert all(reader.is_closed for reader in scene.split_readers)
@@ -84,7 +88,10 @@ def test_a_split_that_comes_back_is_not_confused_with_its_former_self(make: Make
 
 @pytest.mark.scenario("H8", "H9")
 def test_a_paused_split_waits_and_goes_on(make: Make) -> None:
-    """Only the other one's records until it is resumed; a pause of what is not assigned does nothing."""
+    """Only the other one's records until it is resumed.
+
+    A pause of what is not assigned does nothing.
+    """
     scene = Scene(make)
     scene.reader.pause_or_resume_splits([("a",), ("nobody",)], [])
     scene.reader.add_splits([A, B])
@@ -147,7 +154,9 @@ def test_the_watermark_is_that_of_the_slowest_split_and_never_goes_back(make: Ma
 def test_whatever_happens_each_record_comes_once(
     steps: list[tuple[str, int]], shape: Threading, chunk: int, is_threaded: bool
 ) -> None:
-    scene = Scene(lambda make: (ThreadedFetchers if is_threaded else InlineFetchers)(make, shape), chunk=chunk)
+    scene = Scene(
+        lambda make: (ThreadedFetchers if is_threaded else InlineFetchers)(make, shape), chunk=chunk
+    )
     aside = {number: NumbersSplit(name=str(number), stop=12) for number in range(4)}
     for step, number in steps:
         split_id = (str(number),)
@@ -156,7 +165,9 @@ def test_whatever_happens_each_record_comes_once(
                 for _ in range(number):
                     scene.poll()
             case "remove":
-                aside.update((int(split.name), split) for split in scene.reader.remove_splits([split_id]))
+                aside.update(
+                    (int(split.name), split) for split in scene.reader.remove_splits([split_id])
+                )
             case "add" if number in aside:
                 scene.reader.add_splits([aside.pop(number)])
             case "pause":
@@ -209,7 +220,12 @@ def test_a_fetch_that_blocks_is_woken_up_by_a_new_split_and_by_the_end() -> None
     gate = threading.Event()
     scene = Scene(ThreadedFetchers, gate=gate)
     scene.reader.add_splits([A])
-    wait_until(lambda: scene.split_readers[0].calls == ["add a", "fetch"], 20, "a fetch that blocks", interval=0.001)
+    wait_until(
+        lambda: scene.split_readers[0].calls == ["add a", "fetch"],
+        20,
+        "a fetch that blocks",
+        interval=0.001,
+    )
 
     scene.reader.add_splits([B])
 
@@ -229,7 +245,12 @@ def test_who_waits_is_told() -> None:
 
     gate.set()
 
-    wait_until(lambda: context.available.is_set() and reader.is_available(), 20, "availability", interval=0.001)
+    wait_until(
+        lambda: context.available.is_set() and reader.is_available(),
+        20,
+        "availability",
+        interval=0.001,
+    )
     reader.close()
 
 

@@ -111,7 +111,9 @@ def test_a_reader_may_speak_for_itself() -> None:
 @given(
     st.lists(
         st.tuples(
-            st.sampled_from(["add", "remove", "update", "idle", "active"]), st.integers(0, 3), st.integers(-50, 50)
+            st.sampled_from(["add", "remove", "update", "idle", "active"]),
+            st.integers(0, 3),
+            st.integers(-50, 50),
         ),
         max_size=60,
     )

@@ -30,11 +30,15 @@ READ_BY = (
 
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_is_current(name: str) -> None:
-    assert (DOCS / "reference" / name).read_text(encoding="utf-8") == PAGES[name](), "run: make generate"
+    assert (DOCS / "reference" / name).read_text(encoding="utf-8") == PAGES[name](), (
+        "run: make generate"
+    )
 
 
 def test_every_field_has_a_meaning() -> None:
-    schema = custom_resource_definition()["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]
+    schema = custom_resource_definition()["spec"]["versions"][0]["schema"]["openAPIV3Schema"][
+        "properties"
+    ]
     rows = [row for part in ("spec", "status") for row in rows_of(schema[part], part)]
 
     assert len(rows) > 150
@@ -53,16 +57,20 @@ def test_the_options_are_those_that_the_code_reads() -> None:
 
 
 def _read_names(file: Path) -> Iterator[str]:
-    """Names of options in calls such as ``options.get("x")``, ``number(options, "x")`` and ``"x" in options``."""
+    """Names of options in code such as ``options.get("x")`` and ``"x" in options``."""
     for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
         match node:
-            case ast.Call(func=ast.Attribute(value=ast.Name("options"), attr="get"), args=[name, *_]):
+            case ast.Call(
+                func=ast.Attribute(value=ast.Name("options"), attr="get"), args=[name, *_]
+            ):
                 yield from _texts(name)
             case ast.Call(args=[ast.Name("options"), name, *_]):
                 yield from _texts(name)
             case ast.Subscript(value=ast.Name("options"), slice=name):
                 yield from _texts(name)
-            case ast.Compare(left=name, ops=[ast.In() | ast.NotIn()], comparators=[ast.Name("options")]):
+            case ast.Compare(
+                left=name, ops=[ast.In() | ast.NotIn()], comparators=[ast.Name("options")]
+            ):
                 yield from _texts(name)
             case ast.comprehension(iter=ast.Tuple(elts=names)):  # ("subscribe", …)
                 yield from (text for name in names for text in _texts(name))

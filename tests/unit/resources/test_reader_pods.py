@@ -31,9 +31,13 @@ def test_executors_with_one_slot_are_readers() -> None:
         pytest.param({"executor": {"cores": 4}}, id="four readers in a pod"),
         pytest.param({"sparkConf": {"spark.executor.cores": "2"}}, id="two by configuration"),
         pytest.param({"sparkConf": {"spark.task.cpus": "2"}}, id="no slot at all"),
-        pytest.param({"sparkConf": {"spark.dynamicAllocation.enabled": "TRUE"}}, id="Spark decides"),
+        pytest.param(
+            {"sparkConf": {"spark.dynamicAllocation.enabled": "TRUE"}}, id="Spark decides"
+        ),
         pytest.param({"sparkConfFrom": [{"secretRef": {"name": "s"}}]}, id="unknown settings"),
-        pytest.param({"mainApplicationFile": "local:///opt/my.py", "pipeline": None}, id="executors stay"),
+        pytest.param(
+            {"mainApplicationFile": "local:///opt/my.py", "pipeline": None}, id="executors stay"
+        ),
     ],
 )
 def test_elsewhere_the_selector_matches_no_pod(application: dict[str, Any]) -> None:
@@ -42,7 +46,9 @@ def test_elsewhere_the_selector_matches_no_pod(application: dict[str, Any]) -> N
 
 def test_the_configuration_of_the_operator_counts_and_that_of_the_source_wins() -> None:
     assert selector({"spark.executor.cores": "2"}).endswith(NO_PODS)
-    assert selector({"spark.executor.cores": "2"}, sparkConf={"spark.executor.cores": "1"}).endswith("executor")
+    assert selector(
+        {"spark.executor.cores": "2"}, sparkConf={"spark.executor.cores": "1"}
+    ).endswith("executor")
 
 
 def test_without_a_valid_spec_the_selector_matches_no_pod() -> None:
@@ -52,7 +58,9 @@ def test_without_a_valid_spec_the_selector_matches_no_pod() -> None:
 @pytest.mark.parametrize("parallelism", [1, 2, 7])
 def test_what_is_selected_has_as_many_pods_as_readers(parallelism: int) -> None:
     application = parse_spec({**spec_json(), "application": PACKAGED}).application
-    manifest = spark_application(SOURCE, application, name="o", parallelism=parallelism, secrets=(), conf={})
+    manifest = spark_application(
+        SOURCE, application, name="o", parallelism=parallelism, secrets=(), conf={}
+    )
 
     assert manifest["spec"]["executor"]["instances"] == executors(parallelism, 1) == parallelism
     assert manifest["spec"]["executor"]["labels"] == {f"{GROUP}/name": "orders"}

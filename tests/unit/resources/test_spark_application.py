@@ -1,4 +1,7 @@
-"""The SparkApplication for Kubeflow's operator: everything set, and only its first size depends on parallelism."""
+"""The SparkApplication for Kubeflow's operator.
+
+Everything set, and only its first size depends on parallelism.
+"""
 
 import json
 from collections.abc import Mapping
@@ -16,7 +19,11 @@ from support.golden_files import FOLDER
 
 
 def manifest(
-    *, parallelism: int = 4, secrets: tuple[str, ...] = (), is_bounded: bool = False, **application: Any
+    *,
+    parallelism: int = 4,
+    secrets: tuple[str, ...] = (),
+    is_bounded: bool = False,
+    **application: Any,
 ) -> dict[str, Any]:
     spec = make_spec(application={**spec_json()["application"], **application})
     return spark_application(
@@ -44,9 +51,16 @@ def test_every_field_that_a_webhook_would_default_is_set() -> None:
     assert spec["restartPolicy"]["onSubmissionFailureRetryInterval"] > 0
 
 
-@pytest.mark.parametrize(("parallelism", "cores", "want"), [(1, 1, 1), (4, 2, 2), (5, 2, 3), (1, 8, 1)])
+@pytest.mark.parametrize(
+    ("parallelism", "cores", "want"), [(1, 1, 1), (4, 2, 2), (5, 2, 3), (1, 8, 1)]
+)
 def test_executors_give_every_reader_a_slot(parallelism: int, cores: int, want: int) -> None:
-    assert manifest(parallelism=parallelism, executor={"cores": cores})["spec"]["executor"]["instances"] == want
+    assert (
+        manifest(parallelism=parallelism, executor={"cores": cores})["spec"]["executor"][
+            "instances"
+        ]
+        == want
+    )
 
 
 def test_a_setting_that_came_later_changes_nothing_while_it_is_absent() -> None:
@@ -71,21 +85,35 @@ def test_parallelism_does_not_change_the_hash_but_every_setting_does() -> None:
     plain = manifest()["metadata"]["annotations"][HASH_ANNOTATION]
 
     assert manifest(parallelism=9)["metadata"]["annotations"][HASH_ANNOTATION] == plain
-    for change in ({"image": "other"}, {"sparkConf": {"spark.a": "b"}}, {"driver": {"memory": "2g"}}):
+    for change in (
+        {"image": "other"},
+        {"sparkConf": {"spark.a": "b"}},
+        {"driver": {"memory": "2g"}},
+    ):
         assert manifest(**change)["metadata"]["annotations"][HASH_ANNOTATION] != plain
     assert manifest(secrets=("s",))["metadata"]["annotations"][HASH_ANNOTATION] == plain
     assert manifest(secrets=("s", "t"))["metadata"]["annotations"][SECRETS_ANNOTATION] == "s,t"
 
 
-OVERRIDES = make_spec(application={**spec_json()["application"], "sparkConf": {"spark.a": "1"}}).application
+OVERRIDES = make_spec(
+    application={**spec_json()["application"], "sparkConf": {"spark.a": "1"}}
+).application
 
 
 @pytest.mark.parametrize(
     ("conf", "want"),
-    [({"spark.x": "1"}, "857f5a1a1d466f9c"), ({"spark.x": "1", "spark.a": "2"}, "44f2b307abe1ffba")],
+    [
+        ({"spark.x": "1"}, "857f5a1a1d466f9c"),
+        ({"spark.x": "1", "spark.a": "2"}, "44f2b307abe1ffba"),
+    ],
 )
-def test_an_application_of_release_0_1_0_is_still_recognised(conf: dict[str, str], want: str) -> None:
-    """These hashes were made by that release. They stand in running applications, and never change."""
+def test_an_application_of_release_0_1_0_is_still_recognised(
+    conf: dict[str, str], want: str
+) -> None:
+    """These hashes were made by that release.
+
+    They stand in running applications, and never change.
+    """
     assert application_hash(identity(), OVERRIDES, conf=conf).split(",")[1:] == [want]
 
 
@@ -100,11 +128,15 @@ def test_an_application_of_any_earlier_version_is_recognised_and_another_one_is_
     """These hashes were made by release 0.1.0 and by the version before restart policies."""
     application = Application.model_validate(case["application"])
     wanted = application_hash(identity(), application, conf=case["conf"])
-    other = application_hash(identity(), application.model_copy(update={"image": "x"}), conf=case["conf"])
+    other = application_hash(
+        identity(), application.model_copy(update={"image": "x"}), conf=case["conf"]
+    )
 
     assert is_made_from(case[version], wanted)
     assert not is_made_from(case[version], other)
-    assert is_made_from(wanted, case[version].split(",")[0]), "an operator before this one restarts nothing either"
+    assert is_made_from(wanted, case[version].split(",")[0]), (
+        "an operator before this one restarts nothing either"
+    )
 
 
 def test_a_hash_is_compared_in_the_newest_version_that_both_know() -> None:
@@ -115,7 +147,9 @@ def test_a_hash_is_compared_in_the_newest_version_that_both_know() -> None:
 
 def test_a_chart_wide_setting_counts_only_where_the_source_does_not_override_it() -> None:
     settings: list[dict[str, str]] = [{}, {"spark.a": "2"}, {"spark.x": "2"}]
-    versions = [application_hash(identity(), OVERRIDES, conf=conf).split(",")[0] for conf in settings]
+    versions = [
+        application_hash(identity(), OVERRIDES, conf=conf).split(",")[0] for conf in settings
+    ]
 
     assert versions[0] == versions[1] != versions[2]
 
@@ -130,7 +164,9 @@ def test_a_source_made_anew_under_the_same_name_gets_another_application() -> No
 
 
 def test_the_users_conf_wins_over_the_operators_and_ours() -> None:
-    conf = manifest(sparkConf={"spark.x": "2", "spark.python.unix.domain.socket.enabled": "false"})["spec"]["sparkConf"]
+    conf = manifest(sparkConf={"spark.x": "2", "spark.python.unix.domain.socket.enabled": "false"})[
+        "spec"
+    ]["sparkConf"]
 
     assert conf["spark.x"] == "2"
     assert conf["spark.python.unix.domain.socket.enabled"] == "false"
@@ -140,7 +176,10 @@ def test_the_driver_knows_its_source_and_its_pipeline() -> None:
     variables = environment(manifest()["spec"]["driver"])
 
     assert variables["BALANCED_SOURCE_NAME"] == "orders"
-    assert json.loads(variables["BALANCED_SOURCE_PIPELINE"])["checkpointLocation"] == "/data/checkpoint"
+    assert (
+        json.loads(variables["BALANCED_SOURCE_PIPELINE"])["checkpointLocation"]
+        == "/data/checkpoint"
+    )
 
 
 def test_ones_own_program_gets_no_pipeline() -> None:
@@ -167,7 +206,9 @@ def test_users_templates_are_completed_not_replaced() -> None:
     assert sidecar == {"name": "sidecar"}
     assert {"name": "A", "value": "1"} in spark["env"]
     assert spark["volumeMounts"][0]["mountPath"] == "/etc/balanced-source/secrets/kafka"
-    assert template["spec"]["containers"][1]["env"] == [{"name": "A", "value": "1"}], "the spec itself is not touched"
+    assert template["spec"]["containers"][1]["env"] == [{"name": "A", "value": "1"}], (
+        "the spec itself is not touched"
+    )
 
 
 def test_secrets_are_mounted_in_driver_and_executors_by_reference() -> None:
@@ -176,7 +217,9 @@ def test_secrets_are_mounted_in_driver_and_executors_by_reference() -> None:
     for part in ("driver", "executor"):
         volumes = spec[part]["template"]["spec"]["volumes"]
         secret = {"secretName": "kafka", "optional": True}
-        assert volumes == [{"name": "bsrc-secret-kafka", "secret": secret}], "without it the others are read"
+        assert volumes == [{"name": "bsrc-secret-kafka", "secret": secret}], (
+            "without it the others are read"
+        )
 
 
 def test_a_query_that_ends_is_not_started_again() -> None:
@@ -190,13 +233,19 @@ def test_a_query_that_ends_is_not_started_again() -> None:
 def test_everything_is_owned_by_the_source() -> None:
     for made in (manifest(), role(identity()), role_binding(identity(), "spark")):
         (owner,) = made["metadata"]["ownerReferences"]
-        assert (owner["kind"], owner["uid"], owner["controller"]) == ("BalancedSource", identity().uid, True)
+        assert (owner["kind"], owner["uid"], owner["controller"]) == (
+            "BalancedSource",
+            identity().uid,
+            True,
+        )
 
 
 def test_the_driver_may_read_its_assignment_and_write_its_report_and_nothing_else() -> None:
     rules = role(identity())["rules"]
 
-    allowed = {(verb, name) for rule in rules for verb in rule["verbs"] for name in rule["resourceNames"]}
+    allowed = {
+        (verb, name) for rule in rules for verb in rule["verbs"] for name in rule["resourceNames"]
+    }
 
     assert all(rule["resources"] == ["configmaps"] for rule in rules)
     assert allowed == {
@@ -211,11 +260,16 @@ def test_the_driver_may_read_its_assignment_and_write_its_report_and_nothing_els
 
 def test_executors_know_their_zone_unless_the_user_says_where_they_are() -> None:
     def racks(**executor: Any) -> list[dict[str, Any]]:
-        variables = manifest(executor=executor)["spec"]["executor"]["template"]["spec"]["containers"][0]["env"]
+        variables = manifest(executor=executor)["spec"]["executor"]["template"]["spec"][
+            "containers"
+        ][0]["env"]
         return [v for v in variables if v["name"] == "BALANCED_SOURCE_RACK"]
 
     (told,) = racks()
-    assert told["valueFrom"]["fieldRef"]["fieldPath"] == "metadata.labels['topology.kubernetes.io/zone']"
+    assert (
+        told["valueFrom"]["fieldRef"]["fieldPath"]
+        == "metadata.labels['topology.kubernetes.io/zone']"
+    )
     mine = {"name": "BALANCED_SOURCE_RACK", "value": "eu-1a"}
     container = {"name": "spark-kubernetes-executor", "env": [mine]}
     assert racks(template={"spec": {"containers": [container]}}) == [mine]

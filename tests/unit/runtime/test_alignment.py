@@ -1,4 +1,7 @@
-"""Two sources of one alignment group, as the operator sees them: two reports go in, two documents come out."""
+"""Two sources of one alignment group, as the operator sees them.
+
+Two reports go in, two documents come out.
+"""
 
 import asyncio
 from collections.abc import Callable
@@ -36,7 +39,9 @@ class Pair:
         await self.story.begin()
         self.story.server.add(BALANCED_SOURCE, body)
         for name in UIDS:
-            await self.story.until(lambda name=name: self._found(name, "readers"), f"documents of {name}")
+            await self.story.until(
+                lambda name=name: self._found(name, "readers"), f"documents of {name}"
+            )
         for name, own in {"orders": "g", "payments": group}.items():
             self.says(name, MIN_WATERMARK, group=own)
 
@@ -64,7 +69,9 @@ class Pair:
             told = self.told(name)
             return told is not None and told.watermark == watermark
 
-        await self.story.until(is_told, f"{name} is told {watermark}; it was told {self.told(name)}")
+        await self.story.until(
+            is_told, f"{name} is told {watermark}; it was told {self.told(name)}"
+        )
 
     def _found(self, name: str, suffix: str) -> Any:
         return self.story.server.find(CONFIG_MAP, NAMESPACE, f"{name}-{suffix}")
@@ -114,7 +121,9 @@ def test_a_source_that_falls_silent_holds_the_other_for_the_idle_timeout() -> No
         begin = virtual_time.clock()
         await pair.until_told("orders", 1_000_000)
 
-        while virtual_time.clock() < begin + 2 * IDLE and pair.told("orders").watermark == 1_000_000:
+        while (
+            virtual_time.clock() < begin + 2 * IDLE and pair.told("orders").watermark == 1_000_000
+        ):
             pair.says("orders", 2_000_000)
             await asyncio.sleep(2)
 
@@ -140,7 +149,7 @@ def test_a_source_that_is_deleted_holds_nobody() -> None:
 
 
 def test_documents_are_written_for_steps_and_signs_of_life_only() -> None:
-    """A minute in which the other source reports every two seconds, and moves on by a second each time."""
+    """A minute in which the other source reports every two seconds, one second further on."""
 
     async def scene(pair: Pair) -> None:
         await pair.begin()
@@ -155,7 +164,9 @@ def test_documents_are_written_for_steps_and_signs_of_life_only() -> None:
             seen.add(pair.told("orders"))
             await asyncio.sleep(2)
 
-        assert 6 <= len(seen) <= 8, "one per third of the idle timeout, and one now and then for a quarter of the drift"
+        assert 6 <= len(seen) <= 8, (
+            "one per third of the idle timeout, and one now and then for a quarter of the drift"
+        )
 
     play(scene)
 
@@ -179,7 +190,10 @@ def test_a_new_operator_says_nothing_before_it_has_heard_everybody() -> None:
 
 def test_an_alignment_group_is_declared_before_the_driver_says_anything() -> None:
     async def scene(pair: Pair) -> None:
-        pipeline = {**SPEC["application"]["pipeline"], "alignment": {"maxDrift": "1m", "group": "g"}}
+        pipeline = {
+            **SPEC["application"]["pipeline"],
+            "alignment": {"maxDrift": "1m", "group": "g"},
+        }
         body = source_body(**{**SPEC, "application": {**SPEC["application"], "pipeline": pipeline}})
         body["metadata"] |= {"name": "payments", "uid": UIDS["payments"]}
         await pair.story.begin()

@@ -1,4 +1,4 @@
-"""A source whose application is run by Apache's operator, played by its stand-in, and one that changes operators."""
+"""A source that Apache's operator runs, played by its stand-in, and one that changes operators."""
 
 from collections.abc import Callable, Coroutine
 from typing import Any
@@ -22,11 +22,15 @@ class ApacheStory(Story):
 
     @property
     def names(self) -> list[str]:
-        return [item["metadata"]["name"] for item in self.server.select(APACHE_APPLICATION, NAMESPACE)]
+        return [
+            item["metadata"]["name"] for item in self.server.select(APACHE_APPLICATION, NAMESPACE)
+        ]
 
     async def reaches(self, state: str, name: str = "orders-1") -> None:
         """Apache's operator looks until an application is in a state."""
-        await self.until(lambda: self.apache.look(NAMESPACE, name) == state, f"{name} to be {state}")
+        await self.until(
+            lambda: self.apache.look(NAMESPACE, name) == state, f"{name} to be {state}"
+        )
 
     async def runs(self, name: str = "orders-1") -> None:
         await self.until(lambda: name in self.names, f"application {name}")
@@ -68,13 +72,20 @@ async def reading(story: ApacheStory, **changes: Any) -> None:
 def test_it_starts_reads_rescales_without_a_restart_and_stops() -> None:
     async def play(story: ApacheStory) -> None:
         await reading(story)
-        await story.until(lambda: story.condition("Ready") == ("True", "Reading"), "the source to be ready")
+        await story.until(
+            lambda: story.condition("Ready") == ("True", "Reading"), "the source to be ready"
+        )
         story.patch(parallelism=5)
         await story.adopted(parallelism=5, splits=8)
-        assert (story.names, story.server.select(KUBEFLOW_APPLICATION, NAMESPACE)) == (["orders-1"], [])
+        assert (story.names, story.server.select(KUBEFLOW_APPLICATION, NAMESPACE)) == (
+            ["orders-1"],
+            [],
+        )
         story.patch(suspend=True)
         await story.until(lambda: story.names == [], "the application to be deleted")
-        await story.until(lambda: story.status["application"]["state"] == "Paused", "the source to be paused")
+        await story.until(
+            lambda: story.status["application"]["state"] == "Paused", "the source to be paused"
+        )
 
     check(play)
 
@@ -84,7 +95,9 @@ def test_a_driver_that_fails_is_restarted_by_its_operator_and_reads_on() -> None
         await reading(story)
         story.pod(phase="Failed", message="out of memory")
         await story.reaches("ScheduledToRestart")
-        await story.until(lambda: story.condition("Degraded") == ("True", "ApplicationRestarting"), "the problem")
+        await story.until(
+            lambda: story.condition("Degraded") == ("True", "ApplicationRestarting"), "the problem"
+        )
         assert "out of memory" in story.status["message"]
         await story.reaches("DriverRequested")
         story.pod(phase="Running", conditions=[{"type": "Ready", "status": "True"}])
@@ -92,19 +105,25 @@ def test_a_driver_that_fails_is_restarted_by_its_operator_and_reads_on() -> None
         story.driver.start()
         await story.adopted(parallelism=2, splits=8)
         assert story.names == ["orders-1"]
-        await story.until(lambda: story.condition("Degraded")[0] == "False", "the end of the problem")
+        await story.until(
+            lambda: story.condition("Degraded")[0] == "False", "the end of the problem"
+        )
 
     check(play)
 
 
-def test_an_application_that_its_operator_has_given_up_is_kept_for_a_while_and_then_replaced() -> None:
+def test_an_application_that_its_operator_has_given_up_is_kept_for_a_while_and_then_replaced() -> (
+    None
+):
     async def play(story: ApacheStory) -> None:
         await reading(story)
         give_up = {"applicationTolerations": {"restartConfig": {"restartPolicy": "Never"}}}
         story.server.edit(APACHE_APPLICATION, NAMESPACE, "orders-1", {"spec": give_up})
         story.pod(phase="Failed", message="out of memory")
         await story.reaches("TerminatedWithoutReleaseResources")
-        await story.until(lambda: story.condition("Degraded") == ("True", "ApplicationFailed"), "the problem")
+        await story.until(
+            lambda: story.condition("Degraded") == ("True", "ApplicationFailed"), "the problem"
+        )
         first = story.server.find(APACHE_APPLICATION, NAMESPACE, "orders-1")["metadata"]["uid"]
 
         def is_replaced() -> bool:
@@ -139,10 +158,14 @@ def test_a_missing_operator_is_named_and_sources_of_the_other_do_not_care() -> N
     async def play(story: ApacheStory) -> None:
         story.server.kinds = INSTALLED
         await story.begin(application=application())
-        await story.until(lambda: story.condition("Degraded") == ("True", "SparkOperatorMissing"), "the problem")
+        await story.until(
+            lambda: story.condition("Degraded") == ("True", "SparkOperatorMissing"), "the problem"
+        )
         assert "Apache" in story.status["message"]
         story.patch(application={**application(), "provider": "Kubeflow"})
         await story.launched()
-        await story.until(lambda: story.condition("Degraded")[0] == "False", "the end of the problem")
+        await story.until(
+            lambda: story.condition("Degraded")[0] == "False", "the end of the problem"
+        )
 
     check(play)

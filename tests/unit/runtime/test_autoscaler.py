@@ -74,7 +74,9 @@ def test_a_paused_source_is_left_alone_and_pause_wins() -> None:
     async def play(story: Story) -> None:
         await begin(story)
         story.patch(suspend=True, parallelism=20)
-        await story.until(lambda: story.status["application"]["state"] in ("Paused", "Stopping"), "the pause")
+        await story.until(
+            lambda: story.status["application"]["state"] in ("Paused", "Stopping"), "the pause"
+        )
         await passed(story, 60)
         assert parallelism(story) == 20
         assert condition(story) == {}
@@ -96,7 +98,9 @@ def test_without_autoscaling_nothing_is_decided() -> None:
 def test_a_silent_driver_is_said_and_changes_nothing() -> None:
     async def play(story: Story) -> None:
         await begin(story)
-        await story.until(lambda: condition(story).get("reason") == "LagUnknown", "the driver's silence")
+        await story.until(
+            lambda: condition(story).get("reason") == "LagUnknown", "the driver's silence"
+        )
         assert condition(story)["status"] == "False"
         assert parallelism(story) == 2
 
@@ -108,12 +112,16 @@ def test_a_driver_that_falls_silent_within_a_long_micro_batch_is_said() -> None:
 
     async def play(story: Story) -> None:
         await begin(story)
-        await loaded(story, lambda: condition(story).get("reason") != "LagUnknown", arrival=150, capacity=100)
+        await loaded(
+            story, lambda: condition(story).get("reason") != "LagUnknown", arrival=150, capacity=100
+        )
         for _ in range(3):
             report(story, unread=100)
             await passed(story, 5)
 
-        await story.until(lambda: condition(story).get("reason") == "LagUnknown", "the driver's silence")
+        await story.until(
+            lambda: condition(story).get("reason") == "LagUnknown", "the driver's silence"
+        )
 
     played(play)
 
@@ -123,7 +131,9 @@ def test_a_refusal_is_a_condition_and_holds_nothing_else_up(status: int) -> None
     async def play(story: Story) -> None:
         await begin(story)
         words = 'User "operator" cannot patch resource "balancedsources/scale"'
-        allow = story.server.deny(RefusedError(words, status=status), kind=BALANCED_SOURCE, verbs=("scale",))
+        allow = story.server.deny(
+            RefusedError(words, status=status), kind=BALANCED_SOURCE, verbs=("scale",)
+        )
         story.patch(parallelism=20)
         await story.until(lambda: condition(story).get("reason") == "ScalingRefused", "the refusal")
         assert "Grant patch on balancedsources/scale" in condition(story)["message"]
@@ -131,13 +141,18 @@ def test_a_refusal_is_a_condition_and_holds_nothing_else_up(status: int) -> None
         assert story.events.count("ScalingRefused") == 1
         allow()
         await story.until(lambda: parallelism(story) == 8, "the correction")
-        await story.until(lambda: condition(story)["reason"] != "ScalingRefused", "the condition to go")
+        await story.until(
+            lambda: condition(story)["reason"] != "ScalingRefused", "the condition to go"
+        )
 
     played(play)
 
 
 async def loaded(story: Story, is_done: Callable[[], bool], *, arrival: int, capacity: int) -> None:
-    """Micro-batches under a load, 5 seconds each, until something is so; the driver says how much is unread."""
+    """Micro-batches under a load, 5 seconds each, until something is so.
+
+    The driver says how much is unread.
+    """
     until = clock() + 600
     while not is_done():
         assert clock() < until, story.status

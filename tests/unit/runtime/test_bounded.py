@@ -10,7 +10,9 @@ from support.builders import spec_json
 from support.cluster_story import NAMESPACE, Story
 
 
-@pytest.mark.parametrize(("more", "policy"), [({}, "Always"), ({"stoppingOffsets": {"type": "Latest"}}, "OnFailure")])
+@pytest.mark.parametrize(
+    ("more", "policy"), [({}, "Always"), ({"stoppingOffsets": {"type": "Latest"}}, "OnFailure")]
+)
 def test_it_is_not_started_again_when_everything_is_read(more: dict[str, Any], policy: str) -> None:
     kafka = {**spec_json()["source"]["kafka"], **more}
     story = Story()

@@ -50,7 +50,10 @@ async def until(condition: Callable[[], bool]) -> None:
 
 async def test_clusters_that_do_not_answer_delay_no_other_one(brokers: Brokers) -> None:
     pool = LanePool(slow_after=0.05)
-    calls = [asyncio.ensure_future(pool.run((OWNER, n), brokers.silent, str(n))) for n in range(3 * PROMPT)]
+    calls = [
+        asyncio.ensure_future(pool.run((OWNER, n), brokers.silent, str(n)))
+        for n in range(3 * PROMPT)
+    ]
 
     async with asyncio.timeout(20):
         assert await pool.run((OWNER, "healthy"), brokers.prompt, "healthy") == "healthy"
@@ -60,9 +63,13 @@ async def test_clusters_that_do_not_answer_delay_no_other_one(brokers: Brokers) 
     assert await asyncio.gather(*calls) == [str(n) for n in range(3 * PROMPT)]
 
 
-async def test_a_silent_cluster_has_one_thread_however_much_is_asked_of_it(brokers: Brokers) -> None:
+async def test_a_silent_cluster_has_one_thread_however_much_is_asked_of_it(
+    brokers: Brokers,
+) -> None:
     pool = LanePool(slow_after=0.01)
-    calls = [asyncio.ensure_future(pool.run((OWNER, "dead"), brokers.silent, str(n))) for n in range(5)]
+    calls = [
+        asyncio.ensure_future(pool.run((OWNER, "dead"), brokers.silent, str(n))) for n in range(5)
+    ]
     await until(lambda: len(brokers.running) == 1)
     await pool.run((OWNER, "healthy"), brokers.prompt, "healthy")
 
@@ -74,7 +81,9 @@ async def test_a_silent_cluster_has_one_thread_however_much_is_asked_of_it(broke
 async def test_what_was_slow_before_takes_no_place_of_prompt_clusters(brokers: Brokers) -> None:
     pool = LanePool(prompt=1, slow=2, slow_after=0.02)
     first = [asyncio.ensure_future(pool.run((OWNER, n), brokers.silent, str(n))) for n in range(2)]
-    await until(lambda: len(pool._lanes) == 2 and all(lane.is_slow for lane in pool._lanes.values()))
+    await until(
+        lambda: len(pool._lanes) == 2 and all(lane.is_slow for lane in pool._lanes.values())
+    )
     brokers.answers.set()
     await asyncio.gather(*first)
     brokers.answers.clear()
@@ -138,11 +147,15 @@ async def test_lanes_of_a_source_that_is_gone_are_forgotten(brokers: Brokers) ->
     assert not pool._lanes
 
 
-async def test_what_one_lane_learns_of_a_silent_server_holds_for_all_of_its_lanes(brokers: Brokers) -> None:
-    """A thousand sources on a cluster that has fallen silent must not hold up the others a second each."""
+async def test_what_one_lane_learns_of_a_silent_server_holds_for_all_of_its_lanes(
+    brokers: Brokers,
+) -> None:
+    """A thousand sources on a silent cluster must not hold up the others a second each."""
     pool = LanePool(prompt=1, slow=2, slow_after=0.02)
     silent = [
-        asyncio.ensure_future(pool.run((("shop", n), "main"), brokers.silent, str(n), server="dead:9092"))
+        asyncio.ensure_future(
+            pool.run((("shop", n), "main"), brokers.silent, str(n), server="dead:9092")
+        )
         for n in range(5)
     ]
     await until(lambda: len(brokers.running) == 2)  # the one that has learnt it, and one more

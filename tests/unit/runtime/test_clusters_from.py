@@ -1,4 +1,7 @@
-"""A platform team moves streams between clusters: the ConfigMap changes, breaks and heals under a running query."""
+"""A platform team moves streams between clusters.
+
+The ConfigMap changes, breaks and heals under a running query.
+"""
 
 from typing import Any
 
@@ -35,17 +38,24 @@ def owned(story: Story) -> set[Any]:
 
 @pytest.mark.scenario("D3", "D15", "D16")
 def test_streams_move_and_broken_metadata_changes_nothing() -> None:
-    """Without metadata the source waits and says so; later trouble leaves in effect what was read last."""
+    """Without metadata the source waits and says so.
+
+    Later trouble leaves in effect what was read last.
+    """
     story = Story()
 
     async def play() -> None:
         story.broker.create("west", "orders-v2", range(4), end=5)
         await story.begin(source=SOURCE)
-        await story.until(lambda: "InvalidSpec" in str(story.status), "a condition that names the ConfigMap")
+        await story.until(
+            lambda: "InvalidSpec" in str(story.status), "a condition that names the ConfigMap"
+        )
         assert "ConfigMap streams" in str(story.status)
         story.metadata = metadata(main=["orders"])
         data = {"clusters.yaml": story.metadata}
-        story.server.add(CONFIG_MAP, {"metadata": {"namespace": NAMESPACE, "name": "streams"}, "data": data})
+        story.server.add(
+            CONFIG_MAP, {"metadata": {"namespace": NAMESPACE, "name": "streams"}, "data": data}
+        )
         await story.launched()
         story.driver.start()
         await story.adopted(parallelism=2, splits=8)
@@ -55,8 +65,14 @@ def test_streams_move_and_broken_metadata_changes_nothing() -> None:
         assert owned(story) == {("main", "orders")}
 
         ending = {**EAST, "stoppingOffsets": {"type": "Latest"}}
-        write(story, yaml.safe_dump({"clusters": [ending], "streams": {"orders": {"main": ["orders"]}}}))
-        await story.until(lambda: "stoppingOffsets: cannot be changed" in str(story.status), "the refusal to be told")
+        write(
+            story,
+            yaml.safe_dump({"clusters": [ending], "streams": {"orders": {"main": ["orders"]}}}),
+        )
+        await story.until(
+            lambda: "stoppingOffsets: cannot be changed" in str(story.status),
+            "the refusal to be told",
+        )
 
         write(story, metadata(main=["orders"], west=["orders-v2"]))
         await story.adopted(parallelism=2, splits=12)
@@ -73,8 +89,13 @@ def test_streams_move_and_broken_metadata_changes_nothing() -> None:
 
 
 @pytest.mark.parametrize("is_bounded", [False, True], ids=["unbounded before", "bounded before"])
-def test_an_end_that_is_changed_in_metadata_while_no_operator_runs_is_refused(*, is_bounded: bool) -> None:
-    """The API server checks the spec alone; what the status remembers of the last valid one has the ends."""
+def test_an_end_that_is_changed_in_metadata_while_no_operator_runs_is_refused(
+    *, is_bounded: bool
+) -> None:
+    """The API server checks the spec alone.
+
+    What the status remembers of the last valid one has the ends.
+    """
 
     def ending(kind: str | None) -> str:
         east = EAST if kind is None else {**EAST, "stoppingOffsets": {"type": kind}}
@@ -85,7 +106,9 @@ def test_an_end_that_is_changed_in_metadata_while_no_operator_runs_is_refused(*,
 
     async def play() -> None:
         data = {"clusters.yaml": before}
-        story.server.add(CONFIG_MAP, {"metadata": {"namespace": NAMESPACE, "name": "streams"}, "data": data})
+        story.server.add(
+            CONFIG_MAP, {"metadata": {"namespace": NAMESPACE, "name": "streams"}, "data": data}
+        )
         await story.begin(source=SOURCE)
         await story.launched()
         story.driver.start()
@@ -96,7 +119,9 @@ def test_an_end_that_is_changed_in_metadata_while_no_operator_runs_is_refused(*,
         write(story, ending(None if is_bounded else "Latest"))
         story.start_operator(name="operator-2")
 
-        await story.until(lambda: "cluster main: stoppingOffsets: was changed" in str(story.status), "the refusal")
+        await story.until(
+            lambda: "cluster main: stoppingOffsets: was changed" in str(story.status), "the refusal"
+        )
         assert len(story.owners) == 8
 
         story.patch(parallelism=4)

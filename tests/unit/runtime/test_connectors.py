@@ -14,13 +14,17 @@ CLAIMS = [
 ]
 
 
-def test_two_packages_that_claim_a_kind_are_named_by_a_condition(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_packages_that_claim_a_kind_are_named_by_a_condition(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     story = Story()
     monkeypatch.setattr(half, "installed", lambda: Connectors(CLAIMS))
 
     async def play() -> None:
         await story.begin(source={"kafka": {}})
-        await story.until(lambda: "InvalidSpec" in str(story.status), "a condition that names the field")
+        await story.until(
+            lambda: "InvalidSpec" in str(story.status), "a condition that names the field"
+        )
         story.patch(source=spec_json()["source"])
         await story.until(lambda: "ConnectorBroken" in str(story.status), "a condition")
         assert "fork 2 (fork:KafkaConnector): remove all packages but one" in str(story.status)

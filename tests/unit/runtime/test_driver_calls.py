@@ -1,4 +1,7 @@
-"""Calls that only a driver can make: asked in the assignment, answered in the report, by the code of both sides."""
+"""Calls that only a driver can make.
+
+Asked in the assignment, answered in the report, by the code of both sides.
+"""
 
 import asyncio
 import json
@@ -78,7 +81,9 @@ class FolderConnector(Connector):
             assert isinstance(call, ListFolder)
             self.callers.append(caller)
             if not Path(call.scope).exists():
-                raise RefusedDiscoveryError(f"{call.scope} does not exist", scope=call.scope, reason="NoFolder")
+                raise RefusedDiscoveryError(
+                    f"{call.scope} does not exist", scope=call.scope, reason="NoFolder"
+                )
             return [path.name for path in Path(call.scope).iterdir()]
 
         return execute
@@ -118,9 +123,16 @@ class Exchange:
     async def exchange(self) -> HostReport:
         """One round: the driver sees what is wanted, and the operator its report."""
         wanted = self.operator.wanted
-        text = assignment_document.encode(Assignment(epoch=0, parallelism=1, calls=wanted), source="u")
+        text = assignment_document.encode(
+            Assignment(epoch=0, parallelism=1, calls=wanted), source="u"
+        )
         self.driver.want(assignment_document.decode(text).calls, lambda: None)
-        wait_until(lambda: all(f.done() for f in self.driver._running.values()), 20, "calls to end", interval=0.01)
+        wait_until(
+            lambda: all(f.done() for f in self.driver._running.values()),
+            20,
+            "calls to end",
+            interval=0.01,
+        )
         report = HostReport(incarnation=self.incarnation, answers=self.driver.answers())
         document = report_document.encode(report, source="u")
         blob = pack(document)
@@ -226,7 +238,9 @@ async def test_pages_of_two_listings_are_never_joined(tmp_path: Path) -> None:
     assert await world.settle(task) == connector.names()
 
 
-async def test_what_is_too_large_is_refused_in_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_is_too_large_is_refused_in_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(call_documents, "MAX_PAGES", 2)
     world = Exchange(LargeConnector(40_000))
 
@@ -265,8 +279,12 @@ async def test_an_answer_to_a_former_operator_counts_for_nothing(folder: Path) -
     "answer",
     [
         CallAnswer(id="", digest="00", data="no base64"),
-        CallAnswer(id="", digest=call_documents.cut({"not": 1})[0], data=call_documents.cut([1, 2])[1][0]),
-        CallAnswer(id="", digest=call_documents.cut([1, 2])[0], data=call_documents.cut([1, 2])[1][0]),
+        CallAnswer(
+            id="", digest=call_documents.cut({"not": 1})[0], data=call_documents.cut([1, 2])[1][0]
+        ),
+        CallAnswer(
+            id="", digest=call_documents.cut([1, 2])[0], data=call_documents.cut([1, 2])[1][0]
+        ),
         CallAnswer(id="", digest=call_documents.cut(None)[0], data=call_documents.cut(None)[1][0]),
         CallAnswer(id="", digest="00", pages=MAX_PAGES + 1),
     ],
@@ -275,7 +293,9 @@ async def test_a_hostile_answer_is_a_failure(folder: Path, answer: CallAnswer) -
     world = Exchange()
     task = await world.asked(folder)
 
-    world.operator.take(HostReport(incarnation=1, answers=(replace(answer, id=world.operator.wanted[0].id),)))
+    world.operator.take(
+        HostReport(incarnation=1, answers=(replace(answer, id=world.operator.wanted[0].id),))
+    )
 
     with pytest.raises(TransientDiscoveryError, match="the driver's answer cannot be read"):
         await task
@@ -302,7 +322,9 @@ async def test_the_operator_executes_nothing_itself(folder: Path) -> None:
     assert wanted == WantedCall(id=wanted.id, call={"folder": str(folder), "open": False})
     assert connector.callers == []
     digest, pages = call_documents.cut(["x"])
-    runner.driver.take(HostReport(incarnation=1, answers=(CallAnswer(id=wanted.id, digest=digest, data=pages[0]),)))
+    runner.driver.take(
+        HostReport(incarnation=1, answers=(CallAnswer(id=wanted.id, digest=digest, data=pages[0]),))
+    )
     assert (await answers.get()).result == ["x"]
     runner.close()
 

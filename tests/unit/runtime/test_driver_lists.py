@@ -1,4 +1,7 @@
-"""A source that only its driver can list, on the operator: from the first start on, and through restarts of both."""
+"""A source that only its driver can list, on the operator.
+
+From the first start on, and through restarts of both.
+"""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -6,7 +9,15 @@ from typing import Any
 
 import pytest
 
-from balanced_source.api import AsyncCall, CallCodec, Caller, CallExecutor, DriverOnly, Identity, SecretReader
+from balanced_source.api import (
+    AsyncCall,
+    CallCodec,
+    Caller,
+    CallExecutor,
+    DriverOnly,
+    Identity,
+    SecretReader,
+)
 from balanced_source.documents import assignment as assignment_document
 from balanced_source.documents import report as report_document
 from balanced_source.documents.report import HostReport
@@ -90,9 +101,13 @@ class AnsweringDriver(Driver):
         assert self.calls is not None
         if store.assignment is None:
             return ()
-        self.calls.want(assignment_document.decode(store.assignment, source=UID).calls, lambda: None)
+        self.calls.want(
+            assignment_document.decode(store.assignment, source=UID).calls, lambda: None
+        )
         running = self.calls._running
-        wait_until(lambda: all(f.done() for f in running.values()), 20, "calls to end", interval=0.001)
+        wait_until(
+            lambda: all(f.done() for f in running.values()), 20, "calls to end", interval=0.001
+        )
         return self.calls.answers()
 
 
@@ -104,7 +119,8 @@ def story(monkeypatch: pytest.MonkeyPatch) -> Story:
     connectors = Connectors([Registration(kind="kafka", reference=reference, package="test 1")])
     monkeypatch.setattr(Connectors, "of", lambda *_: DriverListed())
     monkeypatch.setattr(coordination, "installed", lambda: connectors)
-    made.driver = AnsweringDriver(made.documents, made.broker)  # type: ignore[arg-type] # the same by duck typing
+    # The same by duck typing
+    made.driver = AnsweringDriver(made.documents, made.broker)  # type: ignore[arg-type]
     return made
 
 
@@ -118,7 +134,9 @@ def test_the_application_is_created_so_that_it_can_list(story: Story) -> None:
         await story.begin(parallelism=2)
         await story.launched()
         assert story.assignment is not None
-        assert (story.assignment.epoch, len(story.assignment.calls)) == (0, 1), "it asks, and decides nothing"
+        assert (story.assignment.epoch, len(story.assignment.calls)) == (0, 1), (
+            "it asks, and decides nothing"
+        )
         assert story.documents.text("enumerator") is None
 
         story.driver.start()
@@ -155,7 +173,9 @@ def test_a_driver_that_does_not_answer_is_a_condition(story: Story) -> None:
     async def play() -> None:
         await story.begin(parallelism=2)
         await story.launched()
-        await story.until(lambda: "No driver has answered" in str(story.status), f"a condition after {PATIENCE} s")
+        await story.until(
+            lambda: "No driver has answered" in str(story.status), f"a condition after {PATIENCE} s"
+        )
         story.driver.start()
         await story.adopted(parallelism=2, splits=8)
         await story.until(lambda: "No driver has answered" not in str(story.status), "all is well")

@@ -61,7 +61,9 @@ def test_what_does_not_end_by_itself_is_ended() -> None:
 
 
 def test_a_signal_ends_a_busy_process_although_its_handlers_were_replaced() -> None:
-    with subprocess.Popen([sys.executable, "-c", PROGRAM], stdout=subprocess.PIPE, text=True) as child:  # noqa: S603 - ours
+    with subprocess.Popen(  # noqa: S603 - ours
+        [sys.executable, "-c", PROGRAM], stdout=subprocess.PIPE, text=True
+    ) as child:
         assert child.stdout is not None
         assert child.stdout.readline() == "ready\n"
         child.send_signal(signal.SIGTERM)

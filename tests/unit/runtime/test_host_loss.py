@@ -1,4 +1,7 @@
-"""A host that falls silent: its splits wait, or others get them after a drain attempt, by policy."""
+"""A host that falls silent.
+
+Its splits wait, or others get them after a drain attempt, by policy.
+"""
 
 import asyncio
 from typing import Any
@@ -44,7 +47,9 @@ def lose(drivers: Drivers, host: str, *, is_marked: bool = True) -> None:
     drivers.absent.add(host)
     if is_marked:
         failed = {"status": {"applicationState": {"state": "FAILED"}}}
-        drivers.story.server.edit(KUBEFLOW_APPLICATION, NAMESPACE, newest(drivers.story, host), failed)
+        drivers.story.server.edit(
+            KUBEFLOW_APPLICATION, NAMESPACE, newest(drivers.story, host), failed
+        )
 
 
 def newest(story: Story, host: str) -> str:
@@ -80,7 +85,9 @@ def test_by_default_the_splits_wait_and_a_condition_says_so() -> None:
             "Host 1 has not reported for 120 s. Its 4 splits wait until its application runs again"
         )
         drivers.absent.clear()
-        await story.until(lambda: [drivers.step(), degraded(story)["status"] == "False"][1], "all to be well")
+        await story.until(
+            lambda: [drivers.step(), degraded(story)["status"] == "False"][1], "all to be well"
+        )
         drivers.check_each_once()
 
     played(play)
@@ -100,12 +107,17 @@ def test_a_lost_host_is_drained_and_its_splits_go_to_the_others() -> None:
         drain = story.server.find(KUBEFLOW_APPLICATION, NAMESPACE, newest(story, "1"))
         assert drain["spec"]["executor"]["instances"] == 1
         await play_on(drivers, 10)
-        assert len(drivers.of["0"].host.durable.owners) == 4, "nobody knows yet what host 1 has delivered"
+        assert len(drivers.of["0"].host.durable.owners) == 4, (
+            "nobody knows yet what host 1 has delivered"
+        )
         assert "drain attempt" in str([c["message"] for c in story.status["conditions"]])
 
         drivers.absent.clear()
 
-        await story.until(lambda: [drivers.step(), len(drivers.of["0"].host.durable.owners) == 8][1], "host 0 alone")
+        await story.until(
+            lambda: [drivers.step(), len(drivers.of["0"].host.durable.owners) == 8][1],
+            "host 0 alone",
+        )
         await drivers.rest("0", "1")
         assert not is_drain(story, "1")
         assert degraded(story)["status"] == "False"
@@ -118,7 +130,9 @@ def test_a_drain_attempt_that_fails_is_tried_again_and_says_so() -> None:
     async def play(story: Story) -> None:
         drivers = Drivers(story)
         await story.begin(
-            parallelism=4, restart={"maxFailures": 1}, application=with_policy(type="Reassign", after="1m")
+            parallelism=4,
+            restart={"maxFailures": 1},
+            application=with_policy(type="Reassign", after="1m"),
         )
         await drivers.rest("0", "1")
         lose(drivers, "1")
@@ -164,7 +178,10 @@ def test_a_drain_attempt_waits_until_the_pod_of_the_lost_driver_is_gone() -> Non
         pod = driver_pod(newest(story, "1"))
         story.server.add(POD, pod)
         drivers.absent.add("1")
-        await story.until(lambda: [drivers.step(), roles(story).get("1") == "Draining"][1], "the host to be given up")
+        await story.until(
+            lambda: [drivers.step(), roles(story).get("1") == "Draining"][1],
+            "the host to be given up",
+        )
 
         await play_on(drivers, 10)
         assert f"{pod['metadata']['name']} must be gone" in degraded(story)["message"]
@@ -190,7 +207,9 @@ def test_a_drain_attempt_waits_until_the_pod_of_the_lost_driver_is_gone() -> Non
         ("it is deleted already", False),
     ],
 )
-def test_a_lost_host_keeps_an_application_that_will_settle_what_was_delivered(case: str, is_replaced: bool) -> None:
+def test_a_lost_host_keeps_an_application_that_will_settle_what_was_delivered(
+    case: str, is_replaced: bool
+) -> None:
     name, before = "orders-1", "2" if case == "its driver starts" else "1"
     metadata: dict[str, Any] = {"name": name, "annotations": {INCARNATION_ANNOTATION: before}}
     if case == "it is the drain attempt":
@@ -223,9 +242,15 @@ def test_with_duplicates_allowed_nobody_waits_for_a_drain_attempt() -> None:
         await drivers.rest("0", "1")
         lose(drivers, "1", is_marked=False)
 
-        await story.until(lambda: [drivers.step(), len(drivers.of["0"].host.durable.owners) == 8][1], "host 0 alone")
+        await story.until(
+            lambda: [drivers.step(), len(drivers.of["0"].host.durable.owners) == 8][1],
+            "host 0 alone",
+        )
         assert roles(story) == {"0": "Member", "1": "Joining"}
-        assert degraded(story)["message"] == "Host 1 has not reported for 60 s. The other hosts read its splits"
+        assert (
+            degraded(story)["message"]
+            == "Host 1 has not reported for 60 s. The other hosts read its splits"
+        )
 
         drivers.absent.clear()
         await drivers.rest("0", "1")
@@ -235,7 +260,7 @@ def test_with_duplicates_allowed_nobody_waits_for_a_drain_attempt() -> None:
 
 
 def test_when_all_hosts_are_silent_none_is_given_up() -> None:
-    """Then it is the API server or the operator's watch that is out of reach, or nobody could take over."""
+    """Then the API server or the operator's watch is out of reach, or nobody could take over."""
 
     async def play(story: Story) -> None:
         drivers = Drivers(story)
@@ -264,9 +289,13 @@ def test_hosts_are_told_when_to_stop_without_a_report_and_when_not() -> None:
         assert assigned(story).count('"reportWithin":30') == 1
 
         story.patch(application=with_policy(type="Wait"))
-        await story.until(lambda: [drivers.step(), "reportWithin" not in assigned(story)][1], "the policy")
+        await story.until(
+            lambda: [drivers.step(), "reportWithin" not in assigned(story)][1], "the policy"
+        )
         story.patch(application=with_policy(type="Reassign", after="4m"))
-        await story.until(lambda: [drivers.step(), '"reportWithin":120' in assigned(story)][1], "the policy")
+        await story.until(
+            lambda: [drivers.step(), '"reportWithin":120' in assigned(story)][1], "the policy"
+        )
         assert story.status["epoch"] == epoch, "nothing is assigned anew"
 
     played(play)

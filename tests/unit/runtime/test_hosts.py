@@ -1,4 +1,7 @@
-"""Several applications of one source: they come, take over splits, go, fail to start, and are stopped together."""
+"""Several applications of one source.
+
+They come, take over splits, go, fail to start, and are stopped together.
+"""
 
 import pytest
 
@@ -63,11 +66,15 @@ def test_a_host_that_is_added_again_gets_nothing_before_its_new_driver_has_regis
         drivers.absent.add("1")
 
         story.patch(application=application(count=2))
-        await story.until(lambda: [drivers.step(), len(story.applications) == 3][1], "the application of host 1")
+        await story.until(
+            lambda: [drivers.step(), len(story.applications) == 3][1], "the application of host 1"
+        )
         due = clock() + 60
         await story.until(lambda: [drivers.step(), clock() >= due][1], "a minute")
         assert roles(story) == ["Member", "Joining"]
-        assert len(drivers.of["0"].host.durable.owners) == 8, "what its former driver has reported is no registration"
+        assert len(drivers.of["0"].host.durable.owners) == 8, (
+            "what its former driver has reported is no registration"
+        )
 
         drivers.absent.clear()
         await drivers.rest("0", "1")
@@ -80,7 +87,7 @@ NEXT = "balanced-source/spark:next"
 
 
 class StartingDrivers(Drivers):
-    """Drivers that note which host starts, with how many splits it was stopped, and how many the others have."""
+    """Drivers that note which host starts, with how many splits it stopped, and the others'."""
 
     def __init__(self, story: Story) -> None:
         super().__init__(story)
@@ -136,16 +143,21 @@ def test_a_host_waits_its_turn_until_the_one_before_it_reads_again() -> None:
         await story.begin(parallelism=4, application=application(count=2))
         await drivers.rest("0", "1")
         story.patch(application={**application(count=2), "image": NEXT})
-        await story.until(lambda: [drivers.step(), len(story.applications) == 3][1], "the first host again")
+        await story.until(
+            lambda: [drivers.step(), len(story.applications) == 3][1], "the first host again"
+        )
         due = clock() + 60
         await story.until(lambda: [drivers.step(), clock() >= due][1], "a minute")
-        assert story.applications == ["orders-1", f"{base('1')}-1", "orders-1"], "the second host waits its turn"
+        assert story.applications == ["orders-1", f"{base('1')}-1", "orders-1"], (
+            "the second host waits its turn"
+        )
         assert roles(story) == ["Joining", "Member"]
         assert len(drivers.of["1"].host.durable.owners) == 8
 
         drivers.is_held = False
         await story.until(
-            lambda: [drivers.step(), story.applications[3:] == [f"{base('1')}-1"]][1], "the second host again"
+            lambda: [drivers.step(), story.applications[3:] == [f"{base('1')}-1"]][1],
+            "the second host again",
         )
         await drivers.rest("0", "1")
         assert {host["image"] for host in story.status["hosts"]} == {NEXT}
@@ -211,7 +223,9 @@ def test_a_host_that_cannot_start_holds_up_nobody() -> None:
         await story.until(reads_everything, "host 0 to read what host 1 does not")
         degraded = next(c for c in story.status["conditions"] if c["type"] == "Degraded")
         assert degraded["reason"] == "ReadersMissing"
-        assert degraded["message"].startswith("Host 1 has not registered for 300 s. The other hosts read its share")
+        assert degraded["message"].startswith(
+            "Host 1 has not registered for 300 s. The other hosts read its share"
+        )
 
         drivers.absent.clear()
         await drivers.rest("0", "1")
@@ -221,13 +235,15 @@ def test_a_host_that_cannot_start_holds_up_nobody() -> None:
 
 
 def test_a_host_whose_application_is_refused_holds_up_nobody() -> None:
-    """The other hosts are served as soon as they report, and changed settings are judged by them."""
+    """The other hosts are served as soon as they report, and judge the changed settings."""
 
     async def play(story: Story) -> None:
         drivers = Drivers(story)
         await story.begin(parallelism=4, application=application(count=2))
         await drivers.rest("0", "1")
-        quota = RefusedError("exceeded quota: small, requested: count/x=1, used: count/x=2", status=403)
+        quota = RefusedError(
+            "exceeded quota: small, requested: count/x=1, used: count/x=2", status=403
+        )
         allow = story.server.deny(quota, kind=KUBEFLOW_APPLICATION, verbs=("create",))
         story.patch(application=application(count=3))
         due = clock() + 120
@@ -238,7 +254,9 @@ def test_a_host_whose_application_is_refused_holds_up_nobody() -> None:
 
         asked = clock()
         story.patch(parallelism=7, application=application(count=3))
-        await story.until(lambda: [drivers.step(), story.status["readers"] == 7][1], "seven readers")
+        await story.until(
+            lambda: [drivers.step(), story.status["readers"] == 7][1], "seven readers"
+        )
         assert clock() - asked < 5, "one report of each host after the other"
 
         allow()
@@ -257,7 +275,9 @@ def test_suspend_stops_all_hosts_and_resume_starts_them_again() -> None:
         await drivers.rest("0", "1")
 
         story.patch(suspend=True)
-        await story.until(lambda: not story.server.select(KUBEFLOW_APPLICATION, NAMESPACE), "all to be stopped")
+        await story.until(
+            lambda: not story.server.select(KUBEFLOW_APPLICATION, NAMESPACE), "all to be stopped"
+        )
         story.patch(suspend=False)
 
         await drivers.rest("0", "1")
@@ -273,10 +293,15 @@ def test_a_host_that_leaves_may_end_by_itself() -> None:
         await drivers.rest("0", "1")
 
         story.patch(application=application(count=1))
-        await story.until(lambda: "Leaving" in [h["role"] for h in story.status["hosts"]], "the host to leave")
+        await story.until(
+            lambda: "Leaving" in [h["role"] for h in story.status["hosts"]], "the host to leave"
+        )
         ended = {"status": {"applicationState": {"state": "COMPLETED"}}}
         story.server.edit(KUBEFLOW_APPLICATION, NAMESPACE, f"{base('1')}-1", ended)
-        await story.until(lambda: [h["state"] for h in story.status["hosts"]] == ["Running", "Finished"], "its end")
+        await story.until(
+            lambda: [h["state"] for h in story.status["hosts"]] == ["Running", "Finished"],
+            "its end",
+        )
         await drivers.rest("0")
 
         assert "ApplicationEnded" not in story.events
@@ -296,7 +321,9 @@ def test_a_document_of_a_further_host_that_is_deleted_is_restored() -> None:
 
         story.server.remove(CONFIG_MAP, NAMESPACE, name)
 
-        await story.until(lambda: story.server.find(CONFIG_MAP, NAMESPACE, name) is not None, "the document again")
+        await story.until(
+            lambda: story.server.find(CONFIG_MAP, NAMESPACE, name) is not None, "the document again"
+        )
 
     played(play)
 
@@ -327,8 +354,13 @@ def test_a_host_that_leaves_while_documents_are_lost_hands_over_first(lost: str)
         await drivers.rest("0", "1")
         drivers.absent.add("1")
         story.patch(application=application(count=1))
-        documents = [Identity(namespace=NAMESPACE, name="orders", uid=UID).on_host(h).documents for h in ("0", "1")]
-        await story.until(lambda: [drivers.step(), is_leaving(story, documents[0].state)][1], "host 1 to leave")
+        documents = [
+            Identity(namespace=NAMESPACE, name="orders", uid=UID).on_host(h).documents
+            for h in ("0", "1")
+        ]
+        await story.until(
+            lambda: [drivers.step(), is_leaving(story, documents[0].state)][1], "host 1 to leave"
+        )
         await story.operators.pop().stop()
 
         story.server.remove(CONFIG_MAP, NAMESPACE, documents[0].state)
@@ -350,7 +382,7 @@ def is_leaving(story: Story, name: str) -> bool:
     return found is not None and "Leaving" in str(found)
 
 
-def test_an_operator_that_dies_anywhere_in_a_rolling_restart_leaves_each_record_delivered_once() -> None:
+def test_an_operator_that_dies_in_a_rolling_restart_leaves_each_record_delivered_once() -> None:
     for at in range(60, 190, 15):
 
         async def play(story: Story) -> None:
@@ -359,7 +391,11 @@ def test_an_operator_that_dies_anywhere_in_a_rolling_restart_leaves_each_record_
             await drivers.rest("0", "1")
             story.patch(application={**application(count=2), "image": NEXT})
             await story.until(
-                lambda: [drivers.step(), {h["image"] for h in story.status.get("hosts", [])} == {NEXT}][1], "new hosts"
+                lambda: [
+                    drivers.step(),
+                    {h["image"] for h in story.status.get("hosts", [])} == {NEXT},
+                ][1],
+                "new hosts",
             )
             await drivers.rest("0", "1")
             drivers.check_each_once()

@@ -25,7 +25,9 @@ class Api:
 
 def spec(name: str = "streams") -> BalancedSourceSpec:
     reference = {"configMapRef": {"name": name}}
-    return make_spec(source={"kafka": {"clustersFrom": reference, "subscription": {"streams": ["s"]}}})
+    return make_spec(
+        source={"kafka": {"clustersFrom": reference, "subscription": {"streams": ["s"]}}}
+    )
 
 
 async def text(reader: MetadataReader, spec: BalancedSourceSpec) -> str | None:
@@ -55,4 +57,7 @@ async def test_a_key_that_is_missing_is_none_and_a_spec_without_reference_asks_n
     assert await reader.read(make_spec()) == {}
     assert api.asked == 0
     assert await text(reader, spec()) is None
-    assert (MetadataReader.pause(spec()), MetadataReader.pause(make_spec())) == (metadata.INTERVAL, None)
+    assert (MetadataReader.pause(spec()), MetadataReader.pause(make_spec())) == (
+        metadata.INTERVAL,
+        None,
+    )

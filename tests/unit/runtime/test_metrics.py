@@ -19,13 +19,20 @@ SOURCE = Identity(namespace="n", name="s", uid="u")
 
 
 def value(metrics: Metrics, name: str, **labels: str) -> float | None:
-    return metrics.registry.get_sample_value(f"balanced_source_{name}", {"namespace": "n", "source": "s", **labels})
+    return metrics.registry.get_sample_value(
+        f"balanced_source_{name}", {"namespace": "n", "source": "s", **labels}
+    )
 
 
 def conditions(**statuses: str) -> list[Condition]:
     stamp = "2026-01-01T00:00:00Z"
     return [
-        Condition(type=kind, status=status.split()[0], last_transition_time=stamp, reason=status.split()[1])
+        Condition(
+            type=kind,
+            status=status.split()[0],
+            last_transition_time=stamp,
+            reason=status.split()[1],
+        )
         for kind, status in statuses.items()
     ]
 
@@ -48,7 +55,9 @@ def test_a_lag_that_becomes_unknown_does_not_keep_its_last_value() -> None:
 def test_a_condition_has_its_status_and_only_its_present_reason() -> None:
     metrics = Metrics()
 
-    metrics.observe(SOURCE, Status(conditions=conditions(Ready="False Discovering", DataLoss="True TopicGone")))
+    metrics.observe(
+        SOURCE, Status(conditions=conditions(Ready="False Discovering", DataLoss="True TopicGone"))
+    )
     assert value(metrics, "condition", type="Ready") == 0
     assert value(metrics, "condition", type="DataLoss") == 1
     metrics.observe(SOURCE, Status(conditions=conditions(Ready="True Reading")))
@@ -64,7 +73,11 @@ def test_a_source_that_is_gone_leaves_no_series() -> None:
     with metrics.turn(SOURCE):
         metrics.published(SOURCE)
         metrics.created(SOURCE)
-    metrics.observe(SOURCE, Status(lag=1, conditions=conditions(Ready="True Reading")), dict.fromkeys(OF_SIGNALS, 1.0))
+    metrics.observe(
+        SOURCE,
+        Status(lag=1, conditions=conditions(Ready="True Reading")),
+        dict.fromkeys(OF_SIGNALS, 1.0),
+    )
 
     metrics.forget(SOURCE)
 
@@ -96,7 +109,11 @@ async def test_requests_are_counted_and_their_errors_by_kind() -> None:
     api = MeteredApi(server.client(), metrics)
 
     async def get(error: RefusedError | ConflictError | None = None) -> None:
-        allow = server.deny(error, kind=POD, verbs=("get",)) if isinstance(error, RefusedError) else lambda: None
+        allow = (
+            server.deny(error, kind=POD, verbs=("get",))
+            if isinstance(error, RefusedError)
+            else lambda: None
+        )
         try:
             await api.get(POD, "n", "p")
         except KubernetesError:
@@ -107,7 +124,9 @@ async def test_requests_are_counted_and_their_errors_by_kind() -> None:
     await get(RefusedError("no", status=403))
 
     def count(name: str, **labels: str) -> float | None:
-        return metrics.registry.get_sample_value(f"balanced_source_{name}", {"verb": "get", "kind": "pods", **labels})
+        return metrics.registry.get_sample_value(
+            f"balanced_source_{name}", {"verb": "get", "kind": "pods", **labels}
+        )
 
     assert count("api_requests_total") == 2
     assert count("api_errors_total", error="403") == 1

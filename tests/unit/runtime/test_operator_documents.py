@@ -49,13 +49,19 @@ async def rescale(story: Story, parallelism: int) -> None:
 
 
 @pytest.mark.parametrize("suffix", ["assignment", "enumerator"])
-@pytest.mark.parametrize("damage", [lambda s, x: edit(s, x, "{}"), delete], ids=["edited", "deleted"])
-def test_what_the_operator_wrote_is_restored(suffix: str, damage: Callable[[Story, str], None]) -> None:
+@pytest.mark.parametrize(
+    "damage", [lambda s, x: edit(s, x, "{}"), delete], ids=["edited", "deleted"]
+)
+def test_what_the_operator_wrote_is_restored(
+    suffix: str, damage: Callable[[Story, str], None]
+) -> None:
     async def play(story: Story) -> None:
         await reading(story)
         before = story.documents.text(suffix)
         damage(story, suffix)
-        await story.until(lambda: story.documents.text(suffix) == before, "the document is there again")
+        await story.until(
+            lambda: story.documents.text(suffix) == before, "the document is there again"
+        )
         word = {"assignment": "AssignmentRestored", "enumerator": "StateRestored"}[suffix]
         await story.until(lambda: word in story.events, "somebody said so")
         await rescale(story, 3)
@@ -63,13 +69,17 @@ def test_what_the_operator_wrote_is_restored(suffix: str, damage: Callable[[Stor
     check(play)
 
 
-@pytest.mark.parametrize("damage", [lambda s: edit(s, "readers", "{}"), lambda s: delete(s, "readers")])
+@pytest.mark.parametrize(
+    "damage", [lambda s: edit(s, "readers", "{}"), lambda s: delete(s, "readers")]
+)
 def test_a_report_that_was_edited_or_deleted_is_nobodys(damage: Callable[[Story], None]) -> None:
     async def play(story: Story) -> None:
         await reading(story)
         owners = dict(story.owners)
         damage(story)
-        await story.until(lambda: "orders-readers" in " ".join(story.children()), "a place for the next report")
+        await story.until(
+            lambda: "orders-readers" in " ".join(story.children()), "a place for the next report"
+        )
         assert story.owners == owners
         await rescale(story, 3)
 
@@ -86,7 +96,9 @@ def test_state_that_cannot_be_trusted_stops_the_next_operator_and_not_the_query(
         story.start_operator()
         await story.until(lambda: _says(story, "Degraded", "StateCorrupt"), "a condition says so")
         message = next(c["message"] for c in story.status["conditions"] if c["type"] == "Degraded")
-        assert message.startswith("The enumerator state in ConfigMap orders-enumerator cannot be read: ")
+        assert message.startswith(
+            "The enumerator state in ConfigMap orders-enumerator cannot be read: "
+        )
         assert "or delete it to rebuild the state from the driver's report" in message
         owners = dict(story.owners)
         story.broker.ends = dict.fromkeys(story.broker.ends, 9)
@@ -115,7 +127,9 @@ def test_an_older_copy_of_the_state_begins_a_new_lineage(*, is_running: bool) ->
         edit(story, "enumerator", older)
         if not is_running:
             story.start_operator()
-        await story.until(lambda: story.assignment is not None and story.assignment.lineage == 2, "a new lineage")
+        await story.until(
+            lambda: story.assignment is not None and story.assignment.lineage == 2, "a new lineage"
+        )
         assert "StateOutdated" in story.events
         await story.adopted(parallelism=5, splits=8)
         await rescale(story, 4)
@@ -153,14 +167,19 @@ def test_two_operators_at_once_end_where_one_would(seed: int) -> None:
 
 
 def test_an_assignment_from_the_future_is_not_believed() -> None:
-    """A copied document with a higher epoch is somebody's edit: the driver may follow it only if the state agrees."""
+    """A copied document with a higher epoch is somebody's edit.
+
+    The driver may follow it only if the state agrees.
+    """
 
     async def play(story: Story) -> None:
         await reading(story)
         known = story.assignment
         assert known is not None
         forged = assignment_document.encode(known, source="somebody-else")
-        story.server.edit(CONFIG_MAP, NAMESPACE, "orders-assignment", {"data": dict(pack(forged).data)})
+        story.server.edit(
+            CONFIG_MAP, NAMESPACE, "orders-assignment", {"data": dict(pack(forged).data)}
+        )
         await story.until(lambda: story.documents.text("assignment") != forged, "restored")
         assert story.assignment == known
 
@@ -191,7 +210,10 @@ def test_late_news_of_a_former_source_of_that_name_do_not_stop_the_new_one() -> 
         await reading(story)
         former = story.server.find(BALANCED_SOURCE, NAMESPACE, "orders")
         story.server.remove(BALANCED_SOURCE, NAMESPACE, "orders")
-        namesake = {**former, "metadata": {"namespace": NAMESPACE, "name": "orders", "uid": "uid-2"}}
+        namesake = {
+            **former,
+            "metadata": {"namespace": NAMESPACE, "name": "orders", "uid": "uid-2"},
+        }
         story.server.add(BALANCED_SOURCE, namesake)
         await story.until(lambda: len(story.applications) > 1, "an application for the namesake")
         supervisor = story.operators[0].supervisor
@@ -206,7 +228,9 @@ def test_late_news_of_a_former_source_of_that_name_do_not_stop_the_new_one() -> 
 
 def _says(story: Story, kind: str, reason: str) -> bool:
     conditions = story.status.get("conditions", [])
-    return any(c["type"] == kind and c["reason"] == reason and c["status"] == "True" for c in conditions)
+    return any(
+        c["type"] == kind and c["reason"] == reason and c["status"] == "True" for c in conditions
+    )
 
 
 def test_the_lag_of_a_driver_that_sends_no_heartbeats_any_more_is_not_shown() -> None:

@@ -1,4 +1,7 @@
-"""The operator killed between any two effects, or cut off from the API server at any call: the end is the same."""
+"""The operator killed between any two effects, or cut off from the API server at any call.
+
+The end is the same.
+"""
 
 import random
 from dataclasses import dataclass
@@ -38,7 +41,7 @@ class Outcome:
 
 
 async def play(story: Story) -> Outcome:
-    """Create, discover, assign, launch, register, grow, rescale up and down, lose the driver, suspend, delete."""
+    """Create, discover, assign, launch, grow, rescale, lose the driver, suspend, delete."""
     owners: list[dict[SplitId, int]] = []
     await story.begin()
     await story.launched()
@@ -57,9 +60,13 @@ async def play(story: Story) -> Outcome:
     await story.adopted(parallelism=3, splits=11)
     owners.append(dict(story.owners))
     story.patch(suspend=True)
-    await story.until(lambda: not [c for c in story.children() if "Spark" in c], "no application while suspended")
+    await story.until(
+        lambda: not [c for c in story.children() if "Spark" in c], "no application while suspended"
+    )
     story.server.remove(BALANCED_SOURCE, NAMESPACE, "orders")
-    await story.until(lambda: not any(o.supervisor.sources for o in story.operators), "the source's task ended")
+    await story.until(
+        lambda: not any(o.supervisor.sources for o in story.operators), "the source's task ended"
+    )
     await story.until(lambda: story.children() == [], "nothing is left behind")
     await story.end()
     return Outcome(
@@ -88,9 +95,14 @@ def test_the_story_without_a_fault() -> None:
         assert max(counts) - min(counts) <= 1
 
 
-@pytest.mark.parametrize(("fault", "step"), [(Fault.KILLED, 1), (Fault.LOST_RESPONSE, 1), (Fault.LOST_REQUEST, 3)])
+@pytest.mark.parametrize(
+    ("fault", "step"), [(Fault.KILLED, 1), (Fault.LOST_RESPONSE, 1), (Fault.LOST_REQUEST, 3)]
+)
 def test_a_fault_at_any_call_changes_nothing_in_the_end(fault: Fault, step: int) -> None:
-    """Every call for what may leave something half done; a request that was never seen leaves nothing."""
+    """Every call for what may leave something half done.
+
+    A request that was never seen leaves nothing.
+    """
     undisturbed = Story()
     expected = run(undisturbed)
     hit = 0
@@ -105,7 +117,7 @@ def test_a_fault_at_any_call_changes_nothing_in_the_end(fault: Fault, step: int)
 
 @pytest.mark.parametrize("seed", range(8))
 def test_what_is_heard_late_and_out_of_order_changes_nothing_in_the_end(seed: int) -> None:
-    """Watches of different kinds overtake each other, and the operator is cut off or killed on top of that."""
+    """Watches of different kinds overtake each other, and the operator is cut off or killed."""
     chance = random.Random(seed)
     fault = chance.choice([None, *Fault])
     story = Story(fault, chance.randint(1, 60), lag=lambda: chance.choice([0.0, 0.1, 1.0, 4.0]))

@@ -1,4 +1,7 @@
-"""Only objects with the source's uid are changed or deleted; those that lost their owner reference get it back."""
+"""Only objects with the source's uid are changed or deleted.
+
+Those that lost their owner reference get it back.
+"""
 
 from typing import Any
 
@@ -40,7 +43,9 @@ async def read(story: Story, application: str = "orders-1") -> None:
 
 def condition(story: Story, kind: str = "Degraded") -> dict[str, str]:
     found = story.status.get("conditions", [])
-    return next((c for c in found if c["type"] == kind), {"status": "", "reason": "", "message": ""})
+    return next(
+        (c for c in found if c["type"] == kind), {"status": "", "reason": "", "message": ""}
+    )
 
 
 def theirs(kind: ResourceKind, name: str, **metadata: Any) -> dict[str, Any]:
@@ -49,8 +54,12 @@ def theirs(kind: ResourceKind, name: str, **metadata: Any) -> dict[str, Any]:
     return {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": where, **content}
 
 
-@pytest.mark.parametrize("labels", [{}, {NAME_LABEL: "orders"}], ids=["unlabelled", "with our name"])
-@pytest.mark.parametrize(("kind", "name"), NAMES, ids=lambda value: value if isinstance(value, str) else value.kind)
+@pytest.mark.parametrize(
+    "labels", [{}, {NAME_LABEL: "orders"}], ids=["unlabelled", "with our name"]
+)
+@pytest.mark.parametrize(
+    ("kind", "name"), NAMES, ids=lambda value: value if isinstance(value, str) else value.kind
+)
 def test_an_object_of_somebody_else_is_left_alone_and_named(
     kind: ResourceKind, name: str, labels: dict[str, str]
 ) -> None:
@@ -61,13 +70,18 @@ def test_an_object_of_somebody_else_is_left_alone_and_named(
 
         await story.until(lambda: condition(story)["reason"] == "ForeignObject", "a condition")
 
-        assert f"{kind.kind} {name} exists and does not belong to BalancedSource orders" in condition(story)["message"]
+        assert (
+            f"{kind.kind} {name} exists and does not belong to BalancedSource orders"
+            in condition(story)["message"]
+        )
         started = clock()
         await story.until(lambda: clock() - started > 120, "two minutes")
         assert story.server.find(kind, NAMESPACE, name) == there
-        assert [e["type"] for e in story.server.select(EVENT, NAMESPACE) if e["reason"] == "ForeignObject"] == [
-            "Warning"
-        ]
+        assert [
+            e["type"]
+            for e in story.server.select(EVENT, NAMESPACE)
+            if e["reason"] == "ForeignObject"
+        ] == ["Warning"]
         story.server.remove(kind, NAMESPACE, name)
         story.applications.clear()
         await read(story)
@@ -78,7 +92,10 @@ def test_an_object_of_somebody_else_is_left_alone_and_named(
 
 def test_the_metadata_of_clusters_may_have_the_name_of_a_document() -> None:
     """A ConfigMap that `clustersFrom` names is the user's, whatever its name is."""
-    text = "clusters: [{name: main, bootstrapServers: 'east:9092'}]\nstreams: {orders: {main: [orders]}}\n"
+    text = (
+        "clusters: [{name: main, bootstrapServers: 'east:9092'}]\n"
+        "streams: {orders: {main: [orders]}}\n"
+    )
     source = {
         "kafka": {
             "clustersFrom": {"configMapRef": {"name": "orders-readers"}},
@@ -120,7 +137,9 @@ def test_a_lost_owner_reference_is_restored_and_nothing_is_forgotten(
             found = story.server.find(CONFIG_MAP, NAMESPACE, name)["metadata"]
             return {key: found.get(key) for key in ("uid", "ownerReferences", "labels")}
 
-        await story.until(lambda: metadata().items() <= before.items(), "owner reference and labels")
+        await story.until(
+            lambda: metadata().items() <= before.items(), "owner reference and labels"
+        )
         await story.adopted(parallelism=2, splits=8)
         assert (dict(story.owners), story.assignment and story.assignment.epoch) == (owners, epoch)
         assert {lineage for lineage, _ in story.seen} == {1}, "the state is the same"
@@ -134,7 +153,9 @@ def test_a_document_that_was_stripped_while_the_operator_runs_is_still_known(nam
         await story.begin()
         await read(story)
         before = story.server.find(CONFIG_MAP, NAMESPACE, name)["metadata"]
-        story.server.edit(CONFIG_MAP, NAMESPACE, name, {"metadata": {"ownerReferences": None, "labels": None}})
+        story.server.edit(
+            CONFIG_MAP, NAMESPACE, name, {"metadata": {"ownerReferences": None, "labels": None}}
+        )
 
         def is_whole() -> bool:
             found = story.server.find(CONFIG_MAP, NAMESPACE, name)["metadata"]
@@ -158,7 +179,9 @@ def test_a_state_without_any_sign_of_its_owner_is_never_silently_dropped() -> No
         story.start_operator(name="operator-2")
         await story.until(lambda: condition(story)["reason"] == "ForeignObject", "a condition")
         assert story.server.find(CONFIG_MAP, NAMESPACE, "orders-enumerator") == before
-        story.server.edit(CONFIG_MAP, NAMESPACE, "orders-enumerator", {"metadata": {"labels": {UID_LABEL: UID}}})
+        story.server.edit(
+            CONFIG_MAP, NAMESPACE, "orders-enumerator", {"metadata": {"labels": {UID_LABEL: UID}}}
+        )
         await story.until(lambda: condition(story)["status"] == "False", "all is well")
         await story.adopted(parallelism=2, splits=8)
         assert {lineage for lineage, _ in story.seen} == {1}, "the state is the same"
@@ -170,8 +193,12 @@ def test_an_application_without_an_owner_reference_is_named_and_goes_with_the_so
     async def play(story: Story) -> None:
         await story.begin()
         await read(story)
-        story.server.edit(KUBEFLOW_APPLICATION, NAMESPACE, "orders-1", {"metadata": {"ownerReferences": None}})
-        await story.until(lambda: condition(story)["reason"] == "OwnerReferenceMissing", "a condition")
+        story.server.edit(
+            KUBEFLOW_APPLICATION, NAMESPACE, "orders-1", {"metadata": {"ownerReferences": None}}
+        )
+        await story.until(
+            lambda: condition(story)["reason"] == "OwnerReferenceMissing", "a condition"
+        )
         story.server.remove(BALANCED_SOURCE, NAMESPACE, "orders")
         await story.until(lambda: story.children() == [], "nothing is left behind")
 
@@ -199,7 +226,7 @@ def test_a_status_that_somebody_edited_is_repaired(edit: Any) -> None:
     played(play)
 
 
-# --- backup and restore ----------------------------------------------------------------------------------------------
+# --- backup and restore ---------------------------------------------------------------------------
 
 NEW_UID = "uid-restored"
 
@@ -210,8 +237,13 @@ def as_restored(manifest: dict[str, Any], **metadata: Any) -> dict[str, Any]:
     return {**manifest, "metadata": {**kept, **metadata}}
 
 
-async def restored(story: Story, monkeypatch: pytest.MonkeyPatch, *, documents: bool, **metadata: Any) -> None:
-    """The namespace is lost with everything in it; a backup restores the source, and perhaps its ConfigMaps."""
+async def restored(
+    story: Story, monkeypatch: pytest.MonkeyPatch, *, documents: bool, **metadata: Any
+) -> None:
+    """The namespace is lost with everything in it.
+
+    A backup restores the source, and perhaps its ConfigMaps.
+    """
     source = story.server.find(BALANCED_SOURCE, NAMESPACE, "orders")
     # The stand-in driver does not read the report of another uid; the product's channel ignores it.
     names = ("orders-enumerator", "orders-assignment")
@@ -234,7 +266,8 @@ async def restored(story: Story, monkeypatch: pytest.MonkeyPatch, *, documents: 
 def driver_from_checkpoint(story: Story) -> None:
     """The new driver goes on from the Spark checkpoint, which is not part of the cluster."""
     before: Driver = story.driver
-    story.driver = Driver(story.documents, story.broker)  # type: ignore[arg-type] # the same by duck typing
+    # The same by duck typing
+    story.driver = Driver(story.documents, story.broker)  # type: ignore[arg-type]
     story.driver.offsets, story.driver.committed = before.offsets, before.committed
     story.driver.delivered = before.delivered
 
@@ -253,7 +286,9 @@ def test_a_source_restored_without_its_config_maps_goes_on_from_the_checkpoint(
     assert_everything_once(played(play))
 
 
-def test_a_source_restored_with_its_config_maps_says_what_to_do_and_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_source_restored_with_its_config_maps_says_what_to_do_and_goes_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     async def play(story: Story) -> None:
         await story.begin()
         await read(story)

@@ -1,4 +1,7 @@
-"""The same stories with documents that do not fit: state and assignment in parts, killed and cut off at any call."""
+"""The same stories with documents that do not fit.
+
+State and assignment in parts, killed and cut off at any call.
+"""
 
 import bz2
 import gzip
@@ -17,7 +20,9 @@ from support.fake_kubernetes import Fault
 @pytest.fixture(autouse=True)
 def _small_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     """So small, and compressed so badly, that ten splits are many."""
-    monkeypatch.setattr(bz2, "compress", lambda raw, **_: gzip.compress(raw, compresslevel=0, mtime=0))
+    monkeypatch.setattr(
+        bz2, "compress", lambda raw, **_: gzip.compress(raw, compresslevel=0, mtime=0)
+    )
     monkeypatch.setattr(storage, "PLAIN_LIMIT", 300)
     monkeypatch.setattr(storage, "BLOB_LIMIT", 800)
 
@@ -66,7 +71,9 @@ def test_the_story_in_parts() -> None:
         for name, is_named in parts.items():
             manifest = story.server.find(CONFIG_MAP, NAMESPACE, name)
             assert manifest is not None
-            assert bool(blob_of(manifest).binary) == is_named, f"{name} is emptied when it is not needed"
+            assert bool(blob_of(manifest).binary) == is_named, (
+                f"{name} is emptied when it is not needed"
+            )
             assert manifest["metadata"]["ownerReferences"], f"{name} goes with its source"
 
 
@@ -95,7 +102,9 @@ def test_a_part_that_somebody_deletes_is_restored(document: str) -> None:
         part = next(name for name, is_named in named_parts(story, document).items() if is_named)
         story.server.remove(CONFIG_MAP, NAMESPACE, part)
         assert story.documents.text(document.removeprefix("orders-")) is None
-        await story.until(lambda: story.documents.text(document.removeprefix("orders-")) == before, "restored")
+        await story.until(
+            lambda: story.documents.text(document.removeprefix("orders-")) == before, "restored"
+        )
         await story.end()
 
     virtual_time.run(damaged())

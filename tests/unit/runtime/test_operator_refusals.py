@@ -1,4 +1,4 @@
-"""Whatever the API server refuses is a condition and a Warning event with the server's message, until it is allowed."""
+"""What the API server refuses is a condition and an event with its message, until allowed."""
 
 import pytest
 
@@ -30,7 +30,8 @@ async def read(story: Story) -> None:
 
 def degraded(story: Story) -> dict[str, str]:
     return next(
-        (c for c in story.status.get("conditions", []) if c["type"] == "Degraded"), {"status": "", "reason": ""}
+        (c for c in story.status.get("conditions", []) if c["type"] == "Degraded"),
+        {"status": "", "reason": ""},
     )
 
 
@@ -53,7 +54,9 @@ def warnings(story: Story, reason: str) -> list[str]:
     ],
     ids=lambda value: value.plural if isinstance(value, ResourceKind) else str(value),
 )
-def test_a_refused_call_is_a_condition_and_a_warning_until_it_is_allowed(kind: ResourceKind, verb: str) -> None:
+def test_a_refused_call_is_a_condition_and_a_warning_until_it_is_allowed(
+    kind: ResourceKind, verb: str
+) -> None:
     async def play(story: Story) -> None:
         allow = story.server.deny(RefusedError(QUOTA, status=403), kind=kind, verbs=(verb,))
         await story.begin()
@@ -64,7 +67,9 @@ def test_a_refused_call_is_a_condition_and_a_warning_until_it_is_allowed(kind: R
         assert QUOTA in message
         assert "Raise the ResourceQuota" in message
         assert kind.kind in message
-        assert story.status["message"].startswith("The API server refused to"), "the sentence for people"
+        assert story.status["message"].startswith("The API server refused to"), (
+            "the sentence for people"
+        )
         await story.until(lambda: len(warnings(story, "QuotaExceeded")) >= 1, "a Warning event")
         started = clock()
         await story.until(lambda: clock() - started > 300, "five minutes")
@@ -99,15 +104,20 @@ def test_a_refused_deletion_of_the_application_is_a_condition() -> None:
     async def play(story: Story) -> None:
         await story.begin()
         await read(story)
-        allow = story.server.deny(RefusedError(QUOTA, status=403), kind=KUBEFLOW_APPLICATION, verbs=("delete",))
+        allow = story.server.deny(
+            RefusedError(QUOTA, status=403), kind=KUBEFLOW_APPLICATION, verbs=("delete",)
+        )
 
         story.patch(suspend=True)
 
         await story.until(
-            lambda: "delete SparkApplication orders-1" in degraded(story).get("message", ""), "a condition"
+            lambda: "delete SparkApplication orders-1" in degraded(story).get("message", ""),
+            "a condition",
         )
         allow()
-        await story.until(lambda: story.status["application"]["state"] == "Paused", "the application to stop")
+        await story.until(
+            lambda: story.status["application"]["state"] == "Paused", "the application to stop"
+        )
 
     played(play)
 
@@ -130,8 +140,13 @@ def test_refused_events_are_a_condition_and_are_posted_later() -> None:
 
 def test_a_refused_status_is_an_event_and_the_source_is_served() -> None:
     async def play(story: Story) -> None:
-        words = "ValidatingAdmissionPolicy 'freeze' with binding 'freeze' denied request: no writes today"
-        allow = story.server.deny(RefusedError(words, status=422), kind=BALANCED_SOURCE, verbs=("patch status",))
+        words = (
+            "ValidatingAdmissionPolicy 'freeze' with binding 'freeze' denied request: no writes"
+            " today"
+        )
+        allow = story.server.deny(
+            RefusedError(words, status=422), kind=BALANCED_SOURCE, verbs=("patch status",)
+        )
         await story.begin()
         await story.until(lambda: warnings(story, "AdmissionDenied"), "a Warning event")
         assert "freeze" in warnings(story, "AdmissionDenied")[0]
@@ -167,9 +182,15 @@ def test_an_answer_that_may_pass_is_a_condition_only_if_it_lasts() -> None:
     ("words", "reason"),
     [
         ('configmaps "x" is forbidden: exceeded quota: q', "QuotaExceeded"),
-        ('roles "x" is forbidden: status unknown for quota: q, resources: count/roles', "ApiServerRefused"),
+        (
+            'roles "x" is forbidden: status unknown for quota: q, resources: count/roles',
+            "ApiServerRefused",
+        ),
         ('User "o" cannot patch resource "roles" in API group', "PermissionMissing"),
-        ('user "o" is attempting to grant RBAC permissions not currently held', "PermissionMissing"),
+        (
+            'user "o" is attempting to grant RBAC permissions not currently held',
+            "PermissionMissing",
+        ),
         ('admission webhook "x" denied the request: no', "AdmissionDenied"),
         ("ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no", "AdmissionDenied"),
         ('RoleBinding "r" is invalid: subjects[0].name: Invalid value: "A B"', "ObjectInvalid"),
@@ -177,7 +198,9 @@ def test_an_answer_that_may_pass_is_a_condition_only_if_it_lasts() -> None:
     ],
 )
 def test_the_words_of_the_server_tell_the_cause(words: str, reason: str) -> None:
-    problem = refusal_problem("create ConfigMap x", RefusedError(words, status=403), scope="ConfigMap/x")
+    problem = refusal_problem(
+        "create ConfigMap x", RefusedError(words, status=403), scope="ConfigMap/x"
+    )
 
     assert problem.reason == reason
     assert words in problem.message

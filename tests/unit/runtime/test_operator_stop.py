@@ -6,7 +6,12 @@ from typing import Any
 import pytest
 
 from balanced_source_operator.kube.port import RefusedError
-from balanced_source_operator.resources.kinds import BALANCED_SOURCE, CONFIG_MAP, KUBEFLOW_APPLICATION, ROLE
+from balanced_source_operator.resources.kinds import (
+    BALANCED_SOURCE,
+    CONFIG_MAP,
+    KUBEFLOW_APPLICATION,
+    ROLE,
+)
 from support.cluster_story import NAMESPACE, Story
 from support.played_story import played
 from support.virtual_time import clock
@@ -21,7 +26,10 @@ async def read(story: Story, application: str = "orders-1") -> None:
 
 
 def condition(story: Story, kind: str) -> tuple[str, str]:
-    found = next((c for c in story.status.get("conditions", []) if c["type"] == kind), {"status": "", "reason": ""})
+    found = next(
+        (c for c in story.status.get("conditions", []) if c["type"] == kind),
+        {"status": "", "reason": ""},
+    )
     return found["status"], found["reason"]
 
 
@@ -42,24 +50,33 @@ def test_suspend_stops_a_source_whose_spec_is_invalid(is_restarted: bool) -> Non
         await story.begin()
         await read(story)
         story.patch(**INVALID)
-        await story.until(lambda: condition(story, "Degraded") == ("True", "InvalidSpec"), "the refusal")
+        await story.until(
+            lambda: condition(story, "Degraded") == ("True", "InvalidSpec"), "the refusal"
+        )
         if is_restarted:
             await restarted(story)
 
         story.patch(suspend=True)
 
         await story.until(lambda: application(story) is None, "the application to stop")
-        await story.until(lambda: condition(story, "Ready") == ("False", "Suspended"), "a condition says so")
+        await story.until(
+            lambda: condition(story, "Ready") == ("False", "Suspended"), "a condition says so"
+        )
         assert condition(story, "Degraded") == ("True", "InvalidSpec")
         assert story.status["application"]["state"] == "Paused"
 
-        story.patch(suspend=False, source={"kafka": {"subscription": {"topics": ["orders"], "topicPattern": None}}})
+        story.patch(
+            suspend=False,
+            source={"kafka": {"subscription": {"topics": ["orders"], "topicPattern": None}}},
+        )
         await read(story, "orders-2" if len(story.applications) > 1 else "orders-1")
 
     played(play)
 
 
-@pytest.mark.parametrize("changes", [{"source": None}, {"application": {"image": 7}}, {"parallelism": "many"}])
+@pytest.mark.parametrize(
+    "changes", [{"source": None}, {"application": {"image": 7}}, {"parallelism": "many"}]
+)
 def test_suspend_stops_a_source_whatever_is_wrong_with_its_spec(changes: dict[str, Any]) -> None:
     async def play(story: Story) -> None:
         await story.begin()
@@ -78,7 +95,9 @@ def test_parallelism_takes_effect_while_the_spec_is_invalid(is_restarted: bool) 
         await story.begin()
         await read(story)
         story.patch(**INVALID)
-        await story.until(lambda: condition(story, "Degraded") == ("True", "InvalidSpec"), "the refusal")
+        await story.until(
+            lambda: condition(story, "Degraded") == ("True", "InvalidSpec"), "the refusal"
+        )
         if is_restarted:
             await restarted(story)
 
@@ -95,7 +114,9 @@ def test_nothing_is_started_from_a_spec_that_a_restarted_operator_remembers() ->
         await story.begin()
         await read(story)
         story.patch(**INVALID)
-        await story.until(lambda: condition(story, "Degraded") == ("True", "InvalidSpec"), "the refusal")
+        await story.until(
+            lambda: condition(story, "Degraded") == ("True", "InvalidSpec"), "the refusal"
+        )
         await restarted(story)
         story.patch(parallelism=4)
         await story.adopted(parallelism=4, splits=8)
@@ -106,8 +127,12 @@ def test_nothing_is_started_from_a_spec_that_a_restarted_operator_remembers() ->
 
         assert application(story) is None
         assert story.applications == ["orders-1"]
-        story.patch(source={"kafka": {"subscription": {"topics": ["orders"], "topicPattern": None}}})
-        await story.until(lambda: application(story) is not None, "the application of the valid spec")
+        story.patch(
+            source={"kafka": {"subscription": {"topics": ["orders"], "topicPattern": None}}}
+        )
+        await story.until(
+            lambda: application(story) is not None, "the application of the valid spec"
+        )
 
     played(play)
 
@@ -118,7 +143,9 @@ def test_a_remembered_spec_that_is_not_valid_is_ignored_in_words(text: str) -> N
         await story.begin()
         await read(story)
         story.patch(**INVALID)
-        await story.until(lambda: condition(story, "Degraded") == ("True", "InvalidSpec"), "the refusal")
+        await story.until(
+            lambda: condition(story, "Degraded") == ("True", "InvalidSpec"), "the refusal"
+        )
         for operator in list(story.operators):
             await operator.stop()
             story.operators.remove(operator)
@@ -142,7 +169,9 @@ def test_a_parallelism_that_is_invalid_changes_nothing() -> None:
 
         story.patch(parallelism=0)
 
-        await story.until(lambda: condition(story, "Degraded") == ("True", "InvalidSpec"), "the refusal")
+        await story.until(
+            lambda: condition(story, "Degraded") == ("True", "InvalidSpec"), "the refusal"
+        )
         await story.adopted(parallelism=2, splits=8)
 
     played(play)
@@ -153,8 +182,14 @@ def test_suspend_works_while_the_api_server_refuses_everything_else(kind: Any) -
     async def play(story: Story) -> None:
         await story.begin()
         await read(story)
-        story.server.deny(RefusedError("exceeded quota", status=403), kind=kind, verbs=("create", "replace", "apply"))
-        story.server.remove(kind, NAMESPACE, "orders-enumerator" if kind == CONFIG_MAP else "orders-documents")
+        story.server.deny(
+            RefusedError("exceeded quota", status=403),
+            kind=kind,
+            verbs=("create", "replace", "apply"),
+        )
+        story.server.remove(
+            kind, NAMESPACE, "orders-enumerator" if kind == CONFIG_MAP else "orders-documents"
+        )
         started = clock()
         await story.until(lambda: clock() - started > 120, "the operator to back off")
 
@@ -172,12 +207,17 @@ def test_a_source_with_an_invalid_spec_can_be_deleted() -> None:
         await story.begin()
         await read(story)
         story.patch(**INVALID)
-        await story.until(lambda: condition(story, "Degraded") == ("True", "InvalidSpec"), "the refusal")
+        await story.until(
+            lambda: condition(story, "Degraded") == ("True", "InvalidSpec"), "the refusal"
+        )
 
         story.server.remove(BALANCED_SOURCE, NAMESPACE, "orders")
 
         await story.until(lambda: story.children() == [], "nothing is left behind")
-        await story.until(lambda: not any(o.supervisor.sources for o in story.operators), "the source's task ended")
+        await story.until(
+            lambda: not any(o.supervisor.sources for o in story.operators),
+            "the source's task ended",
+        )
 
     played(play)
 

@@ -1,4 +1,7 @@
-"""What the operator finds around it: missing kinds and accounts, an API server that is away, edited rights."""
+"""What the operator finds around it.
+
+Missing kinds and accounts, an API server that is away, edited rights.
+"""
 
 from itertools import pairwise
 from typing import Any
@@ -68,7 +71,8 @@ def test_rights_that_somebody_widened_are_narrowed_again() -> None:
         everything = [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}]
         story.server.edit(ROLE, NAMESPACE, "orders-documents", {"rules": everything})
         await story.until(
-            lambda: story.server.find(ROLE, NAMESPACE, "orders-documents")["rules"] == before, "the rights as they were"
+            lambda: story.server.find(ROLE, NAMESPACE, "orders-documents")["rules"] == before,
+            "the rights as they were",
         )
 
     check(play)
@@ -79,7 +83,9 @@ def test_rights_that_somebody_deleted_are_granted_again() -> None:
         await story.begin()
         await read(story)
         story.server.remove(ROLE, NAMESPACE, "orders-documents")
-        await story.until(lambda: story.server.find(ROLE, NAMESPACE, "orders-documents"), "the rights again")
+        await story.until(
+            lambda: story.server.find(ROLE, NAMESPACE, "orders-documents"), "the rights again"
+        )
 
     check(play)
 
@@ -117,7 +123,9 @@ def test_a_failed_application_is_made_anew_once_its_driver_is_gone() -> None:
     async def play(story: Story) -> None:
         await story.begin()
         await read(story)
-        failed = {"status": {"applicationState": {"state": "FAILED", "errorMessage": "out of memory"}}}
+        failed = {
+            "status": {"applicationState": {"state": "FAILED", "errorMessage": "out of memory"}}
+        }
         story.server.edit(KUBEFLOW_APPLICATION, NAMESPACE, "orders-1", failed)
         end = clock() + 300
         await story.until(lambda: clock() > end, "five minutes")
@@ -137,7 +145,9 @@ def test_a_change_of_the_application_replaces_it_and_a_rescale_does_not() -> Non
         await story.adopted(parallelism=5, splits=8)
         assert story.applications == ["orders-1"]
         story.patch(application={"sparkConf": {"spark.task.maxFailures": "9"}})
-        await story.until(lambda: len(story.applications) == 2, "an application with the new settings")
+        await story.until(
+            lambda: len(story.applications) == 2, "an application with the new settings"
+        )
         await read(story, parallelism=5, application=story.applications[-1])
 
     check(play)
@@ -148,13 +158,19 @@ def test_an_application_that_fails_again_and_again_is_started_ever_later_until_t
         await story.begin(restart={"maxFailures": 3})
         starts: list[float] = []
         for number in (1, 2, 3):
-            await story.until(lambda count=number: len(story.applications) == count, "an application")
+            await story.until(
+                lambda count=number: len(story.applications) == count, "an application"
+            )
             starts.append(clock())
-            failed = {"status": {"applicationState": {"state": "FAILED", "errorMessage": "no such class"}}}
+            failed = {
+                "status": {"applicationState": {"state": "FAILED", "errorMessage": "no such class"}}
+            }
             story.server.edit(KUBEFLOW_APPLICATION, NAMESPACE, story.applications[-1], failed)
         await story.until(lambda: has(story, "Degraded", "RestartLimitReached"), "a condition")
         assert [round(after - before, -1) for before, after in pairwise(starts)] == [30, 60]
-        assert "no such class" in next(c["message"] for c in story.status["conditions"] if c["type"] == "Degraded")
+        assert "no such class" in next(
+            c["message"] for c in story.status["conditions"] if c["type"] == "Degraded"
+        )
         end = clock() + 500
         await story.until(lambda: clock() > end, "a long time")
         assert len(story.applications) == 3, "it stays with its log"

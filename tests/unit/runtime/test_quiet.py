@@ -1,4 +1,7 @@
-"""A source at rest costs nothing: heartbeats wake nobody, and nothing is written that is there already."""
+"""A source at rest costs nothing.
+
+Heartbeats wake nobody, and nothing is written that is there already.
+"""
 
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
@@ -53,7 +56,9 @@ def beat(story: Story) -> None:
     story.driver.sequence += 1
     report = story.driver.host.report(sequence=story.driver.sequence)
     assert report is not None
-    story.documents["0"] = report_document.encode(replace(report, heartbeat=clock(), lag=0), source=UID)
+    story.documents["0"] = report_document.encode(
+        replace(report, heartbeat=clock(), lag=0), source=UID
+    )
 
 
 def calls(story: Story) -> list[str]:
@@ -102,9 +107,13 @@ def test_the_right_of_a_driver_is_written_when_it_differs_and_only_then() -> Non
         await at_rest(story)
         assert sum("apply roles" in call for call in calls(story)) == 1
         story.server.edit(ROLE, NAMESPACE, "orders-documents", {"rules": []})
-        await story.until(lambda: story.server.find(ROLE, NAMESPACE, "orders-documents")["rules"], "the rules")
+        await story.until(
+            lambda: story.server.find(ROLE, NAMESPACE, "orders-documents")["rules"], "the rules"
+        )
         story.server.remove(ROLE_BINDING, NAMESPACE, "orders-documents")
-        await story.until(lambda: story.server.find(ROLE_BINDING, NAMESPACE, "orders-documents"), "the binding")
+        await story.until(
+            lambda: story.server.find(ROLE_BINDING, NAMESPACE, "orders-documents"), "the binding"
+        )
 
     check(play)
 
@@ -129,10 +138,20 @@ def test_an_operator_that_starts_beside_a_source_at_rest_writes_nothing() -> Non
         ({"sequence": 8, "epoch": 2}, False),
         ({"incarnation": 2}, False),
         ({"sequence": 8, "positions": {("c", "t", 0): 6}}, False),
-        ({"sequence": 8, "alignment": SourceWatermark(group="g", watermark=1, max_drift=1, idle_timeout=1.0)}, False),
+        (
+            {
+                "sequence": 8,
+                "alignment": SourceWatermark(group="g", watermark=1, max_drift=1, idle_timeout=1.0),
+            },
+            False,
+        ),
     ],
 )
-def test_only_a_report_that_says_nothing_else_is_a_heartbeat(change: dict[str, Any], *, expected: bool) -> None:
-    before = HostReport(incarnation=1, sequence=7, epoch=1, positions={("c", "t", 0): 5}, lag=0, heartbeat=10.0)
+def test_only_a_report_that_says_nothing_else_is_a_heartbeat(
+    change: dict[str, Any], *, expected: bool
+) -> None:
+    before = HostReport(
+        incarnation=1, sequence=7, epoch=1, positions={("c", "t", 0): 5}, lag=0, heartbeat=10.0
+    )
     assert is_heartbeat(before, replace(before, **change)) is expected
     assert not is_heartbeat(None, before)

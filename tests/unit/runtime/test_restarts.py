@@ -1,4 +1,4 @@
-"""Changed settings wait for what the policy says, in sight of the user, and stops and failures do not."""
+"""Changed settings visibly wait for what the policy says; stops and failures do not."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -144,7 +144,9 @@ def test_what_is_started_again_for_another_cause_has_the_newest_settings(stopped
 def test_hosts_restart_one_after_the_other_when_the_nonce_changes() -> None:
     async def play(story: Story) -> None:
         drivers = Drivers(story)
-        await story.begin(parallelism=4, application=application(hosts={"count": 2}, restart=ON_NONCE))
+        await story.begin(
+            parallelism=4, application=application(hosts={"count": 2}, restart=ON_NONCE)
+        )
         await drivers.rest("0", "1")
         story.patch(application={"image": "next"})
         await story.until(lambda: "(and 1 more)" in pending(story)["message"], "both hosts to wait")
@@ -158,7 +160,9 @@ def test_hosts_restart_one_after_the_other_when_the_nonce_changes() -> None:
         assert image(story, f"{base('1')}-1") != "next"
 
         drivers.absent.clear()
-        await story.until(lambda: [drivers.step(), image(story, f"{base('1')}-1") == "next"][1], "the second host")
+        await story.until(
+            lambda: [drivers.step(), image(story, f"{base('1')}-1") == "next"][1], "the second host"
+        )
         await drivers.rest("0", "1")
         assert pending(story)["reason"] == ""
         drivers.check_each_once()
@@ -178,7 +182,9 @@ def test_only_so_many_sources_restart_at_once() -> None:
         assert all(slots.take(other, lambda: None) for other in others)
 
         story.patch(application={"image": "next"})
-        await story.until(lambda: pending(story)["reason"] == "WaitingForOtherSources", "the condition")
+        await story.until(
+            lambda: pending(story)["reason"] == "WaitingForOtherSources", "the condition"
+        )
         assert story.applications == ["orders-1"]
 
         at = clock()
@@ -186,7 +192,9 @@ def test_only_so_many_sources_restart_at_once() -> None:
         await story.until(lambda: [drivers.step(), image(story) == "next"][1], "the restart")
         assert clock() - at < 2, "it is woken"
         mine = Identity(namespace=NAMESPACE, name="orders", uid="uid-1")
-        await story.until(lambda: [drivers.step(), not slots.has(mine)][1], "the slot to be free again")
+        await story.until(
+            lambda: [drivers.step(), not slots.has(mine)][1], "the slot to be free again"
+        )
 
     played(play)
 
@@ -203,7 +211,9 @@ def test_an_operator_that_starts_counts_restarts_that_are_under_way() -> None:
         mine = Identity(namespace=NAMESPACE, name="orders", uid="uid-1")
         await story.until(lambda: operator.restarts.has(mine), "its slot")
         drivers.absent.clear()
-        await story.until(lambda: [drivers.step(), not operator.restarts.has(mine)][1], "the slot to be free")
+        await story.until(
+            lambda: [drivers.step(), not operator.restarts.has(mine)][1], "the slot to be free"
+        )
 
     played(play)
 
@@ -229,7 +239,11 @@ def test_sources_wait_in_the_order_in_which_they_came() -> None:
         slots, woken = RestartSlots(limit=2), list[int]()
         assert slots.take(source(1), lambda: None)
         assert slots.take(source(2), lambda: None)
-        assert [slots.take(source(n), lambda n=n: woken.append(n)) for n in (3, 4, 5)] == [False, False, False]
+        assert [slots.take(source(n), lambda n=n: woken.append(n)) for n in (3, 4, 5)] == [
+            False,
+            False,
+            False,
+        ]
 
         slots.release(source(1))
         assert woken == [3]

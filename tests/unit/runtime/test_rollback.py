@@ -1,4 +1,4 @@
-"""New settings that do not work are given up for the last healthy ones, said, and tried again more and more seldom."""
+"""Settings that fail are given up for the last healthy ones, and tried again ever more seldom."""
 
 from typing import Any
 
@@ -30,9 +30,14 @@ def image(story: Story, name: str = "orders-1") -> str:
 
 
 class Images(Drivers):
-    """Drivers that come up only with an image that works; the Spark operator says the state of all others."""
+    """Drivers that come up only with an image that works.
 
-    def __init__(self, story: Story, state: str = "FAILING", *, working: tuple[str, ...] = (GOOD,)) -> None:
+    The Spark operator says the state of all others.
+    """
+
+    def __init__(
+        self, story: Story, state: str = "FAILING", *, working: tuple[str, ...] = (GOOD,)
+    ) -> None:
         super().__init__(story)
         self.working = working
         self.state = state
@@ -44,7 +49,11 @@ class Images(Drivers):
         if found["spec"]["image"] in self.working:
             super()._run(host, application)
         elif found.get("status") is None:
-            status = {"status": {"applicationState": {"state": self.state, "errorMessage": "no such module"}}}
+            status = {
+                "status": {
+                    "applicationState": {"state": self.state, "errorMessage": "no such module"}
+                }
+            }
             self.story.server.edit(KUBEFLOW_APPLICATION, NAMESPACE, application, status)
 
     async def until(self, condition: Any, what: str) -> None:
@@ -60,7 +69,9 @@ class Images(Drivers):
 async def reading(story: Story, drivers: Images, **changes: Any) -> None:
     await story.begin(parallelism=2, application=application(**changes))
     await drivers.rest("0")
-    await drivers.until(lambda: "healthy" in story.status.get("settings", ""), "the settings to be remembered")
+    await drivers.until(
+        lambda: "healthy" in story.status.get("settings", ""), "the settings to be remembered"
+    )
 
 
 @pytest.mark.parametrize(
@@ -101,13 +112,17 @@ def test_a_corrected_spec_takes_effect_and_the_condition_goes() -> None:
         drivers = Images(story, working=(GOOD, "better"))
         await reading(story, drivers)
         story.patch(application={"image": "broken"})
-        await drivers.until(lambda: "RolledBack" in story.events and image(story) == GOOD, "the rollback")
+        await drivers.until(
+            lambda: "RolledBack" in story.events and image(story) == GOOD, "the rollback"
+        )
         await drivers.rest("0")
 
         story.patch(application={"image": "better"})
         await drivers.until(lambda: image(story) == "better", "the corrected settings")
         await drivers.rest("0")
-        await drivers.until(lambda: degraded(story)["reason"] == "AsExpected", "the condition to go")
+        await drivers.until(
+            lambda: degraded(story)["reason"] == "AsExpected", "the condition to go"
+        )
         await drivers.until(lambda: "better" in story.status["settings"], "them to be remembered")
         drivers.check_each_once()
 
@@ -142,7 +157,9 @@ def test_they_are_tried_again_with_growing_pauses_also_by_the_next_operator(
     played(play)
 
 
-def test_a_nonce_tries_again_at_once_and_policy_on_nonce_tries_only_then(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_nonce_tries_again_at_once_and_policy_on_nonce_tries_only_then(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(rollback, "FIRST_PAUSE", 100.0)
 
     async def play(story: Story) -> None:
@@ -150,7 +167,9 @@ def test_a_nonce_tries_again_at_once_and_policy_on_nonce_tries_only_then(monkeyp
         await reading(story, drivers, restart={**AFTER, "policy": "OnNonce"})
         story.patch(application={"image": "broken", "restart": {"nonce": 1}})
         await drivers.until(lambda: image(story) == "broken", "the first try")
-        await drivers.until(lambda: image(story) == GOOD, "the rollback, although the policy is OnNonce")
+        await drivers.until(
+            lambda: image(story) == GOOD, "the rollback, although the policy is OnNonce"
+        )
         await drivers.rest("0")
         made = len(story.applications)
         await drivers.pass_time(200)
@@ -160,7 +179,9 @@ def test_a_nonce_tries_again_at_once_and_policy_on_nonce_tries_only_then(monkeyp
         story.patch(application={"restart": {"nonce": 2}})
         await drivers.until(lambda: image(story) == "broken", "the second try")
         await drivers.rest("0")
-        await drivers.until(lambda: degraded(story)["reason"] == "AsExpected", "the condition to go")
+        await drivers.until(
+            lambda: degraded(story)["reason"] == "AsExpected", "the condition to go"
+        )
         await drivers.pass_time(100)
         assert image(story) == "broken", "it works now"
 
@@ -172,9 +193,13 @@ def test_only_the_first_of_several_hosts_tries_settings_that_do_not_work() -> No
         drivers = Images(story, "RUNNING")
         await story.begin(parallelism=4, application=application(hosts={"count": 2}))
         await drivers.rest("0", "1")
-        await drivers.until(lambda: "healthy" in story.status.get("settings", ""), "the settings to be remembered")
+        await drivers.until(
+            lambda: "healthy" in story.status.get("settings", ""), "the settings to be remembered"
+        )
         story.patch(application={"image": "broken"})
-        await drivers.until(lambda: "RolledBack" in story.events and image(story) == GOOD, "the rollback")
+        await drivers.until(
+            lambda: "RolledBack" in story.events and image(story) == GOOD, "the rollback"
+        )
         await drivers.rest("0", "1")
 
         assert story.applications == ["orders-1", f"{base('1')}-1", "orders-1", "orders-1"]
@@ -187,7 +212,11 @@ def test_only_the_first_of_several_hosts_tries_settings_that_do_not_work() -> No
     "changes",
     [
         {"restart": {"rollbackAfter": "0"}},
-        {"arguments": ["--password=hunter2"], "mainApplicationFile": "local:///app/mine.py", "pipeline": None},
+        {
+            "arguments": ["--password=hunter2"],
+            "mainApplicationFile": "local:///app/mine.py",
+            "pipeline": None,
+        },
     ],
     ids=["switched off", "not remembered because of a secret"],
 )
@@ -201,7 +230,9 @@ def test_without_rollback_the_new_settings_stay(changes: dict[str, Any]) -> None
         await drivers.until(lambda: image(story) == "broken", "the new settings")
         await drivers.pass_time(150)
         assert image(story) == "broken"
-        assert "hunter2" not in str(story.server.find(BALANCED_SOURCE, NAMESPACE, "orders")["status"])
+        assert "hunter2" not in str(
+            story.server.find(BALANCED_SOURCE, NAMESPACE, "orders")["status"]
+        )
 
     played(play)
 
@@ -221,7 +252,9 @@ def test_a_first_micro_batch_that_takes_long_is_waited_for() -> None:
     played(play)
 
 
-@pytest.mark.parametrize("text", ["{", "[]", '{"healthy":{}}', '{"healthy":{"application":{},"conf":{}}}', "7"])
+@pytest.mark.parametrize(
+    "text", ["{", "[]", '{"healthy":{}}', '{"healthy":{"application":{},"conf":{}}}', "7"]
+)
 def test_a_memory_that_cannot_be_read_is_none(text: str) -> None:
     async def play(story: Story) -> None:
         drivers = Images(story)
@@ -229,7 +262,9 @@ def test_a_memory_that_cannot_be_read_is_none(text: str) -> None:
         await story.operators.pop().stop()
         story.server.edit(BALANCED_SOURCE, NAMESPACE, "orders", {"status": {"settings": text}})
         story.start_operator()
-        await drivers.until(lambda: GOOD in story.status["settings"], "the settings to be remembered again")
+        await drivers.until(
+            lambda: GOOD in story.status["settings"], "the settings to be remembered again"
+        )
         assert len(story.applications) == 1
 
     played(play)

@@ -18,7 +18,9 @@ def test_the_selector_is_there_before_the_first_pod() -> None:
 
 def test_a_spec_that_was_never_valid_has_a_selector_without_pods() -> None:
     async def play(story: Story) -> None:
-        await story.begin(source={"kafka": {"clusters": [], "subscription": {"topicPattern": "orders-("}}})
+        await story.begin(
+            source={"kafka": {"clusters": [], "subscription": {"topicPattern": "orders-("}}}
+        )
         await story.until(lambda: story.status, "the first status")
         assert story.status["selector"] == f"balancedsource.io/name=orders,{NO_PODS}"
 

@@ -9,7 +9,9 @@ from support.cluster_story import Story
 from support.played_story import played
 
 SIDECAR = {"spec": {"containers": [{"name": "spark-kubernetes-driver"}, {"name": "sidecar"}]}}
-OBJECTION = 'PodTemplate "orders-driver" is invalid: template.spec.containers[1].image: Required value'
+OBJECTION = (
+    'PodTemplate "orders-driver" is invalid: template.spec.containers[1].image: Required value'
+)
 
 
 def application(template: dict[str, Any] | None) -> dict[str, Any]:
@@ -19,7 +21,11 @@ def application(template: dict[str, Any] | None) -> dict[str, Any]:
 
 def invalid(story: Story) -> str:
     conditions = {c["type"]: c for c in story.status.get("conditions", [])}
-    return str(conditions["Ready"]["message"]) if conditions.get("Ready", {}).get("reason") == "InvalidSpec" else ""
+    return (
+        str(conditions["Ready"]["message"])
+        if conditions.get("Ready", {}).get("reason") == "InvalidSpec"
+        else ""
+    )
 
 
 def test_nothing_is_made_from_a_template_that_the_api_server_refuses() -> None:
@@ -54,7 +60,9 @@ def test_without_the_right_to_ask_the_schema_must_do() -> None:
         def refuse(kind: object) -> str | None:
             raise RefusedError(f"{kind} is forbidden", status=403)
 
-        story.server.objections = type("Forbidden", (dict,), {"get": lambda _, kind: refuse(kind)})()
+        story.server.objections = type(
+            "Forbidden", (dict,), {"get": lambda _, kind: refuse(kind)}
+        )()
         await story.begin(application=application(SIDECAR))
         await story.launched()
 

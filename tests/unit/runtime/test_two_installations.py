@@ -18,18 +18,26 @@ async def passed(story: Story, seconds: float) -> None:
 
 
 def writes(story: Story) -> int:
-    return sum(call.startswith("patch status") for operator in story.operators for call in operator.client.calls)
+    return sum(
+        call.startswith("patch status")
+        for operator in story.operators
+        for call in operator.client.calls
+    )
 
 
 def test_both_are_named_and_the_problem_ends_with_one_of_them() -> None:
     async def play(story: Story) -> None:
         await story.begin(operators=0)
         story.start_operator(name="pod-a", instance="blue/operator")
-        await story.until(lambda: story.status.get("servedBy") == "blue/operator", "the first status")
+        await story.until(
+            lambda: story.status.get("servedBy") == "blue/operator", "the first status"
+        )
         rival = story.start_operator(name="pod-b", instance="green/operator")
 
         await story.until(lambda: degraded(story)[:2] == ("True", "StateConflict"), "the conflict")
-        assert {"blue/operator", "green/operator"} <= set(degraded(story)[2].replace(".", " ").split())
+        assert {"blue/operator", "green/operator"} <= set(
+            degraded(story)[2].replace(".", " ").split()
+        )
         assert "watchNamespaces" in degraded(story)[2]
         assert "StateConflict" in story.events
         before = writes(story)
@@ -49,7 +57,9 @@ def test_a_successor_with_another_name_is_no_rival() -> None:
     async def play(story: Story) -> None:
         await story.begin(operators=0)
         first = story.start_operator(name="pod-a", instance="blue/operator")
-        await story.until(lambda: story.status.get("servedBy") == "blue/operator", "the first status")
+        await story.until(
+            lambda: story.status.get("servedBy") == "blue/operator", "the first status"
+        )
         await first.stop()
         story.operators.remove(first)
 
@@ -67,7 +77,9 @@ def test_a_status_that_a_person_edits_is_no_rival() -> None:
     async def play(story: Story) -> None:
         await story.begin(operators=0)
         story.start_operator(name="pod-a", instance="blue/operator")
-        await story.until(lambda: story.status.get("servedBy") == "blue/operator", "the first status")
+        await story.until(
+            lambda: story.status.get("servedBy") == "blue/operator", "the first status"
+        )
         story.server.edit(BALANCED_SOURCE, NAMESPACE, "orders", {"status": {"epoch": 99}})
 
         await story.until(lambda: story.status.get("epoch") != 99, "the repair")

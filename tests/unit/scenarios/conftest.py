@@ -1,4 +1,4 @@
-"""Scenarios run in the topology that ships, one host with all readers, and with a host per reader as in Flink."""
+"""Scenarios run with one host for all readers, as shipped, and a host per reader, as in Flink."""
 
 import pytest
 

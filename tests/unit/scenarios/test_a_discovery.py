@@ -1,4 +1,7 @@
-"""Group A: discovery and first assignment, with upstream's setup: 3 readers, 2 topics of 10, hash owners 6, 7, 7."""
+"""Group A: discovery and first assignment, with upstream's setup.
+
+3 readers, 2 topics of 10, hash owners 6, 7, 7.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -36,7 +39,9 @@ def test_a2_periodic_discovery_looks_again() -> None:
     stage = stage_of_upstream(discovery_interval=60.0).operator_starts().discovers()
 
     for _ in range(3):
-        assert [(type(call.call), call.delay) for call in stage.operator.calls] == [(DiscoverKafka, 60.0)]
+        assert [(type(call.call), call.delay) for call in stage.operator.calls] == [
+            (DiscoverKafka, 60.0)
+        ]
         stage.looks_again()
 
 
@@ -74,9 +79,16 @@ def test_a4_discovery_first_readers_one_after_another() -> None:
 
 @pytest.mark.scenario("A5", "A6", "A7")
 @pytest.mark.parametrize(("interval", "told"), [(None, {0, 1, 2}), (0.0, {0, 1, 2}), (60.0, set())])
-def test_a5_only_one_time_discovery_says_no_more_splits(interval: float | None, told: set[int]) -> None:
-    """After a one-time discovery every reader is told that there are no more splits; never after a periodic one."""
-    stage = stage_of_upstream(discovery_interval=interval).operator_starts().discovers().all_register()
+def test_a5_only_one_time_discovery_says_no_more_splits(
+    interval: float | None, told: set[int]
+) -> None:
+    """After a one-time discovery every reader is told that there are no more splits.
+
+    Never after a periodic one.
+    """
+    stage = (
+        stage_of_upstream(discovery_interval=interval).operator_starts().discovers().all_register()
+    )
 
     assert stage.told_no_more == told
 
@@ -94,7 +106,7 @@ def test_a8_a_discovery_without_a_change_assigns_nothing() -> None:
 
 @pytest.mark.scenario("A9")
 def test_a9_a_late_topic_is_read_from_its_earliest_offset() -> None:
-    """Splits of the first discovery start where the user said, later ones at their earliest offset."""
+    """Splits of the first discovery start where the user said, later ones at the earliest."""
     stage = stage_of_upstream(starting_offsets=LATEST).running()
 
     stage.topic("dynamic_topic", 4, begin=2, end=30).looks_again()
@@ -107,7 +119,9 @@ def test_a9_a_late_topic_is_read_from_its_earliest_offset() -> None:
 @pytest.mark.hosts_apart
 @pytest.mark.scenario("A11", "A12")
 def test_a11_splits_wait_for_their_reader_and_go_on_where_it_stopped() -> None:
-    """While reader 0 is down nobody gets its splits, a snapshot keeps them; it returns and gets exactly these.
+    """While reader 0 is down nobody gets its splits, a snapshot keeps them.
+
+    It returns and gets exactly these.
 
     Upstream puts them back to the unassigned ones of the enumerator.
     """
@@ -136,13 +150,24 @@ def test_a13_restored_assignments_are_not_assigned_again() -> None:
 
 @pytest.mark.scenario("A14")
 def test_a14_snapshots_at_each_stage_of_discovery() -> None:
-    """A split is in the state once its start position is known, never before; then it has an owner at once."""
+    """A split is in the state once its start position is known, never before.
+
+    Then it has an owner at once.
+    """
     stage = stage_of_upstream().operator_starts()
     enumerator = stage.operator.coordinator.enumerator
-    assert (stage.pending, stage.loads, enumerator.snapshot_state().discovered) == (set(), [0, 0, 0], frozenset())
+    assert (stage.pending, stage.loads, enumerator.snapshot_state().discovered) == (
+        set(),
+        [0, 0, 0],
+        frozenset(),
+    )
 
     stage.answers(DiscoverKafka)
-    assert (stage.pending, stage.loads, enumerator.snapshot_state().discovered) == (set(), [0, 0, 0], frozenset())
+    assert (stage.pending, stage.loads, enumerator.snapshot_state().discovered) == (
+        set(),
+        [0, 0, 0],
+        frozenset(),
+    )
 
     stage.answers(InitializeKafka)
     assert (stage.pending, stage.loads) == (set(), list(COUNTS))
@@ -167,21 +192,36 @@ class OneOwner(SplitAssigner):
 @pytest.mark.parametrize("owner", [-1, 3])
 def test_a17_an_owner_that_is_no_reader_is_refused(owner: int) -> None:
     """The error names the split and the number of readers."""
-    stage = Stage(readers=3, source=kafka_source("c", assigner=OneOwner(owner))).topic("t", 1).operator_starts()
+    stage = (
+        Stage(readers=3, source=kafka_source("c", assigner=OneOwner(owner)))
+        .topic("t", 1)
+        .operator_starts()
+    )
 
-    with pytest.raises(ContractViolationError, match=rf"\('c', 't', 0\) to {owner}, outside \[0, 3\)"):
+    with pytest.raises(
+        ContractViolationError, match=rf"\('c', 't', 0\) to {owner}, outside \[0, 3\)"
+    ):
         stage.discovers()
 
 
 @pytest.mark.scenario("A18", "X6")
 def test_a18_a_discovery_during_initialisation_finds_nothing_new() -> None:
-    """While start positions are being resolved a further discovery asks for none; each split gets one owner."""
-    stage = Stage(readers=2, source=kafka_source("c", discovery_interval=1.0)).topic("t", 2).operator_starts()
+    """While start positions are being resolved a further discovery asks for none.
+
+    Each split gets one owner.
+    """
+    stage = (
+        Stage(readers=2, source=kafka_source("c", discovery_interval=1.0))
+        .topic("t", 2)
+        .operator_starts()
+    )
     stage.answers(DiscoverKafka)
 
     stage.answers(DiscoverKafka, delayed=True)
 
-    assert len([call for call in stage.operator.calls if isinstance(call.call, InitializeKafka)]) == 1
+    assert (
+        len([call for call in stage.operator.calls if isinstance(call.call, InitializeKafka)]) == 1
+    )
     before = stage.epoch
     stage.answers(InitializeKafka)
     assert (stage.epoch, stage.loads) == (before + 1, [1, 1])

@@ -1,7 +1,7 @@
 """Group B: what the operator stores.
 
-Positions are always real offsets here, so upstream's sentinels (and its versions that had only them) have no
-counterpart: B2, B3 and B9 are about those.
+Positions are always real offsets here, so upstream's sentinels (and its versions that had only
+them) have no counterpart: B2, B3 and B9 are about those.
 """
 
 import json
@@ -12,7 +12,13 @@ import pytest
 
 from balanced_source.connectors.discovery import DiscoveryState, Retained
 from balanced_source.connectors.kafka import KafkaPartitionSplit, KafkaSource
-from balanced_source.coordinator import Checkpoint, CoordinatorState, HostPhase, HostState, state_codec
+from balanced_source.coordinator import (
+    Checkpoint,
+    CoordinatorState,
+    HostPhase,
+    HostState,
+    state_codec,
+)
 from balanced_source.errors import CorruptDocumentError, IncompatibleVersionError
 from support.builders import UID, make_report
 from support.world import kafka_source
@@ -21,13 +27,19 @@ SOURCE = kafka_source("c0", "c1")
 
 
 def split(topic: str, partition: int, *, cluster: str = "c0", **more: Any) -> KafkaPartitionSplit:
-    return KafkaPartitionSplit(cluster=cluster, topic=topic, partition=partition, offset=7 * partition, **more)
+    return KafkaPartitionSplit(
+        cluster=cluster, topic=topic, partition=partition, offset=7 * partition, **more
+    )
 
 
 def checkpoint(**enumerator: Any) -> Checkpoint[Any, Any]:
     assigned = {s.split_id: s for t in range(10) for p in range(10) if (s := split(f"t{t}", p))}
     state: CoordinatorState[KafkaPartitionSplit] = CoordinatorState(
-        epoch=3, parallelism=4, hosts={"0": HostState()}, owners={s: s[2] % 4 for s in assigned}, splits=assigned
+        epoch=3,
+        parallelism=4,
+        hosts={"0": HostState()},
+        owners={s: s[2] % 4 for s in assigned},
+        splits=assigned,
     )
     return Checkpoint(coordinator=state, enumerator=DiscoveryState(**enumerator))
 
@@ -50,7 +62,9 @@ def test_clusters_with_retained_splits_make_a_round_trip() -> None:
     """Two clusters, six splits, a retained one with its deadline; others have none."""
     kept = split("t", 5, cluster="c1")
     stored = checkpoint(
-        unassigned={s.split_id: s for p in range(3) for c in ("c0", "c1") if (s := split("u", p, cluster=c))},
+        unassigned={
+            s.split_id: s for p in range(3) for c in ("c0", "c1") if (s := split("u", p, cluster=c))
+        },
         retained={kept.split_id: Retained(split=kept, until=123.0)},
         preferred={("c0", "u", 0): 2},
         finished=frozenset({("c0", "t0", 1)}),
@@ -95,7 +109,9 @@ def test_damage_is_found(damage: str) -> None:
 def test_a_newer_version_is_refused_by_naming_both() -> None:
     """The document's own version, and that of the connector's state in it."""
     body = document(checkpoint())
-    with pytest.raises(IncompatibleVersionError, match=r"version 99, this software reads versions up to \d"):
+    with pytest.raises(
+        IncompatibleVersionError, match=r"version 99, this software reads versions up to \d"
+    ):
         state_codec.decode(json.dumps({**body, "version": 99}), SOURCE, uid=UID)
     with pytest.raises(IncompatibleVersionError, match="version 99"):
         SOURCE.decode_state(99, {})

@@ -1,4 +1,7 @@
-"""Group B: state and its versions. Every version's bytes are kept as golden files and stay readable."""
+"""Group B: state and its versions.
+
+Every version's bytes are kept as golden files and stay readable.
+"""
 
 import json
 from dataclasses import replace
@@ -6,9 +9,20 @@ from typing import Any
 
 import pytest
 
-from balanced_source.assigners import HashAssigner, LoadAwareAssigner, PerScopeAssigner, RoundRobinAssigner
+from balanced_source.assigners import (
+    HashAssigner,
+    LoadAwareAssigner,
+    PerScopeAssigner,
+    RoundRobinAssigner,
+)
 from balanced_source.connectors.discovery import DiscoveryState, Retained
-from balanced_source.coordinator import Checkpoint, CoordinatorState, HostPhase, HostState, state_codec
+from balanced_source.coordinator import (
+    Checkpoint,
+    CoordinatorState,
+    HostPhase,
+    HostState,
+    state_codec,
+)
 from balanced_source.coordinator.view import assignment_of
 from balanced_source.documents import assignment as assignment_document
 from balanced_source.documents import envelope, storage
@@ -23,7 +37,9 @@ STARTING = ("pipeline", "driver-environment")
 WHOLE = (*STARTING, "journal-record")
 """Documents that no version has changed, except for what a later one adds."""
 
-EVERY = [(kind, version) for kind, made in FORMATS.items() for version in range(1, made.version + 1)]
+EVERY = [
+    (kind, version) for kind, made in FORMATS.items() for version in range(1, made.version + 1)
+]
 
 
 ALL_BUSY = {"idle_hosts": frozenset[str]()}
@@ -43,9 +59,15 @@ def test_b1_the_present_version_makes_a_round_trip() -> None:
     owned = {s.split_id: s for topic in made.values() for s in topic[:10]}
     waiting = {s.split_id: s for topic in made.values() for s in topic[10:]}
     state = CoordinatorState(
-        parallelism=4, hosts={"0": HostState()}, owners={s: s[2] % 4 for s in owned}, splits=owned, epoch=9
+        parallelism=4,
+        hosts={"0": HostState()},
+        owners={s: s[2] % 4 for s in owned},
+        splits=owned,
+        epoch=9,
     )
-    before = Checkpoint(coordinator=state, enumerator=DiscoveryState(unassigned=waiting, rebalance_due=True))
+    before = Checkpoint(
+        coordinator=state, enumerator=DiscoveryState(unassigned=waiting, rebalance_due=True)
+    )
 
     assert state_codec.decode(state_codec.encode(before, SOURCE, uid=UID), SOURCE) == before
 
@@ -55,7 +77,10 @@ def _of_topic(topic: str) -> list[Any]:
 
 
 def _as_said_by(kind: str, version: int) -> Any:
-    """Return the example as a version can say it: version 1 means Kafka, and a driver of the first host."""
+    """Return the example as a version can say it.
+
+    Version 1 means Kafka, and a driver of the first host.
+    """
     example = FORMATS[kind].example
     unsaid = {("pipeline", 1): {"connector": "kafka"}, ("driver-environment", 1): {"host": "0"}}
     return replace(example, **unsaid.get((kind, version), {}))
@@ -80,23 +105,32 @@ def test_b2_every_version_is_read(kind: str, version: int) -> None:
 
 
 def test_every_version_of_the_enumerators_own_state_is_kept() -> None:
-    """It has a version of its own inside the document; a golden file without it would read nothing old."""
-    kept = [json.loads(golden(kind, version)) for kind, version in EVERY if kind == "enumerator-state"]
+    """It has a version of its own inside the document.
 
-    assert {d["body"]["enumerator"]["version"] for d in kept} == set(range(1, SOURCE.state_version + 1))
+    A golden file without it would read nothing old.
+    """
+    kept = [
+        json.loads(golden(kind, version)) for kind, version in EVERY if kind == "enumerator-state"
+    ]
+
+    assert {d["body"]["enumerator"]["version"] for d in kept} == set(
+        range(1, SOURCE.state_version + 1)
+    )
 
 
 @pytest.mark.parametrize("name", ["gzip", "bzip2"])
 def test_every_compression_that_was_ever_stored_is_read(name: str) -> None:
     """A ConfigMap's content as each version packed it."""
-    blob = storage.Blob(binary=json.loads((FOLDER / f"packed-{name}.json").read_text(encoding="utf-8")))
+    blob = storage.Blob(
+        binary=json.loads((FOLDER / f"packed-{name}.json").read_text(encoding="utf-8"))
+    )
 
     assert storage.unpack(blob) == golden("assignment", 1)
 
 
 @pytest.mark.parametrize("kind", FORMATS)
 def test_the_present_version_writes_its_golden_bytes(kind: str) -> None:
-    """Whoever changes a format gives it a new version, or writes the golden file of an unreleased one anew."""
+    """A changed format gets a new version, or a new golden file if it is unreleased."""
     made = FORMATS[kind]
 
     assert made.encode(made.example) == golden(kind, made.version)
@@ -109,7 +143,10 @@ def test_the_present_version_writes_its_golden_bytes(kind: str) -> None:
         pytest.param("assignment", 5, ALL_BUSY, id="assignment without idle hosts"),
         pytest.param("assignment", 4, {**ALL_BUSY, "calls": ()}, id="assignment without calls"),
         pytest.param(
-            "assignment", 3, {**ALL_BUSY, "calls": (), "look_ahead": 0}, id="assignment whose readers do not ask"
+            "assignment",
+            3,
+            {**ALL_BUSY, "calls": (), "look_ahead": 0},
+            id="assignment whose readers do not ask",
         ),
         pytest.param(
             "assignment",
@@ -120,9 +157,24 @@ def test_the_present_version_writes_its_golden_bytes(kind: str) -> None:
         pytest.param("driver-environment", 1, {"host": "0"}, id="environment of the first host"),
         pytest.param("report", 5, {"answers": ()}, id="report without answers"),
         pytest.param("report", 4, {"answers": (), "requests": {}}, id="report without requests"),
-        pytest.param("report", 3, {"answers": (), "requests": {}, "problems": ()}, id="report without problems"),
-        pytest.param("stream-offset", 6, {"term_ends": {}}, id="stream offset without ends of former leaderships"),
-        pytest.param("stream-offset", 5, {"journal": None, "term_ends": {}}, id="stream offset without a journal"),
+        pytest.param(
+            "report",
+            3,
+            {"answers": (), "requests": {}, "problems": ()},
+            id="report without problems",
+        ),
+        pytest.param(
+            "stream-offset",
+            6,
+            {"term_ends": {}},
+            id="stream offset without ends of former leaderships",
+        ),
+        pytest.param(
+            "stream-offset",
+            5,
+            {"journal": None, "term_ends": {}},
+            id="stream offset without a journal",
+        ),
         pytest.param(
             "stream-offset",
             4,
@@ -143,7 +195,9 @@ def test_the_present_version_writes_its_golden_bytes(kind: str) -> None:
         ),
     ],
 )
-def test_what_an_older_version_can_say_is_written_in_it(kind: str, version: int, absent: dict[str, Any]) -> None:
+def test_what_an_older_version_can_say_is_written_in_it(
+    kind: str, version: int, absent: dict[str, Any]
+) -> None:
     """Operators and drivers of older images keep reading documents that use no newer feature."""
     made = FORMATS[kind]
 
@@ -197,14 +251,23 @@ def test_b6_a_newer_enumerator_inside_a_known_document_is_refused() -> None:
     body = json.loads(text)["body"]
     newer = resealed(text, body={**body, "enumerator": {**body["enumerator"], "version": 99}})
 
-    with pytest.raises(IncompatibleVersionError, match=rf"version 99.*up to {SOURCE.state_version}"):
+    with pytest.raises(
+        IncompatibleVersionError, match=rf"version 99.*up to {SOURCE.state_version}"
+    ):
         FORMATS["enumerator-state"].decode(newer)
 
 
 @pytest.mark.scenario("B7", "K10")
 def test_b7_clusters_and_retained_splits_make_a_round_trip() -> None:
-    """Two clusters, one of them retained until a deadline: the restarted operator knows the same."""
-    stage = Stage(readers=2, source=kafka_source("c", "d", retention=123.0)).topic("t", 3).topic("t", 3, cluster="d")
+    """Two clusters, one of them retained until a deadline.
+
+    The restarted operator knows the same.
+    """
+    stage = (
+        Stage(readers=2, source=kafka_source("c", "d", retention=123.0))
+        .topic("t", 3)
+        .topic("t", 3, cluster="d")
+    )
     stage.running().source_changes(kafka_source("c", retention=123.0)).adopts()
     before = stage.operator.coordinator.checkpoint()
 
@@ -230,7 +293,7 @@ def test_b8_what_is_absent_stays_absent(stop: int | None) -> None:
 
 @pytest.mark.scenario("B9")
 def test_b9_an_operator_goes_on_from_the_oldest_state() -> None:
-    """It restores the oldest golden bytes, moves nothing that is owned, and stores it in version 3."""
+    """It restores the oldest golden bytes, moves nothing owned, and stores it in version 3."""
     stage = Stage(readers=2).topic("t", 6)
     stage.store.state = golden("enumerator-state", 1)
     before = FORMATS["enumerator-state"].decode(stage.store.state).coordinator
@@ -250,7 +313,9 @@ FORMER = {
     "LoadAwareAssigner(tolerance=0.01, aversion=0.02)": LoadAwareAssigner(),
     "PerClusterAssigner(inner=RoundRobinAssigner())": PerScopeAssigner(RoundRobinAssigner()),
     "PerClusterAssigner(inner=HashAssigner())": PerScopeAssigner(HashAssigner()),
-    "PerClusterAssigner(inner=LoadAwareAssigner(tolerance=0.01, aversion=0.02))": PerScopeAssigner(LoadAwareAssigner()),
+    "PerClusterAssigner(inner=LoadAwareAssigner(tolerance=0.01, aversion=0.02))": PerScopeAssigner(
+        LoadAwareAssigner()
+    ),
 }
 """What release 0.1.0 stored of each policy that a user could choose."""
 
@@ -265,7 +330,12 @@ def _as_0_1_0_wrote_it(text: str, assigner: str) -> str:
 def test_an_upgrade_from_0_1_0_moves_no_split(text: str) -> None:
     """The policy was stored by its class; it is recognised as the one that the source still has."""
     # Owners that no policy would choose: any rebalance would show.
-    stage = Stage(readers=3, source=kafka_source("c", assigner=FORMER[text])).topic("t", 6).topic("u", 6).running()
+    stage = (
+        Stage(readers=3, source=kafka_source("c", assigner=FORMER[text]))
+        .topic("t", 6)
+        .topic("u", 6)
+        .running()
+    )
     stage.moves(("c", "t", 0), (stage.owners["c", "t", 0] + 1) % 3).adopts()
     before = stage.owners
     assert stage.store.state is not None
@@ -285,7 +355,9 @@ def test_another_policy_chosen_during_the_upgrade_takes_effect() -> None:
     assert stage.store.state is not None
     stage.store.state = _as_0_1_0_wrote_it(stage.store.state, "HashAssigner()")
 
-    stage.operator_starts(kafka_source("c", assigner=RoundRobinAssigner())).discovers().adopts().adopts()
+    stage.operator_starts(
+        kafka_source("c", assigner=RoundRobinAssigner())
+    ).discovers().adopts().adopts()
 
     assert stage.spread <= 1
 
@@ -294,7 +366,11 @@ def test_another_policy_chosen_during_the_upgrade_takes_effect() -> None:
 def test_b10_retained_splits_have_their_deadline() -> None:
     """In the oldest version as in the present one."""
     for version in range(1, FORMATS["enumerator-state"].version + 1):
-        entry = FORMATS["enumerator-state"].decode(golden("enumerator-state", version)).enumerator.retained[T[4]]
+        entry = (
+            FORMATS["enumerator-state"]
+            .decode(golden("enumerator-state", version))
+            .enumerator.retained[T[4]]
+        )
         assert entry == Retained(split=SOURCE.create_split(T[4], 7, {}), until=1700003600.0)
 
 

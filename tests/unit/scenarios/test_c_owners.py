@@ -1,7 +1,7 @@
 """Group C: who owns a split. Defects X1, X2, X3 and X9.
 
-C1 to C5 record upstream's rule (the next owner is the number of known splits modulo n). It drifts away from balance, so
-ours is the least loaded reader; each test names upstream's outcome.
+C1 to C5 record upstream's rule (the next owner is the number of known splits modulo n). It drifts
+away from balance, so ours is the least loaded reader; each test names upstream's outcome.
 """
 
 import itertools
@@ -25,7 +25,11 @@ RETURNING = [("c", "t", number) for number in (0, 1, 2, 5, 9)]
 
 def owned(*loads: int) -> dict[SplitId, int]:
     """As many splits per reader as given."""
-    return {("c", f"of-{reader}", number): reader for reader, load in enumerate(loads) for number in range(load)}
+    return {
+        ("c", f"of-{reader}", number): reader
+        for reader, load in enumerate(loads)
+        for number in range(load)
+    }
 
 
 def dealt(
@@ -43,7 +47,9 @@ def loads(owners: dict[SplitId, int], n: int) -> list[int]:
 
 @pytest.mark.scenario("C1")
 def test_c1_growth_fills_up_the_emptiest_reader() -> None:
-    """Of four splits on three readers (2, 1, 1) the next two go to 1 and 2; when one vanished from 0, the next is 0's.
+    """Of four splits on three readers (2, 1, 1) the next two go to 1 and 2.
+
+    When one vanished from 0, the next is 0's.
 
     Upstream: 1 and 2 as well, then 0 because three are known.
     """
@@ -67,7 +73,9 @@ def test_c2_a_split_that_comes_back_goes_to_its_reader() -> None:
 
 @pytest.mark.scenario("C3", "X2")
 @pytest.mark.parametrize(("splits_before", "readers"), [(12, (6, 4)), (5, (5, 3)), (8, (8, 4))])
-def test_c3_splits_of_readers_that_are_no_more_are_spread(splits_before: int, readers: tuple[int, int]) -> None:
+def test_c3_splits_of_readers_that_are_no_more_are_spread(
+    splits_before: int, readers: tuple[int, int]
+) -> None:
     """They go one at a time to whoever has fewest. Upstream: all to the reader ``known mod n``."""
     stage = Stage(readers=readers[0], hosts=1).topic("t", splits_before).running()
     stay = {s: o for s, o in stage.owners.items() if o < readers[1]}
@@ -94,7 +102,10 @@ def test_c4_new_splits_fill_the_holes() -> None:
 
 @pytest.mark.scenario("X3")
 def test_x3_after_a_shrink_the_load_decides_and_not_a_count() -> None:
-    """Left with 3,3,2,0,0, the next three go to the idle readers. Upstream: to 3, 4 and 0, which ends at 4,3,2,1,1."""
+    """Left with 3,3,2,0,0, the next three go to the idle readers.
+
+    Upstream: to 3, 4 and 0, which ends at 4,3,2,1,1.
+    """
     assert loads(dealt(owned(3, 3, 2, 0, 0), splits("u", 3), 5), 5) == [3, 3, 2, 2, 1]
 
 
@@ -107,9 +118,11 @@ def test_c5_without_readers_there_is_an_error() -> None:
 
 @pytest.mark.scenario("C6")
 def test_c6_a_full_recovery_deals_over_all_readers() -> None:
-    """Seven reported splits on three readers are 3, 2, 2, and the next new split goes to reader 1."""
+    """Seven reported splits on three readers are 3, 2, 2; the next new split gets reader 1."""
     stage = Stage(readers=3).topic("t", 7).state_lost().operator_starts()
-    stage.registers(0, holding=dict.fromkeys(splits("t", 7), 0)).registers(1).registers(2).discovers()
+    stage.registers(0, holding=dict.fromkeys(splits("t", 7), 0)).registers(1).registers(
+        2
+    ).discovers()
     assert stage.loads == [3, 2, 2]
 
     stage.topic("u", 1).looks_again()
@@ -118,7 +131,9 @@ def test_c6_a_full_recovery_deals_over_all_readers() -> None:
 
 @pytest.mark.scenario("C7")
 def test_c7_returning_splits_go_to_the_emptier_reader() -> None:
-    """Four on reader 0: two that return go to reader 1, none moves; the one after them goes to 1, who still has fewer.
+    """Four on reader 0: two that return go to reader 1, none moves.
+
+    The one after them goes to 1, who still has fewer.
 
     Upstream's load-aware rule ends the same way for the two; its next one goes to 0.
     """
@@ -131,7 +146,10 @@ def test_c7_returning_splits_go_to_the_emptier_reader() -> None:
 
 @pytest.mark.scenario("C8")
 def test_c8_asking_again_gives_the_same_owner() -> None:
-    """A policy has no memory: a returning split asked for twice gets one owner, and pending ones are no load."""
+    """A policy has no memory.
+
+    A returning split asked for twice gets one owner, and pending ones are no load.
+    """
     owners = owned(1, 0, 0)
     assert [dealt(owners, splits("t", 1), 3)["c", "t", 0] for _ in range(3)] == [1, 1, 1]
 
@@ -150,7 +168,10 @@ def test_c8_asking_again_gives_the_same_owner() -> None:
 def test_c11_contradictions_are_errors(
     owners: dict[SplitId, int], pending: list[SplitId], n: int, message: str
 ) -> None:
-    """A returning split that is active, an owner that is no reader, no reader at all: each says what is wrong."""
+    """A returning split that is active, an owner that is no reader, no reader at all.
+
+    Each says what is wrong.
+    """
     with pytest.raises(ContractViolationError, match=message):
         dealt(owners, pending, n)
 
@@ -161,8 +182,13 @@ def test_c11_contradictions_are_errors(
     active=st.lists(st.integers(0, 7), max_size=17),
     order=st.randoms(use_true_random=False),
 )
-def test_c12_the_result_depends_on_the_loads_alone(n: int, active: list[int], order: random.Random) -> None:
-    """Any order of the input, any skew: nobody moves, the fullest ends as low as it can, who had more got nothing."""
+def test_c12_the_result_depends_on_the_loads_alone(
+    n: int, active: list[int], order: random.Random
+) -> None:
+    """Any order of the input, any skew.
+
+    Nobody moves, the fullest ends as low as it can, who had more got nothing.
+    """
     owners = {("c", "a", number): reader % n for number, reader in enumerate(active)}
     before = loads(owners, n)
 
@@ -181,7 +207,7 @@ def test_c12_the_result_depends_on_the_loads_alone(n: int, active: list[int], or
 @pytest.mark.hosts_apart
 @pytest.mark.scenario("X1")
 def test_x1_restored_splits_without_an_owner_are_spread() -> None:
-    """Eight splits that were found while no reader could take them get owners one at a time after the restore.
+    """Eight splits found while no reader could take them get owners one by one after the restore.
 
     Upstream: all eight get the same, because it counts known splits and these are known already.
     """
@@ -199,7 +225,10 @@ def test_x1_restored_splits_without_an_owner_are_spread() -> None:
 @pytest.mark.scenario("X9")
 @pytest.mark.parametrize(("n", "used"), [(31, 2), (62, 4)])
 def test_x9_hash_warns_where_it_collapses(n: int, used: int) -> None:
-    """At multiples of 31 a hundred topics start on a handful of readers; the policy says so, and only there."""
+    """At multiples of 31 a hundred topics start on a handful of readers.
+
+    The policy says so, and only there.
+    """
     first_partitions = [("c", f"topic-{number}", 0) for number in range(100)]
     question = Placement(parallelism=n, pending=first_partitions)
 
@@ -208,14 +237,18 @@ def test_x9_hash_warns_where_it_collapses(n: int, used: int) -> None:
     assert warning is not None
     assert "multiple of 31" in warning.message
     assert HashAssigner().warning(n - 1) is HashAssigner().warning(n + 1) is None
-    assert loads(assigners.place(RoundRobinAssigner(), question), n) == loads(dealt({}, first_partitions, n), n)
+    assert loads(assigners.place(RoundRobinAssigner(), question), n) == loads(
+        dealt({}, first_partitions, n), n
+    )
 
 
 def test_every_order_of_registration_gives_the_same_owners() -> None:
     """Hosts that come in any order end with the same splits (rule 5)."""
     results = set()
     for order in itertools.permutations(range(3)):
-        stage = Stage(readers=3, source=kafka_source("c")).topic("t", 7).state_lost().operator_starts()
+        stage = (
+            Stage(readers=3, source=kafka_source("c")).topic("t", 7).state_lost().operator_starts()
+        )
         for host in order:
             stage.registers(host, holding=dict.fromkeys(splits("t", 7), 5) if host == 1 else {})
         results.add(tuple(sorted(stage.discovers().owners.items())))

@@ -1,7 +1,7 @@
-"""Group D: several clusters in one source (upstream's dynamic source), and sources that changed while nobody ran.
+"""Group D: several clusters in one source (upstream's dynamic source), and offline changes.
 
-Upstream's setup: 2 clusters of 3 partitions, 3 readers. Its global mode derives the next owner from a count; ours fills
-up the emptiest reader.
+Upstream's setup: 2 clusters of 3 partitions, 3 readers. Its global mode derives the next owner from
+a count; ours fills up the emptiest reader.
 """
 
 import pytest
@@ -24,9 +24,13 @@ def two_clusters(*, readers: int = 3, source: KafkaSource = BOTH) -> Stage:
 
 @pytest.mark.scenario("D1", "D2")
 @pytest.mark.parametrize(("interval", "expected"), [(None, []), (60.0, [60.0, 60.0])])
-def test_d1_each_cluster_is_looked_at_once_or_again_and_again(interval: float | None, expected: list[float]) -> None:
+def test_d1_each_cluster_is_looked_at_once_or_again_and_again(
+    interval: float | None, expected: list[float]
+) -> None:
     """Per cluster one discovery; afterwards none, or one per interval."""
-    stage = two_clusters(source=kafka_source("c", "d", discovery_interval=interval)).operator_starts()
+    stage = two_clusters(
+        source=kafka_source("c", "d", discovery_interval=interval)
+    ).operator_starts()
     assert [call.delay for call in stage.operator.calls] == [0.0, 0.0]
 
     assert [call.delay for call in stage.discovers().operator.calls] == expected
@@ -34,7 +38,10 @@ def test_d1_each_cluster_is_looked_at_once_or_again_and_again(interval: float | 
 
 @pytest.mark.scenario("D3", "D26")
 def test_d3_a_cluster_that_is_down_at_the_first_start_is_asked_again() -> None:
-    """Its trouble is told, the other cluster is read meanwhile, and it joins when it answers. Upstream's job fails."""
+    """Its trouble is told, the other cluster is read meanwhile, and it joins when it answers.
+
+    Upstream's job fails.
+    """
     stage = two_clusters().cluster_down("d").running()
     assert {s[0] for s in stage.owners} == {"c"}
     assert set(stage.operator.coordinator.enumerator.problems()) == {"d"}
@@ -47,7 +54,10 @@ def test_d3_a_cluster_that_is_down_at_the_first_start_is_asked_again() -> None:
 
 @pytest.mark.scenario("D4")
 def test_d4_a_restore_while_clusters_are_down_moves_nothing() -> None:
-    """Restored splits are read on, however long the clusters do not answer. Upstream's restore fails at once."""
+    """Restored splits are read on, however long the clusters do not answer.
+
+    Upstream's restore fails at once.
+    """
     stage = two_clusters().running()
     before, owners = stage.epoch, stage.owners
 
@@ -59,13 +69,14 @@ def test_d4_a_restore_while_clusters_are_down_moves_nothing() -> None:
 
 @pytest.mark.scenario("D6", "D9")
 def test_d6_a_cluster_that_is_added_comes_with_one_change() -> None:
-    """Its splits are published at once, each split has one owner, and none of the old ones moves."""
+    """Its splits are published at once, each has one owner, and none of the old ones moves."""
     stage = two_clusters(source=ONLY_C).running()
     before, owners = stage.epoch, stage.owners
 
     documents = stage.watch(lambda: stage.source_changes(BOTH).discovers())
 
-    assert [len(document.owners) for document in documents] == [3, 6]  # the new settings, then the new splits
+    # the new settings, then the new splits
+    assert [len(document.owners) for document in documents] == [3, 6]
     assert stage.epoch == before + 2
     assert {s: stage.owners[s] for s in owners} == owners
     assert stage.loads == [2, 2, 2]
@@ -155,7 +166,7 @@ def test_d12_a_deadline_that_passed_while_nobody_ran_ends_the_retention() -> Non
 
 @pytest.mark.scenario("D13", "K8")
 def test_d13_without_retention_a_removed_cluster_is_dropped_at_once() -> None:
-    """Nobody keeps its positions once the hosts have let go of it, and nothing is asked of it any more."""
+    """Its positions are dropped once the hosts have let go of it, and it is asked no more."""
     stage = two_clusters(source=BOTH).running()
 
     stage.source_changes(ONLY_C).adopts().discovers().looks_again(3).adopts()
@@ -181,11 +192,14 @@ def test_d14_a_restart_from_the_checkpoint_assigns_nothing() -> None:
 def test_d15_settings_that_changed_while_nobody_ran_reach_the_readers() -> None:
     """They are published under a new epoch, which readers adopt; no split moves.
 
-    Upstream keeps the servers of the checkpoint and takes other settings anew; ours all come from the spec.
+    Upstream keeps the servers of the checkpoint and takes other settings anew; ours all come from
+    the spec.
     """
     stage = two_clusters(source=ONLY_C).running()
     before, owners = stage.epoch, stage.owners
-    moved = KafkaCluster(name="c", bootstrap_servers="elsewhere:1", properties={"fetch.max.bytes": "1"})
+    moved = KafkaCluster(
+        name="c", bootstrap_servers="elsewhere:1", properties={"fetch.max.bytes": "1"}
+    )
 
     stage.operator_starts(kafka_source(clusters=(moved,)))
 
@@ -196,7 +210,7 @@ def test_d15_settings_that_changed_while_nobody_ran_reach_the_readers() -> None:
 
 @pytest.mark.scenario("D16", "X10")
 def test_d16_clusters_that_changed_while_nobody_ran() -> None:
-    """What is not asked for any more leaves at the restart, what is new is assigned, the rest stays."""
+    """What is not wanted leaves at the restart, what is new is assigned, the rest stays."""
     stage = two_clusters().topic("t", 3, cluster="e").running()
     stay = {s: o for s, o in stage.owners.items() if s[0] == "c"}
 
@@ -209,7 +223,9 @@ def test_d16_clusters_that_changed_while_nobody_ran() -> None:
 
 @pytest.mark.scenario("X10")
 @pytest.mark.parametrize("readers_too", [True, False])
-def test_x10_a_topic_that_was_unsubscribed_while_nobody_ran_is_not_read_on(readers_too: bool) -> None:
+def test_x10_a_topic_that_was_unsubscribed_while_nobody_ran_is_not_read_on(
+    readers_too: bool,
+) -> None:
     """It leaves at the restart, without waiting for a broker; also where the readers report it."""
     stage = Stage(readers=2, source=ONLY_C).topic("t", 4).topic("gone", 4).running()
     if readers_too:
@@ -257,7 +273,10 @@ def test_d21_balance_is_over_all_clusters() -> None:
 
 @pytest.mark.scenario("D22")
 def test_d22_growth_over_clusters_is_balanced() -> None:
-    """From 3 to 18 splits on 4 readers: all assigned, evenly, in total as well as among the new ones."""
+    """From 3 to 18 splits on 4 readers.
+
+    All assigned, evenly, in total as well as among the new ones.
+    """
     stage = Stage(readers=4, source=ONLY_C).topic("t", 3).running()
     old = stage.owners
 
@@ -272,7 +291,13 @@ def test_d22_growth_over_clusters_is_balanced() -> None:
 @pytest.mark.scenario("D23")
 def test_d23_shrink_restore_and_grow_again() -> None:
     """Eight readers: 14 splits, 3 remain without a move, 11 new ones fill up the idle readers."""
-    stage = Stage(readers=8, source=BOTH).topic("t", 3).topic("u", 4).topic("t", 7, cluster="d").running()
+    stage = (
+        Stage(readers=8, source=BOTH)
+        .topic("t", 3)
+        .topic("u", 4)
+        .topic("t", 7, cluster="d")
+        .running()
+    )
     stage.topic_deleted("u").topic_deleted("t", cluster="d").looks_again(2).adopts()
     left = stage.owners
     assert len(left) == 3
@@ -287,8 +312,13 @@ def test_d23_shrink_restore_and_grow_again() -> None:
 
 @pytest.mark.scenario("D25")
 def test_d25_shrink_restore_at_another_parallelism_and_grow() -> None:
-    """13 splits on 5 readers, 10 remain, 8 readers, 3 more splits: balanced after each change that may move splits."""
-    stage = Stage(readers=5, hosts=1, source=BOTH).topic("t", 10).topic("u", 3, cluster="d").running()
+    """13 splits on 5 readers, 10 remain, 8 readers, 3 more splits.
+
+    Balanced after each change that may move splits.
+    """
+    stage = (
+        Stage(readers=5, hosts=1, source=BOTH).topic("t", 10).topic("u", 3, cluster="d").running()
+    )
     stage.topic_deleted("u", cluster="d").looks_again(2).adopts()
     assert len(stage.owners) == 10
 
@@ -323,7 +353,11 @@ def test_d28_splits_of_a_removed_cluster_that_come_back_are_ignored() -> None:
 @pytest.mark.parametrize("when", ["running", "away"])
 def test_another_strategy_takes_effect_live_and_after_a_restart_alike(when: str) -> None:
     """The owners are those of the new strategy, once discovery has spoken."""
-    stage = Stage(readers=3, source=kafka_source("c", assigner=HashAssigner())).topic("topic", 10).topic("u", 10)
+    stage = (
+        Stage(readers=3, source=kafka_source("c", assigner=HashAssigner()))
+        .topic("topic", 10)
+        .topic("u", 10)
+    )
     stage.running()
     by_hash = stage.owners
     changed = kafka_source("c", assigner=RoundRobinAssigner())
@@ -340,8 +374,15 @@ def test_another_strategy_takes_effect_live_and_after_a_restart_alike(when: str)
 
 
 def test_a_topic_that_is_added_to_a_source_that_had_ended_withdraws_the_end() -> None:
-    """Readers are not told the end while splits may come; they are told again when all are known."""
-    stage = Stage(readers=2, source=bounded_source("c", subscriber=TopicList(("t",)))).topic("t", 2).topic("u", 2)
+    """Readers are not told the end while splits may come.
+
+    They are told again when all are known.
+    """
+    stage = (
+        Stage(readers=2, source=bounded_source("c", subscriber=TopicList(("t",))))
+        .topic("t", 2)
+        .topic("u", 2)
+    )
     stage.running()
     assert stage.told_no_more == {0, 1}
 

@@ -1,4 +1,4 @@
-"""Group E: recovery with reported splits (FLIP-537), and the defects X4, X5 and X11 that upstream had in it."""
+"""Group E: recovery with reported splits (FLIP-537), and upstream's defects X4, X5 and X11."""
 
 import itertools
 
@@ -26,7 +26,10 @@ def redistributed() -> Stage:
 
 @pytest.mark.scenario("E1")
 def test_e1_what_one_reader_reports_is_dealt_over_all_once_discovery_has_spoken() -> None:
-    """Nothing before the discovery; then ten splits over four readers, none of the topic that is gone."""
+    """Nothing before the discovery.
+
+    Then ten splits over four readers, none of the topic that is gone.
+    """
     stage = lost_state(4, partitions=10)
     held = {**dict.fromkeys(splits("t", 10), 7), **dict.fromkeys(splits("gone", 2), 7)}
 
@@ -42,7 +45,10 @@ def test_e1_what_one_reader_reports_is_dealt_over_all_once_discovery_has_spoken(
 @pytest.mark.hosts_apart
 @pytest.mark.scenario("E2")
 def test_e2_a_retained_split_is_kept_where_it_was() -> None:
-    """Its host goes on keeping the position of a removed cluster's split; nobody reads it; a return goes on there."""
+    """Its host goes on keeping the position of a removed cluster's split; nobody reads it.
+
+    A return goes on there.
+    """
     both = kafka_source("c", "d", retention=60.0)
     stage = Stage(readers=2, source=both).topic("t", 1).topic("t", 1, cluster="d", end=5).running()
     stage.source_changes(kafka_source("c", retention=60.0)).adopts()
@@ -61,7 +67,11 @@ def test_e2_a_retained_split_is_kept_where_it_was() -> None:
 @pytest.mark.scenario("E3")
 def test_e3_four_splits_of_one_reader_become_two_and_two() -> None:
     """A full recovery balances over all readers."""
-    stage = lost_state(2, partitions=4).registers(0, holding=dict.fromkeys(splits("t", 4), 3)).registers(1)
+    stage = (
+        lost_state(2, partitions=4)
+        .registers(0, holding=dict.fromkeys(splits("t", 4), 3))
+        .registers(1)
+    )
 
     assert stage.discovers().loads == [2, 2]
 
@@ -72,7 +82,9 @@ def test_e4_two_hosts_with_the_same_split_are_an_error() -> None:
     """The error names the split and both hosts."""
     stage = lost_state(2, partitions=1).registers(0, holding={("c", "t", 0): 3})
 
-    with pytest.raises(ContractViolationError, match=r"\('c', 't', 0\) is reported by host 0 and by host 1"):
+    with pytest.raises(
+        ContractViolationError, match=r"\('c', 't', 0\) is reported by host 0 and by host 1"
+    ):
         stage.registers(1, holding={("c", "t", 0): 4})
 
 
@@ -80,7 +92,7 @@ def test_e4_two_hosts_with_the_same_split_are_an_error() -> None:
 @pytest.mark.parametrize("discovery_comes", ["first", "last"])
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
 def test_e5_positions_are_exactly_as_reported(discovery_comes: str, order: tuple[int, int]) -> None:
-    """Each split has one owner and goes on at its reported position, whichever order things happen in."""
+    """Each split has one owner and goes on at its reported position, whatever the order."""
     stage = lost_state(2, partitions=11)
     if discovery_comes == "first":
         stage.discovers()
@@ -97,7 +109,9 @@ def test_e5_positions_are_exactly_as_reported(discovery_comes: str, order: tuple
 @pytest.mark.scenario("E6")
 @pytest.mark.parametrize("failing", list(itertools.permutations((0, 1))))
 @pytest.mark.parametrize("returning", list(itertools.permutations((0, 1))))
-def test_e6_all_fail_again_before_a_checkpoint(failing: tuple[int, ...], returning: tuple[int, ...]) -> None:
+def test_e6_all_fail_again_before_a_checkpoint(
+    failing: tuple[int, ...], returning: tuple[int, ...]
+) -> None:
     """Each gets back what it owns now, not what its old checkpoint says; positions as reported."""
     stage = redistributed()
     current = stage.owners
@@ -127,7 +141,10 @@ def test_e6_one_fails_after_the_other_has_returned() -> None:
 @pytest.mark.scenario("E7", "X5")
 @pytest.mark.parametrize("failing", [0, 1])
 def test_e7_one_reader_fails_after_redistribution(failing: int) -> None:
-    """Its report is older than what was decided since: the decision wins, and the survivor sees nothing."""
+    """Its report is older than what was decided since.
+
+    The decision wins, and the survivor sees nothing.
+    """
     stage = redistributed()
     survivor = 1 - failing
     stage.adopts(survivor)
@@ -155,7 +172,7 @@ def test_e8_reports_after_a_checkpoint_are_used() -> None:
 @pytest.mark.hosts_apart
 @pytest.mark.scenario("E10")
 def test_e10_a_partition_that_is_found_while_a_reader_is_awaited() -> None:
-    """It is held until all are there, assigned once, and its owner's failures do not touch the others."""
+    """It is held until all are there, assigned once; its owner's failures affect no others."""
     stage = redistributed().adopts().fails(0).fails(1).registers(0)
     stage.topic("t", 12, begin=2500, end=2500).looks_again()
     assert stage.given(0) == stage.given(1) == set()
@@ -174,8 +191,13 @@ def test_e10_a_partition_that_is_found_while_a_reader_is_awaited() -> None:
 @pytest.mark.hosts_apart
 @pytest.mark.scenario("E11")
 def test_e11_a_retained_split_stays_with_the_reader_that_fails() -> None:
-    """After its failure the same host, and no other, still keeps the position; nobody is assigned the split."""
-    stage = Stage(readers=2, source=kafka_source("c", retention=600.0)).topic("t", 3, end=123).running()
+    """After its failure the same host, and no other, still keeps the position.
+
+    Nobody is assigned the split.
+    """
+    stage = (
+        Stage(readers=2, source=kafka_source("c", retention=600.0)).topic("t", 3, end=123).running()
+    )
     stage.topic_deleted("t").topic("u", 1).looks_again(2).adopts()
     keeper = next(host for host in (0, 1) if ("c", "t", 0) in stage.kept(host))
 
@@ -190,7 +212,7 @@ def test_e11_a_retained_split_stays_with_the_reader_that_fails() -> None:
 @pytest.mark.parametrize("discovery_comes", ["first", "last"])
 @pytest.mark.parametrize("state", ["kept", "lost"])
 def test_e12_a_bounded_source_recovers_with_its_ends(discovery_comes: str, state: str) -> None:
-    """No reader is told the end before it has its splits, and each split stops where it should have stopped."""
+    """No reader is told the end before it has its splits; each split stops where it should."""
     stage = Stage(readers=2, source=bounded_source("c", "d"))
     stage.topic("t", 2, end=1000).topic("t", 2, cluster="d", end=1000).running()
     stage.topic("t", 2).more(500)
@@ -215,7 +237,10 @@ def test_e12_a_bounded_source_recovers_with_its_ends(discovery_comes: str, state
 @pytest.mark.scenario("E13", "X4")
 @pytest.mark.parametrize("state", ["kept", "lost"])
 def test_e13_a_checkpoint_inside_the_window_keeps_the_reports(state: str) -> None:
-    """The operator dies after the reports and before the assignment; readers that then report nothing still get all."""
+    """The operator dies after the reports and before the assignment.
+
+    Readers that then report nothing still get all.
+    """
     held = dict.fromkeys(splits("t", 2), 42)
     stage = lost_state(2, partitions=2)
     if state == "kept":
@@ -234,7 +259,10 @@ def test_e13_a_checkpoint_inside_the_window_keeps_the_reports(state: str) -> Non
 @pytest.mark.scenario("E15", "X11")
 @pytest.mark.parametrize("restart", [True, False])
 def test_e15_an_empty_report_after_a_checkpoint_in_the_window_loses_nothing(restart: bool) -> None:
-    """What the reader says now is empty; what was persisted is still assigned after the discovery."""
+    """What the reader says now is empty.
+
+    What was persisted is still assigned after the discovery.
+    """
     held = dict.fromkeys(splits("t", 2), 42)
     stage = lost_state(2, partitions=2).registers(0, holding=held)
     if restart:
@@ -248,9 +276,12 @@ def test_e15_an_empty_report_after_a_checkpoint_in_the_window_loses_nothing(rest
 
 @pytest.mark.scenario("E16")
 def test_e16_a_reported_split_of_a_cluster_that_does_not_answer_is_read_on() -> None:
-    """A subscribed cluster that cannot be asked is no reason to drop its splits; its trouble is told.
+    """A subscribed cluster that cannot be asked is no reason to drop its splits.
 
-    Upstream may have no enumerator for such a cluster, and fails; here every subscribed cluster is looked after.
+    Its trouble is told.
+
+    Upstream may have no enumerator for such a cluster, and fails; here every subscribed cluster is
+    looked after.
     """
     stage = Stage(readers=2, source=kafka_source("c", "d")).cluster_down("d").operator_starts()
 

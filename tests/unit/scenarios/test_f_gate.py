@@ -1,4 +1,4 @@
-"""Group F: the recovery gate (upstream's ReaderRecoveryGate), and the once-only end of defect X8."""
+"""Group F: the recovery gate (upstream's ReaderRecoveryGate), and the end of defect X8."""
 
 import itertools
 
@@ -94,11 +94,16 @@ def test_f6_a_second_report_replaces_the_first() -> None:
 
 @pytest.mark.scenario("F7", "X11")
 def test_f7_an_empty_second_report_replaces_too_and_loses_nothing() -> None:
-    """The host holds nothing any more; what it had told stays known, and it gets its splits back there."""
+    """The host holds nothing any more.
+
+    What it had told stays known, and it gets its splits back there.
+    """
     stage = waiting(2)
     mine = stage.owned(0)
 
-    stage.registers(0, holding=dict.fromkeys(mine, 4)).registers(0, holding={}).registers(1).discovers()
+    stage.registers(0, holding=dict.fromkeys(mine, 4)).registers(0, holding={}).registers(
+        1
+    ).discovers()
 
     assert stage.given(0) == mine
     assert {stage.positions()[split] for split in mine} == {4}
@@ -121,7 +126,10 @@ def test_f8_the_order_of_reports_does_not_matter_and_they_are_taken_once() -> No
 
 @pytest.mark.scenario("X8")
 def test_x8_the_end_is_told_once_per_registration() -> None:
-    """Splits that come back, discoveries and rescales do not repeat it; a reader that registers again is told again."""
+    """Splits that come back, discoveries and rescales do not repeat it.
+
+    A reader that registers again is told again.
+    """
     stage = Stage(readers=2, source=bounded_source("c")).topic("t", 4).running()
     assert stage.told_no_more == {0, 1}
 

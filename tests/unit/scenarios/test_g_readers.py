@@ -1,7 +1,7 @@
 """Group G: what readers hold while clusters and topics come and go.
 
-Upstream sends metadata and splits to readers in separate events, which can arrive in any order. Here both are one
-document, so that they cannot disagree.
+Upstream sends metadata and splits to readers in separate events, which can arrive in any order.
+Here both are one document, so that they cannot disagree.
 """
 
 from typing import Any
@@ -51,7 +51,9 @@ def test_the_number_of_active_splits_through_removal_and_return() -> None:
     stage, counts = running("c0", "c1"), []
     for clusters in (("c0", "c1"), ("c1",), (), ("c1",)):
         made = (
-            source(*clusters) if clusters else KafkaSource(clusters=(), subscriber=TopicPattern(".*"), retention=60.0)
+            source(*clusters)
+            if clusters
+            else KafkaSource(clusters=(), subscriber=TopicPattern(".*"), retention=60.0)
         )
         stage.source_changes(made).discovers().adopts().adopts()
         counts.append(active(stage))
@@ -71,7 +73,10 @@ def test_a_cluster_that_is_gone_at_startup_leaves_the_readers() -> None:
 
 @pytest.mark.scenario("G6")
 def test_positions_are_kept_for_a_return_and_only_for_so_long() -> None:
-    """c0 stands at 10 and c1 goes on to 20; c0 returns at 10. After the deadline only c1 is left of it."""
+    """c0 stands at 10 and c1 goes on to 20; c0 returns at 10.
+
+    After the deadline only c1 is left of it.
+    """
     stage = running("c0", "c1")
     stage.source_changes(source("c1")).adopts()
     stage.broker.ends.update(dict.fromkeys(C1, 20))
@@ -93,14 +98,23 @@ def test_positions_are_kept_for_a_return_and_only_for_so_long() -> None:
 def test_without_clusters_nothing_is_read_and_a_bounded_source_is_done() -> None:
     """Nothing to wait for, and no more splits."""
     empty = bounded_source(clusters=())
-    stage = Stage(readers=2, hosts=1, source=empty).operator_starts().discovers().all_register().adopts()
+    stage = (
+        Stage(readers=2, hosts=1, source=empty)
+        .operator_starts()
+        .discovers()
+        .all_register()
+        .adopts()
+    )
 
     assert (active(stage), stage.operator.coordinator.enumerator.problems()) == (0, {})
 
 
 @pytest.mark.scenario("G9")
 def test_a_topic_that_is_swapped_on_one_cluster_leaves_the_other_alone() -> None:
-    """c1 reads the other topic from its beginning; c0 stays at 10, although it is published again."""
+    """c1 reads the other topic from its beginning.
+
+    c0 stays at 10, although it is published again.
+    """
     stage = running("c0", "c1", subscriber=TopicList(("t", "other")))
     stage.topic_deleted("t", cluster="c1").topic("other", 1, cluster="c1", end=4)
 

@@ -1,4 +1,7 @@
-"""Several hosts of one source: revoke, the old one lets go, assign. Cases beyond the list, for rules 1, 2, 3, 10."""
+"""Several hosts of one source: revoke, the old one lets go, assign.
+
+Cases beyond the list, for rules 1, 2, 3, 10.
+"""
 
 import random
 
@@ -19,7 +22,9 @@ def delivered(stage: Stage) -> list[tuple[SplitId, int]]:
 def check_each_once(stage: Stage) -> None:
     got = delivered(stage)
     assert len(got) == len(set(got))
-    assert set(got) == {(split, offset) for split, end in stage.broker.ends.items() for offset in range(end)}
+    assert set(got) == {
+        (split, offset) for split, end in stage.broker.ends.items() for offset in range(end)
+    }
 
 
 @pytest.mark.hosts_apart
@@ -78,7 +83,10 @@ def test_a_zombie_is_fenced_as_soon_as_its_successor_has_registered() -> None:
 
 
 def test_a_host_that_fails_in_the_middle_of_two_moves() -> None:
-    """It was to give one split and to get another: both end where they belong, at the right positions."""
+    """It was to give one split and to get another.
+
+    Both end where they belong, at the right positions.
+    """
     stage = Stage(readers=2).topic("t", 4).running()
     gives, gets = stage.with_owner(0), stage.with_owner(1)
     stage.moves(gives, 1).moves(gets, 0).more(5)

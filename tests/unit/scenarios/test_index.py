@@ -10,12 +10,17 @@ DOCS = Path(__file__).parents[3] / "docs"
 
 
 def test_the_page_is_up_to_date() -> None:
-    """Every row is there, and none that names a test that is not. A merge may leave rows without a test behind."""
+    """Every row is there, and none that names a test that is not.
+
+    A merge may leave rows without a test behind.
+    """
     there = set((DOCS / "scenarios.md").read_text(encoding="utf-8").splitlines())
     expected = set(page(collect()).splitlines())
 
     assert not expected - there, "stale: run `make generate`"
-    assert not {row for row in there - expected if not row.endswith("| — |")}, "stale: run `make generate`"
+    assert not {row for row in there - expected if not row.endswith("| — |")}, (
+        "stale: run `make generate`"
+    )
 
 
 def test_a_scenario_without_a_test_is_listed_as_such() -> None:
@@ -46,4 +51,6 @@ def test_ids_of_single_parameters_are_found(tmp_path: Path) -> None:
         "def test_it(n):\n    '''It works.'''\n"
     )
 
-    assert collect(tmp_path) == [Found(scenario="C1", test="test_x.py::test_it", asserts="It works.")]
+    assert collect(tmp_path) == [
+        Found(scenario="C1", test="test_x.py::test_it", asserts="It works.")
+    ]

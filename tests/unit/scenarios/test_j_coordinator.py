@@ -40,7 +40,7 @@ def test_j2_splits_are_dealt_and_one_reader_registers() -> None:
 @pytest.mark.hosts_apart
 @pytest.mark.scenario("J3")
 def test_j3_checkpoint_and_restore() -> None:
-    """The restored coordinator knows the same owners, and still waits for the readers that never came."""
+    """The restored coordinator knows the same owners, and still waits for missing readers."""
     stage = Stage(readers=3).topic("t", 6).operator_starts().discovers().registers(0)
     owners = stage.owners
 
@@ -69,10 +69,14 @@ def test_j5_a_failure_after_a_completed_checkpoint_reverts_nothing() -> None:
 def test_j7_an_assignment_to_a_reader_that_is_not_registered_is_refused() -> None:
     """The error names the reader and those that are there."""
     stage = Stage(readers=2).operator_starts()
-    context: SplitEnumeratorContext[KafkaPartitionSplit] = stage.operator.coordinator.enumerator.context
+    context: SplitEnumeratorContext[KafkaPartitionSplit] = (
+        stage.operator.coordinator.enumerator.context
+    )
     split = KafkaPartitionSplit(cluster="c", topic="t", partition=0, offset=0)
 
-    with pytest.raises(ContractViolationError, match=r"reader 2 is not registered; registered are \[0, 1\]"):
+    with pytest.raises(
+        ContractViolationError, match=r"reader 2 is not registered; registered are \[0, 1\]"
+    ):
         context.assign_splits(SplitsAssignment(assignment={2: [split]}))
 
 
@@ -94,17 +98,23 @@ class FailingEnumerator(DiscoveringSplitEnumerator[KafkaPartitionSplit]):
 class FailingSource(KafkaSource):
     """Its enumerator fails."""
 
-    def create_enumerator(self, context: SplitEnumeratorContext[KafkaPartitionSplit]) -> FailingEnumerator:
+    def create_enumerator(
+        self, context: SplitEnumeratorContext[KafkaPartitionSplit]
+    ) -> FailingEnumerator:
         return FailingEnumerator(context, self, DiscoveryState())
 
 
 @pytest.mark.scenario("J8")
 @pytest.mark.parametrize("where", ["start", "handle_discovery"])
-def test_j8_what_the_enumerator_raises_comes_out_with_its_cause(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_j8_what_the_enumerator_raises_comes_out_with_its_cause(
+    where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Nothing is stored or published in the step that failed."""
     monkeypatch.setattr(FailingEnumerator, "where", where)
     plain = kafka_source("c")
-    source = FailingSource(**{name: getattr(plain, name) for name in KafkaSource.__dataclass_fields__})
+    source = FailingSource(
+        **{name: getattr(plain, name) for name in KafkaSource.__dataclass_fields__}
+    )
     stage = Stage(readers=1, source=source).topic("t", 1)
 
     with pytest.raises(ValueError, match="no luck"):
@@ -115,7 +125,7 @@ def test_j8_what_the_enumerator_raises_comes_out_with_its_cause(where: str, monk
 
 @pytest.mark.scenario("J10")
 def test_j10_who_opts_in_starts_without_splits_and_reports_them() -> None:
-    """A restarted host has splits in its Spark checkpoint, reports all of them, and reads none before it is told."""
+    """A restarted host has splits in its checkpoint, reports all, and reads none until told."""
     stage = Stage(readers=2).topic("t", 4).running()
     held = stage.read(0)
 
@@ -156,7 +166,10 @@ def test_a_checkpoint_is_complete_when_the_slowest_host_has_it() -> None:
 
 @pytest.mark.hosts_apart
 def test_a_checkpoint_that_the_fastest_passed_is_still_told() -> None:
-    """Host 1 reaches an epoch that host 0 has left behind: it is complete then, not at some later one."""
+    """Host 1 reaches an epoch that host 0 has left behind.
+
+    It is complete then, not at some later one.
+    """
     stage = Stage(readers=2).topic("t", 2).running()
     heard: list[int] = []
     stage.operator.coordinator.enumerator.notify_checkpoint_complete = heard.append

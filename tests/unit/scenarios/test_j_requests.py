@@ -5,7 +5,12 @@ from typing import Any
 import pytest
 
 from balanced_source.api import SPLIT_REQUEST
-from balanced_source.coordinator import HostLost, PublishAssignment, ReportReceived, SourceCoordinator
+from balanced_source.coordinator import (
+    HostLost,
+    PublishAssignment,
+    ReportReceived,
+    SourceCoordinator,
+)
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.host import ReaderHost
 from support.numbers import NumbersSplit
@@ -48,7 +53,10 @@ class PullingHost:
 
 @pytest.mark.scenario("J6")
 def test_j6_a_reader_that_restarts_asks_again_and_gets_the_same() -> None:
-    """Two splits for two requests, then the end; nothing was adopted, so the restarted reader gets all of it again."""
+    """Two splits for two requests, then the end.
+
+    Nothing was adopted, so the restarted reader gets all of it again.
+    """
     source = NumbersSource((NumbersSplit(name="s0"), NumbersSplit(name="s1")))
     coordinator: SourceCoordinator[Any, Any] = SourceCoordinator(source, parallelism=1)
     coordinator.start(now=0.0)

@@ -1,10 +1,18 @@
-"""Group K: the split assignment tracker. K7 to K10 (tombstones upstream) are retention here: see group D."""
+"""Group K: the split assignment tracker.
+
+K7 to K10 (tombstones upstream) are retention here: see group D.
+"""
 
 import pytest
 
 from balanced_source.api import SplitId
 from balanced_source.connectors.discovery import DiscoveryState
-from balanced_source.coordinator import Checkpoint, CoordinatorState, SplitAssignmentTracker, state_codec
+from balanced_source.coordinator import (
+    Checkpoint,
+    CoordinatorState,
+    SplitAssignmentTracker,
+    state_codec,
+)
 from support.world import UID, kafka_source
 
 
@@ -38,7 +46,9 @@ def test_k2_snapshot_and_restore() -> None:
     state = CoordinatorState(tracker=two_checkpoints())
     source = kafka_source("c")
 
-    text = state_codec.encode(Checkpoint(coordinator=state, enumerator=DiscoveryState()), source, uid=UID)
+    text = state_codec.encode(
+        Checkpoint(coordinator=state, enumerator=DiscoveryState()), source, uid=UID
+    )
 
     assert state_codec.decode(text, source).coordinator.tracker == two_checkpoints()
 
@@ -55,7 +65,9 @@ def test_k3_a_checkpoint_closes_what_was_recorded() -> None:
 @pytest.mark.scenario("K4")
 def test_k4_a_completed_checkpoint_is_forgotten() -> None:
     """Completing 100 leaves exactly what 101 closed."""
-    assert two_checkpoints().on_checkpoint_complete(100).by_checkpoint == {101: owned(r0=(3,), r1=(4, 5))}
+    assert two_checkpoints().on_checkpoint_complete(100).by_checkpoint == {
+        101: owned(r0=(3,), r1=(4, 5))
+    }
 
 
 @pytest.mark.scenario("K5")
@@ -80,6 +92,8 @@ def test_a_split_that_moves_is_recorded_for_its_new_reader_alone() -> None:
 
 def test_a_completed_checkpoint_of_some_readers_leaves_the_others() -> None:
     """Each host completes checkpoints by itself."""
-    tracker = two_checkpoints().on_checkpoint_complete(101, of=lambda split_id: split_id in owned(r1=(4, 5)))
+    tracker = two_checkpoints().on_checkpoint_complete(
+        101, of=lambda split_id: split_id in owned(r1=(4, 5))
+    )
 
     assert tracker.by_checkpoint == {100: owned(r0=(0,)), 101: owned(r0=(3,))}

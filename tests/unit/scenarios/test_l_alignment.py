@@ -1,8 +1,9 @@
-"""Group L: alignment of watermarks (FLIP-182, FLIP-217), on a real `ReaderGroup` and its alignment group.
+"""Group L: alignment of watermarks (FLIP-182, FLIP-217), on a real `ReaderGroup`.
 
-In Flink members report to a coordinator, which tells all readers the limit once a second. Here the readers of a process
-share an `AlignmentGroup`, and each poll sees the newest limit: there is no message that could be late. Spark queries
-have alignment by admission instead (`balanced_source.host.alignment`), for which nothing is ever paused.
+In Flink members report to a coordinator, which tells all readers the limit once a second. Here the
+readers of a process share an `AlignmentGroup`, and each poll sees the newest limit: there is no
+message that could be late. Spark queries have alignment by admission instead
+(`balanced_source.host.alignment`), for which nothing is ever paused.
 """
 
 import random
@@ -37,7 +38,7 @@ def allow(aligned: AlignmentGroup[object], limit: int) -> None:
 
 @pytest.mark.scenario("L1")
 def test_l1_the_slowest_decides_how_far_all_may_go() -> None:
-    """42 allows 1042, 44 beside it changes nothing, and when the slowest is at 5000 the other one's 44 counts."""
+    """42 allows 1042, 44 beside it changes nothing; with the slowest at 5000, 44 counts."""
     readers = Readers({"a": 0, "b": 1}, group())
 
     assert readers.says(a=42).limit == 1042
@@ -48,7 +49,10 @@ def test_l1_the_slowest_decides_how_far_all_may_go() -> None:
 
 @pytest.mark.scenario("L2")
 def test_l2_idle_readers_hold_nobody_back() -> None:
-    """1044 without the idle one, 1042 with it; no limit while all are idle, and the old ones when they return."""
+    """1044 without the idle one, 1042 with it.
+
+    No limit while all are idle, and the old ones when they return.
+    """
     readers = Readers({"a": 0, "b": 1}, group())
 
     assert readers.is_idle("a").says(b=44).limit == 1044
@@ -71,7 +75,10 @@ def test_l3_groups_are_separate() -> None:
 
 @pytest.mark.scenario("L3")
 def test_l3_sources_of_one_group_wait_for_each_other() -> None:
-    """Two sources whose readers and splits have the same names; one that is closed is waited for no more."""
+    """Two sources whose readers and splits have the same names.
+
+    One that is closed is waited for no more.
+    """
     shared = group()
     first, second = Readers({"a": 0}, shared), Readers({"a": 0}, shared)
     first.says(a=5000)
@@ -105,7 +112,9 @@ def test_l4_ten_thousand_members_have_the_minimum_that_counting_finds() -> None:
     for member, watermark in model.items():
         aggregate.report(member, watermark)
     for _ in range(1000):
-        member = min(model, key=model.__getitem__) if chance.random() < 0.5 else chance.randrange(10_000)
+        member = (
+            min(model, key=model.__getitem__) if chance.random() < 0.5 else chance.randrange(10_000)
+        )
         watermark = chance.choice([chance.randrange(10**6), MAX_WATERMARK])
         aggregate.report(member, watermark, is_idle=watermark == MAX_WATERMARK)
         model[member] = watermark
@@ -114,7 +123,10 @@ def test_l4_ten_thousand_members_have_the_minimum_that_counting_finds() -> None:
 
 @pytest.mark.scenario("L5")
 def test_l5_readers_that_are_not_there_yet_are_no_error() -> None:
-    """Polled before there is any reader, then with readers without splits; upstream's message finds no task."""
+    """Polled before there is any reader, then with readers without splits.
+
+    Upstream's message finds no task.
+    """
     readers = Readers({}, group(), idle_timeout=1.0)
     readers.group.close()
 
@@ -127,7 +139,10 @@ def test_l5_readers_that_are_not_there_yet_are_no_error() -> None:
 
 @pytest.mark.scenario("L6")
 def test_l6_a_coordinator_that_was_closed_before_its_start_does_nothing() -> None:
-    """No thread, no call, no document. Alignment itself has no periodic task here that could survive."""
+    """No thread, no call, no document.
+
+    Alignment itself has no periodic task here that could survive.
+    """
     done: list[Any] = []
 
     def execute(call: AsyncCall) -> None:
@@ -143,8 +158,13 @@ def test_l6_a_coordinator_that_was_closed_before_its_start_does_nothing() -> Non
 
 
 def one_by_one(start: int, name: str = "a") -> tuple[LocalScene, AlignmentGroup[object]]:
-    """A source that reads one number at a time, from `start` on; its alignment group allows no drift."""
-    source = NumbersSource((NumbersSplit(name=name, next=start, stop=start + 1000),), Threading.ONE_READER, chunk=1)
+    """A source that reads one number at a time, from `start` on.
+
+    Its alignment group allows no drift.
+    """
+    source = NumbersSource(
+        (NumbersSplit(name=name, next=start, stop=start + 1000),), Threading.ONE_READER, chunk=1
+    )
     scene, aligned = LocalScene(source, parallelism=1), group(max_drift=0)
     scene.run.group.alignment = aligned
     return scene, aligned
@@ -159,7 +179,10 @@ def emitted(scene: LocalScene) -> list[int]:
 
 @pytest.mark.scenario("L7")
 def test_l7_blocked_released_and_blocked_again() -> None:
-    """1000 waits while 999 is allowed; with 1001 it goes on to the first number beyond, and waits again."""
+    """1000 waits while 999 is allowed.
+
+    With 1001 it goes on to the first number beyond, and waits again.
+    """
     scene, aligned = one_by_one(1000)
     aligned.report("slow", 999)
 
@@ -170,7 +193,10 @@ def test_l7_blocked_released_and_blocked_again() -> None:
 
 @pytest.mark.scenario("L7")
 def test_l7_stopping_does_not_wait_for_the_others() -> None:
-    """A blocked split is in the checkpoint at its position; it can be taken away, and its reader closed."""
+    """A blocked split is in the checkpoint at its position.
+
+    It can be taken away, and its reader closed.
+    """
     scene, aligned = one_by_one(1000)
     aligned.report("slow", 999)
     emitted(scene)
@@ -196,7 +222,10 @@ def test_l7_a_blocked_split_that_goes_and_comes_back_is_blocked_by_what_it_says_
 
 @pytest.mark.scenario("L8")
 def test_l8_a_reader_without_splits_says_nothing() -> None:
-    """No limit while nobody has a watermark; then that of the reader which has a split (FLINK-32414)."""
+    """No limit while nobody has a watermark.
+
+    Then that of the reader which has a split (FLINK-32414).
+    """
     readers = Readers({"a": 0}, group()).assigned({"a": 0}, readers=3)
 
     assert readers.poll().limit == MAX_WATERMARK
@@ -205,7 +234,7 @@ def test_l8_a_reader_without_splits_says_nothing() -> None:
 
 @pytest.mark.scenario("L8")
 def test_l8_a_reader_that_lost_its_splits_or_ended_is_not_waited_for() -> None:
-    """Its last watermark goes with it, whether the splits moved, the reader ended, or readers became fewer."""
+    """Its last watermark goes with it when splits move, the reader ends or readers decrease."""
     readers = Readers({"a": 0, "b": 1}, group()).says(a=42, b=5000)
     assert readers.limit == 1042
 
@@ -253,7 +282,10 @@ def test_l12_a_finished_split_is_never_paused() -> None:
 @pytest.mark.scenario("L12")
 @pytest.mark.parametrize("shape", list(Threading))
 def test_l12_a_split_whose_last_records_wait_is_not_paused(shape: Threading) -> None:
-    """Its split reader has finished it: what was fetched comes out, and a later split by that name does not wait."""
+    """Its split reader has finished it.
+
+    What was fetched comes out, and a later split by that name does not wait.
+    """
     scene = Scene(lambda make: InlineFetchers(make, shape), chunk=10)
     scene.reader.add_splits([NumbersSplit(name="a")])
     scene.read_until(lambda: len(scene.records) == 1)
@@ -268,7 +300,10 @@ def test_l12_a_split_whose_last_records_wait_is_not_paused(shape: Threading) -> 
 
 @pytest.mark.scenario("L14")
 def test_l14_who_is_held_up_downstream_is_not_idle() -> None:
-    """Ten timeouts of backpressure are no silence; one without is, and the watermark stays at 44."""
+    """Ten timeouts of backpressure are no silence.
+
+    One without is, and the watermark stays at 44.
+    """
     readers = Readers({"a": 0}, group(), idle_timeout=10.0).says(a=44)
 
     for _ in range(10):
@@ -340,7 +375,10 @@ def test_l17_a_reader_that_cannot_pause_drifts_where_that_is_allowed(kind: type[
 @pytest.mark.scenario("L17")
 @pytest.mark.parametrize("kind", [InlineFetchers, ThreadedFetchers])
 def test_l17_a_reader_that_cannot_pause_is_an_error_otherwise(kind: type[Any]) -> None:
-    """The error names the class that must learn it; upstream raises `UnsupportedOperationException`."""
+    """The error names the class that must learn it.
+
+    Upstream raises `UnsupportedOperationException`.
+    """
     scene = Scene(lambda _: unpausable(kind, may_drift=False))
     scene.reader.add_splits([NumbersSplit(name="a"), NumbersSplit(name="b")])
 

@@ -24,7 +24,10 @@ def make(request: pytest.FixtureRequest) -> Make:
 
 @pytest.mark.scenario("N1")
 def test_n1_what_a_split_reader_raises_comes_out_of_poll(make: Make) -> None:
-    """The connector's own error, again at each poll; upstream wraps it ("One or more fetchers…")."""
+    """The connector's own error, again at each poll.
+
+    Upstream wraps it ("One or more fetchers…").
+    """
     scene = Scene(make, fail_at=0)
     scene.reader.add_splits([A])
 
@@ -69,7 +72,9 @@ class Script:
     def remove_splits(self, split_ids: Collection[SplitId]) -> None:
         pass
 
-    def pause_or_resume_splits(self, to_pause: Collection[SplitId], to_resume: Collection[SplitId]) -> None:
+    def pause_or_resume_splits(
+        self, to_pause: Collection[SplitId], to_resume: Collection[SplitId]
+    ) -> None:
         pass
 
     def close(self) -> None:
@@ -142,7 +147,10 @@ def test_n3_without_the_word_that_nothing_follows_there_is_no_end(make: Make) ->
 
 @pytest.mark.scenario("N4")
 def test_n4_the_last_record_that_comes_while_the_reader_looks_is_not_lost() -> None:
-    """It arrives after the look into the queue and before the question whether all is done: more, not the end."""
+    """It arrives after the look into the queue and before the question whether all is done.
+
+    More, not the end.
+    """
     scene, script = scripted()
     scene.reader.add_splits([NumbersSplit(name="a", next=9)])
     scene.reader.notify_no_more_splits()
@@ -208,7 +216,10 @@ def test_n5_a_split_that_is_taken_away_unread_holds_nobody_back() -> None:
 @pytest.mark.scenario("N7")
 @pytest.mark.parametrize("shape", [Threading.ONE_READER, Threading.ONE_PER_SPLIT])
 def test_n7_a_paused_split_waits_while_the_other_goes_on(shape: Threading) -> None:
-    """Two splits of five: after one record of each the first waits, the other one goes on, then all ten are there."""
+    """Two splits of five.
+
+    After one record of each the first waits, the other one goes on, then all ten are there.
+    """
     scene = Scene(lambda make: InlineFetchers(make, shape), chunk=1)
     scene.reader.add_splits([NumbersSplit(name="0", stop=5), NumbersSplit(name="1", stop=5)])
     scene.read_until(lambda: len(scene.records) == 2)
@@ -240,7 +251,10 @@ def readers_of(scene: LocalScene) -> Mapping[int, Any]:
 @pytest.mark.scenario("N8")
 @pytest.mark.parametrize(("before", "after"), [(7, 3), (3, 7)])
 def test_n8_restored_with_another_number_of_readers(before: int, after: int) -> None:
-    """All from the last checkpoint: nothing twice, nothing missing; what was emitted after it comes again."""
+    """All from the last checkpoint: nothing twice, nothing missing.
+
+    What was emitted after it comes again.
+    """
     scene = reading(before)
     assert len(readers_of(scene)) == before
     scene.run.group.poll(2)  # emitted, and never committed
@@ -257,7 +271,10 @@ def test_n8_restored_with_another_number_of_readers(before: int, after: int) -> 
 @pytest.mark.scenario("N8")
 @pytest.mark.parametrize(("before", "after"), [(7, 3), (3, 7)])
 def test_n8_changed_while_they_read(before: int, after: int) -> None:
-    """Upstream restarts the job for it; here the readers go on, and each record still comes once."""
+    """Upstream restarts the job for it.
+
+    Here the readers go on, and each record still comes once.
+    """
     scene = reading(before)
 
     scene.run.rescale(after)

@@ -10,8 +10,10 @@ S = ("c", "t", 0)
 
 
 @pytest.mark.parametrize("hosts_see_the_removal", [True, False])
-def test_a_topic_that_was_deleted_and_created_anew_is_read_from_its_beginning(hosts_see_the_removal: bool) -> None:
-    """What a host still keeps of the former topic does not count, or the first records of the new one would be lost."""
+def test_a_topic_that_was_deleted_and_created_anew_is_read_from_its_beginning(
+    hosts_see_the_removal: bool,
+) -> None:
+    """What a host keeps of the former topic does not count, or new records would be lost."""
     stage = Stage(readers=1, source=kafka_source("c")).topic("t", 1, end=10).running()
     stage.topic_deleted("t").looks_again(2)
     assert stage.owners == {}
@@ -27,7 +29,10 @@ def test_a_topic_that_was_deleted_and_created_anew_is_read_from_its_beginning(ho
 
 @pytest.mark.hosts_apart
 def test_a_split_that_moved_on_is_not_set_back_by_who_had_it_before() -> None:
-    """Host 0 keeps an old position, owns the split again without having adopted it, and fails: the newer one counts."""
+    """Host 0 keeps an old position, owns the split again without having adopted it, and fails.
+
+    The newer one counts.
+    """
     stage = Stage(readers=2, source=kafka_source("c")).topic("t", 2, end=10).running()
     away, home = stage.with_owner(0), 0
     stage.moves(away, 1).adopts(0).adopts(1)
@@ -42,8 +47,13 @@ def test_a_split_that_moved_on_is_not_set_back_by_who_had_it_before() -> None:
 
 
 def test_a_split_that_returns_before_its_host_let_go_is_read_on_where_the_host_stopped() -> None:
-    """The host had adopted the removal, and the operator had not heard of its last progress: the host's word counts."""
-    stage = Stage(readers=1, source=kafka_source("c", retention=600.0)).topic("t", 1, end=10).running()
+    """The host had adopted the removal, and the operator had not heard of its last progress.
+
+    The host's word counts.
+    """
+    stage = (
+        Stage(readers=1, source=kafka_source("c", retention=600.0)).topic("t", 1, end=10).running()
+    )
     stage.more(5)
     stage.drivers["0"].batch()  # progress that is not reported yet
     ends = dict(stage.broker.ends)
@@ -71,7 +81,7 @@ def test_a_spark_checkpoint_that_was_set_back_is_believed() -> None:
 
 
 def test_a_late_report_of_a_lost_host_is_no_sign_of_life_after_a_restart() -> None:
-    """The operator that restarts sees the dead host's last document once more, and still waits for its successor."""
+    """The restarted operator sees the dead host's last document, and waits for its successor."""
     stage = Stage(readers=2, source=kafka_source("c")).topic("t", 4).running().fails(0)
 
     stage.operator_starts()
@@ -83,7 +93,7 @@ def test_a_late_report_of_a_lost_host_is_no_sign_of_life_after_a_restart() -> No
 @pytest.mark.hosts_apart
 @pytest.mark.parametrize("had_seen_it", [True, False])
 def test_a_split_whose_holder_fails_before_it_let_go_moves_all_the_same(had_seen_it: bool) -> None:
-    """The holder's restart ends the revocation, and the new owner goes on at the position that the holder reports."""
+    """The holder's restart ends the revocation; the new owner goes on at the reported position."""
     stage = Stage(readers=2, source=kafka_source("c")).topic("t", 2, end=10).running()
     away = stage.with_owner(0)
     stage.moves(away, 1).more(5)

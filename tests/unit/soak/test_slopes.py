@@ -7,17 +7,27 @@ import pytest
 from soak.slopes import LIMITS, Sample, judge, rates, slope
 
 
-def run(hours: float = 2.0, *, mib: float = 0.0, threads: float = 0.0, requests: float = 0.0) -> list[Sample]:
-    """Samples of a process that starts with a steep warm-up, has noise, and then grows by so much an hour."""
+def run(
+    hours: float = 2.0, *, mib: float = 0.0, threads: float = 0.0, requests: float = 0.0
+) -> list[Sample]:
+    """Samples of a process with a steep warm-up, with noise, and then growth of so much an hour."""
     dice = random.Random(7)
     samples, count = [], 0.0
     for number in range(int(hours * 240)):
         at = number / 240
         count += 15 * (30 + requests * at) + dice.gauss(0, 2)
         warm = 50 * min(at, 0.3)
-        figures = {"mib": 100 + warm + mib * at + dice.gauss(0, 0.3), "threads": 20 + threads * at, "fds": 9.0}
+        figures = {
+            "mib": 100 + warm + mib * at + dice.gauss(0, 0.3),
+            "threads": 20 + threads * at,
+            "fds": 9.0,
+        }
         samples.append(
-            Sample(at=at, processes={"operator": figures, "driver": {**figures, "mib": 90.0}}, requests=count)
+            Sample(
+                at=at,
+                processes={"operator": figures, "driver": {**figures, "mib": 90.0}},
+                requests=count,
+            )
         )
     return samples
 
@@ -67,12 +77,16 @@ def test_a_short_run_is_judged_by_its_growth_as_a_whole() -> None:
     assert not judge(run(0.1), warm_up=0.03, is_short=True).failures
 
     failures = judge(run(0.1, threads=500.0), warm_up=0.03, is_short=True).failures
-    assert [failure.split(" grows")[0] for failure in failures] == ["driver: threads", "operator: threads"]
+    assert [failure.split(" grows")[0] for failure in failures] == [
+        "driver: threads",
+        "operator: threads",
+    ]
 
 
 def test_a_counter_that_begins_anew_is_no_negative_rate() -> None:
     samples = [
-        Sample(at=at / 3600, processes={}, requests=count) for at, count in ((0, 100), (10, 200), (20, 5), (30, 55))
+        Sample(at=at / 3600, processes={}, requests=count)
+        for at, count in ((0, 100), (10, 200), (20, 5), (30, 55))
     ]
 
     assert [round(rate, 3) for _, rate in rates(samples)] == [10, 5]

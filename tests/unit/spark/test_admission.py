@@ -30,7 +30,10 @@ def test_ends_go_on_from_where_the_splits_are() -> None:
 
 def test_too_few_records_wait_until_the_delay_has_passed_since_the_last_micro_batch() -> None:
     now = [0.0]
-    admission, limits = Admission(no_sizes, clock=lambda: now[0]), ReadLimits(min_records=10, max_delay=60)
+    admission, limits = (
+        Admission(no_sizes, clock=lambda: now[0]),
+        ReadLimits(min_records=10, max_delay=60),
+    )
 
     assert admission.cap({A: 0}, {A: 5}, limits, may_wait=True) == {A: 0}
     now[0] = 60.0
@@ -56,11 +59,15 @@ def test_bytes_are_counted_by_samples_of_the_topic() -> None:
     admission = Admission(RecordSizes(sample))
 
     for _ in range(3):
-        assert admission.cap({A: 0, B: 0}, {A: 99, B: 99}, ReadLimits(max_bytes=1000), may_wait=True) == {A: 5, B: 5}
+        assert admission.cap(
+            {A: 0, B: 0}, {A: 99, B: 99}, ReadLimits(max_bytes=1000), may_wait=True
+        ) == {A: 5, B: 5}
     assert len(asked) == 1, "one sample per topic, good for a minute"
 
 
-@pytest.mark.parametrize("error", [LookupError("no Secret"), RefusedDiscoveryError("no"), KafkaException("down")])
+@pytest.mark.parametrize(
+    "error", [LookupError("no Secret"), RefusedDiscoveryError("no"), KafkaException("down")]
+)
 def test_a_sample_that_cannot_be_taken_ends_no_query(error: Exception) -> None:
     """The limit in bytes has to do without; it is asked again in a minute."""
 
@@ -69,7 +76,10 @@ def test_a_sample_that_cannot_be_taken_ends_no_query(error: Exception) -> None:
 
     admission = Admission(RecordSizes(sample))
 
-    assert admission.cap({A: 0}, {A: 99}, ReadLimits(max_bytes=1000, max_records=7), may_wait=True)[A] <= 7
+    assert (
+        admission.cap({A: 0}, {A: 99}, ReadLimits(max_bytes=1000, max_records=7), may_wait=True)[A]
+        <= 7
+    )
 
 
 def test_the_options_of_spark_s_own_source_are_understood() -> None:

@@ -1,4 +1,7 @@
-"""The aligner against simulated logs: where it begins, what it admits, and clusters that do not answer."""
+"""The aligner against simulated logs.
+
+Where it begins, what it admits, and clusters that do not answer.
+"""
 
 import bisect
 from collections.abc import Mapping, Sequence
@@ -21,7 +24,9 @@ class Brokers:
         self.logs = logs
         self.down: set[str] = set()
 
-    def __call__(self, scope: str, millis: Mapping[SplitId, int]) -> Mapping[SplitId, RecordTime | None]:
+    def __call__(
+        self, scope: str, millis: Mapping[SplitId, int]
+    ) -> Mapping[SplitId, RecordTime | None]:
         if scope in self.down:
             raise DiscoveryError("not now", scope=scope)
         return {s: self._first(self.logs[s], moment) for s, moment in millis.items()}
@@ -50,7 +55,9 @@ def aligner(brokers: Brokers, clock: Clock | None = None) -> Aligner:
 @pytest.fixture
 def brokers() -> Brokers:
     """A's records are a second apart, B's a minute."""
-    return Brokers({A: range(START, START + 100_000, 1000), B: range(START, START + 6_000_000, 60_000)})
+    return Brokers(
+        {A: range(START, START + 100_000, 1000), B: range(START, START + 6_000_000, 60_000)}
+    )
 
 
 def test_the_first_micro_batch_is_within_the_drift_of_the_slowest(brokers: Brokers) -> None:
@@ -74,7 +81,9 @@ def test_a_split_that_is_read_holds_the_others_until_it_is_idle(brokers: Brokers
     assert made.report()["idle"] == 1
 
 
-def test_a_cluster_that_does_not_answer_is_not_read_and_holds_the_others_until_it_is_idle(brokers: Brokers) -> None:
+def test_a_cluster_that_does_not_answer_is_not_read_and_holds_the_others_until_it_is_idle(
+    brokers: Brokers,
+) -> None:
     both, clock = Brokers({A: brokers.logs[A], OTHER: brokers.logs[B]}), Clock()
     made = aligner(both, clock)
     made.cap({A: 0, OTHER: 0}, both.ends)
@@ -93,7 +102,10 @@ def test_before_all_clusters_have_answered_nothing_is_read(brokers: Brokers) -> 
 
 @pytest.mark.scenario("H8")
 def test_h8_a_split_that_waits_is_not_read_and_goes_on() -> None:
-    """Of two splits of N records the one that is a day ahead gives none until the other is read; then 2N came."""
+    """Of two splits of N records the one that is a day ahead gives none until the other is read.
+
+    Then 2N came.
+    """
     day = range(START + 86_400_000, START + 86_400_000 + 10, 1)
     both, clock = Brokers({A: range(START, START + 10), B: day}), Clock()
     made = aligner(both, clock)
@@ -109,7 +121,10 @@ def test_h8_a_split_that_waits_is_not_read_and_goes_on() -> None:
 
 @pytest.mark.scenario("H9")
 def test_h9_a_split_that_left_while_it_waited_is_nothing_to_talk_about(brokers: Brokers) -> None:
-    """Upstream's consumer refused to pause what was not assigned (FLINK-39728): the reader failed."""
+    """Upstream's consumer refused to pause what was not assigned (FLINK-39728).
+
+    The reader failed.
+    """
     made = aligner(brokers)
     assert made.cap({A: 0, B: 0}, brokers.ends) == {A: 11, B: 1}, "B waits"
 
@@ -134,7 +149,9 @@ class Others:
 
 
 def grouped(brokers: Brokers, others: Others, clock: Clock | None = None) -> Aligner:
-    return Aligner(brokers, max_drift=10_000, idle_timeout=30, others=others, clock=clock or Clock())
+    return Aligner(
+        brokers, max_drift=10_000, idle_timeout=30, others=others, clock=clock or Clock()
+    )
 
 
 def test_other_sources_hold_this_one_and_release_it(brokers: Brokers) -> None:
@@ -151,7 +168,9 @@ def test_other_sources_hold_this_one_and_release_it(brokers: Brokers) -> None:
     assert "others" not in made.report()
 
 
-def test_others_are_told_of_the_slowest_split_whether_this_source_may_read_or_not(brokers: Brokers) -> None:
+def test_others_are_told_of_the_slowest_split_whether_this_source_may_read_or_not(
+    brokers: Brokers,
+) -> None:
     others = Others()
     made = grouped(brokers, others)
     assert made.watermark == MIN_WATERMARK

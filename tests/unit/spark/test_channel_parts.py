@@ -1,4 +1,7 @@
-"""The driver's view of a large assignment: its base is read once, and never mixed with another one."""
+"""The driver's view of a large assignment.
+
+Its base is read once, and never mixed with another one.
+"""
 
 from collections import Counter
 from dataclasses import replace
@@ -24,7 +27,13 @@ NAMES = part_names("orders-assignment")
 def assignment(incarnation: int) -> Assignment:
     starts = {s: 7919 * i for i, s in enumerate(IDS)}
     owners = {s: i % 4 for i, s in enumerate(IDS)}
-    return Assignment(epoch=incarnation, parallelism=4, incarnations={"0": incarnation}, owners=owners, starts=starts)
+    return Assignment(
+        epoch=incarnation,
+        parallelism=4,
+        incarnations={"0": incarnation},
+        owners=owners,
+        starts=starts,
+    )
 
 
 class Cluster:

@@ -1,4 +1,4 @@
-"""A query that starts with a Spark checkpoint that was lost, or restored from an older copy, says so."""
+"""A query whose Spark checkpoint was lost, or restored from an older copy, says so."""
 
 from dataclasses import replace
 from typing import Any
@@ -32,7 +32,9 @@ ME = Instance(id="me", pod="orders-1-driver", uid="u2")
 
 
 def offset(one: int, two: int, *, epoch: int = 5) -> StreamOffset:
-    return StreamOffset(epoch=epoch, parallelism=1, owners={ONE: 0, TWO: 0}, positions={ONE: one, TWO: two})
+    return StreamOffset(
+        epoch=epoch, parallelism=1, owners={ONE: 0, TWO: 0}, positions={ONE: one, TWO: two}
+    )
 
 
 def test_a_checkpoint_that_is_as_new_as_the_report_or_newer_is_no_problem() -> None:
@@ -76,13 +78,19 @@ def test_a_split_that_this_query_does_not_hold_is_not_behind() -> None:
 @given(one=st.integers(0, 1000), two=st.integers(0, 1000))
 def test_exactly_what_would_be_read_again_is_behind(one: int, two: int) -> None:
     behind = splits_behind(offset(one, two), REPORTED)
-    again = {s for s, p in REPORTED.positions.items() for record in range(p or 0) if record >= {ONE: one, TWO: two}[s]}
+    again = {
+        s
+        for s, p in REPORTED.positions.items()
+        for record in range(p or 0)
+        if record >= {ONE: one, TWO: two}[s]
+    }
 
     assert behind.keys() == again
 
 
 @pytest.mark.parametrize(
-    ("checkpoint", "reason"), [(StreamOffset(), "CheckpointLost"), (offset(300, 70), "CheckpointOlder")]
+    ("checkpoint", "reason"),
+    [(StreamOffset(), "CheckpointLost"), (offset(300, 70), "CheckpointOlder")],
 )
 def test_the_first_report_has_the_problem_until_everything_is_delivered_again(
     checkpoint: StreamOffset, reason: str
@@ -106,7 +114,7 @@ def test_the_first_report_has_the_problem_until_everything_is_delivered_again(
     runtime.close()
 
 
-# --- which source a checkpoint belongs to -------------------------------------------------------------------------
+# --- which source a checkpoint belongs to ---------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -124,10 +132,14 @@ def test_a_checkpoint_is_accepted(written_by: str, owner: str, accepted: str) ->
 
 
 def planner(namespace: str, **more: str) -> StreamPlanner:
-    return StreamPlanner(parse_options({"source": "orders", "namespace": namespace, "uid": "u", **more}))
+    return StreamPlanner(
+        parse_options({"source": "orders", "namespace": namespace, "uid": "u", **more})
+    )
 
 
-def test_the_checkpoint_of_another_source_ends_the_query_before_anything_is_read_or_reported() -> None:
+def test_the_checkpoint_of_another_source_ends_the_query_before_anything_is_read_or_reported() -> (
+    None
+):
     foreign = stream_offset.to_json(replace(offset(500, 70), source="shop/orders"))
     later = stream_offset.to_json(replace(offset(600, 70), source="shop/orders"))
 
@@ -136,15 +148,22 @@ def test_the_checkpoint_of_another_source_ends_the_query_before_anything_is_read
         lambda query: query.partitions(foreign, later),
     ):
         query = planner("copy")
-        with pytest.raises(ForeignCheckpointError, match=r"belongs to source shop/orders, but the query reads copy/"):
+        with pytest.raises(
+            ForeignCheckpointError,
+            match=r"belongs to source shop/orders, but the query reads copy/",
+        ):
             call(query)
         assert "_runtime" not in query.__dict__, "the channel was not even opened"
 
 
 def test_the_user_may_go_on_from_the_checkpoint_of_another_source() -> None:
-    options = parse_options({"source": "orders", "namespace": "copy", "acceptCheckpointOf": "shop/orders"})
+    options = parse_options(
+        {"source": "orders", "namespace": "copy", "acceptCheckpointOf": "shop/orders"}
+    )
     check_owner(
-        StreamOffset(source="shop/orders"), owner=options.checkpoint_owner, accepted=options.accept_checkpoint_of
+        StreamOffset(source="shop/orders"),
+        owner=options.checkpoint_owner,
+        accepted=options.accept_checkpoint_of,
     )
 
 
@@ -155,9 +174,20 @@ def test_every_offset_that_a_query_writes_names_its_source(monkeypatch: pytest.M
     query = planner("shop")
     query.latestOffset(query.initialOffset(), UNLIMITED)
     wait_until(lambda: channel.reports, 20, "registration", interval=0.005)
-    settings = {"kafka": {"clusters": {"main": {"bootstrapServers": "localhost:1", "properties": {}, "secrets": []}}}}
+    settings = {
+        "kafka": {
+            "clusters": {
+                "main": {"bootstrapServers": "localhost:1", "properties": {}, "secrets": []}
+            }
+        }
+    }
     told = Assignment(
-        epoch=1, parallelism=1, incarnations={"0": 1}, owners={ONE: 0}, starts={ONE: 0}, settings=settings
+        epoch=1,
+        parallelism=1,
+        incarnations={"0": 1},
+        owners={ONE: 0},
+        starts={ONE: 0},
+        settings=settings,
     )
     channel.publish(told)
 

@@ -1,4 +1,7 @@
-"""A driver that wants a source which another one has read: when it may take over, and when it must not."""
+"""A driver that wants a source which another one has read.
+
+When it may take over, and when it must not.
+"""
 
 import os
 import signal
@@ -31,12 +34,14 @@ ELSEWHERE = Instance(id="laptop", machine="boot-of-another/1", pid=4711, started
 
 
 class Scene:
-    """A former driver, whose reports the test writes, and the claim of its successor on a clock of its own."""
+    """A former driver, whose reports the test writes, and its successor's claim."""
 
     def __init__(self, former: Instance = FORMER, me: Instance = ME) -> None:
         self.channel = MemoryChannel()
         self.now = 1000.0
-        self.report: HostReport | None = HostReport(incarnation=3, instance=str(former), sequence=7, location="node-1")
+        self.report: HostReport | None = HostReport(
+            incarnation=3, instance=str(former), sequence=7, location="node-1"
+        )
         self.channel.former = lambda _: self.report  # type: ignore[method-assign]
         self.watch = ClaimWatch(self.channel, host="0", instance=me, clock=lambda: self.now)
 
@@ -63,7 +68,9 @@ def test_a_driver_that_goes_on_reporting_is_left_alone() -> None:
         assert not scene.after(HEARTBEAT_INTERVAL)
 
     scene.heartbeat()
-    with pytest.raises(SourceInUseError, match=r"pod orders-1-driver, incarnation 3 .* Stop the other query"):
+    with pytest.raises(
+        SourceInUseError, match=r"pod orders-1-driver, incarnation 3 .* Stop the other query"
+    ):
         scene.after(HEARTBEAT_INTERVAL)
 
 
@@ -87,13 +94,18 @@ def test_clocks_of_two_machines_are_never_compared() -> None:
 @pytest.mark.parametrize(
     ("former", "me"),
     [
-        (Instance(id="a", pod="orders-1-driver", uid="u1"), Instance(id="b", pod="orders-1-driver", uid="u2")),
+        (
+            Instance(id="a", pod="orders-1-driver", uid="u1"),
+            Instance(id="b", pod="orders-1-driver", uid="u2"),
+        ),
         (replace(Instance.of_this_process(), pid=2**22 + 1), Instance.of_this_process()),
         (replace(Instance.of_this_process(), started=1), Instance.of_this_process()),
     ],
     ids=["its pod was replaced", "its process is gone", "its process id is another process's"],
 )
-def test_a_driver_that_is_known_to_be_gone_is_followed_at_once(former: Instance, me: Instance) -> None:
+def test_a_driver_that_is_known_to_be_gone_is_followed_at_once(
+    former: Instance, me: Instance
+) -> None:
     assert Scene(former, me).watch.may_claim()
 
 
@@ -109,15 +121,21 @@ def test_the_pod_of_an_older_release_is_known_by_its_host_name() -> None:
     assert scene.watch.may_claim()
 
 
-@pytest.mark.parametrize("former", [ELSEWHERE, FORMER, Instance(id="3f2a9c1b"), Instance.of_this_process()])
+@pytest.mark.parametrize(
+    "former", [ELSEWHERE, FORMER, Instance(id="3f2a9c1b"), Instance.of_this_process()]
+)
 def test_what_is_not_known_is_not_taken_for_dead(former: Instance) -> None:
     assert not Scene(former, Instance.of_this_process()).watch.may_claim()
 
 
 def test_a_killed_process_is_gone_and_a_frozen_one_is_not() -> None:
-    code = "from balanced_source_spark.instance import Instance; print(Instance.of_this_process(), flush=True); input()"
+    code = (
+        "from balanced_source_spark.instance import Instance; print(Instance.of_this_process(),"
+        " flush=True); input()"
+    )
     command = [sys.executable, "-c", code]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:  # noqa: S603 - our code
+    # Our code
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:  # noqa: S603
         assert child.stdout is not None
         former = Instance.parse(child.stdout.readline().decode().strip())
         me = Instance.of_this_process()
@@ -126,7 +144,8 @@ def test_a_killed_process_is_gone_and_a_frozen_one_is_not() -> None:
         child.send_signal(signal.SIGSTOP)
         assert not former.is_gone(seen_from=me)
         child.kill()
-        os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)  # a zombie, as long as nobody asks for its exit code
+        # a zombie, as long as nobody asks for its exit code
+        os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
         assert former.is_gone(seen_from=me)
     assert former.is_gone(seen_from=me)
 
@@ -156,7 +175,7 @@ def test_what_older_software_wrote_is_an_instance_of_which_nothing_is_known(text
     assert not Instance.parse(text).is_gone(seen_from=ME)
 
 
-# --- what becomes of the query ------------------------------------------------------------------------------------
+# --- what becomes of the query --------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -238,7 +257,9 @@ def test_the_second_query_on_one_folder_ends_with_an_error_and_the_first_reads_o
 def test_a_query_that_ends_gives_up_its_claim(channel: MemoryChannel) -> None:
     """Its last report keeps the positions; its lag is unknown from then on."""
     runtime = HostRuntime(channel)
-    runtime.committed(StreamOffset(epoch=3, positions={("c", "t", 0): 7}, owners={("c", "t", 0): 0}))
+    runtime.committed(
+        StreamOffset(epoch=3, positions={("c", "t", 0): 7}, owners={("c", "t", 0): 0})
+    )
     wait_until(lambda: channel.reports, 20, "registration", interval=0.005)
     runtime.note_progress(Progress(lag=5, metrics={"skippedOffsets": 2, MILLIS_BEHIND: 0}))
     runtime.close()
@@ -247,10 +268,16 @@ def test_a_query_that_ends_gives_up_its_claim(channel: MemoryChannel) -> None:
     assert first.instance
     assert not last.instance
     assert last.sequence > max(report.sequence for report in channel.reports[:-1])
-    assert (last.positions, last.lag, last.metrics) == ({("c", "t", 0): 7}, None, {"skippedOffsets": 2})
+    assert (last.positions, last.lag, last.metrics) == (
+        {("c", "t", 0): 7},
+        None,
+        {"skippedOffsets": 2},
+    )
 
 
-def test_the_next_query_begins_at_once_where_nothing_else_tells_that_the_former_one_has_ended(tmp_path: Path) -> None:
+def test_the_next_query_begins_at_once_where_nothing_else_tells_that_the_former_one_has_ended(
+    tmp_path: Path,
+) -> None:
     first = HostRuntime(FolderChannel(tmp_path, source="local"), instance=ELSEWHERE)
     first.committed(StreamOffset())
     report = FolderChannel(tmp_path, source="local")

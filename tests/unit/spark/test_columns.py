@@ -25,7 +25,10 @@ def test_every_name_has_its_types() -> None:
 
 
 def test_rows_have_exactly_the_columns_that_were_asked_for() -> None:
-    messages = [FakeMessage(key=None, value=b"v", offset=7, headers=[("h", None)]), FakeMessage(value=None, offset=8)]
+    messages = [
+        FakeMessage(key=None, value=b"v", offset=7, headers=[("h", None)]),
+        FakeMessage(value=None, offset=8),
+    ]
 
     every = record_batch(chunk(messages), cluster="c", columns=tuple(TYPES))
     some = record_batch(chunk(messages), cluster="c", columns=("offset", "value"))
@@ -51,7 +54,10 @@ def test_no_messages_make_an_empty_batch_with_the_same_schema() -> None:
 def test_columns_are_chosen_in_the_given_order() -> None:
     assert parse_options(EMBEDDED).read.columns == PLAIN
     assert "headers" in parse_options({**EMBEDDED, "includeHeaders": "true"}).read.columns
-    assert parse_options({**EMBEDDED, "columns": "value, offset"}).read.columns == ("value", "offset")
+    assert parse_options({**EMBEDDED, "columns": "value, offset"}).read.columns == (
+        "value",
+        "offset",
+    )
 
 
 @pytest.mark.parametrize("value", ["values", "", "key,key"])

@@ -1,4 +1,7 @@
-"""Consumers of readers: errors of their configuration end in the query's error, and show nothing secret."""
+"""Consumers of readers.
+
+Errors of their configuration end in the query's error, and show nothing secret.
+"""
 
 import pytest
 
@@ -16,7 +19,10 @@ CLUSTER = KafkaCluster(name="c", bootstrap_servers="127.0.0.1:1")
     [("security.protocol", "hunter2"), ("ssl.key.pem", "hunter2"), ("sasl.passwords", "hunter2")],
 )
 def test_a_configuration_that_cannot_be_is_told_without_its_values(name: str, value: str) -> None:
-    config = consumer_config(CLUSTER, NoSecrets(), client_id="x") | {"security.protocol": "SSL", name: value}
+    config = consumer_config(CLUSTER, NoSecrets(), client_id="x") | {
+        "security.protocol": "SSL",
+        name: value,
+    }
 
     with pytest.raises(BalancedSourceError) as caught, borrowed_consumer(config):
         pass

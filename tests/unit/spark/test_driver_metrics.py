@@ -12,8 +12,12 @@ A, B = ("k", "t", 0), ("k", "t", 1)
 
 def test_each_reader_has_its_lag_and_readers_that_are_gone_have_none() -> None:
     metrics = DriverMetrics("orders", port=None)
-    two = StreamOffset(epoch=1, parallelism=2, readers=(0, 1), owners={A: 0, B: 1}, positions={A: 5, B: 5})
-    one = StreamOffset(epoch=2, parallelism=1, readers=(0,), owners={A: 0, B: 0}, positions={A: 5, B: 5})
+    two = StreamOffset(
+        epoch=1, parallelism=2, readers=(0, 1), owners={A: 0, B: 1}, positions={A: 5, B: 5}
+    )
+    one = StreamOffset(
+        epoch=2, parallelism=1, readers=(0,), owners={A: 0, B: 0}, positions={A: 5, B: 5}
+    )
 
     def lag(reader: str) -> float | None:
         return metrics.registry.get_sample_value(
@@ -22,14 +26,22 @@ def test_each_reader_has_its_lag_and_readers_that_are_gone_have_none() -> None:
 
     metrics.note(observe(two, two, {A: 9, B: 6}), aligned_to=2500)
     assert (lag("0"), lag("1")) == (4, 1)
-    assert metrics.registry.get_sample_value("balanced_source_host_aligned_to_seconds", {"source": "orders"}) == 2.5
+    assert (
+        metrics.registry.get_sample_value(
+            "balanced_source_host_aligned_to_seconds", {"source": "orders"}
+        )
+        == 2.5
+    )
     metrics.note(observe(one, one, {A: 9, B: 6}), aligned_to=None)
     assert (lag("0"), lag("1")) == (5, None)
 
 
 @pytest.mark.scenario("H11")
 def test_the_number_of_pending_records_falls_as_they_are_read() -> None:
-    """No number before the first micro-batch, then 9, 8 … 0; a second split of the reader adds 9 … 0."""
+    """No number before the first micro-batch, then 9, 8 … 0.
+
+    A second split of the reader adds 9 … 0.
+    """
     metrics, told = DriverMetrics("orders", port=None), list[float | None]()
 
     def pending() -> float | None:
@@ -37,8 +49,13 @@ def test_the_number_of_pending_records_falls_as_they_are_read() -> None:
         return metrics.registry.get_sample_value("balanced_source_host_lag_records", labels)
 
     def read(*splits: SplitId, at: int) -> None:
-        owners, positions = dict.fromkeys(splits, 0), {s: at if s == splits[-1] else 10 for s in splits}
-        offset = StreamOffset(epoch=1, parallelism=1, readers=(0,), owners=owners, positions=positions)
+        owners, positions = (
+            dict.fromkeys(splits, 0),
+            {s: at if s == splits[-1] else 10 for s in splits},
+        )
+        offset = StreamOffset(
+            epoch=1, parallelism=1, readers=(0,), owners=owners, positions=positions
+        )
         metrics.note(observe(offset, offset, dict.fromkeys(splits, 10)), aligned_to=None)
         told.append(pending())
 
@@ -54,14 +71,19 @@ def test_the_number_of_pending_records_falls_as_they_are_read() -> None:
 def test_an_unknown_lag_has_no_series() -> None:
     """Neither 0 nor the last value that was known: an autoscaler would believe both."""
     metrics = DriverMetrics("orders", port=None)
-    two = StreamOffset(epoch=1, parallelism=2, readers=(0, 1), owners={A: 0, B: 1}, positions={A: 5, B: 5})
+    two = StreamOffset(
+        epoch=1, parallelism=2, readers=(0, 1), owners={A: 0, B: 1}, positions={A: 5, B: 5}
+    )
     labels = {"source": "orders"}
 
     metrics.note(observe(two, two, {A: 9, B: 6}), aligned_to=None)
     metrics.note(observe(two, two, {A: 9}), aligned_to=None)
 
     lags = [
-        metrics.registry.get_sample_value("balanced_source_host_lag_records", {**labels, "reader": r}) for r in "01"
+        metrics.registry.get_sample_value(
+            "balanced_source_host_lag_records", {**labels, "reader": r}
+        )
+        for r in "01"
     ]
     assert lags == [4, None]
     assert metrics.registry.get_sample_value("balanced_source_host_lag_unknown_splits", labels) == 1
@@ -69,12 +91,15 @@ def test_an_unknown_lag_has_no_series() -> None:
 
 def test_each_split_has_its_time_behind_and_splits_that_are_gone_or_unknown_have_none() -> None:
     metrics = DriverMetrics("orders", port=None)
-    two = StreamOffset(epoch=1, parallelism=1, readers=(0,), owners={A: 0, B: 0}, positions={A: 5, B: 5})
+    two = StreamOffset(
+        epoch=1, parallelism=1, readers=(0,), owners={A: 0, B: 0}, positions={A: 5, B: 5}
+    )
 
     def behind() -> list[float | None]:
         labels = [{"source": "orders", "split": split} for split in ("k/t/0", "k/t/1")]
         return [
-            metrics.registry.get_sample_value("balanced_source_host_split_behind_seconds", known) for known in labels
+            metrics.registry.get_sample_value("balanced_source_host_split_behind_seconds", known)
+            for known in labels
         ]
 
     metrics.note(observe(two, two, {}, {A: 1500, B: 0}), aligned_to=None)

@@ -1,4 +1,7 @@
-"""A query that ends by itself registers before it waits for its splits: the driver may have to list them."""
+"""A query that ends by itself registers before it waits for its splits.
+
+The driver may have to list them.
+"""
 
 from typing import Any
 

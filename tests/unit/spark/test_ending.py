@@ -26,9 +26,14 @@ finally:
 
 
 def end(*, before: str = "", during: str = "", signals: int = 2) -> tuple[int, list[str]]:
-    """Start a process and end it as Spark does, by two signals; return its exit status and what it printed."""
+    """Start a process and end it as Spark does, by two signals.
+
+    Return its exit status and what it printed.
+    """
     code = PROCESS.format(before=before, during=during)
-    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as process:  # noqa: S603
+    with subprocess.Popen(  # noqa: S603
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True
+    ) as process:
         assert process.stdout is not None
         lines = [process.stdout.readline().strip()]
         for _ in range(signals):

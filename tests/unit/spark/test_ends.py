@@ -32,7 +32,9 @@ class Clusters:
             raise DiscoveryError("not now", scope=scope)
         answers = dict.fromkeys((s for s in split_ids if s not in self.silent), 7)
         if any(s in self.silent for s in split_ids):
-            raise DiscoveryError("partitions have no leader", scope=scope, reason="NoLeader", answers=answers)
+            raise DiscoveryError(
+                "partitions have no leader", scope=scope, reason="NoLeader", answers=answers
+            )
         return answers
 
 
@@ -58,13 +60,15 @@ def test_it_looks_at_all_splits_at_once() -> None:
 
 
 def test_and_says_so_when_they_do_not_come() -> None:
-    with pytest.raises(DiscoveryError, match=r"1 splits unknown after 0 s, e\.g\. \('b', 't', 0\): not now"):
+    with pytest.raises(
+        DiscoveryError, match=r"1 splits unknown after 0 s, e\.g\. \('b', 't', 0\): not now"
+    ):
         Ends(Clusters(refusals=1_000_000)).get_all([A, B], timeout=0.05)
 
 
 @pytest.mark.scenario("D26")
 def test_what_is_known_of_a_silent_cluster_is_old() -> None:
-    """It is said to be silent until it answers, so that no micro-batch is planned that would wait for it."""
+    """It is said to be silent until it answers, so that no micro-batch would wait for it."""
     clusters = Clusters(refusals=0)
     ends = Ends(clusters, retry=0.0, fresh=0.0)
     assert (ends.get([A, B]), ends.silent) == ({A: 7, B: 7}, frozenset())
@@ -75,7 +79,10 @@ def test_what_is_known_of_a_silent_cluster_is_old() -> None:
 
 
 def test_nobody_waits_twice_for_a_cluster_that_hangs() -> None:
-    """Patience is for clusters that answered last time; the answer of another one is taken when it comes."""
+    """Patience is for clusters that answered last time.
+
+    The answer of another one is taken when it comes.
+    """
     answer, asked = threading.Event(), list[str]()
 
     def ask(scope: str, split_ids: Iterable[SplitId]) -> Mapping[SplitId, int]:
@@ -153,7 +160,10 @@ def test_silence_that_lasts_is_told_once_and_cleared() -> None:
 def test_a_leader_that_moves_is_no_problem() -> None:
     told: list[tuple[str, Problem | None]] = []
     ends = Ends(
-        Clusters(refusals=0, silent=frozenset({A})), fresh=0.0, lasts=60.0, tell=lambda *news: told.append(news)
+        Clusters(refusals=0, silent=frozenset({A})),
+        fresh=0.0,
+        lasts=60.0,
+        tell=lambda *news: told.append(news),
     )
     for _ in range(3):
         ends.get([A, B])
@@ -161,17 +171,29 @@ def test_a_leader_that_moves_is_no_problem() -> None:
     assert told == []
 
 
-@pytest.mark.parametrize(("targets", "planned"), [(None, {A: 7, B: 2}), ({A: 7, B: 7}, {A: 7, B: 7})])
-def test_a_silent_cluster_is_in_no_micro_batch(targets: dict[SplitId, int] | None, planned: dict[SplitId, int]) -> None:
-    """What is known of it would be waited for; a query that ends by itself waits rather than ending without it."""
+@pytest.mark.parametrize(
+    ("targets", "planned"), [(None, {A: 7, B: 2}), ({A: 7, B: 7}, {A: 7, B: 7})]
+)
+def test_a_silent_cluster_is_in_no_micro_batch(
+    targets: dict[SplitId, int] | None, planned: dict[SplitId, int]
+) -> None:
+    """What is known of it would be waited for.
+
+    A query that ends by itself waits rather than ending without it.
+    """
     planner = StreamPlanner(Options())
     runtime = SimpleNamespace(newest_assignment=lambda **_: None)
-    planner.__dict__.update(_ends=SimpleNamespace(silent=frozenset({B})), _runtime=runtime, _targets=targets)
+    planner.__dict__.update(
+        _ends=SimpleNamespace(silent=frozenset({B})), _runtime=runtime, _targets=targets
+    )
 
-    assert planner._advanced(StreamOffset(positions={A: 0, B: 2}), Look(ends={A: 7, B: 7})).positions == planned
+    assert (
+        planner._advanced(StreamOffset(positions={A: 0, B: 2}), Look(ends={A: 7, B: 7})).positions
+        == planned
+    )
 
 
-def test_a_split_that_a_cluster_leaves_out_for_a_while_is_deleted_and_one_that_does_not_answer_is_not() -> None:
+def test_a_split_that_is_left_out_for_a_while_is_deleted_and_one_without_an_answer_is_not() -> None:
     """A later answer shows that it exists after all."""
     exists = {("c", "t", 0), ("c", "t", 1)}
     errors: list[DiscoveryError] = []
@@ -182,12 +204,19 @@ def test_a_split_that_a_cluster_leaves_out_for_a_while_is_deleted_and_one_that_d
         return {s: SplitEnd(end=1) for s in split_ids if s in exists}
 
     ends, asked = Ends(ask, fresh=0.0, gone=0.0, retry=0.0), [("c", "t", 0), ("c", "t", 1)]
-    errors.append(DiscoveryError("t/1 has no leader", scope="c", answers={("c", "t", 0): SplitEnd(end=1)}))
+    errors.append(
+        DiscoveryError("t/1 has no leader", scope="c", answers={("c", "t", 0): SplitEnd(end=1)})
+    )
     ends.get(asked)
     assert not ends.deleted
     errors.clear()
     exists.discard(("c", "t", 1))
-    wait_until(lambda: (ends.get(asked), ends.deleted)[1] == {("c", "t", 1)}, 20, "it to be deleted", interval=0.01)
+    wait_until(
+        lambda: (ends.get(asked), ends.deleted)[1] == {("c", "t", 1)},
+        20,
+        "it to be deleted",
+        interval=0.01,
+    )
     exists.add(("c", "t", 1))
     wait_until(lambda: (ends.get(asked), not ends.deleted)[1], 20, "it to be back", interval=0.01)
     ends.close()

@@ -26,7 +26,9 @@ def test_executors_are_asked_for_before_and_given_back_after(
 
 
 def test_dynamic_allocation_is_left_alone() -> None:
-    assert next_step(wanted=9, adopted=1, executors=1, slots=1, is_elastic=True) == ExecutorStep(ready=9)
+    assert next_step(wanted=9, adopted=1, executors=1, slots=1, is_elastic=True) == ExecutorStep(
+        ready=9
+    )
 
 
 def test_a_larger_parallelism_waits_until_executors_are_ready(tmp_path: Path) -> None:

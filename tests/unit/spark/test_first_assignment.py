@@ -1,4 +1,4 @@
-"""A query that ends by itself waits until the assignment has the splits of all scopes, whoever assigns them."""
+"""A query that ends by itself waits until the assignment has all scopes, whoever assigns."""
 
 import threading
 from collections.abc import Callable
@@ -34,12 +34,16 @@ WHOLE = replace(PARTIAL, undiscovered=frozenset())
 
 def in_folder(folder: Path) -> tuple[AssignmentChannel, Callable[[Assignment], None]]:
     def publish(document: Assignment) -> None:
-        write_atomically(assignment_path(folder), assignment_document.encode(document, source="uid"))
+        write_atomically(
+            assignment_path(folder), assignment_document.encode(document, source="uid")
+        )
 
     return FolderChannel(folder, source="uid"), publish
 
 
-def in_config_map(monkeypatch: pytest.MonkeyPatch) -> tuple[AssignmentChannel, Callable[[Assignment], None]]:
+def in_config_map(
+    monkeypatch: pytest.MonkeyPatch,
+) -> tuple[AssignmentChannel, Callable[[Assignment], None]]:
     channel = KubernetesChannel(None, namespace="default", source="orders", uid="uid")  # type: ignore[arg-type]
     heard: list[Callable[[Assignment], None]] = []
     monkeypatch.setattr(channel, "start", heard.append)
@@ -60,7 +64,9 @@ def test_the_query_waits_for_a_cluster_that_has_not_answered(
     runtime, answers, is_waiting = HostRuntime(channel), [], threading.Event()
     monkeypatch.setattr(runtime, "check_owner", is_waiting.set)
     publish(PARTIAL)
-    thread = threading.Thread(target=lambda: answers.append(runtime.first_assignment(timeout=60)), daemon=True)
+    thread = threading.Thread(
+        target=lambda: answers.append(runtime.first_assignment(timeout=60)), daemon=True
+    )
     thread.start()
     assert is_waiting.wait(20), "what has been seen is not the whole source"
 

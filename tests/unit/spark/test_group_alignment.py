@@ -21,7 +21,9 @@ class Operator:
 
     def says(self, watermark: int) -> None:
         base = self.newest or Assignment(epoch=1, parallelism=1)
-        self.newest = replace(base, alignment=GroupWatermark(watermark=watermark, heartbeat=self.now))
+        self.newest = replace(
+            base, alignment=GroupWatermark(watermark=watermark, heartbeat=self.now)
+        )
 
 
 @pytest.fixture
@@ -32,11 +34,17 @@ def operator() -> Operator:
 @pytest.fixture
 def group(operator: Operator) -> GroupAlignment:
     return GroupAlignment(
-        "g", max_drift=1000, idle_timeout=IDLE, newest=lambda: operator.newest, clock=lambda: operator.now
+        "g",
+        max_drift=1000,
+        idle_timeout=IDLE,
+        newest=lambda: operator.newest,
+        clock=lambda: operator.now,
     )
 
 
-def test_what_was_said_last_holds_for_the_idle_timeout(operator: Operator, group: GroupAlignment) -> None:
+def test_what_was_said_last_holds_for_the_idle_timeout(
+    operator: Operator, group: GroupAlignment
+) -> None:
     operator.says(500)
     assert group.others() == 500
 
@@ -46,7 +54,9 @@ def test_what_was_said_last_holds_for_the_idle_timeout(operator: Operator, group
     assert group.others() == MAX_WATERMARK, "the operator is away: only the own splits count"
 
 
-def test_the_same_watermark_said_again_is_a_sign_of_life(operator: Operator, group: GroupAlignment) -> None:
+def test_the_same_watermark_said_again_is_a_sign_of_life(
+    operator: Operator, group: GroupAlignment
+) -> None:
     operator.says(500)
     group.others()
 
@@ -58,7 +68,9 @@ def test_the_same_watermark_said_again_is_a_sign_of_life(operator: Operator, gro
     assert group.others() == 500
 
 
-def test_others_are_waited_for_at_the_start_and_not_for_ever(operator: Operator, group: GroupAlignment) -> None:
+def test_others_are_waited_for_at_the_start_and_not_for_ever(
+    operator: Operator, group: GroupAlignment
+) -> None:
     operator.newest = Assignment(epoch=1, parallelism=1)
 
     assert group.others() == MIN_WATERMARK
@@ -66,13 +78,17 @@ def test_others_are_waited_for_at_the_start_and_not_for_ever(operator: Operator,
     assert group.others() == MAX_WATERMARK
 
 
-def test_nobody_to_wait_for_needs_no_sign_of_life(operator: Operator, group: GroupAlignment) -> None:
+def test_nobody_to_wait_for_needs_no_sign_of_life(
+    operator: Operator, group: GroupAlignment
+) -> None:
     operator.says(MAX_WATERMARK)
 
     assert group.others() == MAX_WATERMARK
 
 
-def test_a_document_that_says_nothing_of_others_changes_nothing(operator: Operator, group: GroupAlignment) -> None:
+def test_a_document_that_says_nothing_of_others_changes_nothing(
+    operator: Operator, group: GroupAlignment
+) -> None:
     operator.says(500)
     group.others()
 

@@ -31,7 +31,7 @@ print(done)
 
 
 def heaps(path: str, *arguments: str, **environment: str) -> tuple[str, int]:
-    """What `share_one_heap` said, and how many heaps there are after four threads have allocated."""
+    """What `share_one_heap` said, and the number of heaps after four threads have allocated."""
     call = [sys.executable, "-c", THREADS_ALLOCATE, path, *arguments]
     said = subprocess.run(call, env=environment, capture_output=True, text=True, check=True).stdout  # noqa: S603
     return said.strip(), Path(path).read_text(encoding="ascii").count("<heap nr=")

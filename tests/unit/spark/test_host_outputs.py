@@ -9,7 +9,9 @@ from balanced_source_spark.application import source_options
 from balanced_source_spark.host_outputs import of_host, own_sink, query_name
 from balanced_source_spark.options import parse_options
 
-PIPELINE = Pipeline(checkpoint_location="s3a://b/checkpoint/", sink=Sink(), trigger=ProcessingTime("0"))
+PIPELINE = Pipeline(
+    checkpoint_location="s3a://b/checkpoint/", sink=Sink(), trigger=ProcessingTime("0")
+)
 
 
 def path(host: str, value: str, *, kind: str = "parquet", name: str = "path") -> str:
@@ -42,7 +44,11 @@ def test_formats_with_transactions_are_shared(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["parquet", "org.apache.spark.sql.parquet", "csv", "acme"])
 def test_every_other_format_gets_a_folder_of_its_own(kind: str) -> None:
-    assert path("2", "/data/orders", kind=kind) != path("1", "/data/orders", kind=kind) != "/data/orders"
+    assert (
+        path("2", "/data/orders", kind=kind)
+        != path("1", "/data/orders", kind=kind)
+        != "/data/orders"
+    )
 
 
 @pytest.mark.parametrize("host", ["0", "2"])
@@ -57,7 +63,9 @@ def test_the_root_of_a_file_system_is_refused(root: str) -> None:
         path("2", root)
 
 
-def test_a_query_under_an_operator_is_the_host_that_its_driver_was_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_query_under_an_operator_is_the_host_that_its_driver_was_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("BALANCED_SOURCE_HOST", "3")
 
     assert parse_options({"source": "orders", "uid": "u"}).host == "3"

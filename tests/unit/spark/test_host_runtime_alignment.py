@@ -1,4 +1,7 @@
-"""Alignment groups in a Spark driver: what comes without a new epoch is seen, and what others wait for is reported."""
+"""Alignment groups in a Spark driver.
+
+What comes without a new epoch is seen, and what others wait for is reported.
+"""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -31,7 +34,9 @@ def runtime(channel: MemoryChannel) -> Iterator[HostRuntime]:
     made.close()
 
 
-def test_news_of_the_group_come_without_a_new_epoch(channel: MemoryChannel, runtime: HostRuntime) -> None:
+def test_news_of_the_group_come_without_a_new_epoch(
+    channel: MemoryChannel, runtime: HostRuntime
+) -> None:
     channel.publish(DOCUMENT)
     told = GroupWatermark(watermark=500, heartbeat=1.0)
 
@@ -50,10 +55,17 @@ def test_a_source_in_a_group_reports_within_its_idle_timeout_although_nothing_ch
     """Without a group the next report would come after ten seconds."""
     runtime.note_progress(Progress(alignment=SAID))
 
-    wait_until(lambda: [r.alignment for r in channel.reports].count(SAID) >= 3, 8, "signs of life", interval=0.005)
+    wait_until(
+        lambda: [r.alignment for r in channel.reports].count(SAID) >= 3,
+        8,
+        "signs of life",
+        interval=0.005,
+    )
 
 
-def test_that_a_source_is_idle_is_reported_soon(channel: MemoryChannel, runtime: HostRuntime) -> None:
+def test_that_a_source_is_idle_is_reported_soon(
+    channel: MemoryChannel, runtime: HostRuntime
+) -> None:
     patient = replace(SAID, idle_timeout=3600.0)
     runtime.note_progress(Progress(alignment=patient))
     wait_until(lambda: channel.reports[-1].alignment == patient, 8, "the watermark", interval=0.005)

@@ -1,4 +1,7 @@
-"""Custom events in a Spark driver: from the assignment to whoever listens, from readers into the report."""
+"""Custom events in a Spark driver.
+
+From the assignment to whoever listens, from readers into the report.
+"""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -78,7 +81,9 @@ def test_a_readers_event_is_reported_until_it_is_acknowledged(scene: Scene) -> N
     scene.batch()
 
     scene.runtime.send_event(0, SourceEvent(name="hello"))
-    scene.wait_report("the event", lambda report: [e.event.name for e in report.events] == ["hello"])
+    scene.wait_report(
+        "the event", lambda report: [e.event.name for e in report.events] == ["hello"]
+    )
     scene.publish(2, seen=1)
     scene.batch()
 
@@ -100,7 +105,10 @@ def test_a_listener_that_fails_does_not_end_the_query() -> None:
 def test_a_report_that_cannot_be_written_does_not_end_reporting(
     scene: Scene, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Whatever the reason, such as a value that is not JSON: the driver would be lost, and nobody would know why."""
+    """Whatever the reason, such as a value that is not JSON.
+
+    The driver would be lost, and nobody would know why.
+    """
     tries: list[HostReport] = []
 
     def write(_: MemoryChannel, report: HostReport) -> None:
@@ -112,5 +120,7 @@ def test_a_report_that_cannot_be_written_does_not_end_reporting(
         scene.runtime.send_event(0, SourceEvent(name="hello"))
         wait_until(lambda: len(tries) > 1, 20, "another attempt", interval=0.005)
 
-    scene.wait_report("the event", lambda report: [e.event.name for e in report.events] == ["hello"])
+    scene.wait_report(
+        "the event", lambda report: [e.event.name for e in report.events] == ["hello"]
+    )
     assert "Object of type Decimal is not JSON serializable" in capsys.readouterr().out

@@ -1,4 +1,7 @@
-"""Problems that a driver finds: reported to the operator; without one, logged once and raised if fatal."""
+"""Problems that a driver finds: reported to the operator.
+
+Without one, logged once and raised if fatal.
+"""
 
 from collections.abc import Iterator
 
@@ -12,7 +15,9 @@ from balanced_source_spark.host_runtime import HostRuntime
 from support.memory_channel import MemoryChannel
 from testbed.waiting import wait_until
 
-GONE = Problem(reason="LogTruncated", message="3 records of orders/0 are gone: reset the offset", is_fatal=True)
+GONE = Problem(
+    reason="LogTruncated", message="3 records of orders/0 are gone: reset the offset", is_fatal=True
+)
 SLOW = Problem(reason="NoAnswer", message="cluster b does not answer: check it", scope="b")
 
 
@@ -33,21 +38,27 @@ def registered(runtime: HostRuntime, channel: MemoryChannel) -> None:
     wait_until(lambda: channel.reports, 20, "registration", interval=0.005)
 
 
-def test_a_problem_is_in_the_next_report_until_it_is_resolved(channel: MemoryChannel, runtime: HostRuntime) -> None:
+def test_a_problem_is_in_the_next_report_until_it_is_resolved(
+    channel: MemoryChannel, runtime: HostRuntime
+) -> None:
     registered(runtime, channel)
 
     runtime.set_problem("b", SLOW)
     wait_until(lambda: channel.reports[-1].problems == (SLOW,), 8, "the problem", interval=0.005)
 
     runtime.set_problem("a", GONE)
-    wait_until(lambda: channel.reports[-1].problems == (GONE, SLOW), 8, "both problems", interval=0.005)
+    wait_until(
+        lambda: channel.reports[-1].problems == (GONE, SLOW), 8, "both problems", interval=0.005
+    )
 
     runtime.set_problem("a", None)
     runtime.set_problem("b", None)
     wait_until(lambda: channel.reports[-1].problems == (), 8, "no problem", interval=0.005)
 
 
-def test_a_problem_before_the_registration_is_in_the_first_report(channel: MemoryChannel, runtime: HostRuntime) -> None:
+def test_a_problem_before_the_registration_is_in_the_first_report(
+    channel: MemoryChannel, runtime: HostRuntime
+) -> None:
     runtime.set_problem("b", SLOW)
 
     registered(runtime, channel)
@@ -70,7 +81,9 @@ def test_without_an_operator_a_fatal_problem_ends_the_query_in_words(
 
     runtime.set_problem("a", GONE)
 
-    with pytest.raises(FatalProblemError, match="3 records of orders/0 are gone: reset the offset") as raised:
+    with pytest.raises(
+        FatalProblemError, match="3 records of orders/0 are gone: reset the offset"
+    ) as raised:
         runtime.base()
     assert raised.value.reason == "LogTruncated"
     runtime.set_problem("a", None)

@@ -1,4 +1,7 @@
-"""A query with a journal: where it ends, what a journal must have, and wrong figures of a connector."""
+"""A query with a journal.
+
+Where it ends, what a journal must have, and wrong figures of a connector.
+"""
 
 import shutil
 from collections import Counter
@@ -53,7 +56,9 @@ def test_micro_batches_without_anything_to_read_are_in_the_journal_too(make: Mak
     query.read_all()
     for parallelism in (3, 1, 3, 1):
         query.channel.rescale(parallelism)
-        query.trigger_until(lambda parallelism=parallelism: query.last.parallelism == parallelism, "the change")
+        query.trigger_until(
+            lambda parallelism=parallelism: query.last.parallelism == parallelism, "the change"
+        )
     query.parallelism = 1
     query.restart()
 
@@ -72,7 +77,9 @@ def _fails() -> None:
     raise KeyError("x")
 
 
-@pytest.mark.parametrize("numbers", [lambda: {"rows": 1.5}, lambda: {"rows": b"1"}, lambda: None, _fails])
+@pytest.mark.parametrize(
+    "numbers", [lambda: {"rows": 1.5}, lambda: {"rows": b"1"}, lambda: None, _fails]
+)
 def test_wrong_numbers_of_a_connector_end_no_query(
     make: Make, numbers: Callable[[], Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -91,10 +98,16 @@ def test_an_end_that_only_reading_tells_reaches_the_enumerator(make: Make) -> No
     """With the exact position: another host would read the split again from there."""
     world = shelf(length=12)
     world.ends = {"tape-0": 7, "tape-1": 12, "tape-2": 1}
-    query = make(TapeHalf(world), source=TapeSource(is_bounded=True, discovery_interval=None), max_records=None)
+    query = make(
+        TapeHalf(world),
+        source=TapeSource(is_bounded=True, discovery_interval=None),
+        max_records=None,
+    )
     query.trigger_until(lambda: bool(query.offsets and query.last.closings), "the closing one")
 
-    assert query.records == Counter({(name, n): 1 for name, end in world.ends.items() for n in range(end)})
+    assert query.records == Counter(
+        {(name, n): 1 for name, end in world.ends.items() for n in range(end)}
+    )
     assert query.last.positions == {(SHELF, name): end for name, end in world.ends.items()}
     coordinator = query.channel.coordinator
     wait_until(coordinator.enumerator.is_finished, 20, "the enumerator to know", interval=0.01)

@@ -1,4 +1,7 @@
-"""Mistakes of a connector's reader: found before anything is sealed, because a record of the journal never changes."""
+"""Mistakes of a connector's reader.
+
+Found before anything is sealed, because a record of the journal never changes.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -8,7 +11,14 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from balanced_source.api import Json, Position, SourceOutput, SourceReader, SourceReaderContext, SplitId
+from balanced_source.api import (
+    Json,
+    Position,
+    SourceOutput,
+    SourceReader,
+    SourceReaderContext,
+    SplitId,
+)
 from balanced_source.documents.journal import FetchLimits, RecordKey
 from balanced_source.errors import ContractViolationError
 from balanced_source.host.journaling import Share
@@ -40,7 +50,9 @@ class Emitter(TapeEmitter):
         super().__init__(1)
         self._behind = behind
 
-    def emit_record(self, element: int, output: SourceOutput[Record], split_state: list[TapeSplit]) -> None:
+    def emit_record(
+        self, element: int, output: SourceOutput[Record], split_state: list[TapeSplit]
+    ) -> None:
         output.collect((split_state[0].name, element))
         split_state[0] = replace(split_state[0], next=self._behind(element))
 
@@ -74,10 +86,14 @@ class Half(TapeHalf):
         reader.shelf, reader.half = self.shelf, self
         return reader
 
-    def split(self, split_id: SplitId, position: Position, attributes: Mapping[str, Json]) -> TapeSplit:
+    def split(
+        self, split_id: SplitId, position: Position, attributes: Mapping[str, Json]
+    ) -> TapeSplit:
         made: TapeSplit
         made = (
-            super().split(split_id, position, attributes) if self.made is None else self.made(*split_id[1:], position)
+            super().split(split_id, position, attributes)
+            if self.made is None
+            else self.made(*split_id[1:], position)
         )
         return made
 
@@ -95,7 +111,9 @@ def journal(tmp_path: Path) -> FolderJournal:
 
 def attempt(journal: FolderJournal, half: Half, start: int = 0) -> int:
     """Run the task; return the number of its rows."""
-    share = Share(key=KEY, parallelism=1, limits=FetchLimits(wait_millis=20), starts={A: start, B: 0})
+    share = Share(
+        key=KEY, parallelism=1, limits=FetchLimits(wait_millis=20), starts={A: start, B: 0}
+    )
     part = ReaderPartition(subtask_id=0, ranges=(), settings={"tapes": {}}, share=share)
     query = Query(client_id="c", read=None, journal=journal)
     return sum(batch.num_rows for batch in JournalTaskReader(half, query).read(part))
@@ -113,29 +131,66 @@ def test_a_connector_without_a_mistake_is_sealed(journal: FolderJournal) -> None
 @pytest.mark.parametrize(
     ("half", "message"),
     [
-        (Half(shelf(), next=lambda _: 1), "split .'shelf', 'a'. stays at 1: move the position of a split behind each"),
-        (Half(shelf(), next=lambda n: f"p{n}"), "position 'p4' of split .*, a str: a position is an int that grows"),
+        (
+            Half(shelf(), next=lambda _: 1),
+            "split .'shelf', 'a'. stays at 1: move the position of a split behind each",
+        ),
+        (
+            Half(shelf(), next=lambda n: f"p{n}"),
+            "position 'p4' of split .*, a str: a position is an int that grows",
+        ),
         (Half(shelf(), next=float), "position 4.0 of split .*, a float"),
         (Half(shelf(), next=lambda _: None), "position None of split .*, a NoneType"),
         (Half(shelf(), next=lambda _: True), "position True of split .*, a bool"),
-        (Half(shelf(), next=lambda n: n - 7), "went back from position 1 of split .* to -3: a position only grows"),
-        (Half(shelf(), behind=1.5), "millis_behind of the reader returned 1.5 for split .*: return whole milliseconds"),
-        (Half(shelf(), strangers=(TapeSplit(name="c"),)), "returned split .'shelf', 'c'., which it was not given"),
-        (Half(shelf(), made=lambda name, at: TapeSplit(name=f"x{name}", next=at)), "return the split with the same id"),
-        (Half(shelf(), made=lambda name, _: TapeSplit(name=name, next=2)), "at position 1, and returned it at 2"),
-        (Half(shelf(), made=lambda *_: None), "and returned None: return the split with the same id"),
-        (Half(shelf(), of=lambda _: pa.table({"n": [1]})), "returned a Table: return a pyarrow.RecordBatch"),
-        (Half(shelf(), of=lambda _: pa.record_batch({"n": []})), "returned 0 rows for 1 records: return one row per"),
+        (
+            Half(shelf(), next=lambda n: n - 7),
+            "went back from position 1 of split .* to -3: a position only grows",
+        ),
+        (
+            Half(shelf(), behind=1.5),
+            "millis_behind of the reader returned 1.5 for split .*: return whole milliseconds",
+        ),
+        (
+            Half(shelf(), strangers=(TapeSplit(name="c"),)),
+            "returned split .'shelf', 'c'., which it was not given",
+        ),
+        (
+            Half(shelf(), made=lambda name, at: TapeSplit(name=f"x{name}", next=at)),
+            "return the split with the same id",
+        ),
+        (
+            Half(shelf(), made=lambda name, _: TapeSplit(name=name, next=2)),
+            "at position 1, and returned it at 2",
+        ),
+        (
+            Half(shelf(), made=lambda *_: None),
+            "and returned None: return the split with the same id",
+        ),
+        (
+            Half(shelf(), of=lambda _: pa.table({"n": [1]})),
+            "returned a Table: return a pyarrow.RecordBatch",
+        ),
+        (
+            Half(shelf(), of=lambda _: pa.record_batch({"n": []})),
+            "returned 0 rows for 1 records: return one row per",
+        ),
     ],
 )
-def test_what_could_not_be_read_again_is_never_sealed(journal: FolderJournal, half: Half, message: str) -> None:
-    """Before, the query could never go on, or lost records: their splits counted as read to their end."""
+def test_what_could_not_be_read_again_is_never_sealed(
+    journal: FolderJournal, half: Half, message: str
+) -> None:
+    """Before, the query could never go on, or lost records.
+
+    Their splits counted as read to their end.
+    """
     with pytest.raises(ContractViolationError, match=message):
         attempt(journal, half, start=1)
     assert journal.read(KEY) is None
 
 
-def test_records_of_no_split_need_a_move_too(journal: FolderJournal, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_records_of_no_split_need_a_move_too(
+    journal: FolderJournal, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A reader may collect without the output of a split."""
 
     def collect(_: Emitter, element: int, output: Any, __: list[TapeSplit]) -> None:

@@ -17,20 +17,26 @@ from balanced_source_spark.journal_stores.folder import FolderJournal
 from balanced_source_spark.journal_stores.objects import ObjectJournal
 from support.tapes import Shelf, TapeHalf
 
-PIPELINE = Pipeline(checkpoint_location="/ck/", sink=Sink(), trigger=AvailableNow(), connector="tapes")
+PIPELINE = Pipeline(
+    checkpoint_location="/ck/", sink=Sink(), trigger=AvailableNow(), connector="tapes"
+)
 
 
 def test_what_is_not_said_has_a_limit() -> None:
     made = journal_options({"journallocation": "/shared/j"})
 
     assert made.store == FolderJournal(Path("/shared/j"))
-    assert made.limits == FetchLimits(max_records=100_000, max_bytes=2**26, max_millis=10_000, wait_millis=1000)
+    assert made.limits == FetchLimits(
+        max_records=100_000, max_bytes=2**26, max_millis=10_000, wait_millis=1000
+    )
     assert (made.poll_interval, made.min_batches) == (1.0, 100)
 
 
 def test_what_is_said_is_taken() -> None:
     said = {"fetchmaxrecords": "5", "fetchmaxbytes": "6", "fetchmaxtime": "7s", "fetchwait": "80ms"}
-    made = journal_options({"journallocation": "/j", "pollinterval": "9s", "journalminbatches": "10", **said})
+    made = journal_options(
+        {"journallocation": "/j", "pollinterval": "9s", "journalminbatches": "10", **said}
+    )
 
     assert made.limits == FetchLimits(max_records=5, max_bytes=6, max_millis=7000, wait_millis=80)
     assert (made.poll_interval, made.min_batches) == (9.0, 10)
@@ -41,7 +47,9 @@ def test_a_folder_is_a_path_or_a_file_uri(location: str) -> None:
     assert journal_at(location) == FolderJournal(Path("/shared/a b"))
 
 
-@pytest.mark.parametrize("location", ["s3://b/p", "s3a://b/p", "gs://b/p", "abfss://c@a.dfs.core.windows.net/p"])
+@pytest.mark.parametrize(
+    "location", ["s3://b/p", "s3a://b/p", "gs://b/p", "abfss://c@a.dfs.core.windows.net/p"]
+)
 def test_an_object_store_that_puts_only_if_there_is_none_can_hold_a_journal(location: str) -> None:
     assert journal_at(location) == ObjectJournal(location)
 
@@ -86,7 +94,10 @@ def tapes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("tapes")
 def test_the_packaged_application_keeps_its_journal_in_its_checkpoint() -> None:
-    assert journal_of(PIPELINE, retained="7") == {"journalLocation": "/ck/journal", "journalMinBatches": "7"}
+    assert journal_of(PIPELINE, retained="7") == {
+        "journalLocation": "/ck/journal",
+        "journalMinBatches": "7",
+    }
     relative = journal_of(replace(PIPELINE, checkpoint_location="ck"), retained=None)
     assert relative == {"journalLocation": str(Path.cwd() / "ck" / "journal")}
     uri = journal_of(replace(PIPELINE, checkpoint_location="file:///ck"), retained=None)
@@ -97,10 +108,14 @@ def test_the_packaged_application_keeps_its_journal_in_its_checkpoint() -> None:
 
 @pytest.mark.usefixtures("tapes")
 def test_the_packaged_application_refuses_what_its_journal_cannot_bear() -> None:
-    with pytest.raises(InvalidSpecError, match=r"^spec.application.pipeline.checkpointLocation: .*object store"):
+    with pytest.raises(
+        InvalidSpecError, match=r"^spec.application.pipeline.checkpointLocation: .*object store"
+    ):
         journal_of(replace(PIPELINE, checkpoint_location="hdfs://nn/ck"), retained=None)
     sink = Sink(options={"asyncprogresstrackingenabled": "True"})
-    with pytest.raises(InvalidSpecError, match=r"^spec.application.pipeline.sink.options.asyncProgressTracking"):
+    with pytest.raises(
+        InvalidSpecError, match=r"^spec.application.pipeline.sink.options.asyncProgressTracking"
+    ):
         journal_of(replace(PIPELINE, sink=sink), retained=None)
 
 

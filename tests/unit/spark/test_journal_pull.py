@@ -1,4 +1,7 @@
-"""Readers that ask for splits, and whose splits end where only reading tells: everything once, or an error in words."""
+"""Readers that ask for splits, and whose splits end where only reading tells.
+
+Everything once, or an error in words.
+"""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -58,7 +61,9 @@ class ReelSource(PullSource[Reel]):
     def list_splits(self, round_number: int) -> ListReels:
         return ListReels(scope=SHELF, round=round_number)
 
-    def create_split(self, split_id: SplitId, position: Position, attributes: Mapping[str, Any]) -> Reel:
+    def create_split(
+        self, split_id: SplitId, position: Position, attributes: Mapping[str, Any]
+    ) -> Reel:
         return Reel(name=str(split_id[1]), next=int(position or 0))
 
     def reader_settings(self) -> Mapping[str, Any]:
@@ -85,11 +90,19 @@ def test_a_stream_ends_when_all_is_read(query: JournalQuery) -> None:
     query.trigger_until(lambda: bool(query.offsets and query.last.closings), "the closing one")
 
     assert query.records == Counter(query.half.shelf.records())
-    wait_until(query.channel.coordinator.enumerator.is_finished, 20, "the enumerator to know", interval=0.01)
+    wait_until(
+        query.channel.coordinator.enumerator.is_finished,
+        20,
+        "the enumerator to know",
+        interval=0.01,
+    )
 
 
 def test_available_now_reads_everything(query: JournalQuery) -> None:
-    """Also what is assigned only when a former split was read. It ended when its first splits were, without a word."""
+    """Also what is assigned only when a former split was read.
+
+    It ended when its first splits were, without a word.
+    """
     query.planner.prepareForTriggerAvailableNow()
     while query.trigger():
         pass
@@ -122,5 +135,7 @@ def plan_batch(query: JournalQuery) -> None:
 
 def test_a_batch_query_is_refused(query: JournalQuery) -> None:
     """It returned no rows, without a word."""
-    with pytest.raises(InvalidSpecError, match=r"a batch query cannot read connector 'tapes'.*Use a stream"):
+    with pytest.raises(
+        InvalidSpecError, match=r"a batch query cannot read connector 'tapes'.*Use a stream"
+    ):
         plan_batch(query)

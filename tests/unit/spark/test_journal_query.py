@@ -26,7 +26,9 @@ from support.tapes import SHELF, TapeHalf, TapeSource, shelf
 from testbed.waiting import wait_until
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(
     limit=st.sampled_from([None, 1, 5]),
     knows_ends=st.booleans(),
@@ -55,7 +57,9 @@ def test_every_record_is_delivered_once_through_deaths_at_any_step(
         query.read_all()
     finally:
         query.close()
-    assert all(rows == again[0] for again in query.attempts.values() for rows in again), "the same at each replay"
+    assert all(rows == again[0] for again in query.attempts.values() for rows in again), (
+        "the same at each replay"
+    )
 
 
 def test_a_replay_after_growth_is_what_the_sink_has(make: Make) -> None:
@@ -87,7 +91,9 @@ def test_all_attempts_at_a_task_emit_what_the_first_has_sealed(make: Make) -> No
     assert [query.read(part) for part in parts] == first, "a zombie"
 
 
-def test_an_attempt_that_is_overtaken_drops_what_it_has_fetched(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_attempt_that_is_overtaken_drops_what_it_has_fetched(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Another one seals less while this one fetches."""
     query = make(max_records=None)
     query.trigger_until(lambda: bool(query.records), "the first records")
@@ -129,7 +135,10 @@ def test_reports_say_what_was_delivered(make: Make) -> None:
     report = host.report(sequence=1)
     assert report is not None
     assert report.positions == {(SHELF, name): 12 for name in query.half.shelf.lengths}
-    assert all((position or 0) < 12 for position in stream_offset.from_json(query.offsets[1]).positions.values())
+    assert all(
+        (position or 0) < 12
+        for position in stream_offset.from_json(query.offsets[1]).positions.values()
+    )
 
 
 def test_a_program_can_change_the_number_of_readers(make: Make) -> None:
@@ -137,19 +146,25 @@ def test_a_program_can_change_the_number_of_readers(make: Make) -> None:
     query = make()
     query.trigger_until(lambda: bool(query.records), "the first records")
 
-    query.planner.__dict__["_control"] = SimpleNamespace(look=lambda: query.channel.rescale(3), close=lambda: None)
+    query.planner.__dict__["_control"] = SimpleNamespace(
+        look=lambda: query.channel.rescale(3), close=lambda: None
+    )
     query.trigger_until(lambda: query.last.parallelism == 3, "three readers")
     query.read_all()
 
 
-def test_a_store_that_does_not_answer_stops_new_micro_batches_and_says_so(make: Make, tmp_path: Path) -> None:
+def test_a_store_that_does_not_answer_stops_new_micro_batches_and_says_so(
+    make: Make, tmp_path: Path
+) -> None:
     query = make()
     query.trigger_until(lambda: len(query.records) > 0, "the first records")
     (tmp_path / "journal").rename(tmp_path / "away")
     (tmp_path / "journal").touch()  # such as a mount that is gone
 
     assert not any(query.trigger() for _ in range(3))
-    assert any("No micro-batch begins until the journal answers" in text for text in query.problems())
+    assert any(
+        "No micro-batch begins until the journal answers" in text for text in query.problems()
+    )
 
     (tmp_path / "journal").unlink()
     (tmp_path / "away").rename(tmp_path / "journal")
@@ -160,7 +175,9 @@ def test_a_store_that_does_not_answer_stops_new_micro_batches_and_says_so(make: 
 def test_a_source_that_cannot_be_read_again_is_said_to_be_at_least_once(make: Make) -> None:
     query = make(TapeHalf(shelf(), is_queue=True))
     query.read_all()
-    assert [text for text in query.problems() if "connector tapes cannot read a split again" in text]
+    assert [
+        text for text in query.problems() if "connector tapes cannot read a split again" in text
+    ]
 
     plain = make()
     plain.trigger()
@@ -174,7 +191,9 @@ def test_a_journal_that_is_elsewhere_is_refused(make: Make, tmp_path: Path) -> N
     shutil.rmtree(tmp_path / "journal")
     query.restart()
 
-    with pytest.raises(ForeignJournalError, match="Set journalLocation to the place that the query had before"):
+    with pytest.raises(
+        ForeignJournalError, match="Set journalLocation to the place that the query had before"
+    ):
         query.trigger()
 
 
@@ -251,7 +270,9 @@ def test_a_query_that_ends_by_itself_reads_what_is_there(make: Make, *, knows_en
 
 
 @pytest.mark.parametrize("knows_ends", [False, True])
-def test_one_micro_batch_reads_everything_whatever_the_limit(make: Make, *, knows_ends: bool) -> None:
+def test_one_micro_batch_reads_everything_whatever_the_limit(
+    make: Make, *, knows_ends: bool
+) -> None:
     query = make(TapeHalf(shelf(), knows_ends=knows_ends), max_records=1)
     assert query.once()
     assert query.records == Counter(shelf().records())
@@ -274,17 +295,23 @@ def test_splits_that_end_are_finished_and_the_query_with_them(make: Make) -> Non
         query.restart()
         query.trigger_until(lambda count=count: len(query.offsets) > count, "one of the next life")
 
-    assert query.records == Counter({(name, n): 1 for name, stop in world.stops.items() for n in range(stop)})
+    assert query.records == Counter(
+        {(name, n): 1 for name, stop in world.stops.items() for n in range(stop)}
+    )
 
 
-def test_a_reader_whose_positions_are_not_exact_is_refused(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reader_whose_positions_are_not_exact_is_refused(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It goes past the sealed end: records would come twice."""
     query = make(TapeHalf(shelf(), honours_stops=False), max_records=None)
     query.trigger_until(lambda: len(query.records) == 36, "all records")
     query.half.shelf.lengths["tape-0"] += 10
     with_rows = next(n for n, rows in query.batches.items() if rows)
     parts = query.partitions(with_rows)
-    assert [sorted(query.read(part)) for part in parts], "one record at a time ends where it was sealed"
+    assert [sorted(query.read(part)) for part in parts], (
+        "one record at a time ends where it was sealed"
+    )
 
     monkeypatch.setattr("balanced_source_spark.journal.reading.Reading.settle", _blind)
     with pytest.raises(ContractViolationError, match="positions are not exact"):
@@ -297,7 +324,9 @@ def _blind(self: object) -> None:
     at.update(dict.fromkeys(at, 10**6))
 
 
-def test_a_sealed_range_that_is_gone_is_an_error_and_never_skipped(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sealed_range_that_is_gone_is_an_error_and_never_skipped(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
     query = make(max_records=None)
     query.trigger_until(lambda: len(query.records) == 36, "all records")
     number = next(n for n, rows in query.batches.items() if rows)
@@ -321,7 +350,11 @@ def test_a_checkpoint_of_a_connector_that_read_ranges_gets_a_journal(make: Make)
     query.batches, query.committed = {}, 1
     begun = stream_offset.from_json(query.offsets[0]).positions
     query.restart()
-    rest = {(name, n) for name in query.half.shelf.lengths for n in range(int(begun[SHELF, name] or 0), 12)}
+    rest = {
+        (name, n)
+        for name in query.half.shelf.lengths
+        for n in range(int(begun[SHELF, name] or 0), 12)
+    }
 
     query.trigger_until(lambda: query.records.keys() >= rest, "what was not read")
     assert query.records == Counter(rest)
@@ -332,22 +365,28 @@ def test_an_unfinished_micro_batch_of_such_a_connector_is_refused(make: Make) ->
     query = make()
     query.trigger_until(lambda: len(query.offsets) > 1, "some micro-batches")
 
-    with pytest.raises(ForeignCheckpointError, match="planned without a journal, and is not committed"):
+    with pytest.raises(
+        ForeignCheckpointError, match="planned without a journal, and is not committed"
+    ):
         query.planner.partitions(query.offsets[0], without_journal(query.offsets[-1]))
 
 
 def test_a_micro_batch_without_splits_needs_no_journal(make: Make) -> None:
-    """Spark logs the first offset as the end of its first micro-batch if nothing is assigned yet."""
+    """Spark logs the first offset as the end of its first micro-batch if none is assigned."""
     query = make()
     first = query.planner.initialOffset()
 
     assert query.planner.partitions(first, first) == []
 
 
-def test_a_journal_is_made_once_while_there_is_nothing_to_read(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_journal_is_made_once_while_there_is_nothing_to_read(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
     made: list[str] = []
     create = FolderJournal.create
-    monkeypatch.setattr(FolderJournal, "create", lambda self, name: (made.append(name), create(self, name)))
+    monkeypatch.setattr(
+        FolderJournal, "create", lambda self, name: (made.append(name), create(self, name))
+    )
     query = make(TapeHalf(shelf()))
     query.planner._is_due = lambda *_: False  # type: ignore[method-assign]
 
@@ -372,7 +411,10 @@ def test_two_queries_with_one_checkpoint_are_told(make: Make) -> None:
 
 @pytest.mark.scenario("P13")
 def test_time_behind_is_told_per_split_and_unknown_while_a_split_is(make: Make) -> None:
-    """Three tapes with 12 records each, of which a micro-batch of one reader takes 10: (4, 4, 2)."""
+    """Three tapes with 12 records each, of which a micro-batch of one reader takes 10.
+
+    (4, 4, 2).
+    """
     half = TapeHalf(shelf())
     query = make(half, parallelism=1, max_records=10)
 
@@ -405,7 +447,7 @@ def test_time_behind_is_told_per_split_and_unknown_while_a_split_is(make: Make) 
 def test_a_split_that_is_read_to_its_end_is_not_behind_unless_others_continue_it(
     make: Make, *, is_continued: bool
 ) -> None:
-    """As long as a closed shard is held, its children are not read, and may have any number of records."""
+    """While a closed shard is held, its children are not read, and may have any records."""
     half = TapeHalf(shelf(2), is_continued=is_continued)
     half.shelf.timed, half.shelf.stops = {"tape-0", "tape-1"}, {"tape-0": 3}
     half.shelf.lengths |= {"tape-0": 3}

@@ -41,7 +41,9 @@ def reading(shelf: Shelf, part: Share) -> Reading:
 
 @pytest.mark.parametrize("in_memory", [0, 10**9])
 def test_rows_come_out_in_their_order_from_memory_and_from_disk(in_memory: int) -> None:
-    buffer: Buffer[int] = Buffer(lambda r: pa.RecordBatch.from_pydict({"n": r}), in_memory=in_memory)
+    buffer: Buffer[int] = Buffer(
+        lambda r: pa.RecordBatch.from_pydict({"n": r}), in_memory=in_memory
+    )
     count = 3 * CHUNK + 5
     for number in range(count):
         buffer.add(number)
@@ -83,14 +85,19 @@ class Document:
 
 
 @pytest.mark.parametrize(
-    ("small", "wrap"), [(5000, bytes), (5000, lambda t: (1, t)), (5000, lambda t: {"t": t}), (0, Document)]
+    ("small", "wrap"),
+    [(5000, bytes), (5000, lambda t: (1, t)), (5000, lambda t: {"t": t}), (0, Document)],
 )
-def test_large_records_are_counted_before_many_of_them_are_in_memory(small: int, wrap: Callable[[bytes], Any]) -> None:
+def test_large_records_are_counted_before_many_of_them_are_in_memory(
+    small: int, wrap: Callable[[bytes], Any]
+) -> None:
     made: list[int] = []
 
     def rows(records: Sequence[Any]) -> pa.RecordBatch:
         made.append(len(records))
-        return pa.RecordBatch.from_pydict({"size": [LARGE if wrap(LARGE) == r else b"s" for r in records]})
+        return pa.RecordBatch.from_pydict(
+            {"size": [LARGE if wrap(LARGE) == r else b"s" for r in records]}
+        )
 
     buffer: Buffer[Any] = Buffer(rows)
     for _ in range(small):
@@ -111,7 +118,10 @@ def test_time_is_a_limit_too() -> None:
 
 @pytest.mark.timeout(60)
 def test_a_reader_that_knows_its_tip_waits_for_nothing_more() -> None:
-    """Or a micro-batch would last as long as records keep coming; here nothing but the tip ends it."""
+    """Or a micro-batch would last as long as records keep coming.
+
+    Here nothing but the tip ends it.
+    """
     part = share(FetchLimits(wait_millis=3_600_000), a=0, b=0)
     with reading(Shelf(lengths={"a": 7, "b": 0}, timed={"a", "b"}), part) as made:
         record = fetch(made, part.limits)
@@ -165,7 +175,10 @@ def test_a_sealed_range_that_is_gone_fails_the_task(tmp_path: Path) -> None:
     attempt = sealed(tmp_path, TapeHalf(shelf))
     shelf.begins["a"] = 4
 
-    with pytest.raises(JournalError, match="has 9 records, and 7 when it is read again: the source does not have them"):
+    with pytest.raises(
+        JournalError,
+        match="has 9 records, and 7 when it is read again: the source does not have them",
+    ):
         attempt()
 
 
@@ -189,7 +202,9 @@ def test_a_sealed_range_that_is_gone_is_skipped_in_words_if_the_user_or_connecto
 
 
 @pytest.mark.parametrize("skips", [False, True])
-def test_a_sealed_range_that_has_more_records_is_never_delivered(tmp_path: Path, *, skips: bool) -> None:
+def test_a_sealed_range_that_has_more_records_is_never_delivered(
+    tmp_path: Path, *, skips: bool
+) -> None:
     """The connector is wrong then: what was sealed cannot be told from what was not."""
     half = TapeHalf(Shelf(lengths={"a": 7, "b": 4}), skips=skips)
     attempt = sealed(tmp_path, half)
@@ -199,7 +214,9 @@ def test_a_sealed_range_that_has_more_records_is_never_delivered(tmp_path: Path,
         attempt()
 
 
-def test_planning_does_not_wait_for_a_store_that_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_planning_does_not_wait_for_a_store_that_hangs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It asks once, says so, and takes the answer when it comes."""
     journal, problems, asked = FolderJournal(tmp_path), [], []
     journal.create("j")
@@ -224,12 +241,23 @@ def test_planning_does_not_wait_for_a_store_that_hangs(tmp_path: Path, monkeypat
     folding.stop()
 
 
-def test_a_batch_query_deletes_journals_of_batch_queries_that_are_a_week_old(tmp_path: Path) -> None:
-    """It cannot say when it has ended; journals of streams belong to their checkpoints, and stay."""
+def test_a_batch_query_deletes_journals_of_batch_queries_that_are_a_week_old(
+    tmp_path: Path,
+) -> None:
+    """It cannot say when it has ended.
+
+    Journals of streams belong to their checkpoints, and stay.
+    """
     journal = FolderJournal(tmp_path)
-    stream, batch = (JournalOptions(store=journal, limits=NO_LIMIT, is_batch=b).new_name for b in (False, True))
+    stream, batch = (
+        JournalOptions(store=journal, limits=NO_LIMIT, is_batch=b).new_name for b in (False, True)
+    )
     old_stream, old_batch, young_batch, new_batch = stream(), batch(), batch(), batch()
-    for name, age in ((old_stream, 2 * BATCH_LIFE), (old_batch, BATCH_LIFE + 60), (young_batch, BATCH_LIFE - 60)):
+    for name, age in (
+        (old_stream, 2 * BATCH_LIFE),
+        (old_batch, BATCH_LIFE + 60),
+        (young_batch, BATCH_LIFE - 60),
+    ):
         journal.create(name)
         os.utime(tmp_path / name / "JOURNAL", (time.time() - age,) * 2)
 

@@ -1,4 +1,7 @@
-"""What each of Spark's Python processes loads: every one pays for its imports at the start of a query."""
+"""What each of Spark's Python processes loads.
+
+Every one pays for its imports at the start of a query.
+"""
 
 import pickle
 import subprocess
@@ -22,8 +25,19 @@ OPTIONS = {
     "reader": "native",
     "secretsDir": "/s",
 }
-CLIENTS = ("confluent_kafka", "structlog", "prometheus_client", "lightkube", "kubernetes_asyncio", "pydantic")
-PLANNING = ("balanced_source.coordinator", "balanced_source_adapters.kafka.admin", "balanced_source_spark.planner")
+CLIENTS = (
+    "confluent_kafka",
+    "structlog",
+    "prometheus_client",
+    "lightkube",
+    "kubernetes_asyncio",
+    "pydantic",
+)
+PLANNING = (
+    "balanced_source.coordinator",
+    "balanced_source_adapters.kafka.admin",
+    "balanced_source_spark.planner",
+)
 
 
 def loaded_by(code: str, watched: tuple[str, ...]) -> list[str]:
@@ -37,7 +51,10 @@ def loaded_by(code: str, watched: tuple[str, ...]) -> list[str]:
     "code",
     [
         pytest.param("import balanced_source_spark.stream_reader", id="pickling"),
-        pytest.param("import balanced_source_spark.kafka.task_reader, balanced_source_spark.kafka.native", id="task"),
+        pytest.param(
+            "import balanced_source_spark.kafka.task_reader, balanced_source_spark.kafka.native",
+            id="task",
+        ),
     ],
 )
 def test_only_the_planning_process_loads_clients_and_planning(code: str) -> None:
@@ -46,7 +63,10 @@ def test_only_the_planning_process_loads_clients_and_planning(code: str) -> None
 
 def test_a_schema_is_made_without_arrow() -> None:
     options = {"kafka.bootstrap.servers": "b:9", "subscribe": "t"}
-    code = f"from balanced_source_spark import data_source as d; d.BalancedDataSource({options}).schema()"
+    code = (
+        "from balanced_source_spark import data_source as d;"
+        f" d.BalancedDataSource({options}).schema()"
+    )
     assert loaded_by(code, ("pyarrow", *CLIENTS, *PLANNING)) == []
 
 
@@ -55,7 +75,9 @@ def test_the_watch_sees_what_is_loaded() -> None:
 
 
 def test_planning_starts_without_the_log_library_and_loads_it_with_the_first_line() -> None:
-    planning = "import balanced_source_spark.planner as p, balanced_source_spark.channels.embedded, "
+    planning = (
+        "import balanced_source_spark.planner as p, balanced_source_spark.channels.embedded, "
+    )
     planning += "balanced_source_spark.kafka.hooks"
     libraries = ("structlog", "rich", "prometheus_client")
     assert loaded_by(planning, libraries) == []
@@ -63,9 +85,16 @@ def test_planning_starts_without_the_log_library_and_loads_it_with_the_first_lin
 
 
 @pytest.mark.parametrize("reader", [BalancedStreamReader, BalancedBatchReader])
-def test_what_is_pickled_only_reads(reader: type[BalancedStreamReader] | type[BalancedBatchReader]) -> None:
-    made = pickle.loads(pickle.dumps(reader(parse_options(OPTIONS))))  # noqa: S301 - made a moment ago
+def test_what_is_pickled_only_reads(
+    reader: type[BalancedStreamReader] | type[BalancedBatchReader],
+) -> None:
+    # Made a moment ago
+    made = pickle.loads(pickle.dumps(reader(parse_options(OPTIONS))))  # noqa: S301
     assert isinstance(made, KafkaTaskReader)
-    assert (made.columns, made.prefetch, made.implementation) == (("value", "offset"), 70_000, "native")
+    assert (made.columns, made.prefetch, made.implementation) == (
+        ("value", "offset"),
+        70_000,
+        "native",
+    )
     assert (made.client_id, str(made.secrets.folder)) == ("balanced-source-embedded", "/s")
     assert list(made.read(ReaderPartition(subtask_id=0, ranges=()))) == []

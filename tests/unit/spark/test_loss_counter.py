@@ -1,4 +1,4 @@
-"""Offsets that retention took first are counted, also when the broker could not be asked at once."""
+"""Offsets that retention took first are counted, even if the broker could not be asked."""
 
 from collections.abc import Collection, Mapping
 
@@ -10,7 +10,8 @@ from balanced_source_spark.kafka.data_loss import LossCounter
 
 ONE, TWO = ("c", "t", 0), ("c", "t", 1)
 SETTINGS = KafkaReaderSettings(
-    clusters={"c": KafkaCluster(name="c", bootstrap_servers="b:9092")}, on_data_loss=OnDataLoss.CONTINUE
+    clusters={"c": KafkaCluster(name="c", bootstrap_servers="b:9092")},
+    on_data_loss=OnDataLoss.CONTINUE,
 )
 
 
@@ -30,7 +31,9 @@ class Cluster:
 
     def plan(self, *ranges: tuple[SplitId, int, int]) -> tuple[int, int]:
         """Plan a micro-batch; returns what is counted, and what is not known."""
-        pieces = tuple(SplitRange(split_id=s, start=start, end=end, identity=None) for s, start, end in ranges)
+        pieces = tuple(
+            SplitRange(split_id=s, start=start, end=end, identity=None) for s, start, end in ranges
+        )
         self.losses.note([ReaderPlan(subtask_id=0, ranges=pieces)], SETTINGS)
         return self.losses.total, self.losses.uncounted
 

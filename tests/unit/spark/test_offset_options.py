@@ -10,7 +10,11 @@ from balanced_source_spark.kafka.offset_options import ending_offsets, starting_
 def test_offsets_per_partition_with_the_numbers_of_the_ends() -> None:
     start = starting_offsets({"startingoffsets": '{"t":{"0":23,"1":-2,"2":-1}}'}, default="latest")
 
-    assert [start.wishes("t", p) for p in range(3)] == [(AtOffset(23),), (Anchor.EARLIEST,), (Anchor.LATEST,)]
+    assert [start.wishes("t", p) for p in range(3)] == [
+        (AtOffset(23),),
+        (Anchor.EARLIEST,),
+        (Anchor.LATEST,),
+    ]
     assert start.wishes("other", 0) == (Anchor.EARLIEST,)
 
 
@@ -30,7 +34,9 @@ def test_a_timestamp_goes_before_timestamps_per_partition_and_those_before_offse
 
 
 def test_a_time_after_the_last_record_is_an_error_unless_told_otherwise() -> None:
-    assert starting_offsets({"startingtimestamp": "7"}, default="latest").wishes("t", 0) == (AtTime(7),)
+    assert starting_offsets({"startingtimestamp": "7"}, default="latest").wishes("t", 0) == (
+        AtTime(7),
+    )
 
 
 def test_what_is_not_given() -> None:

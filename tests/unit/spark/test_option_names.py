@@ -1,4 +1,7 @@
-"""Options are a strict model: a name that does nothing is said, and an invalid value is rejected under its name."""
+"""Options are a strict model.
+
+A name that does nothing is said, and an invalid value is rejected under its name.
+"""
 
 from types import SimpleNamespace
 from typing import Any
@@ -19,7 +22,9 @@ TOPIC = {"kafka.bootstrap.servers": "b:1", "subscribe": "orders"}
 def rejection(**options: str) -> str:
     """What is said about the options beside those that read a topic."""
     with pytest.raises(InvalidSpecError) as raised:
-        parse_options({**TOPIC, **{name.replace("__", "."): value for name, value in options.items()}})
+        parse_options(
+            {**TOPIC, **{name.replace("__", "."): value for name, value in options.items()}}
+        )
     return str(raised.value)
 
 
@@ -32,7 +37,9 @@ def rejection(**options: str) -> str:
         ("failOnDataloss_", "failOnDataLoss"),
     ],
 )
-def test_an_unknown_option_is_an_error_that_suggests_the_nearest_name(name: str, suggested: str) -> None:
+def test_an_unknown_option_is_an_error_that_suggests_the_nearest_name(
+    name: str, suggested: str
+) -> None:
     said = rejection(**{name: "1"})
 
     assert repr(name.lower()) in said
@@ -48,7 +55,9 @@ def test_all_unknown_options_are_named_at_once() -> None:
 
 @pytest.mark.parametrize("name", ["path", "paths"])
 def test_load_with_a_path_says_what_to_call(name: str) -> None:
-    assert rejection(**{name: "orders"}).startswith(f"option {name}: this source has no path: call load() without")
+    assert rejection(**{name: "orders"}).startswith(
+        f"option {name}: this source has no path: call load() without"
+    )
 
 
 def test_names_that_spark_adds_for_tables_are_no_mistakes() -> None:
@@ -56,11 +65,17 @@ def test_names_that_spark_adds_for_tables_are_no_mistakes() -> None:
 
 
 def test_names_are_not_case_sensitive() -> None:
-    parse_options({"KAFKA.bootstrap.servers": "b:1", "SUBSCRIBE": "orders", "includeheaders": "TRUE"})
+    parse_options(
+        {"KAFKA.bootstrap.servers": "b:1", "SUBSCRIBE": "orders", "includeheaders": "TRUE"}
+    )
 
 
-@pytest.mark.parametrize("option", [option for option in OPTIONS if option.instead], ids=lambda option: option.name)
-def test_an_option_of_spark_s_own_source_gives_one_warning_that_says_what_happens_instead(option: Option) -> None:
+@pytest.mark.parametrize(
+    "option", [option for option in OPTIONS if option.instead], ids=lambda option: option.name
+)
+def test_an_option_of_spark_s_own_source_gives_one_warning_that_says_what_happens_instead(
+    option: Option,
+) -> None:
     parsed = parse_options({**TOPIC, option.name: "10"})
 
     with capture_logs() as lines:
@@ -71,9 +86,13 @@ def test_an_option_of_spark_s_own_source_gives_one_warning_that_says_what_happen
 
 
 def test_an_option_that_the_manifest_has_is_said_to_have_no_effect() -> None:
-    parsed = parse_options({"source": "orders", "subscribe": "orders", "parallelism": "3", "columns": "value"})
+    parsed = parse_options(
+        {"source": "orders", "subscribe": "orders", "parallelism": "3", "columns": "value"}
+    )
 
-    assert parsed.notes == ("option parallelism, subscribe has no effect: the BalancedSource says it. Change it there",)
+    assert parsed.notes == (
+        "option parallelism, subscribe has no effect: the BalancedSource says it. Change it there",
+    )
 
 
 def test_options_of_a_connector_that_declares_none_are_not_checked() -> None:
@@ -98,7 +117,11 @@ def test_options_of_a_connector_that_declares_none_are_not_checked() -> None:
         ("subscribe", "orders,,", "expected names of topics"),
         ("startingOffsets", '{"oders":{"0":1}}', "partition 0 of topic 'oders' is not subscribed"),
         ("startingOffsets", '{"orders":{"-1":1}}', "orders/-1 is not a partition"),
-        ("startingOffsetsByTimestamp", '{"oders":{"0":1}}', "partition 0 of topic 'oders' is not subscribed"),
+        (
+            "startingOffsetsByTimestamp",
+            '{"oders":{"0":1}}',
+            "partition 0 of topic 'oders' is not subscribed",
+        ),
         ("endingOffsets", '{"oders":{"0":1}}', "partition 0 of topic 'oders' is not subscribed"),
         ("endingOffsets", "earliest", "reading cannot end at earliest"),
         ("kafka.bootstrap.servers", "localhost:", "expected host:port"),
@@ -109,7 +132,9 @@ def test_options_of_a_connector_that_declares_none_are_not_checked() -> None:
         ("kafka.key.deserializer", "x", "rows have keys and values as bytes"),
     ],
 )
-def test_an_invalid_value_is_rejected_under_the_name_of_its_option(name: str, value: str, says: str) -> None:
+def test_an_invalid_value_is_rejected_under_the_name_of_its_option(
+    name: str, value: str, says: str
+) -> None:
     said = rejection(**{name.replace(".", "__"): value})
 
     assert said.startswith(f"option {name}: ")
@@ -121,12 +146,19 @@ def test_offsets_of_topics_that_match_the_pattern_are_accepted() -> None:
     pattern = {"kafka.bootstrap.servers": "b:1", "subscribePattern": "o.*"}
 
     parse_options({**pattern, "startingOffsets": '{"orders":{"0":1}}'})
-    with pytest.raises(InvalidSpecError, match="option startingOffsets: partition 0 of topic 'users'"):
+    with pytest.raises(
+        InvalidSpecError, match="option startingOffsets: partition 0 of topic 'users'"
+    ):
         parse_options({**pattern, "startingOffsets": '{"users":{"0":1}}'})
 
 
 def test_names_of_java_s_properties_are_translated() -> None:
-    parsed = parse_options({**TOPIC, "kafka.fetch.max.wait.ms": "10", "kafka.request.timeout.ms": "7000"})
+    parsed = parse_options(
+        {**TOPIC, "kafka.fetch.max.wait.ms": "10", "kafka.request.timeout.ms": "7000"}
+    )
 
     assert parsed.embedded is not None
-    assert parsed.embedded.clusters[0].properties == {"fetch.wait.max.ms": "10", "socket.timeout.ms": "7000"}
+    assert parsed.embedded.clusters[0].properties == {
+        "fetch.wait.max.ms": "10",
+        "socket.timeout.ms": "7000",
+    }

@@ -17,7 +17,9 @@ BROKER = {"kafka.bootstrap.servers": "b:1"}
 
 
 def test_the_operator_s_driver_needs_name_namespace_and_uid() -> None:
-    options = parse_options({"source": "orders", "namespace": "n", "uid": "u", "includeHeaders": "true"})
+    options = parse_options(
+        {"source": "orders", "namespace": "n", "uid": "u", "includeHeaders": "true"}
+    )
 
     assert (options.source, options.namespace, options.uid) == ("orders", "n", "u")
     assert "headers" in options.read.columns
@@ -32,7 +34,9 @@ def test_the_operator_s_driver_needs_name_namespace_and_uid() -> None:
         ({"assign": '{"a":[0,2]}'}, PartitionSet(frozenset({("a", 0), ("a", 2)}))),
     ],
 )
-def test_without_an_operator_the_options_are_those_of_spark_s_own_source(option: dict[str, str], want: object) -> None:
+def test_without_an_operator_the_options_are_those_of_spark_s_own_source(
+    option: dict[str, str], want: object
+) -> None:
     source = parse_options({**BROKER, **option}).embedded
 
     assert source is not None
@@ -41,7 +45,13 @@ def test_without_an_operator_the_options_are_those_of_spark_s_own_source(option:
 
 
 def test_starting_offsets_and_client_properties_are_taken_over() -> None:
-    options = {**BROKER, "subscribe": "a", "startingOffsets": "earliest", "kafka.client.rack": "r1", "parallelism": "3"}
+    options = {
+        **BROKER,
+        "subscribe": "a",
+        "startingOffsets": "earliest",
+        "kafka.client.rack": "r1",
+        "parallelism": "3",
+    }
 
     parsed = parse_options(options)
 
@@ -57,7 +67,10 @@ def test_starting_offsets_and_client_properties_are_taken_over() -> None:
         ({}, "kafka.bootstrap.servers"),
         ({**BROKER}, "exactly one of subscribe"),
         ({**BROKER, "subscribe": "a", "subscribePattern": "b"}, "exactly one of subscribe"),
-        ({**BROKER, "subscribe": "a", "kafka.group.id": "g"}, "option kafka.group.id: .*commitGroup"),
+        (
+            {**BROKER, "subscribe": "a", "kafka.group.id": "g"},
+            "option kafka.group.id: .*commitGroup",
+        ),
         ({**BROKER, "subscribe": "a", "startingOffsets": "middle"}, "earliest, latest or"),
         ({**BROKER, "subscribe": "a", "parallelism": "many"}, "a number"),
         ({**BROKER, "assign": "[]"}, "topic"),
@@ -91,11 +104,19 @@ def test_a_transform_that_cannot_be_loaded_is_said_in_the_user_s_words() -> None
 
 def test_the_application_passes_on_who_it_is() -> None:
     environment = DriverEnvironment(name="orders", namespace="n", uid="u", secrets_dir="/s")
-    pipeline = Pipeline(checkpoint_location="/ck", sink=Sink(), trigger=AvailableNow(), include_headers=True)
+    pipeline = Pipeline(
+        checkpoint_location="/ck", sink=Sink(), trigger=AvailableNow(), include_headers=True
+    )
 
     options = source_options(pipeline, environment)
 
-    want = {"source": "orders", "namespace": "n", "uid": "u", "includeHeaders": "true", "secretsDir": "/s"}
+    want = {
+        "source": "orders",
+        "namespace": "n",
+        "uid": "u",
+        "includeHeaders": "true",
+        "secretsDir": "/s",
+    }
     assert options == want
 
 
@@ -124,13 +145,20 @@ def test_the_application_passes_on_how_to_read() -> None:
 
 def test_only_an_operator_can_align_sources() -> None:
     with pytest.raises(InvalidSpecError, match=r"alignmentGroup"):
-        parse_options({**BROKER, "subscribe": "t", "alignmentMaxDrift": "5m", "alignmentGroup": "g"})
+        parse_options(
+            {**BROKER, "subscribe": "t", "alignmentMaxDrift": "5m", "alignmentGroup": "g"}
+        )
 
 
 def test_a_group_needs_time_to_be_heard() -> None:
     with pytest.raises(InvalidSpecError, match=r"alignmentIdleTimeout"):
         parse_options(
-            {"source": "s", "alignmentMaxDrift": "5m", "alignmentGroup": "g", "alignmentIdleTimeout": "500ms"}
+            {
+                "source": "s",
+                "alignmentMaxDrift": "5m",
+                "alignmentGroup": "g",
+                "alignmentIdleTimeout": "500ms",
+            }
         )
 
 
@@ -169,7 +197,9 @@ def test_a_query_with_another_connector_than_its_source_s_is_refused() -> None:
     )
 
     for settings in (planner._settings, planner._known_settings):
-        with pytest.raises(InvalidSpecError, match=r"option connector: the source is of kind httplog.*'kafka'"):
+        with pytest.raises(
+            InvalidSpecError, match=r"option connector: the source is of kind httplog.*'kafka'"
+        ):
             settings()
 
 
@@ -179,7 +209,9 @@ def test_a_connector_that_is_not_installed_is_named() -> None:
 
 
 def test_the_operator_s_driver_is_told_the_connector() -> None:
-    pipeline = Pipeline(checkpoint_location="/ck", sink=Sink(), trigger=AvailableNow(), connector="httplog")
+    pipeline = Pipeline(
+        checkpoint_location="/ck", sink=Sink(), trigger=AvailableNow(), connector="httplog"
+    )
     environment = DriverEnvironment(name="orders", namespace="n", uid="u")
 
     assert source_options(pipeline, environment)["connector"] == "httplog"

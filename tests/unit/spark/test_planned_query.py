@@ -44,14 +44,19 @@ def over_clusters(clusters: int, limit: int | None, *, is_bounded: bool) -> Plan
 def test_every_record_is_delivered_once_through_deaths_at_any_step(
     *, clusters: int, limit: int | None, is_bounded: bool, deaths: list[str | None]
 ) -> None:
-    """Limits on and off, bounded and unbounded, one and many clusters and micro-batches, restarts at each step."""
+    """Limits on and off, bounded and unbounded, one and many clusters, restarts at each step."""
     query, steps = over_clusters(clusters, limit, is_bounded=is_bounded), iter(deaths)
 
     def is_done() -> bool:
         has_closed = not is_bounded or bool(query.offsets and query.offsets[-1].get(FINISHED))
         return has_closed and query.records == all_of(query.broker)
 
-    wait_until(lambda: (query.trigger(die=next(steps, None)), is_done())[1], 20, "all to be read", interval=0.01)
+    wait_until(
+        lambda: (query.trigger(die=next(steps, None)), is_done())[1],
+        20,
+        "all to be read",
+        interval=0.01,
+    )
     query.restart()
     query.trigger(die=next(steps, None))
     query.close()
@@ -67,7 +72,9 @@ def test_a_query_begins_where_it_was_started_also_when_its_first_micro_batch_is_
 
     query.trigger(die=LOGGED)
     broker.ends = dict.fromkeys(broker.ends, 12)
-    query.trigger_until(lambda: query.records == all_of(broker, dict.fromkeys(broker.ends, 7)), "what is new")
+    query.trigger_until(
+        lambda: query.records == all_of(broker, dict.fromkeys(broker.ends, 7)), "what is new"
+    )
     query.close()
 
     assert stream_offset.from_json(query.offsets[0]).positions == dict.fromkeys(broker.ends, 7)
@@ -76,7 +83,9 @@ def test_a_query_begins_where_it_was_started_also_when_its_first_micro_batch_is_
 def test_a_query_on_nothing_is_idle_soon_and_reads_what_appears() -> None:
     """A pattern that matches no topic yet: there is nothing to wait for."""
     query = PlannedQuery(
-        source=kafka_source("c", discovery_interval=0.01), broker=Broker(), options=Options(start_timeout=3600.0)
+        source=kafka_source("c", discovery_interval=0.01),
+        broker=Broker(),
+        options=Options(start_timeout=3600.0),
     )
     query.trigger()
     assert query.last.positions == {}
@@ -93,7 +102,9 @@ def test_a_bounded_query_says_once_in_each_life_that_it_is_finished(limit: int |
 
     for _ in range(3):
         before = len(query.offsets)
-        query.trigger_until(lambda n=before: len(query.offsets) > n and query.last.closings > 0, "the closing one")
+        query.trigger_until(
+            lambda n=before: len(query.offsets) > n and query.last.closings > 0, "the closing one"
+        )
         assert not query.trigger(), "the query is idle"
         query.restart()
     query.close()
@@ -101,7 +112,9 @@ def test_a_bounded_query_says_once_in_each_life_that_it_is_finished(limit: int |
     assert query.records == all_of(query.broker)
 
 
-def recreatable(policy: OnDataLoss, *, interval: float | None = 0.05, **options: Any) -> PlannedQuery:
+def recreatable(
+    policy: OnDataLoss, *, interval: float | None = 0.05, **options: Any
+) -> PlannedQuery:
     """A query that has read all 30 records of each of two partitions of a topic."""
     broker = Broker()
     broker.create("c", "t", range(2), end=30)
@@ -135,7 +148,9 @@ def test_a_recreated_topic_is_read_once_while_a_larger_parallelism_waits_for_exe
     query.trigger_until(lambda: Board(tmp_path).read("wanted") == 5, "executors to be asked for")
     recreate(query, end)
     runtime = query.planner._runtime
-    query.trigger_until(lambda: runtime.newest_assignment(timeout=0.0).owners == {}, "the old splits to be revoked")
+    query.trigger_until(
+        lambda: runtime.newest_assignment(timeout=0.0).owners == {}, "the old splits to be revoked"
+    )
     for _ in range(5):
         query.trigger()
     assert query.records == old, "nothing of the new topic is read at offsets of the old one"
@@ -163,13 +178,20 @@ def test_without_an_operator_a_recreated_topic_ends_the_query_in_words(end: int)
     assert "Set onDataLoss to Continue" in str(caught.value)
 
 
-def test_unread_records_of_a_recreated_topic_are_named_and_counted(capsys: pytest.CaptureFixture[str]) -> None:
-    """Limits leave records unread. Discovery, which gives the new topic out, may be minutes away."""
+def test_unread_records_of_a_recreated_topic_are_named_and_counted(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Limits leave records unread.
+
+    Discovery, which gives the new topic out, may be minutes away.
+    """
     broker = Broker()
     broker.create("c", "t", range(2), end=30)
     broker.topic_ids["c", "t"] = "first"
     limits = ReadLimits(max_records=10)
-    source = kafka_source("c", on_data_loss=OnDataLoss.CONTINUE, discovery_interval=3600.0, limits=limits)
+    source = kafka_source(
+        "c", on_data_loss=OnDataLoss.CONTINUE, discovery_interval=3600.0, limits=limits
+    )
     query = PlannedQuery(source=source, broker=broker)
     query.trigger_until(lambda: query.records.total() == 20, "some records")
     recreate(query, 5)
@@ -179,7 +201,10 @@ def test_unread_records_of_a_recreated_topic_are_named_and_counted(capsys: pytes
     query.close()
 
     assert query.hooks._losses.total == 40
-    assert "partition 0 from offset 10 to 29; partition 1 from offset 10 to 29" in capsys.readouterr().out
+    assert (
+        "partition 0 from offset 10 to 29; partition 1 from offset 10 to 29"
+        in capsys.readouterr().out
+    )
 
 
 SPLIT = ("c", "t", 0)
@@ -187,12 +212,17 @@ SPLIT = ("c", "t", 0)
 
 @pytest.mark.parametrize("end", [20, 50], ids=["before the position", "beyond it"])
 def test_a_log_that_was_cut_ends_the_query_with_the_offsets_that_are_gone(end: int) -> None:
-    """By an unclean election or a restored disk; other records may have taken the offsets already."""
+    """By an unclean election or a restored disk.
+
+    Other records may have taken the offsets already.
+    """
     query = recreatable(OnDataLoss.FAIL)
     read = query.records
     query.admin.cut(SPLIT, 18, end=end)
 
-    with pytest.raises(FatalProblemError, match=r"truncated.*partition 0 from offset 18 to 29.*Set onDataLoss"):
+    with pytest.raises(
+        FatalProblemError, match=r"truncated.*partition 0 from offset 18 to 29.*Set onDataLoss"
+    ):
         query.trigger_until(lambda: query.records != read, "more records")
     query.restart()
     with pytest.raises(FatalProblemError, match="partition 0 from offset 18 to 29"):
@@ -203,7 +233,9 @@ def test_a_log_that_was_cut_ends_the_query_with_the_offsets_that_are_gone(end: i
 
 
 @pytest.mark.parametrize("end", [20, 50], ids=["before the position", "beyond it"])
-def test_with_consent_the_log_that_was_cut_is_read_from_there(end: int, capsys: pytest.CaptureFixture[str]) -> None:
+def test_with_consent_the_log_that_was_cut_is_read_from_there(
+    end: int, capsys: pytest.CaptureFixture[str]
+) -> None:
     query = recreatable(OnDataLoss.CONTINUE)
     read = query.records
     query.admin.cut(SPLIT, 18, end=end)
@@ -228,10 +260,14 @@ def test_a_new_leader_with_the_whole_log_is_read_on_and_checked_once() -> None:
     query.trigger_until(lambda: query.last.positions[SPLIT] == 35, "the new records")
     query.admin.answers_checks = False
     query.broker.ends["c", "t", 1] = 31
-    query.trigger_until(lambda: query.last.positions["c", "t", 1] == 31, "the split that was idle at the check")
+    query.trigger_until(
+        lambda: query.last.positions["c", "t", 1] == 31, "the split that was idle at the check"
+    )
     query.restart()
     query.broker.ends[SPLIT] = 36
-    query.trigger_until(lambda: query.last.positions[SPLIT] == 36, "the next record, after a restart")
+    query.trigger_until(
+        lambda: query.last.positions[SPLIT] == 36, "the next record, after a restart"
+    )
     query.close()
 
     assert query.records == all_of(query.broker)
@@ -255,7 +291,10 @@ def test_a_query_that_ends_by_itself_waits_until_logs_are_known_to_be_whole() ->
 
 @pytest.mark.parametrize("limit", [None, 3])
 def test_a_query_that_is_triggered_once_reads_all_that_is_there(limit: int | None) -> None:
-    """It waits for the assignment and for all ends. Limits would leave records that nobody comes back for."""
+    """It waits for the assignment and for all ends.
+
+    Limits would leave records that nobody comes back for.
+    """
     query = over_clusters(3, limit, is_bounded=False)
 
     assert query.once()
@@ -278,12 +317,17 @@ def test_a_query_that_ends_by_itself_waits_for_the_slowest_cluster(
         broker.create(name, "t", range(2), end=7)
     answer = broker.execute
     monkeypatch.setattr(
-        broker, "execute", lambda call: answer(call) if call.scope == "fast" or has_first.wait(20) else None
+        broker,
+        "execute",
+        lambda call: answer(call) if call.scope == "fast" or has_first.wait(20) else None,
     )
-    query = PlannedQuery(source=kafka_source("fast", "slow", discovery_interval=None), broker=broker)
+    query = PlannedQuery(
+        source=kafka_source("fast", "slow", discovery_interval=None), broker=broker
+    )
     query.planner.initialOffset()
     threading.Thread(
-        target=lambda: (query.planner._runtime.newest_assignment(timeout=20), has_first.set()), daemon=True
+        target=lambda: (query.planner._runtime.newest_assignment(timeout=20), has_first.set()),
+        daemon=True,
     ).start()
 
     if is_once:
@@ -297,12 +341,16 @@ def test_a_query_that_ends_by_itself_waits_for_the_slowest_cluster(
     assert query.records == all_of(broker)
 
 
-def test_the_first_micro_batch_without_an_operator_holds_the_splits(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without them, nothing would tell the next query that a topic was recreated before the second micro-batch."""
+def test_the_first_micro_batch_without_an_operator_holds_the_splits(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Without them, nothing would show the next query that the topic was recreated early."""
     broker, may_answer = Broker(), threading.Event()
     broker.create("c", "t", range(2), end=0)
     answer = broker.execute
-    monkeypatch.setattr(broker, "execute", lambda call: answer(call) if may_answer.wait(20) else None)
+    monkeypatch.setattr(
+        broker, "execute", lambda call: answer(call) if may_answer.wait(20) else None
+    )
     query = PlannedQuery(source=kafka_source("c"), broker=broker)
 
     def answer_after_registration() -> None:
@@ -313,18 +361,25 @@ def test_the_first_micro_batch_without_an_operator_holds_the_splits(monkeypatch:
     query.trigger()  # Spark logs the first offset also when it is the initial one
     query.close()
 
-    assert stream_offset.from_json(query.offsets[0]).positions.keys() == {("c", "t", 0), ("c", "t", 1)}
+    assert stream_offset.from_json(query.offsets[0]).positions.keys() == {
+        ("c", "t", 0),
+        ("c", "t", 1),
+    }
 
 
 @pytest.mark.parametrize("records", [0, 30], ids=["an empty micro-batch", "records"])
 @pytest.mark.parametrize("end", [10, 50], ids=["fewer records", "more records"])
-def test_a_topic_that_is_recreated_while_the_query_is_down_ends_the_next_one_in_words(end: int, records: int) -> None:
+def test_a_topic_that_is_recreated_while_the_query_is_down_ends_the_next_one_in_words(
+    end: int, records: int
+) -> None:
     """The replay of an empty micro-batch has no topic to compare; the look at the ends has."""
     broker = Broker()
     broker.create("c", "t", range(2), end=records)
     broker.topic_ids["c", "t"] = "first"
     query = PlannedQuery(source=kafka_source("c", on_data_loss=OnDataLoss.FAIL), broker=broker)
-    query.trigger_until(lambda: bool(query.offsets) and query.records == all_of(broker), "the old topic")
+    query.trigger_until(
+        lambda: bool(query.offsets) and query.records == all_of(broker), "the old topic"
+    )
     read = query.records
     recreate(query, end)
     query.restart()
@@ -337,12 +392,14 @@ def test_a_topic_that_is_recreated_while_the_query_is_down_ends_the_next_one_in_
 
 
 def bounded_with_a_deleted_topic(policy: OnDataLoss) -> PlannedQuery:
-    """A bounded query that has read 3 of 7 records of a topic that is gone, and 3 of 7 of another one."""
+    """A bounded query that has read 3 of 7 records of a lost topic, and 3 of 7 of another."""
     broker = Broker(is_bounded=True)
     for topic in ("t", "u"):
         broker.create("c", topic, [0], end=7)
     limits = ReadLimits(max_records_per_split=3)
-    source = kafka_source("c", stopping_offsets=LATEST, limits=limits, discovery_interval=None, on_data_loss=policy)
+    source = kafka_source(
+        "c", stopping_offsets=LATEST, limits=limits, discovery_interval=None, on_data_loss=policy
+    )
     query = PlannedQuery(source=source, broker=broker)
     query.trigger_until(lambda: query.records.total() == 6, "some records")
     broker.delete([("c", "t", 0)])
@@ -357,7 +414,9 @@ def test_a_bounded_source_whose_topic_is_deleted_finishes_without_it_by_consent(
     lost = query.hooks._losses.total
     query.close()
 
-    want = [(("c", "t", 0), None, n) for n in range(3)] + [(("c", "u", 0), None, n) for n in range(7)]
+    want = [(("c", "t", 0), None, n) for n in range(3)] + [
+        (("c", "u", 0), None, n) for n in range(7)
+    ]
     assert query.records == Counter(want)
     assert (problem.reason, problem.is_fatal, lost) == ("TopicRecreated", False, 4)
     assert "topic t was deleted" in problem.message
@@ -368,6 +427,9 @@ def test_without_consent_a_bounded_source_whose_topic_is_deleted_ends_with_the_r
     """With an operator it waits, and the condition Degraded says so."""
     query = bounded_with_a_deleted_topic(OnDataLoss.FAIL)
 
-    with pytest.raises(FatalProblemError, match=r"topic t was deleted .* partition 0 from offset 3 to 6.*onDataLoss"):
+    with pytest.raises(
+        FatalProblemError,
+        match=r"topic t was deleted .* partition 0 from offset 3 to 6.*onDataLoss",
+    ):
         query.trigger_until(lambda: query.last.closings > 0, "the closing micro-batch")
     query.close()

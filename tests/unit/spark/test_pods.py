@@ -37,7 +37,17 @@ def refused(code: int) -> ApiError:
         (refused(500), False),
         (httpx2.ConnectError("refused"), False),
     ],
-    ids=["runs", "node lost", "replaced", "failed", "succeeded", "deleted", "not allowed", "fault", "unreachable"],
+    ids=[
+        "runs",
+        "node lost",
+        "replaced",
+        "failed",
+        "succeeded",
+        "deleted",
+        "not allowed",
+        "fault",
+        "unreachable",
+    ],
 )
 def test_only_what_is_certain_counts_as_gone(answer: Any, is_gone: bool) -> None:
     def get(kind: Any, name: str, *, namespace: str) -> Pod:
@@ -50,4 +60,6 @@ def test_only_what_is_certain_counts_as_gone(answer: Any, is_gone: bool) -> None
     channel = KubernetesChannel(client, namespace="shop", source="orders", uid="u")
 
     assert channel.is_gone(FORMER) is is_gone
-    assert not channel.is_gone(Instance(id="laptop", machine="m", pid=1)), "what ran in no pod is not asked for"
+    assert not channel.is_gone(Instance(id="laptop", machine="m", pid=1)), (
+        "what ran in no pod is not asked for"
+    )

@@ -62,7 +62,7 @@ class Worker:
 
 @pytest.mark.parametrize("readers", [1, MAX_KEPT, MAX_KEPT + 1, 3 * MAX_KEPT])
 def test_many_readers_of_a_worker_share_few_consumers_and_none_is_made_again(readers: int) -> None:
-    """A consumer made for each micro-batch costs half a second, many times what a small micro-batch takes."""
+    """A consumer per micro-batch costs half a second, many times what a small one takes."""
     worker = Worker()
     for _ in range(10):
         for reader in range(readers):
@@ -74,7 +74,7 @@ def test_many_readers_of_a_worker_share_few_consumers_and_none_is_made_again(rea
 
 @pytest.mark.parametrize("is_broken", [False, True])
 def test_a_kept_consumer_that_cannot_go_on_is_replaced_at_once(is_broken: bool) -> None:
-    """If a log is cut while nobody reads it, librdkafka gives up the partition, and refuses to seek there."""
+    """If a log is cut while unread, librdkafka gives up the partition, and refuses to seek."""
     worker = Worker()
     worker.read(0).refuses = True
     worker.made[0].is_broken = is_broken
@@ -102,7 +102,9 @@ def test_a_reader_gets_its_own_consumer_and_what_was_fetched_with_it() -> None:
         for reader in range(MAX_KEPT):
             worker.read(reader)
 
-    assert [set(consumer.users) for consumer in worker.made] == [{reader} for reader in range(MAX_KEPT)]
+    assert [set(consumer.users) for consumer in worker.made] == [
+        {reader} for reader in range(MAX_KEPT)
+    ]
     assert not any(consumer.handed_on for consumer in worker.made)
 
 
@@ -152,11 +154,13 @@ def count_threads() -> int:
 
 
 def test_rescales_do_not_pile_up_consumers_of_the_python_reader(threads: int) -> None:
-    """Client ids and shares of the memory change with the number of readers, and with them the settings."""
+    """Client ids and memory shares change with the number of readers, and so do the settings."""
     most = 0
     for parallelism in range(1, 13):
         for reader in range(parallelism):
-            config = consumer_config(NOWHERE, NoSecrets(), client_id=f"r-{reader}") | {"log_level": 0}
+            config = consumer_config(NOWHERE, NoSecrets(), client_id=f"r-{reader}") | {
+                "log_level": 0
+            }
             settings = RangeReaderSettings(cluster="c", config=config, splits=64 // parallelism)
             with borrowed_consumer(settings.consumer(queue_per_split=False)):
                 most = max(most, count_threads() - threads)

@@ -10,7 +10,9 @@ import pytest
 
 from balanced_source_spark.precompile import archives, is_compiled, unpack
 
-FROM_BYTECODE = "import some, some.answer as a; print(a.ANSWER, a.__cached__, a.ask.__code__.co_filename)"
+FROM_BYTECODE = (
+    "import some, some.answer as a; print(a.ANSWER, a.__cached__, a.ask.__code__.co_filename)"
+)
 
 
 @pytest.fixture
@@ -43,7 +45,9 @@ def test_the_folder_takes_the_place_of_the_archive(archive: Path) -> None:
     assert Path(cached).is_relative_to(archive)
     assert Path(cached).exists()
     assert filename == str(archive / "some" / "answer.py")  # in tracebacks
-    assert not (archive / "some" / "__pycache__" / Path(cached).name.replace("answer", "newer")).exists()
+    assert not (
+        archive / "some" / "__pycache__" / Path(cached).name.replace("answer", "newer")
+    ).exists()
     assert (archive / "some" / "data.txt").read_text() == "no code\n"
 
 

@@ -1,4 +1,7 @@
-"""How the range reader asks its consumer; what a broker makes of it is in `tests/contract/range_reader`."""
+"""How the range reader asks its consumer.
+
+What a broker makes of it is in `tests/contract/range_reader`.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,7 +24,10 @@ class Message(FakeMessage):
 
 
 class Consumer:
-    """Delivers `portion` messages per call, however many it is asked for; notes how many that was."""
+    """Delivers `portion` messages per call, however many it is asked for.
+
+    Notes how many that was.
+    """
 
     def __init__(self, portion: int) -> None:
         self.portion = portion
@@ -50,7 +56,11 @@ def read(monkeypatch: pytest.MonkeyPatch, consumer: Consumer, start: int, end: i
     monkeypatch.setattr(range_reader, "borrowed_consumer", borrowed)
     piece = SplitRange(split_id=("c", "t", 0), start=start, end=end)
     settings = RangeReaderSettings(cluster="c", config={})
-    return [offset for batch in read_ranges([piece], settings) for offset in batch.column("offset").to_pylist()]
+    return [
+        offset
+        for batch in read_ranges([piece], settings)
+        for offset in batch.column("offset").to_pylist()
+    ]
 
 
 def test_it_never_asks_for_more_than_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,8 +107,13 @@ def one_by_one(delivered: list[list[Message]]) -> list[tuple[str, int, int]]:
 
 
 @given(st.lists(st.lists(messages, max_size=8), max_size=6))
-def test_whatever_is_delivered_each_range_gets_its_own_in_order_and_once(delivered: list[list[Message]]) -> None:
-    pieces = [SplitRange(split_id=("c", *key), start=start, end=end) for key, (start, end) in RANGES.items()]
+def test_whatever_is_delivered_each_range_gets_its_own_in_order_and_once(
+    delivered: list[list[Message]],
+) -> None:
+    pieces = [
+        SplitRange(split_id=("c", *key), start=start, end=end)
+        for key, (start, end) in RANGES.items()
+    ]
     consumer: Any = Consumer(portion=0)
     reading = range_reader._Reading(consumer, pieces, RangeReaderSettings(cluster="c", config={}))
 

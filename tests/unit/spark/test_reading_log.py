@@ -27,7 +27,9 @@ class Scene:
             self.is_closed = True
 
     def read(self, *delays: float) -> int:
-        return sum(b.num_rows for b in self.log.measured(self.batches(*delays), cluster="main", reader=3))
+        return sum(
+            b.num_rows for b in self.log.measured(self.batches(*delays), cluster="main", reader=3)
+        )
 
 
 def test_one_line_a_minute_has_what_came_since_the_one_before() -> None:
@@ -44,7 +46,12 @@ def test_one_line_a_minute_has_what_came_since_the_one_before() -> None:
     first, second = scene.lines
     figures = {"cluster": "main", "reader": 3, "micro_batches": 2, "rows": 6, "bytes": 48}
     assert first == {**figures, "waited": 0.875, "first_rows": 0.5}
-    assert (second["micro_batches"], second["rows"], second["waited"], second["first_rows"]) == (2, 6, 7.0, 4.0)
+    assert (second["micro_batches"], second["rows"], second["waited"], second["first_rows"]) == (
+        2,
+        6,
+        7.0,
+        4.0,
+    )
 
 
 def test_what_the_task_does_with_the_rows_is_no_waiting() -> None:

@@ -1,4 +1,7 @@
-"""A query that ends by itself is told at once why it cannot begin; Spark's own source does so too."""
+"""A query that ends by itself is told at once why it cannot begin.
+
+Spark's own source does so too.
+"""
 
 import threading
 from collections.abc import Callable
@@ -29,7 +32,10 @@ Answer = Callable[[bool], Any]
 
 
 def runtime(answer: Answer, *, confirm: float = 0.0, **changes: Any) -> HostRuntime:
-    """`answer` is asked whether this is a discovery; what it returns is the answer, an error is raised."""
+    """`answer` is asked whether this is a discovery.
+
+    What it returns is the answer, an error is raised.
+    """
 
     def execute(call: AsyncCall) -> Any:
         told = answer(isinstance(call, DiscoverKafka))
@@ -37,7 +43,9 @@ def runtime(answer: Answer, *, confirm: float = 0.0, **changes: Any) -> HostRunt
             raise told
         return told
 
-    return HostRuntime(EmbeddedChannel(kafka_source("c", **changes), execute, parallelism=1, confirm=confirm))
+    return HostRuntime(
+        EmbeddedChannel(kafka_source("c", **changes), execute, parallelism=1, confirm=confirm)
+    )
 
 
 def listed(problem: DiscoveryError | None = None) -> Discovered:
@@ -59,7 +67,9 @@ def test_what_is_refused_is_said_at_once(discovers: bool) -> None:
 def test_what_may_pass_is_waited_for() -> None:
     made = runtime(lambda _: TransientDiscoveryError("not now", scope="c"))
     try:
-        with pytest.raises(ChannelError, match=r"^not now\. The query waited 1 s: option startTimeoutSeconds"):
+        with pytest.raises(
+            ChannelError, match=r"^not now\. The query waited 1 s: option startTimeoutSeconds"
+        ):
             made.first_assignment(timeout=1)
     finally:
         made.close()
@@ -68,7 +78,10 @@ def test_what_may_pass_is_waited_for() -> None:
 @pytest.mark.parametrize(
     ("problem", "reason"),
     [
-        (RefusedDiscoveryError("no topic on cluster c matches 'x'", scope="c"), "no topic on cluster c matches 'x'"),
+        (
+            RefusedDiscoveryError("no topic on cluster c matches 'x'", scope="c"),
+            "no topic on cluster c matches 'x'",
+        ),
         (None, "has no splits. Check the options"),
     ],
     ids=["no topic", "no partitions"],
@@ -103,8 +116,15 @@ def test_a_topic_that_is_not_everywhere_known_yet_is_waited_for() -> None:
     def answer(is_discovery: bool) -> Any:
         attempts.append(is_discovery)
         if len(attempts) == 1:
-            return Discovered(split_ids=frozenset(), problem=RefusedDiscoveryError("topic t does not exist", scope="c"))
-        return listed() if is_discovery else (KafkaPartitionSplit(cluster="c", topic="t", partition=0, offset=0),)
+            return Discovered(
+                split_ids=frozenset(),
+                problem=RefusedDiscoveryError("topic t does not exist", scope="c"),
+            )
+        return (
+            listed()
+            if is_discovery
+            else (KafkaPartitionSplit(cluster="c", topic="t", partition=0, offset=0),)
+        )
 
     made = runtime(answer, confirm=3600.0, discovery_interval=0.01)
     try:
@@ -116,16 +136,25 @@ def test_a_topic_that_is_not_everywhere_known_yet_is_waited_for() -> None:
 def polled(made: HostRuntime) -> None:
     """What Spark does all the time; it ends when the query does."""
     made.committed(StreamOffset())
-    wait_until(lambda: (base := made.base()) is not None and base.owners, 20, "an assignment", interval=0.005)
+    wait_until(
+        lambda: (base := made.base()) is not None and base.owners,
+        20,
+        "an assignment",
+        interval=0.005,
+    )
 
 
 @pytest.mark.parametrize("discovers", [True, False])
 def test_a_stream_that_cannot_begin_ends_in_words(discovers: bool) -> None:
     """Without an operator nobody else would tell."""
-    refused = RefusedDiscoveryError("topic t does not exist on cluster c: create it", scope="c", reason="UnknownTopic")
+    refused = RefusedDiscoveryError(
+        "topic t does not exist on cluster c: create it", scope="c", reason="UnknownTopic"
+    )
     made = runtime(lambda is_discovery: listed() if is_discovery and not discovers else refused)
     try:
-        with pytest.raises(FatalProblemError, match="topic t does not exist on cluster c: create it") as raised:
+        with pytest.raises(
+            FatalProblemError, match="topic t does not exist on cluster c: create it"
+        ) as raised:
             polled(made)
         assert raised.value.reason == "UnknownTopic"
     finally:
@@ -134,10 +163,14 @@ def test_a_stream_that_cannot_begin_ends_in_words(discovers: bool) -> None:
 
 def test_a_stream_ends_when_no_server_has_answered_within_its_patience() -> None:
     """It would deliver no rows for ever, and the log is not where its user looks."""
-    made = runtime(lambda _: TransientDiscoveryError("cluster c does not answer; trying again", scope="c"))
+    made = runtime(
+        lambda _: TransientDiscoveryError("cluster c does not answer; trying again", scope="c")
+    )
     try:
         made.committed(StreamOffset())
-        with pytest.raises(ChannelError, match=r"^cluster c does not answer\. The query waited 1 s"):
+        with pytest.raises(
+            ChannelError, match=r"^cluster c does not answer\. The query waited 1 s"
+        ):
             made.wait_until_begun(timeout=1)
     finally:
         made.close()
@@ -147,7 +180,9 @@ def test_a_stream_whose_servers_say_nothing_at_all_is_not_sent_to_an_operator() 
     answered = threading.Event()
     made = runtime(lambda _: answered.wait(60))
     try:
-        with pytest.raises(ChannelError, match=r"^no server of the source has answered\. Check their addresses"):
+        with pytest.raises(
+            ChannelError, match=r"^no server of the source has answered\. Check their addresses"
+        ):
             made.wait_until_begun(timeout=0)
     finally:
         answered.set()
@@ -155,20 +190,28 @@ def test_a_stream_whose_servers_say_nothing_at_all_is_not_sent_to_an_operator() 
 
 
 @pytest.mark.parametrize(
-    ("reason", "is_fatal"), [(Reason.UNKNOWN_TOPIC, True), (Reason.NO_TOPIC_MATCHES, False)], ids=["name", "pattern"]
+    ("reason", "is_fatal"),
+    [(Reason.UNKNOWN_TOPIC, True), (Reason.NO_TOPIC_MATCHES, False)],
+    ids=["name", "pattern"],
 )
-def test_a_stream_of_a_missing_topic_ends_and_one_of_a_pattern_waits(reason: str, is_fatal: bool) -> None:
+def test_a_stream_of_a_missing_topic_ends_and_one_of_a_pattern_waits(
+    reason: str, is_fatal: bool
+) -> None:
     missing = RefusedDiscoveryError("nothing there; looking again", scope="c", reason=reason)
     made = runtime(lambda _: Discovered(split_ids=frozenset(), problem=missing))
     try:
         made.committed(StreamOffset())
-        wait_until(lambda: made._channel.refusal() is not None, 20, "nothing to read", interval=0.005)
+        wait_until(
+            lambda: made._channel.refusal() is not None, 20, "nothing to read", interval=0.005
+        )
         if is_fatal:
             with pytest.raises(FatalProblemError, match=r"^nothing there$"):
                 made.base()
         else:
             assert made.base() is None or not made.base().owners  # type: ignore[union-attr]
-            assert [problem.message for problem in made.problems] == ["nothing there; looking again"]
+            assert [problem.message for problem in made.problems] == [
+                "nothing there; looking again"
+            ]
     finally:
         made.close()
 
@@ -181,13 +224,22 @@ def test_a_stream_waits_for_what_may_pass_and_logs_it_once() -> None:
         attempts.append(is_discovery)
         if len(attempts) < 3:
             return TransientDiscoveryError("cluster c does not answer", scope="c")
-        return listed() if is_discovery else (KafkaPartitionSplit(cluster="c", topic="t", partition=0, offset=0),)
+        return (
+            listed()
+            if is_discovery
+            else (KafkaPartitionSplit(cluster="c", topic="t", partition=0, offset=0),)
+        )
 
     with capture_logs() as lines:
         made = runtime(answer)
         try:
             polled(made)
-            wait_until(lambda: made.base() is not None and not made.problems, 20, "all is well", interval=0.005)
+            wait_until(
+                lambda: made.base() is not None and not made.problems,
+                20,
+                "all is well",
+                interval=0.005,
+            )
         finally:
             made.close()
     told = [line["event"] for line in lines if line.get("reason") == "DiscoveryFailed"]
@@ -201,12 +253,21 @@ def test_a_stream_that_reads_goes_on_although_discovery_is_refused() -> None:
         attempts.append(is_discovery)
         if attempts.count(True) > 1:
             return RefusedDiscoveryError("credentials are wrong", scope="c")
-        return listed() if is_discovery else (KafkaPartitionSplit(cluster="c", topic="t", partition=0, offset=0),)
+        return (
+            listed()
+            if is_discovery
+            else (KafkaPartitionSplit(cluster="c", topic="t", partition=0, offset=0),)
+        )
 
     made = runtime(answer, discovery_interval=0.01)
     try:
         polled(made)
-        wait_until(lambda: attempts.count(True) > 2 and made.base() and made.problems, 20, "a problem", interval=0.005)
+        wait_until(
+            lambda: attempts.count(True) > 2 and made.base() and made.problems,
+            20,
+            "a problem",
+            interval=0.005,
+        )
         assert [problem.message for problem in made.problems] == ["credentials are wrong"]
     finally:
         made.close()

@@ -23,7 +23,10 @@ def test_the_package_that_spark_looks_for_has_the_source() -> None:
 
 @pytest.mark.parametrize("version", ["3.5.1", "4.0.0", "4.1.0.dev1"])
 def test_a_release_of_spark_that_is_too_old_is_named(version: str) -> None:
-    with pytest.raises(ImportError, match=rf"^PySpark {version} is too old for Balanced Source: install PySpark 4\.2"):
+    with pytest.raises(
+        ImportError,
+        match=rf"^PySpark {version} is too old for Balanced Source: install PySpark 4\.2",
+    ):
         check_spark_version(version)
 
 
@@ -40,7 +43,9 @@ def test_a_source_that_cannot_be_used_says_why_when_it_is_used() -> None:
         made({}).schema()
 
 
-def test_workers_without_the_package_say_which_python_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_workers_without_the_package_say_which_python_they_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """The class travels by value: it works where the package cannot be imported."""
     pickled = cloudpickle.dumps(_explaining("/notebook/python"))
     monkeypatch.setitem(sys.modules, "balanced_source_spark.data_source", None)
@@ -51,7 +56,10 @@ def test_workers_without_the_package_say_which_python_they_are(monkeypatch: pyte
 
     with pytest.raises(ModuleNotFoundError) as raised:
         source.schema()
-    assert f"the Python of Spark's workers, {sys.executable}, has no module balanced_source_spark" in str(raised.value)
+    assert (
+        f"the Python of Spark's workers, {sys.executable}, has no module balanced_source_spark"
+        in str(raised.value)
+    )
     assert "PYSPARK_PYTHON (or spark.pyspark.python) to /notebook/python" in str(raised.value)
 
 

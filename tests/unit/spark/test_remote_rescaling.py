@@ -1,4 +1,7 @@
-"""`rescale` under Spark Connect: the request goes through the server, which has the planner's folder."""
+"""`rescale` under Spark Connect.
+
+The request goes through the server, which has the planner's folder.
+"""
 
 import json
 from pathlib import Path
@@ -16,7 +19,7 @@ pytestmark = pytest.mark.unit
 
 
 class Server:
-    """Session, reader and request of a Spark Connect client, and the server that analyses the request."""
+    """Session, reader and request of a Spark Connect client, and the server that analyses it."""
 
     def __init__(self) -> None:
         self.dataSource = self.read = self
@@ -58,7 +61,9 @@ class Query:
 Query.__module__ = "pyspark.sql.connect.streaming.query"
 
 
-def test_the_server_passes_the_number_of_readers_on_to_the_planner(control: Control, wanted: list[int]) -> None:
+def test_the_server_passes_the_number_of_readers_on_to_the_planner(
+    control: Control, wanted: list[int]
+) -> None:
     for parallelism in (5, 2):
         rescale(Query(control.folder), parallelism)
         control.look()
@@ -67,16 +72,22 @@ def test_the_server_passes_the_number_of_readers_on_to_the_planner(control: Cont
 
 
 @pytest.mark.parametrize("name", ["other", "balanced-source-gone"])
-def test_a_folder_that_belongs_to_no_query_of_the_server_is_refused(tmp_path: Path, name: str) -> None:
+def test_a_folder_that_belongs_to_no_query_of_the_server_is_refused(
+    tmp_path: Path, name: str
+) -> None:
     (tmp_path / "other").mkdir()
 
-    with pytest.raises(RescaleError, match=f"the Spark Connect server cannot rescale query q: the folder .*{name}"):
+    with pytest.raises(
+        RescaleError, match=f"the Spark Connect server cannot rescale query q: the folder .*{name}"
+    ):
         rescale(Query(tmp_path / name), 3)
 
     assert list((tmp_path / "other").iterdir()) == []
 
 
-def test_a_classic_query_is_rescaled_without_the_server(control: Control, wanted: list[int]) -> None:
+def test_a_classic_query_is_rescaled_without_the_server(
+    control: Control, wanted: list[int]
+) -> None:
     class Classic(Query):
         _session: Any = None
 

@@ -1,4 +1,4 @@
-"""A driver that could not report for long stops planning where others may get its splits, and nowhere else."""
+"""A driver long without a report stops planning only where others may get its splits."""
 
 import pytest
 
@@ -15,8 +15,12 @@ class Clock:
         return self.now
 
 
-@pytest.mark.parametrize(("limit", "silence", "may_plan"), [(60.0, 60.0, True), (60.0, 60.1, False), (None, 1e9, True)])
-def test_a_report_allows_planning_for_some_time(limit: float | None, silence: float, may_plan: bool) -> None:
+@pytest.mark.parametrize(
+    ("limit", "silence", "may_plan"), [(60.0, 60.0, True), (60.0, 60.1, False), (None, 1e9, True)]
+)
+def test_a_report_allows_planning_for_some_time(
+    limit: float | None, silence: float, may_plan: bool
+) -> None:
     clock = Clock()
     lease = ReportLease(clock)
     lease.renew(lease.now())

@@ -41,7 +41,9 @@ def test_the_planner_gets_what_the_program_asks_for(control: Control, wanted: li
 
 
 @pytest.mark.parametrize("text", ["", "many", "0", "-1", str(MOST + 1), "²", "9" * 5000])
-def test_what_is_no_number_of_readers_is_said_once_and_ignored(control: Control, wanted: list[int], text: str) -> None:
+def test_what_is_no_number_of_readers_is_said_once_and_ignored(
+    control: Control, wanted: list[int], text: str
+) -> None:
     (control.folder / PARALLELISM).write_text(text)
 
     with capture_logs() as lines:
@@ -52,7 +54,9 @@ def test_what_is_no_number_of_readers_is_said_once_and_ignored(control: Control,
     assert len(lines) == (1 if text else 0)
 
 
-def test_all_sources_of_a_query_are_rescaled_and_others_are_left_alone(control: Control, wanted: list[int]) -> None:
+def test_all_sources_of_a_query_are_rescaled_and_others_are_left_alone(
+    control: Control, wanted: list[int]
+) -> None:
     rescale(query('{"0": 7}', None, of(control), {"control": str(control.folder)}), 4)
     control.look()
 
@@ -61,17 +65,28 @@ def test_all_sources_of_a_query_are_rescaled_and_others_are_left_alone(control: 
 
 @pytest.mark.parametrize("parallelism", [0, -1, MOST + 1])
 def test_a_number_that_cannot_be_is_rejected(parallelism: int) -> None:
-    with pytest.raises(InvalidSpecError, match=f"parallelism: expected 1 to {MOST} readers, not {parallelism}"):
+    with pytest.raises(
+        InvalidSpecError, match=f"parallelism: expected 1 to {MOST} readers, not {parallelism}"
+    ):
         rescale(query(), parallelism)
 
 
 @pytest.mark.parametrize(
     ("asked", "says"),
     [
-        (query(is_active=False), "query q is not running: start it again, with the option parallelism"),
+        (
+            query(is_active=False),
+            "query q is not running: start it again, with the option parallelism",
+        ),
         (query(), "query q has shown no progress yet"),
-        (query('{"t": {"0": 1}}'), "no balanced source that its driver assigns. With an operator use kubectl scale"),
-        (query('{"control": "/nowhere/else"}'), "/nowhere/else of the query is not on this machine"),
+        (
+            query('{"t": {"0": 1}}'),
+            "no balanced source that its driver assigns. With an operator use kubectl scale",
+        ),
+        (
+            query('{"control": "/nowhere/else"}'),
+            "/nowhere/else of the query is not on this machine",
+        ),
     ],
 )
 def test_where_it_cannot_be_changed_the_error_says_where_it_can(asked: Any, says: str) -> None:
@@ -86,13 +101,18 @@ def test_the_folder_is_removed_with_the_query(control: Control) -> None:
     control.look()
 
 
-def test_only_a_driver_that_assigns_by_itself_can_be_rescaled_by_its_program(tmp_path: Path) -> None:
+def test_only_a_driver_that_assigns_by_itself_can_be_rescaled_by_its_program(
+    tmp_path: Path,
+) -> None:
     assert isinstance(EmbeddedChannel(kafka_source("c"), lambda _: None, parallelism=1), Rescalable)
     assert not isinstance(FolderChannel(tmp_path, source="u"), Rescalable)
 
 
 def test_the_planner_follows_its_program_before_and_after_a_restart() -> None:
-    """The real planner and coordinator; the next micro-batches have the wanted number of readers."""
+    """The real planner and coordinator.
+
+    The next micro-batches have the wanted number of readers.
+    """
     broker = Broker()
     broker.create("c", "t", range(8), end=3)
     planned = PlannedQuery(source=kafka_source("c"), broker=broker, parallelism=1)
@@ -101,7 +121,9 @@ def test_the_planner_follows_its_program_before_and_after_a_restart() -> None:
             planned.planner.__dict__["_channel"] = planned.channel
             planned.trigger_until(lambda: planned.last.parallelism == 1, "one reader")
             rescale(query(json.dumps(planned.planner.reportLatestOffset())), wanted)
-            planned.trigger_until(lambda wanted=wanted: planned.last.parallelism == wanted, f"{wanted} readers")
+            planned.trigger_until(
+                lambda wanted=wanted: planned.last.parallelism == wanted, f"{wanted} readers"
+            )
             broker.ends |= {split_id: end + 1 for split_id, end in broker.ends.items()}
             planned.trigger_until(lambda: planned.records == all_of(broker), "all records, once")
             planned.restart()

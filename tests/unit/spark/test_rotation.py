@@ -33,7 +33,10 @@ class Broker:
 def test_the_newest_secret_is_tried_until_it_is_right() -> None:
     broker = Broker()
 
-    assert list(read_with_newest((), broker.settings, broker.read, patience=60, interval=0)) == ["first", "second"]
+    assert list(read_with_newest((), broker.settings, broker.read, patience=60, interval=0)) == [
+        "first",
+        "second",
+    ]
     assert broker.tried == [1, 2, 3]
 
 
@@ -61,7 +64,7 @@ def test_nothing_to_read_is_nothing() -> None:
 
 
 def test_a_leader_that_does_not_answer_is_waited_for() -> None:
-    """With `onDataLoss: Continue` a partition whose begin is unknown would be skipped as if it was deleted."""
+    """With `onDataLoss: Continue` a partition with an unknown begin would pass for deleted."""
     tried: list[int] = []
 
     def read(*_: Any) -> Iterator[Any]:

@@ -68,7 +68,8 @@ def test_what_was_planned_is_read() -> None:
 
 def test_a_recreated_topic_is_not_read() -> None:
     with pytest.raises(
-        OffsetsLostError, match=r"topic t was deleted and created again.*partition 0 from offset 5 to 8"
+        OffsetsLostError,
+        match=r"topic t was deleted and created again.*partition 0 from offset 5 to 8",
     ):
         read(Cluster(RECREATED))
 
@@ -133,8 +134,13 @@ def test_a_failed_read_says_that_the_topic_is_another_one(error: Exception) -> N
 
 @pytest.mark.parametrize("policy", list(OnDataLoss))
 @pytest.mark.parametrize("answer", [RECREATED, {"u": "u"}], ids=["recreated", "deleted"])
-def test_a_read_ends_soon_after_its_topic_does(answer: Mapping[str, str], policy: OnDataLoss) -> None:
-    """Nothing else would end it before it counts as stalled: two minutes, in which nothing else is read either."""
+def test_a_read_ends_soon_after_its_topic_does(
+    answer: Mapping[str, str], policy: OnDataLoss
+) -> None:
+    """Nothing else would end it before it counts as stalled.
+
+    Two minutes, in which nothing else is read either.
+    """
     cluster, interrupt, is_over = Cluster(SAME), Interrupt(), threading.Event()
     down = TransientDiscoveryError("c is down", scope="c")
 
@@ -192,5 +198,10 @@ def test_a_native_consumer_that_is_kept_serves_no_other_topic() -> None:
     """It may hold records of the old topic at offsets that the new one has, too."""
     before = native._renewals_of("x", [T, U])
     assert native._renewals_of("x", [U]) == before
-    assert native._renewals_of("x", [SplitRange(split_id=T.split_id, start=0, end=1, identity="second")]) == before + 1
+    assert (
+        native._renewals_of(
+            "x", [SplitRange(split_id=T.split_id, start=0, end=1, identity="second")]
+        )
+        == before + 1
+    )
     assert native._renewals_of("x", [U]) == before + 1

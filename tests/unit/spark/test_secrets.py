@@ -1,4 +1,7 @@
-"""Secrets of a query without an operator: options, environment variables and files. Nothing shows a value."""
+"""Secrets of a query without an operator: options, environment variables and files.
+
+Nothing shows a value.
+"""
 
 import os
 import pickle
@@ -33,8 +36,14 @@ def config_of(options: Options) -> dict[str, Any]:
             {"kafka.sasl.jaas.config": f'{SCRAM} username="alice" password="{SECRET}";'},
             {"sasl.username": "alice", "sasl.password": SECRET},
         ),
-        ({"kafka.ssl.keystore.key": SECRET, "kafka.ssl.truststore.certificates": "ca"}, {"ssl.key.pem": SECRET}),
-        ({"kafka.sasl.oauthbearer.client.secret": SECRET}, {"sasl.oauthbearer.client.secret": SECRET}),
+        (
+            {"kafka.ssl.keystore.key": SECRET, "kafka.ssl.truststore.certificates": "ca"},
+            {"ssl.key.pem": SECRET},
+        ),
+        (
+            {"kafka.sasl.oauthbearer.client.secret": SECRET},
+            {"sasl.oauthbearer.client.secret": SECRET},
+        ),
     ],
 )
 def test_a_secret_in_the_options_reaches_the_client_and_nothing_that_is_shown(
@@ -44,7 +53,13 @@ def test_a_secret_in_the_options_reaches_the_client_and_nothing_that_is_shown(
 
     assert want.items() <= config_of(options).items()
     assert options.embedded is not None
-    shown = [repr(options), repr(query_of(options)), repr(options.embedded), repr(task_reader(options)), *options.notes]
+    shown = [
+        repr(options),
+        repr(query_of(options)),
+        repr(options.embedded),
+        repr(task_reader(options)),
+        *options.notes,
+    ]
     assert not [text for text in shown if SECRET in text]
     assert SECRET not in str(options.embedded.reader_settings)
 
@@ -52,25 +67,37 @@ def test_a_secret_in_the_options_reaches_the_client_and_nothing_that_is_shown(
 def test_tasks_get_the_secrets_that_the_driver_had() -> None:
     options = parse_options({**TOPIC, "kafka.sasl.password": SECRET})
 
-    make, arguments = pickle.loads(pickle.dumps((task_reader(options), ())))  # noqa: S301 - made here
+    # Made here
+    make, arguments = pickle.loads(pickle.dumps((task_reader(options), ())))  # noqa: S301
 
     assert make(*arguments).secrets.read(GIVEN) == {"sasl.password": SECRET}
 
 
-def test_a_reference_to_the_environment_is_resolved_wherever_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reference_to_the_environment_is_resolved_wherever_it_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setitem(os.environ, "KAFKA_USER", "alice")
     monkeypatch.setitem(os.environ, "KAFKA_PASSWORD", SECRET)
     line = f'{SCRAM} username="${{env:KAFKA_USER}}" password="${{env:KAFKA_PASSWORD}}";'
 
-    options = parse_options({**TOPIC, "kafka.sasl.jaas.config": line, "kafka.client.rack": "${env:KAFKA_USER}"})
+    options = parse_options(
+        {**TOPIC, "kafka.sasl.jaas.config": line, "kafka.client.rack": "${env:KAFKA_USER}"}
+    )
 
     found = config_of(options)
-    assert (found["sasl.username"], found["sasl.password"], found["client.rack"]) == ("alice", SECRET, "alice")
+    assert (found["sasl.username"], found["sasl.password"], found["client.rack"]) == (
+        "alice",
+        SECRET,
+        "alice",
+    )
     assert options.notes == ()
 
 
 def test_a_variable_that_is_not_set_is_named_with_its_option() -> None:
-    with pytest.raises(InvalidSpecError, match=r"^option kafka\.sasl\.password: the environment variable NOWHERE is"):
+    with pytest.raises(
+        InvalidSpecError,
+        match=r"^option kafka\.sasl\.password: the environment variable NOWHERE is",
+    ):
         resolved("kafka.sasl.password", "${env:NOWHERE}", {})
 
 
@@ -80,9 +107,10 @@ def test_a_secret_that_spark_would_show_gives_a_warning(name: str) -> None:
 
     notes = parse_options({**TOPIC, f"kafka.{name}": value}).notes
 
-    assert [note.startswith(f"option kafka.{name} is a secret that Spark shows in explain()") for note in notes] == [
-        True
-    ]
+    assert [
+        note.startswith(f"option kafka.{name} is a secret that Spark shows in explain()")
+        for note in notes
+    ] == [True]
 
 
 def test_a_broken_jaas_line_is_rejected_without_its_content() -> None:
@@ -98,8 +126,14 @@ def test_files_of_the_folder_are_properties_and_options_win(tmp_path: Path) -> N
     (tmp_path / "..data").mkdir()  # of Kubernetes
     options = parse_options({**TOPIC, "secretsDir": str(tmp_path), "kafka.sasl.password": SECRET})
 
-    assert options.secrets.read(WHOLE_FOLDER) == {"sasl.password": "in a folder", "sasl.username": "alice"}
-    assert (config_of(options)["sasl.username"], config_of(options)["sasl.password"]) == ("alice", SECRET)
+    assert options.secrets.read(WHOLE_FOLDER) == {
+        "sasl.password": "in a folder",
+        "sasl.username": "alice",
+    }
+    assert (config_of(options)["sasl.username"], config_of(options)["sasl.password"]) == (
+        "alice",
+        SECRET,
+    )
 
 
 @pytest.mark.parametrize("folder", ["nowhere", "empty"])
@@ -111,11 +145,16 @@ def test_a_folder_without_secrets_is_named(tmp_path: Path, folder: str) -> None:
 
 
 def test_a_token_provider_is_called_by_the_client() -> None:
-    options = parse_options({**TOPIC, "tokenProvider": "json:loads", "kafka.security.protocol": "SASL_SSL"})
+    options = parse_options(
+        {**TOPIC, "tokenProvider": "json:loads", "kafka.security.protocol": "SASL_SSL"}
+    )
 
     found = config_of(options)
 
-    assert (found["oauth_cb"], found["sasl.mechanism"]) == (TokenCallback("json:loads"), "OAUTHBEARER")
+    assert (found["oauth_cb"], found["sasl.mechanism"]) == (
+        TokenCallback("json:loads"),
+        "OAUTHBEARER",
+    )
     assert found["oauth_cb"]('["token", 7]') == ["token", 7]
     assert found == config_of(options), "an equal configuration keeps its client"
 

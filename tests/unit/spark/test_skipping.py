@@ -1,4 +1,7 @@
-"""Retention that moves between the look at what there is and the read: every record that is left, once."""
+"""Retention that moves between the look at what there is and the read.
+
+Every record that is left, once.
+"""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
@@ -7,7 +10,11 @@ import pytest
 
 from balanced_source.api import SplitId
 from balanced_source.host import SplitRange
-from balanced_source_spark.kafka.settings import LogRewrittenError, OffsetsLostError, RangeReaderSettings
+from balanced_source_spark.kafka.settings import (
+    LogRewrittenError,
+    OffsetsLostError,
+    RangeReaderSettings,
+)
 from balanced_source_spark.kafka.skipping import read_what_is_left
 
 A, B = ("c", "t", 0), ("c", "t", 1)
@@ -15,7 +22,10 @@ RANGES = [SplitRange(split_id=A, start=0, end=6), SplitRange(split_id=B, start=0
 
 
 class Log:
-    """A broker whose retention moves while it is read: before the batch with a number, partitions begin later."""
+    """A broker whose retention moves while it is read.
+
+    Before the batch with a number, partitions begin later.
+    """
 
     def __init__(self, moves: Mapping[int, Mapping[SplitId, int]]) -> None:
         self.begin: dict[SplitId, int] = {A: 0, B: 0}
@@ -25,7 +35,9 @@ class Log:
     def begins(self, split_ids: Collection[SplitId]) -> Mapping[SplitId, int]:
         return {s: self.begin[s] for s in split_ids if s in self.begin}
 
-    def read(self, ranges: Sequence[SplitRange], settings: RangeReaderSettings) -> Iterator[pa.RecordBatch]:
+    def read(
+        self, ranges: Sequence[SplitRange], settings: RangeReaderSettings
+    ) -> Iterator[pa.RecordBatch]:
         """A batch for each two offsets, partitions in turn."""
         left = {piece.split_id: piece for piece in ranges}
         at = {s: int(piece.start or 0) for s, piece in left.items()}
@@ -56,7 +68,9 @@ def batch(split_id: SplitId, offsets: range, columns: Sequence[str]) -> pa.Recor
 def read(log: Log) -> list[str]:
     settings = RangeReaderSettings(cluster="c", config={}, columns=("value",))
     batches = list(read_what_is_left(RANGES, settings, begins=log.begins, read=log.read))
-    assert {tuple(b.schema.names) for b in batches} <= {("value",)}, "columns that only tell the progress"
+    assert {tuple(b.schema.names) for b in batches} <= {("value",)}, (
+        "columns that only tell the progress"
+    )
     return sorted(value for b in batches for value in b["value"].to_pylist())
 
 
@@ -72,9 +86,15 @@ def test_nothing_moves() -> None:
     ("moves", "want"),
     [
         pytest.param({0: {A: 3}}, values(range(3, 6), range(4)), id="before the first record"),
-        pytest.param({1: {B: 1}}, values(range(6), range(1, 4)), id="after records of another partition"),
-        pytest.param({2: {A: 5}}, ["0-0", "0-1", "0-5", *values(range(0), range(4))], id="in the middle"),
-        pytest.param({0: {A: 1}, 1: {A: 2, B: 2}}, values(range(2, 6), range(2, 4)), id="again and again"),
+        pytest.param(
+            {1: {B: 1}}, values(range(6), range(1, 4)), id="after records of another partition"
+        ),
+        pytest.param(
+            {2: {A: 5}}, ["0-0", "0-1", "0-5", *values(range(0), range(4))], id="in the middle"
+        ),
+        pytest.param(
+            {0: {A: 1}, 1: {A: 2, B: 2}}, values(range(2, 6), range(2, 4)), id="again and again"
+        ),
         pytest.param({1: {B: 9}}, values(range(6), range(0)), id="beyond the range"),
     ],
 )
@@ -92,7 +112,9 @@ def test_an_error_that_a_kept_consumer_still_holds_does_not_count() -> None:
     """The failed attempt gives its consumer up; the next one reads what is there."""
     log, errors = Log({}), [OffsetsLostError("of its former position")]
 
-    def once_lost(ranges: Sequence[SplitRange], settings: RangeReaderSettings) -> Iterator[pa.RecordBatch]:
+    def once_lost(
+        ranges: Sequence[SplitRange], settings: RangeReaderSettings
+    ) -> Iterator[pa.RecordBatch]:
         if errors:
             raise errors.pop()
         yield from log.read(ranges, settings)
@@ -120,12 +142,14 @@ def test_partitions_that_are_gone_are_skipped() -> None:
 
 
 class Rewritten(Log):
-    """A broker whose log of the first partition was cut at offset 3, and written again by another leader."""
+    """A broker whose first partition's log was cut at offset 3 and rewritten by a new leader."""
 
     def __init__(self) -> None:
         super().__init__({})
 
-    def read(self, ranges: Sequence[SplitRange], settings: RangeReaderSettings) -> Iterator[pa.RecordBatch]:
+    def read(
+        self, ranges: Sequence[SplitRange], settings: RangeReaderSettings
+    ) -> Iterator[pa.RecordBatch]:
         for piece in ranges:
             start, end = int(piece.start or 0), int(piece.end or 0)
             if piece.split_id == A and end > 3:
@@ -134,5 +158,7 @@ class Rewritten(Log):
             yield batch(piece.split_id, range(start, end), settings.columns)
 
 
-def test_records_before_the_cut_are_delivered_and_those_that_took_the_place_of_others_are_not() -> None:
+def test_records_before_the_cut_are_delivered_and_those_that_took_the_place_of_others_are_not() -> (
+    None
+):
     assert read(Rewritten()) == values(range(3), range(4))

@@ -30,9 +30,14 @@ def reader(**parts: Any) -> StreamPlanner:
 @pytest.mark.scenario("D18")
 @pytest.mark.parametrize("failing", ["_runtime", "_ends", "_hooks"])
 def test_d18_a_close_that_fails_is_told_and_keeps_nothing_else_open(failing: str) -> None:
-    """With the cause, as upstream tells it of a former enumerator; here of each part of the planning process."""
+    """With the cause, as upstream tells it of a former enumerator.
+
+    Here of each part of the planning process.
+    """
     cause = RuntimeError("socket is gone")
-    parts = {name: Part(cause if name == failing else None) for name in ("_runtime", "_ends", "_hooks")}
+    parts = {
+        name: Part(cause if name == failing else None) for name in ("_runtime", "_ends", "_hooks")
+    }
 
     with pytest.raises(RuntimeError, match="socket is gone"):
         reader(**parts, _aligner=None).stop()

@@ -1,4 +1,7 @@
-"""A driver that follows its assignment at an API server with faults: what it asks, and how long it waits."""
+"""A driver that follows its assignment at an API server with faults.
+
+What it asks, and how long it waits.
+"""
 
 import json
 import threading
@@ -15,7 +18,13 @@ from structlog.testing import capture_logs
 
 from balanced_source_spark.channels import watch
 from balanced_source_spark.channels.errors import ChannelError
-from balanced_source_spark.channels.watch import HELD, WATCH_SILENCE, Backoff, ConfigMapWatch, Follower
+from balanced_source_spark.channels.watch import (
+    HELD,
+    WATCH_SILENCE,
+    Backoff,
+    ConfigMapWatch,
+    Follower,
+)
 
 
 def listed(revision: str, *objects: str) -> httpx2.Response:
@@ -24,7 +33,10 @@ def listed(revision: str, *objects: str) -> httpx2.Response:
 
 
 def event(kind: str, revision: str) -> dict[str, Any]:
-    return {"type": kind, "object": {"metadata": {"name": "orders-assignment", "resourceVersion": revision}}}
+    return {
+        "type": kind,
+        "object": {"metadata": {"name": "orders-assignment", "resourceVersion": revision}},
+    }
 
 
 def events(*lines: dict[str, Any]) -> httpx2.Response:
@@ -35,7 +47,7 @@ EXPIRED = {"type": "ERROR", "object": {"code": 410, "message": "too old resource
 
 
 class Waits(threading.Event):
-    """A stop signal that records the waits before attempts, and is set when there are no more answers."""
+    """A stop signal that records the waits before attempts, and is set after the last answer."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -84,20 +96,30 @@ class Scene:
 
 
 def test_a_watch_starts_from_the_revision_of_the_list_and_goes_on_from_bookmarks() -> None:
-    scene = Scene(listed("50", "3"), events(event("MODIFIED", "60"), event("BOOKMARK", "75")), events()).run()
+    scene = Scene(
+        listed("50", "3"), events(event("MODIFIED", "60"), event("BOOKMARK", "75")), events()
+    ).run()
 
     assert scene.asked == ["list", "watch 50", "watch 75"]
     assert scene.seen == ["3", "60"]
 
 
 def test_only_an_expired_revision_is_listed_again() -> None:
-    scene = Scene(listed("50", "3"), events(EXPIRED), listed("90", "80"), httpx2.ConnectError("reset"), events()).run()
+    scene = Scene(
+        listed("50", "3"),
+        events(EXPIRED),
+        listed("90", "80"),
+        httpx2.ConnectError("reset"),
+        events(),
+    ).run()
 
     assert scene.asked == ["list", "watch 50", "list", "watch 90", "watch 90"]
     assert scene.seen == ["3", "80"]
 
 
-@pytest.mark.parametrize("ending", [events(), events(EXPIRED), httpx2.ReadError("reset"), httpx2.Response(503)])
+@pytest.mark.parametrize(
+    "ending", [events(), events(EXPIRED), httpx2.ReadError("reset"), httpx2.Response(503)]
+)
 def test_a_watch_that_does_not_hold_is_tried_again_more_and_more_slowly(
     ending: httpx2.Response | Exception, monkeypatch: pytest.MonkeyPatch
 ) -> None:

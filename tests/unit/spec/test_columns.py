@@ -11,7 +11,9 @@ from balanced_source_operator.validation.manifest import refused_by_api_server
 from support.builders import spec_json
 
 KAFKA = spec_json()["source"]
-FILES = {"files": {"paths": ["/data/in"], "format": "Json", "schema": "id BIGINT, `order date` DATE"}}
+FILES = {
+    "files": {"paths": ["/data/in"], "format": "Json", "schema": "id BIGINT, `order date` DATE"}
+}
 KINESIS = {"kinesis": {"streams": ["orders"], "region": "eu-west-1"}}
 
 
@@ -22,12 +24,18 @@ def raw(source: dict[str, Any], columns: list[str]) -> dict[str, Any]:
 
 
 def refusals(spec: dict[str, Any]) -> list[str]:
-    manifest = {"apiVersion": f"{GROUP}/{VERSION}", "kind": KIND, "metadata": {"name": "orders"}, "spec": spec}
+    manifest = {
+        "apiVersion": f"{GROUP}/{VERSION}",
+        "kind": KIND,
+        "metadata": {"name": "orders"},
+        "spec": spec,
+    }
     return [finding.message for finding in refused_by_api_server(manifest)]
 
 
 @pytest.mark.parametrize(
-    ("source", "columns"), [(KAFKA, ["value", "offset", "timestampType"]), (FILES, ["id", "order date"])]
+    ("source", "columns"),
+    [(KAFKA, ["value", "offset", "timestampType"]), (FILES, ["id", "order date"])],
 )
 def test_columns_of_the_connector_can_be_chosen(source: dict[str, Any], columns: list[str]) -> None:
     to_source(parse_spec(raw(source, columns)))
@@ -36,7 +44,10 @@ def test_columns_of_the_connector_can_be_chosen(source: dict[str, Any], columns:
 
 @pytest.mark.parametrize(("source", "column"), [(KAFKA, "valu"), (KINESIS, "data")])
 def test_others_are_refused(source: dict[str, Any], column: str) -> None:
-    """A connector of another wheel says so only here; for those with a branch, the API server says it too."""
+    """A connector of another wheel says so only here.
+
+    For those with a branch, the API server says it too.
+    """
     with pytest.raises(InvalidSpecError, match="do not have") as caught:
         to_source(parse_spec(raw(source, [column])))
 

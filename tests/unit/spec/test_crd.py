@@ -35,7 +35,9 @@ def fields(schema: dict[str, Any], path: str) -> Iterator[tuple[str, dict[str, A
         for path, schema in fields(SCHEMA["properties"][part], part)
     ],
 )
-def test_every_field_has_a_type_a_description_and_a_bound(path: str, schema: dict[str, Any]) -> None:
+def test_every_field_has_a_type_a_description_and_a_bound(
+    path: str, schema: dict[str, Any]
+) -> None:
     assert len(schema.get("description", "")) > 5, f"{path}: kubectl explain would say nothing"
     assert "type" in schema, f"{path}: a structural schema names every type"
     if not path.startswith("spec"):
@@ -47,7 +49,9 @@ def test_every_field_has_a_type_a_description_and_a_bound(path: str, schema: dic
 
 
 def test_reserved_properties_are_refused_by_name_with_their_reason() -> None:
-    properties = SCHEMA["properties"]["spec"]["properties"]["source"]["properties"]["kafka"]["properties"]
+    properties = SCHEMA["properties"]["spec"]["properties"]["source"]["properties"]["kafka"][
+        "properties"
+    ]
     rules = properties["clusters"]["items"]["properties"]["properties"]["x-kubernetes-validations"]
     messages = [rule["message"] for rule in rules]
 

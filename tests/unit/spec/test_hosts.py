@@ -15,10 +15,14 @@ from support.builders import spec_json
 SOURCE = Identity(namespace="shop", name="orders", uid="u-1")
 
 
-def spec(hosts: dict[str, Any] | None, *, parallelism: int = 7, **pipeline: Any) -> BalancedSourceSpec:
+def spec(
+    hosts: dict[str, Any] | None, *, parallelism: int = 7, **pipeline: Any
+) -> BalancedSourceSpec:
     raw = spec_json(parallelism=parallelism)
     raw["application"]["pipeline"] |= pipeline
-    return parse_spec({**raw, "application": {**raw["application"], **({"hosts": hosts} if hosts else {})}})
+    return parse_spec(
+        {**raw, "application": {**raw["application"], **({"hosts": hosts} if hosts else {})}}
+    )
 
 
 @pytest.mark.parametrize(
@@ -32,7 +36,9 @@ def spec(hosts: dict[str, Any] | None, *, parallelism: int = 7, **pipeline: Any)
         ({"readersPerHost": 100}, ("0",), 7),
     ],
 )
-def test_hosts_are_numbered_from_0(hosts: dict[str, Any], names: tuple[str, ...], readers: int) -> None:
+def test_hosts_are_numbered_from_0(
+    hosts: dict[str, Any], names: tuple[str, ...], readers: int
+) -> None:
     assert host_names(spec(hosts)) == names
     assert readers_per_host(spec(hosts)) == readers
 
@@ -65,7 +71,10 @@ def test_alignment_and_available_now_are_refused_with_hosts() -> None:
 def test_names_of_further_hosts_are_no_names_of_other_sources() -> None:
     assert Names.of("orders", uid="u-1") == Names.of("orders")
     bases = {
-        base_of(name, host, uid=uid) for name in ("orders", "orders-1") for host in "123" for uid in ("u-1", "u-2")
+        base_of(name, host, uid=uid)
+        for name in ("orders", "orders-1")
+        for host in "123"
+        for uid in ("u-1", "u-2")
     }
     assert len(bases) == 12
     assert all(base.startswith("orders") and len(base) < len("orders-1-") + 10 for base in bases)
@@ -84,13 +93,20 @@ def test_an_application_is_its_hosts_by_its_name() -> None:
 def test_a_change_of_hosts_is_no_change_of_the_application() -> None:
     one, two = spec(None).application, spec({"count": 2}).application
 
-    assert application_hash(SOURCE, one, conf={}) == application_hash(SOURCE.on_host("1"), two, conf={})
+    assert application_hash(SOURCE, one, conf={}) == application_hash(
+        SOURCE.on_host("1"), two, conf={}
+    )
 
 
 def test_the_driver_of_a_further_host_is_told_which_one_it_is() -> None:
     made = [
         spark_application(
-            SOURCE.on_host(host), spec({"count": 2}).application, name="x", parallelism=1, secrets=(), conf={}
+            SOURCE.on_host(host),
+            spec({"count": 2}).application,
+            name="x",
+            parallelism=1,
+            secrets=(),
+            conf={},
         )
         for host in "01"
     ]
@@ -98,7 +114,10 @@ def test_the_driver_of_a_further_host_is_told_which_one_it_is() -> None:
     env = [m["spec"]["driver"]["template"]["spec"]["containers"][0]["env"] for m in made]
     told = [{v["name"]: v.get("value") for v in variables} for variables in env]
     assert "BALANCED_SOURCE_HOST" not in told[0]
-    assert (told[1]["BALANCED_SOURCE_HOST"], told[1]["BALANCED_SOURCE_ENVIRONMENT_VERSION"]) == ("1", "2")
+    assert (told[1]["BALANCED_SOURCE_HOST"], told[1]["BALANCED_SOURCE_ENVIRONMENT_VERSION"]) == (
+        "1",
+        "2",
+    )
     assert "balancedsource.io/host" not in made[0]["metadata"]["labels"]
     for labels in (
         made[1]["metadata"]["labels"],

@@ -8,7 +8,9 @@ from testbed.versions import CHECKOUT
 
 
 def test_the_page_is_up_to_date() -> None:
-    assert (CHECKOUT / "docs" / "kafka.md").read_text(encoding="utf-8") == page(), "stale: run `make generate`"
+    assert (CHECKOUT / "docs" / "kafka.md").read_text(encoding="utf-8") == page(), (
+        "stale: run `make generate`"
+    )
 
 
 def test_every_field_has_an_example_and_every_example_a_field() -> None:

@@ -29,7 +29,9 @@ class FilesHalf(OperatorHalf[FilesSpec]):
     spec = FilesSpec
     description = "Lines of files."
 
-    def to_source(self, spec: FilesSpec, common: Common, texts: Texts, *, field: str) -> Source[Any, Any]:
+    def to_source(
+        self, spec: FilesSpec, common: Common, texts: Texts, *, field: str
+    ) -> Source[Any, Any]:
         raise NotImplementedError
 
 
@@ -39,9 +41,14 @@ KAFKA = {"clusters": [{"name": "c", "bootstrapServers": "b:1"}], "subscription":
 
 
 def test_the_crd_has_a_branch_for_each_connector_of_the_project() -> None:
-    """Plug-ins have none: installing one never changes the CRD. A hybrid source runs without an operator."""
+    """Plug-ins have none: installing one never changes the CRD.
+
+    A hybrid source runs without an operator.
+    """
     assert BRANCHES.keys() == BUILT_IN.keys() - {"hybrid"}
-    assert {kind: type(half) for kind, half in BRANCHES.items()} == {kind: type(half_of(kind)) for kind in BRANCHES}
+    assert {kind: type(half) for kind, half in BRANCHES.items()} == {
+        kind: type(half_of(kind)) for kind in BRANCHES
+    }
 
 
 def test_a_spec_names_its_kind_and_its_branch() -> None:
@@ -65,7 +72,9 @@ def test_several_kinds_are_a_choice_that_the_api_server_checks() -> None:
     }
 
 
-@pytest.mark.parametrize(("value", "kind"), [({"files": FILES}, "files"), ({"kafka": KAFKA}, "kafka")])
+@pytest.mark.parametrize(
+    ("value", "kind"), [({"files": FILES}, "files"), ({"kafka": KAFKA}, "kafka")]
+)
 def test_one_of_several_kinds_is_taken(value: dict[str, Any], kind: str) -> None:
     chosen = BOTH.model_validate(value)
 
@@ -101,7 +110,9 @@ def test_a_source_of_another_connector_keeps_its_config_until_the_connector_read
         ({"folder": "/d", "depth": 1}, r"config\.depth: Extra inputs"),
     ],
 )
-def test_the_connector_s_model_refuses_a_config_with_its_own_words(config: dict[str, Any], says: str) -> None:
+def test_the_connector_s_model_refuses_a_config_with_its_own_words(
+    config: dict[str, Any], says: str
+) -> None:
     chosen = BOTH.model_validate({"custom": {"connector": "folders", "config": config}})
 
     with pytest.raises(InvalidSpecError, match=says):
@@ -115,7 +126,9 @@ def test_a_config_is_kept_by_the_api_server_whatever_is_in_it() -> None:
     assert custom["properties"]["config"]["x-kubernetes-preserve-unknown-fields"] is True
 
 
-def test_a_branch_of_its_own_is_the_same_as_a_custom_source(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_branch_of_its_own_is_the_same_as_a_custom_source(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """For a CRD that was made by ``balanced-source crd --with folders``."""
     others = Connectors([Registration(kind="folders", reference="a:b", package="p")])
     monkeypatch.setattr(source_module, "installed", lambda: others)

@@ -17,7 +17,8 @@ MODULES = {
 }
 
 
-LOCKED = [family for family in builds.FAMILIES if family.name != "pause"]  # which needs nothing but Go
+# which needs nothing but Go
+LOCKED = [family for family in builds.FAMILIES if family.name != "pause"]
 
 
 @pytest.mark.parametrize("family", LOCKED, ids=lambda family: family.name)
@@ -36,7 +37,9 @@ def test_every_program_has_a_key_of_its_own() -> None:
 
 def test_a_stamp_changes_the_key() -> None:
     family = builds.FAMILIES[0]
-    other = builds.Family(name=family.name, version="0", packages=family.packages, stamps={"a.b": "1"})
+    other = builds.Family(
+        name=family.name, version="0", packages=family.packages, stamps={"a.b": "1"}
+    )
     assert family.key("etcd") != other.key("etcd")
 
 

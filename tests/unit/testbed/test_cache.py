@@ -64,7 +64,10 @@ def test_two_runs_at_once_build_once(tmp_path: Path) -> None:
         builds.append(target)
         time.sleep(0.05)  # long enough for the other one to come
 
-    threads = [threading.Thread(target=Cache(tmp_path).artefact, args=("thing", "1", build)) for _ in range(4)]
+    threads = [
+        threading.Thread(target=Cache(tmp_path).artefact, args=("thing", "1", build))
+        for _ in range(4)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:

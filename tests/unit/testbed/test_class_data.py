@@ -25,7 +25,10 @@ def venv(tmp_path: Path) -> Path:
 
 def _environment(folder: Path, *, archive: str) -> Path:
     venv = folder / "venv"
-    python, jar = venv / "bin" / "python", venv / "lib/python3.11/site-packages/pyspark/jars/spark.jar"
+    python, jar = (
+        venv / "bin" / "python",
+        venv / "lib/python3.11/site-packages/pyspark/jars/spark.jar",
+    )
     for file in (python, jar):
         file.parent.mkdir(parents=True)
     python.write_text(_PYTHON.format(runs=folder / "runs", archive=archive))

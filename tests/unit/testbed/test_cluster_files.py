@@ -11,7 +11,13 @@ from testbed.spark_operator import driver_role
 
 def run_folder(tmp_path: Path) -> Path:
     folder = tmp_path / "run"
-    for name in ("logs/etcd.log", "node/logs/p/c.0.log", "node/pods/p/home/x", "kafka/main/data", "testbed.json"):
+    for name in (
+        "logs/etcd.log",
+        "node/logs/p/c.0.log",
+        "node/pods/p/home/x",
+        "kafka/main/data",
+        "testbed.json",
+    ):
         file = folder / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.touch()

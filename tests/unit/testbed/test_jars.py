@@ -21,7 +21,10 @@ def test_the_poms_name_the_versions_of_the_code() -> None:
         f"flink-sql-connector-kafka-{versions.FLINK_KAFKA_CONNECTOR}.jar",
         f"flink-sql-gateway-{versions.FLINK}.jar",
     }
-    assert f"apache-flink-libraries=={versions.FLINK} " in (versions.TESTBED / "flink" / "requirements.txt").read_text()
+    assert (
+        f"apache-flink-libraries=={versions.FLINK} "
+        in (versions.TESTBED / "flink" / "requirements.txt").read_text()
+    )
 
 
 def test_the_page_about_sinks_names_the_jars_that_are_tested() -> None:
@@ -48,7 +51,9 @@ def test_pinned_jars_pass(tmp_path: Path) -> None:
         (pins(), "not pinned: a.jar"),
     ],
 )
-def test_any_difference_from_the_pins_is_refused(tmp_path: Path, wanted: dict[str, str], told: str) -> None:
+def test_any_difference_from_the_pins_is_refused(
+    tmp_path: Path, wanted: dict[str, str], told: str
+) -> None:
     (tmp_path / "a.jar").write_bytes(b"a")
     with pytest.raises(BuildError, match=told):
         jars.verify(tmp_path, wanted)

@@ -7,7 +7,11 @@ from testbed.java import jvm_environment
 
 @pytest.mark.parametrize(
     ("told", "more", "options"),
-    [("-Xshare:auto", ("-Da=b",), "-Xshare:auto -Da=b"), ("", ("-Da=b",), "-Da=b"), ("-Xint", (), "-Xint")],
+    [
+        ("-Xshare:auto", ("-Da=b",), "-Xshare:auto -Da=b"),
+        ("", ("-Da=b",), "-Da=b"),
+        ("-Xint", (), "-Xint"),
+    ],
 )
 def test_programs_with_an_environment_of_their_own_get_the_options_too(
     monkeypatch: pytest.MonkeyPatch, told: str, more: tuple[str, ...], options: str

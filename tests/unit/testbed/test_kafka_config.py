@@ -19,7 +19,9 @@ def properties(
 
 def test_all_nodes_vote_and_replicate() -> None:
     settings = properties(3)
-    assert settings["controller.quorum.voters"] == ("1@127.0.0.1:100,2@127.0.0.1:200,3@127.0.0.1:300")
+    assert settings["controller.quorum.voters"] == (
+        "1@127.0.0.1:100,2@127.0.0.1:200,3@127.0.0.1:300"
+    )
     assert settings["offsets.topic.replication.factor"] == "3"
     assert properties(1)["offsets.topic.replication.factor"] == "1"
 

@@ -25,7 +25,9 @@ class Commands:
     def __call__(self, argv: Sequence[str | Path]) -> str:
         words = [str(word) for word in argv]
         self.given.append([Path(words[0]).name, *words[1:]])
-        return next((answer for part, answer in self._answers.items() if part in " ".join(words)), "")
+        return next(
+            (answer for part, answer in self._answers.items() if part in " ".join(words)), ""
+        )
 
 
 @pytest.fixture(autouse=True)
@@ -33,8 +35,12 @@ def _programs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kind, "find_program", lambda name, _: Path("/usr/bin") / name)
 
 
-def cluster(tmp_path: Path, commands: Commands, versions: tuple[str, ...] = ("4.2.0",)) -> kind.KindCluster:
-    return kind.KindCluster(tmp_path / "run", share=tmp_path / "share", spark_versions=versions, run_command=commands)
+def cluster(
+    tmp_path: Path, commands: Commands, versions: tuple[str, ...] = ("4.2.0",)
+) -> kind.KindCluster:
+    return kind.KindCluster(
+        tmp_path / "run", share=tmp_path / "share", spark_versions=versions, run_command=commands
+    )
 
 
 def test_both_images_are_built_from_the_dockerfile(tmp_path: Path) -> None:
@@ -71,9 +77,14 @@ def test_the_cluster_has_the_share_and_the_images(tmp_path: Path) -> None:
 
 def test_pods_reach_brokers_at_the_gateway(tmp_path: Path) -> None:
     networks = [{"IPAM": {"Config": [{"Gateway": "fc00::1"}, {"Gateway": "172.18.0.1"}]}}]
-    assert cluster(tmp_path, Commands({"network inspect": json.dumps(networks)})).gateway() == "172.18.0.1"
+    assert (
+        cluster(tmp_path, Commands({"network inspect": json.dumps(networks)})).gateway()
+        == "172.18.0.1"
+    )
     with pytest.raises(TestbedError, match="no IPv4 gateway"):
-        cluster(tmp_path, Commands({"network inspect": json.dumps([{"IPAM": {"Config": []}}])})).gateway()
+        cluster(
+            tmp_path, Commands({"network inspect": json.dumps([{"IPAM": {"Config": []}}])})
+        ).gateway()
 
 
 def test_a_stopped_cluster_is_deleted(tmp_path: Path) -> None:

@@ -8,7 +8,11 @@ from testbed.process_node.config import NodeConfig
 from testbed.process_node.images import ProcessImage, UnknownImageError, find_image
 
 IMAGE = ProcessImage(
-    binds={"/opt/spark": "/venv"}, env={"A": "1"}, entrypoint=("/run",), path=("/bin",), visible=("/checkout",)
+    binds={"/opt/spark": "/venv"},
+    env={"A": "1"},
+    entrypoint=("/run",),
+    path=("/bin",),
+    visible=("/checkout",),
 )
 
 
@@ -41,8 +45,13 @@ def test_an_unknown_image_is_told_with_the_known_ones() -> None:
 
 
 def pod(**states: status.State) -> status.PodStatus:
-    containers = {name: status.ContainerStatus(name=name, image="i", state=state) for name, state in states.items()}
-    return status.PodStatus(ip="127.64.0.2", containers=containers, init_containers={}, phase="Running")
+    containers = {
+        name: status.ContainerStatus(name=name, image="i", state=state)
+        for name, state in states.items()
+    }
+    return status.PodStatus(
+        ip="127.64.0.2", containers=containers, init_containers={}, phase="Running"
+    )
 
 
 def conditions(document: dict[str, object]) -> dict[str, str]:
@@ -52,10 +61,15 @@ def conditions(document: dict[str, object]) -> dict[str, str]:
 def test_a_pod_is_ready_when_all_its_containers_run() -> None:
     running = status.running("t")
     assert conditions(pod(a=running, b=running).document())["Ready"] == "True"
-    assert conditions(pod(a=running, b=status.waiting("CrashLoopBackOff")).document())["Ready"] == "False"
+    assert (
+        conditions(pod(a=running, b=status.waiting("CrashLoopBackOff")).document())["Ready"]
+        == "False"
+    )
 
 
-def test_the_time_of_a_condition_is_that_of_its_last_change(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_time_of_a_condition_is_that_of_its_last_change(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     times = iter([f"t{number}" for number in range(20)])
     monkeypatch.setattr(status, "timestamp", lambda: next(times))
     one = pod(a=status.running("t"))

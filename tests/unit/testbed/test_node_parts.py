@@ -26,7 +26,11 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_there_is_one_node_per_machine(state: Path) -> None:
-    with system.only_node(), pytest.raises(TestbedError, match="runs on this machine already"), system.only_node():
+    with (
+        system.only_node(),
+        pytest.raises(TestbedError, match="runs on this machine already"),
+        system.only_node(),
+    ):
         pass
     assert not state.exists()
 

@@ -5,7 +5,9 @@ import pytest
 from testbed.process_node.launcher import make_mount_points
 from testbed.process_node.paths import PathMap
 
-PATHS = PathMap({"/opt/spark": "/venv/pyspark", "/opt/spark/conf": "/pod/conf", "/data/": "/pod/data"})
+PATHS = PathMap(
+    {"/opt/spark": "/venv/pyspark", "/opt/spark/conf": "/pod/conf", "/data/": "/pod/data"}
+)
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,10 @@ class FakeApi:
     """Objects by their address; every token is a new one."""
 
     def __init__(self, **data: dict[str, str]) -> None:
-        encoded = {key: base64.b64encode(value.encode()).decode() for key, value in data.get("secret", {}).items()}
+        encoded = {
+            key: base64.b64encode(value.encode()).decode()
+            for key, value in data.get("secret", {}).items()
+        }
         self.objects: dict[str, Any] = {
             CONFIG_MAP: {"data": data.get("config_map", {"a": "1"})},
             SECRET: {"data": encoded},
@@ -36,17 +39,24 @@ class FakeApi:
 
 def facts(*volumes: dict[str, Any]) -> PodFacts:
     metadata = {"name": "p", "namespace": "ns", "uid": "u"}
-    return PodFacts(document={"metadata": metadata, "spec": {"volumes": list(volumes)}}, node="n", ip="ip")
+    return PodFacts(
+        document={"metadata": metadata, "spec": {"volumes": list(volumes)}}, node="n", ip="ip"
+    )
 
 
 def volumes(tmp_path: Path, api: FakeApi, *specs: dict[str, Any]) -> Volumes:
     return Volumes(
-        pod=facts(*specs), objects=Objects(api, "ns"), folder=tmp_path / "volumes", claims=tmp_path / "claims"
+        pod=facts(*specs),
+        objects=Objects(api, "ns"),
+        folder=tmp_path / "volumes",
+        claims=tmp_path / "claims",
     )
 
 
 def content(folder: Path) -> dict[str, str]:
-    return {path.name: path.read_text() for path in folder.iterdir() if not path.name.startswith("..")}
+    return {
+        path.name: path.read_text() for path in folder.iterdir() if not path.name.startswith("..")
+    }
 
 
 async def test_a_changed_config_map_reaches_its_volume_in_one_step(tmp_path: Path) -> None:
@@ -63,9 +73,9 @@ async def test_a_changed_config_map_reaches_its_volume_in_one_step(tmp_path: Pat
     assert await mounted.refresh("configmaps", "cm") == ["v"]
     assert content(folder) == {"a": "2", "c": "2"}
     assert (folder / "a").readlink() == Path("..data/a")
-    assert sorted(path.name for path in folder.iterdir() if path.is_dir() and not path.is_symlink()) == [
-        str((folder / "..data").readlink())
-    ]
+    assert sorted(
+        path.name for path in folder.iterdir() if path.is_dir() and not path.is_symlink()
+    ) == [str((folder / "..data").readlink())]
 
 
 async def test_other_objects_do_not_touch_a_volume(tmp_path: Path) -> None:
@@ -79,7 +89,10 @@ async def test_other_objects_do_not_touch_a_volume(tmp_path: Path) -> None:
 
 async def test_items_modes_and_binary_data(tmp_path: Path) -> None:
     api = FakeApi()
-    api.objects[CONFIG_MAP] = {"data": {"a": "1"}, "binaryData": {"b": base64.b64encode(b"\x00").decode()}}
+    api.objects[CONFIG_MAP] = {
+        "data": {"a": "1"},
+        "binaryData": {"b": base64.b64encode(b"\x00").decode()},
+    }
     items = [{"key": "b", "path": "deep/b", "mode": 0o400}]
     spec = {"name": "v", "configMap": {"name": "cm", "items": items}}
     await volumes(tmp_path, api, spec).prepare()
@@ -106,7 +119,11 @@ async def test_a_projected_volume_gathers_its_sources_and_renews_its_token(tmp_p
         {"serviceAccountToken": {"path": "token", "expirationSeconds": 100}},
         {"configMap": {"name": "cm"}},
         {"secret": {"name": "s"}},
-        {"downwardAPI": {"items": [{"path": "namespace", "fieldRef": {"fieldPath": "metadata.namespace"}}]}},
+        {
+            "downwardAPI": {
+                "items": [{"path": "namespace", "fieldRef": {"fieldPath": "metadata.namespace"}}]
+            }
+        },
     ]
     mounted = volumes(tmp_path, api, {"name": "v", "projected": {"sources": sources}})
     await mounted.prepare()
@@ -149,7 +166,10 @@ async def test_a_kind_of_volume_that_is_not_supported_is_named(tmp_path: Path) -
 
 def test_the_shown_objects_of_a_volume() -> None:
     sources = [{"configMap": {"name": "a"}}, {"secret": {"name": "b"}}]
-    assert shown_objects({"name": "v", "projected": {"sources": sources}}) == {("configmaps", "a"), ("secrets", "b")}
+    assert shown_objects({"name": "v", "projected": {"sources": sources}}) == {
+        ("configmaps", "a"),
+        ("secrets", "b"),
+    }
     assert shown_objects({"name": "v", "secret": {"secretName": "c"}}) == {("secrets", "c")}
     assert shown_objects({"name": "v", "emptyDir": {}}) == set()
 
@@ -171,7 +191,10 @@ async def test_the_environment_has_references_fields_and_the_last_word_last() ->
             {"name": "NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
             {"name": "KEY", "valueFrom": {"configMapKeyRef": {"name": "cm", "key": "b"}}},
             {"name": "HIDDEN", "valueFrom": {"secretKeyRef": {"name": "s", "key": "key"}}},
-            {"name": "NONE", "valueFrom": {"secretKeyRef": {"name": "s", "key": "no", "optional": True}}},
+            {
+                "name": "NONE",
+                "valueFrom": {"secretKeyRef": {"name": "s", "key": "no", "optional": True}},
+            },
             {"name": "EMPTY"},
         ],
     }

@@ -13,7 +13,9 @@ def test_certificates_are_signed_by_the_authority_and_carry_names_and_groups() -
     server = x509.load_pem_x509_certificate(
         authority.issue_server("s", ["127.0.0.1", "localhost"]).certificate.encode()
     )
-    client = x509.load_pem_x509_certificate(authority.issue_client("alice", ["devs", "ops"]).certificate.encode())
+    client = x509.load_pem_x509_certificate(
+        authority.issue_client("alice", ["devs", "ops"]).certificate.encode()
+    )
     for certificate in (server, client):
         certificate.verify_directly_issued_by(root)
     names = server.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
@@ -28,7 +30,9 @@ def test_the_token_file_quotes_groups() -> None:
 
 
 def test_a_kubeconfig_leads_to_the_server_as_the_user() -> None:
-    text = pki.kubeconfig(server="https://h:1", ca_file=Path("/ca"), user="u", credentials={"token": "t"})
+    text = pki.kubeconfig(
+        server="https://h:1", ca_file=Path("/ca"), user="u", credentials={"token": "t"}
+    )
     config = yaml.safe_load(text)
     assert config["current-context"] == config["contexts"][0]["name"]
     assert config["contexts"][0]["context"]["user"] == config["users"][0]["name"] == "u"

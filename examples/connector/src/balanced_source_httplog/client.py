@@ -1,7 +1,8 @@
 """The HTTP client. It uses the token that the source names and nothing of the process it runs in.
 
-The operator serves sources of many owners, so the client takes no proxy, no password and no certificate from its
-environment or its files, opens no other scheme than HTTP, and follows no redirect.
+The operator serves sources of many owners, so the client takes no proxy, no password and no
+certificate from its environment or its files, opens no other scheme than HTTP, and follows no
+redirect.
 """
 
 import json
@@ -24,7 +25,10 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 
 
 def _opener() -> urllib.request.OpenerDirector:
-    """Only what is listed here: `build_opener` would add proxies of the environment, and handlers for files."""
+    """Only what is listed here.
+
+    `build_opener` would add proxies of the environment, and handlers for files.
+    """
     made = urllib.request.OpenerDirector()
     for handler in (
         urllib.request.HTTPHandler,
@@ -70,24 +74,29 @@ class LogClient:
         found = self._get(f"/logs/{quote(name, safe='')}?from={start}")
         if found["first"] != start:
             raise RefusedDiscoveryError(
-                f"log {name} begins at entry {found['first']} now: entries from {start} on were deleted "
-                "before they were read. Restore them, or start the query anew",
+                f"log {name} begins at entry {found['first']} now: entries from {start} on were"
+                " deleted before they were read. Restore them, or start the query anew",
                 scope=SCOPE,
                 reason="EntriesLost",
             )
         return [str(text) for text in found["entries"]]
 
     def _get(self, path: str) -> Any:
-        request = urllib.request.Request(self._server.url + path, headers=self._headers())  # noqa: S310 - see `_opener`
+        # See `_opener`
+        request = urllib.request.Request(self._server.url + path, headers=self._headers())  # noqa: S310
         try:
             with self._opener.open(request, timeout=TIMEOUT) as answer:
                 return json.load(answer)
         except urllib.error.HTTPError as error:
             raise RefusedDiscoveryError(
-                f"{self._server.url} answers {error.code}: check url and token", scope=SCOPE, reason="Refused"
+                f"{self._server.url} answers {error.code}: check url and token",
+                scope=SCOPE,
+                reason="Refused",
             ) from error
         except (OSError, ValueError) as error:
-            raise TransientDiscoveryError(f"{self._server.url} does not answer: {error}", scope=SCOPE) from error
+            raise TransientDiscoveryError(
+                f"{self._server.url} does not answer: {error}", scope=SCOPE
+            ) from error
 
     def _headers(self) -> dict[str, str]:
         headers = {"User-Agent": self._client_id}
@@ -96,7 +105,9 @@ class LogClient:
                 token = self._secrets.read(name)["token"]
             except LookupError as error:
                 raise RefusedDiscoveryError(
-                    f"Secret {name} with key token is missing: create it", scope=SCOPE, reason="SecretMissing"
+                    f"Secret {name} with key token is missing: create it",
+                    scope=SCOPE,
+                    reason="SecretMissing",
                 ) from error
             headers["Authorization"] = f"Bearer {token}"
         return headers

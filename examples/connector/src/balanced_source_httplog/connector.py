@@ -1,10 +1,29 @@
-"""The entry point: what the product asks of this kind of source. It imports no client until a call is executed."""
+"""The entry point: what the product asks of this kind of source.
+
+It imports no client until a call is executed.
+"""
 
 from typing import Any, Final
 
-from balanced_source.api import AsyncCall, Caller, CallExecutor, Connector, Identity, NamedSecrets, SecretReader, Source
+from balanced_source.api import (
+    AsyncCall,
+    Caller,
+    CallExecutor,
+    Connector,
+    Identity,
+    NamedSecrets,
+    SecretReader,
+    Source,
+)
 from balanced_source.connectors.discovery import Discovered
-from balanced_source_httplog.source import KIND, SCOPE, FirstEntries, HttpLogSource, ListLogs, LogSplit
+from balanced_source_httplog.source import (
+    KIND,
+    SCOPE,
+    FirstEntries,
+    HttpLogSource,
+    ListLogs,
+    LogSplit,
+)
 
 
 class HttpLogConnector(Connector):

@@ -1,4 +1,7 @@
-"""The operator half: the model of ``spec.source.custom.config``, and the way from it to the source."""
+"""The operator half.
+
+The model of ``spec.source.custom.config``, and the way from it to the source.
+"""
 
 from typing import Annotated
 
@@ -13,7 +16,12 @@ from balanced_source_operator.contract.half import Common, OperatorHalf, Texts
 class HttpLogSpec(Model):
     """What is read."""
 
-    url: Annotated[str, Field(max_length=2048, pattern=r"^https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?(/[A-Za-z0-9._/-]*)?$")]
+    url: Annotated[
+        str,
+        Field(
+            max_length=2048, pattern=r"^https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?(/[A-Za-z0-9._/-]*)?$"
+        ),
+    ]
     """Where the API is: http or https, without a user, a password or a query."""
 
     secret: ObjectName | None = None
@@ -29,7 +37,9 @@ class HttpLogOperatorHalf(OperatorHalf[HttpLogSpec]):
     spec = HttpLogSpec
     description = "Logs behind an HTTP API."
 
-    def to_source(self, spec: HttpLogSpec, common: Common, texts: Texts, *, field: str) -> HttpLogSource:
+    def to_source(
+        self, spec: HttpLogSpec, common: Common, texts: Texts, *, field: str
+    ) -> HttpLogSource:
         return HttpLogSource(
             server=Server(url=spec.url.rstrip("/"), secret=spec.secret),
             assigner=common.assigner,

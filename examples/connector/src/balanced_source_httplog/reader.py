@@ -61,7 +61,9 @@ class HttpLogSplitReader(SplitReader[Entry, LogSplit]):
 class HttpLogEmitter(RecordEmitter[Entry, Entry, list[LogSplit]]):
     """An entry is a record."""
 
-    def emit_record(self, element: Entry, output: SourceOutput[Entry], split_state: list[LogSplit]) -> None:
+    def emit_record(
+        self, element: Entry, output: SourceOutput[Entry], split_state: list[LogSplit]
+    ) -> None:
         output.collect(element)
         split_state[0] = split_state[0].at(element.number + 1)
 
@@ -76,7 +78,9 @@ class HttpLogReader(SourceReaderBase[Entry, Entry, LogSplit, list[LogSplit]]):
 
     def __init__(self, context: SourceReaderContext, client: LogClient) -> None:
         fetchers = ThreadedFetchers(
-            lambda: HttpLogSplitReader(client), Threading.ONE_READER, notify=context.notify_available
+            lambda: HttpLogSplitReader(client),
+            Threading.ONE_READER,
+            notify=context.notify_available,
         )
         super().__init__(context, fetchers, HttpLogEmitter())
 

@@ -92,7 +92,10 @@ class FirstEntries(Initialize):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpLogSource(DiscoveringSource[LogSplit], SupportsSplitReassignmentOnRecovery):
-    """All logs of one server, from their first entries on. A value: equal settings make equal sources."""
+    """All logs of one server, from their first entries on.
+
+    A value: equal settings make equal sources.
+    """
 
     server: Server
     assigner: SplitAssigner = field(default_factory=RoundRobinAssigner)
@@ -122,10 +125,14 @@ class HttpLogSource(DiscoveringSource[LogSplit], SupportsSplitReassignmentOnReco
     def discover(self, scope: str, round_number: int) -> ListLogs:
         return ListLogs(scope=scope, round=round_number, server=self.server)
 
-    def initialize(self, scope: str, split_ids: Collection[SplitId], *, is_first: bool) -> FirstEntries:
+    def initialize(
+        self, scope: str, split_ids: Collection[SplitId], *, is_first: bool
+    ) -> FirstEntries:
         return FirstEntries(scope=scope, split_ids=tuple(split_ids), server=self.server)
 
-    def create_split(self, split_id: SplitId, position: Position, attributes: Mapping[str, Any]) -> LogSplit:
+    def create_split(
+        self, split_id: SplitId, position: Position, attributes: Mapping[str, Any]
+    ) -> LogSplit:
         return LogSplit(name=str(split_id[1]), number=int(position or 0))
 
     def reader_settings(self) -> Mapping[str, Any]:

@@ -1,6 +1,9 @@
-"""The Spark half. Every Python process of a query imports this module: the client is imported where it is used.
+"""The Spark half.
 
-The API does not tell how many entries a log has, so tasks get readers, and a journal keeps where each has stopped.
+Every Python process of a query imports this module: the client is imported where it is used.
+
+The API does not tell how many entries a log has, so tasks get readers, and a journal keeps where
+each has stopped.
 """
 
 from collections.abc import Mapping, Sequence
@@ -40,7 +43,9 @@ class HttpLogSparkHalf(ReadersHalf[None, Entry, LogSplit]):
         server = Server(url=options["url"].rstrip("/"), secret=options.get("secret"))
         return HttpLogSource(server=server, assigner=choices.assigner)
 
-    def split(self, split_id: SplitId, position: Position, attributes: Mapping[str, Json]) -> LogSplit:
+    def split(
+        self, split_id: SplitId, position: Position, attributes: Mapping[str, Json]
+    ) -> LogSplit:
         return LogSplit(name=str(split_id[1]), number=int(position or 0))
 
     def reader(

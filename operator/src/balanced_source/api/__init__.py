@@ -19,9 +19,19 @@ from balanced_source.api.context import (
     SplitEnumeratorContext,
     SplitsAssignment,
 )
-from balanced_source.api.enumerator import Source, SplitEnumerator, SupportsSplitReassignmentOnRecovery
+from balanced_source.api.enumerator import (
+    Source,
+    SplitEnumerator,
+    SupportsSplitReassignmentOnRecovery,
+)
 from balanced_source.api.events import SPLIT_REQUEST, SourceEvent
-from balanced_source.api.output import MAX_WATERMARK, MIN_WATERMARK, ReaderOutput, SourceOutput, WatermarkOutput
+from balanced_source.api.output import (
+    MAX_WATERMARK,
+    MIN_WATERMARK,
+    ReaderOutput,
+    SourceOutput,
+    WatermarkOutput,
+)
 from balanced_source.api.problems import (
     Problem,
     ProblemBoard,
@@ -42,8 +52,22 @@ from balanced_source.api.split_reader import (
     SplitsChange,
     SplitsRemoval,
 )
-from balanced_source.api.splits import IDENTITY, STOP, BoundedSplit, Json, Position, SourceSplit, SplitId, is_other
-from balanced_source.api.switching import Measure, SupportsSwitchFrom, SupportsSwitchTo, SwitchPosition
+from balanced_source.api.splits import (
+    IDENTITY,
+    STOP,
+    BoundedSplit,
+    Json,
+    Position,
+    SourceSplit,
+    SplitId,
+    is_other,
+)
+from balanced_source.api.switching import (
+    Measure,
+    SupportsSwitchFrom,
+    SupportsSwitchTo,
+    SwitchPosition,
+)
 
 __all__ = [
     "IDENTITY",

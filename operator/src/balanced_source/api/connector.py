@@ -1,8 +1,8 @@
 """One kind of source, as everything generic sees it.
 
-A connector has a pure half (FLIP-27's `Source`, whose enumerator makes calls as values) and an I/O half, which executes
-these calls. A `Connector` joins them. It is found by the name of its kind, in the entry points of installed packages;
-built-in connectors are found the same way.
+A connector has a pure half (FLIP-27's `Source`, whose enumerator makes calls as values) and an I/O
+half, which executes these calls. A `Connector` joins them. It is found by the name of its kind, in
+the entry points of installed packages; built-in connectors are found the same way.
 
 It must be cheap to import: clients are imported by `Connector.executor`, where they are needed.
 """
@@ -24,9 +24,11 @@ CallExecutor: TypeAlias = Callable[[AsyncCall], Any]
 class Caller(enum.Enum):
     """Whose process executes the calls of an enumerator.
 
-    OPERATOR: the operator's, which serves sources of many owners. Calls use only what the source itself names: never
+    OPERATOR: the operator's, which serves sources of many owners. Calls use only what the source
+    itself names: never
         files of that process, its environment, its network identity or a role of its pod.
-    OWNER: one that belongs to the owner of the source, such as a driver or local mode. Calls may use what it has.
+    OWNER: one that belongs to the owner of the source, such as a driver or local mode. Calls may
+    use what it has.
     """
 
     OPERATOR = "Operator"
@@ -35,7 +37,9 @@ class Caller(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class NamedSecrets:
-    """A call that uses these Secrets of its source's namespace and nothing else; without names it is anonymous.
+    """A call that uses these Secrets of its source's namespace and nothing else.
+
+    Without names it is anonymous.
 
     The operator executes it, and so does every process of the source's owner.
     """
@@ -45,9 +49,12 @@ class NamedSecrets:
 
 @dataclass(frozen=True, slots=True)
 class DriverOnly:
-    """A call that uses what only a process of the source's owner has: local paths, mounted volumes, a cloud role.
+    """A call that uses what only a process of the source's owner has.
 
-    The operator never executes it. It asks a driver of the source, if the connector has a `Connector.codec`.
+    Local paths, mounted volumes, a cloud role.
+
+    The operator never executes it. It asks a driver of the source, if the connector has a
+    `Connector.codec`.
     """
 
 
@@ -68,10 +75,13 @@ class SecretReader(Protocol):
 
 
 class CallCodec(ABC):
-    """Writes calls and their results as JSON, so that a driver can make calls for the operator. Stateless.
+    """Writes calls and their results as JSON, so that a driver can make calls for the operator.
 
-    Nothing secret may be in either: both travel in documents. The operator does not trust a result more than any other
-    input of the source's owner: reading one must fail on everything that is not what `result_to_json` writes.
+    Stateless.
+
+    Nothing secret may be in either: both travel in documents. The operator does not trust a result
+    more than any other input of the source's owner: reading one must fail on everything that is not
+    what `result_to_json` writes.
     """
 
     @abstractmethod
@@ -92,24 +102,28 @@ class CallCodec(ABC):
 
 
 class Connector(ABC):
-    """What the product asks of one kind of source. Stateless; one instance serves all sources of its kind."""
+    """What the product asks of one kind of source.
+
+    Stateless; one instance serves all sources of its kind.
+    """
 
     @property
     @abstractmethod
     def kind(self) -> str:
-        """Name of the kind, the same as that of the entry point, and as `Source.kind` of its sources."""
+        """Name of the kind, as for the entry point and in `Source.kind` of its sources."""
 
     @property
     def operator(self) -> str:
-        """``module:attribute`` of the connector's operator half, see `balanced_source_operator.contract.half`.
+        """``module:attribute`` of the operator half, see `balanced_source_operator.contract.half`.
 
-        Empty if it has none. It is loaded where specs are read: by the operator, by local mode and by the dry run.
+        Empty if it has none. It is loaded where specs are read: by the operator, by local mode and
+        by the dry run.
         """
         return ""
 
     @property
     def spark(self) -> str:
-        """``module:attribute`` of the connector's Spark half, see `balanced_source_spark.contract.half`.
+        """``module:attribute`` of the Spark half, see `balanced_source_spark.contract.half`.
 
         Empty if it has none. It is loaded by the processes of ``format("balanced")``.
         """
@@ -120,19 +134,26 @@ class Connector(ABC):
         """Return what executes the calls of one source's enumerator.
 
         Args:
-            secrets: resolves Secrets. Those that `identity_of` names for a call are loaded when the call is executed.
-            caller: whose process it runs in. For `Caller.OPERATOR` it must refuse everything that would lend the
-                source the operator's identity, also if a Secret asks for it.
+            secrets: resolves Secrets. Those that `identity_of` names for a call are loaded when the
+                call is executed.
+            caller: whose process it runs in. For `Caller.OPERATOR` it must refuse everything that
+                would lend the source the operator's identity, also if a Secret asks for it.
             client_id: what servers see of the client.
         """
 
     @abstractmethod
     def identity_of(self, call: AsyncCall) -> Identity:
-        """Return whose identity a call needs. There is no default: none could be right for every connector."""
+        """Return whose identity a call needs.
+
+        There is no default: none could be right for every connector.
+        """
 
     @property
     def codec(self) -> CallCodec | None:
-        """Writes calls that only a driver can make. None: there are none, or the operator refuses them."""
+        """Writes calls that only a driver can make.
+
+        None: there are none, or the operator refuses them.
+        """
         return None
 
     def server_of(self, call: AsyncCall) -> str:
@@ -147,5 +168,5 @@ class Connector(ABC):
         return ()
 
     def needed_secrets(self, source: Source[Any, Any]) -> tuple[str, ...]:
-        """Return those of `secrets` without which a part of the source cannot be read now, sorted."""
+        """Return those of `secrets` without which a part of the source cannot be read, sorted."""
         return self.secrets(source)

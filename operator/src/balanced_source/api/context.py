@@ -1,4 +1,4 @@
-"""What a coordinator offers to its enumerator, and the values that go between them (FLIP-27, FLIP-537)."""
+"""What a coordinator offers to its enumerator, and the values between them (FLIP-27, FLIP-537)."""
 
 import enum
 from abc import ABC, abstractmethod
@@ -27,12 +27,12 @@ class ReaderInfo(Generic[SplitT]):
     Attributes:
         subtask_id: 0 … parallelism − 1.
         location: host name, for locality; empty when unknown.
-        reported_splits: splits that the reader reads according to its Spark checkpoint, with their positions, as
-            reported on registration (FLIP-537). Empty for a fresh reader.
-        retained_splits: splits that were taken from it, with the positions that it keeps for a return; somebody else
-            may have read on since.
-        is_first_report: whether the state knows nothing of the reader's past: its host registers for the first time,
-            or the state was lost or is an older copy.
+        reported_splits: splits that the reader reads according to its Spark checkpoint, with their
+            positions, as reported on registration (FLIP-537). Empty for a fresh reader.
+        retained_splits: splits that were taken from it, with the positions that it keeps for a
+            return; somebody else may have read on since.
+        is_first_report: whether the state knows nothing of the reader's past: its host registers
+            for the first time, or the state was lost or is an older copy.
     """
 
     subtask_id: int
@@ -52,8 +52,9 @@ class SplitsAssignment(Generic[SplitT]):
 class AsyncCall:
     """Base of the values that describe work outside (a discovery, a look-up of offsets).
 
-    Subclasses are frozen dataclasses; the runtime knows how to execute each class. A call must not depend on
-    anything but its fields, changes nothing inside the coordinator, and may be executed twice.
+    Subclasses are frozen dataclasses; the runtime knows how to execute each class. A call must not
+    depend on anything but its fields, changes nothing inside the coordinator, and may be executed
+    twice.
     """
 
     __slots__ = ()
@@ -67,7 +68,10 @@ class CallFailure:
 
 
 CompletionHandler = Callable[[Any, Any], None]
-"""A method of the enumerator. Called with the call and its result, or with the call and a `CallFailure`."""
+"""A method of the enumerator.
+
+Called with the call and its result, or with the call and a `CallFailure`.
+"""
 
 
 class SplitEnumeratorContext(ABC, Generic[SplitT]):
@@ -75,7 +79,10 @@ class SplitEnumeratorContext(ABC, Generic[SplitT]):
 
     @abstractmethod
     def now(self) -> float:
-        """Time of the event being handled, in seconds since the epoch; it does not move within one method."""
+        """Time of the event being handled, in seconds since the epoch.
+
+        It does not move within one method.
+        """
 
     @abstractmethod
     def current_parallelism(self) -> int:
@@ -83,10 +90,13 @@ class SplitEnumeratorContext(ABC, Generic[SplitT]):
 
     @abstractmethod
     def registered_readers(self) -> Mapping[int, ReaderInfo[SplitT]]:
-        """Readers that may be given splits now, by subtask id. Readers behind the recovery gate are not in it."""
+        """Readers that may be given splits now, by subtask id.
+
+        Readers behind the recovery gate are not in it.
+        """
 
     def has_reports(self) -> bool:
-        """Whether any reader has told what it holds since the state was made or found to be an older copy.
+        """Whether a reader has told what it holds since the state was made or found to be outdated.
 
         Until then every position is a start that was looked up, or outdated.
         """
@@ -94,7 +104,10 @@ class SplitEnumeratorContext(ABC, Generic[SplitT]):
 
     @abstractmethod
     def current_assignments(self) -> Mapping[SplitId, int]:
-        """Owner of every assigned split: the whole picture, where `SplitsAssignment` is an increment."""
+        """Owner of every assigned split.
+
+        The whole picture, where `SplitsAssignment` is an increment.
+        """
 
     def split_loads(self) -> Mapping[SplitId, float]:
         """What splits cost to read, in records per second over the last minutes, as far as known.
@@ -104,7 +117,7 @@ class SplitEnumeratorContext(ABC, Generic[SplitT]):
         return {}
 
     def split_positions(self) -> Mapping[SplitId, Position]:
-        """Return the positions of splits as the reader hosts last reported them, as far as known."""
+        """Return the positions of splits as the reader hosts last reported them, if known."""
         return {}
 
     @abstractmethod
@@ -116,7 +129,9 @@ class SplitEnumeratorContext(ABC, Generic[SplitT]):
         """
 
     def assigned_attributes(self, split_id: SplitId) -> Mapping[str, Json]:
-        """Attributes of an assigned split: cheaper than the split, because no position is looked up.
+        """Attributes of an assigned split.
+
+        Cheaper than the split, because no position is looked up.
 
         Raises:
             KeyError: it has no owner.
@@ -149,10 +164,12 @@ class SplitEnumeratorContext(ABC, Generic[SplitT]):
 
     @abstractmethod
     def revoke_splits(self, split_ids: Iterable[SplitId], *, retain: bool = False) -> None:
-        """Take splits away from their owners; `SplitEnumerator.handle_revoked` tells when that is done.
+        """Take splits away from their owners.
 
-        With `retain` the reader host keeps their positions until they are assigned again or `forget_splits`, so that a
-        return continues there. Ids without an owner are ignored.
+        `SplitEnumerator.handle_revoked` tells when that is done.
+
+        With `retain` the reader host keeps their positions until they are assigned again or
+        `forget_splits`, so that a return continues there. Ids without an owner are ignored.
         """
 
     @abstractmethod
@@ -165,11 +182,11 @@ class SplitEnumeratorContext(ABC, Generic[SplitT]):
         return False
 
     def finish_splits(self, split_ids: Iterable[SplitId]) -> None:
-        """Let splits that have been read to their end leave the state, so that it does not grow with what is done.
+        """Let splits that have been read leave the state, so that it does not grow without end.
 
-        `SplitEnumerator.handle_revoked` follows, as for other splits that are taken away. Where Spark's checkpoint is
-        the only memory (a query without an operator and without local mode), they stay assigned instead: otherwise the
-        next query would read them again.
+        `SplitEnumerator.handle_revoked` follows, as for other splits that are taken away. Where
+        Spark's checkpoint is the only memory (a query without an operator and without local mode),
+        they stay assigned instead: otherwise the next query would read them again.
         """
         self.revoke_splits(split_ids)
 
@@ -177,16 +194,18 @@ class SplitEnumeratorContext(ABC, Generic[SplitT]):
     def forget_splits(self, split_ids: Iterable[SplitId]) -> None:
         """End the retention of splits that have no owner: the reader hosts drop their positions.
 
-        The coordinator retains by itself what a reader reported and what came back by `add_splits_back`, so an
-        enumerator that decides against such a split says so here.
+        The coordinator retains by itself what a reader reported and what came back by
+        `add_splits_back`, so an enumerator that decides against such a split says so here.
         """
 
     @abstractmethod
     def signal_no_more_splits(self, subtask_id: int) -> None:
-        """Tell a reader that it gets no further split; once per registration is enough, more is harmless.
+        """Tell a reader that it gets no further split.
 
-        A reader that has read all of its splits comes to its end then. Should parallelism change, it may get splits of
-        readers that are no more all the same.
+        Once per registration is enough, more is harmless.
+
+        A reader that has read all of its splits comes to its end then. Should parallelism change,
+        it may get splits of readers that are no more all the same.
 
         Raises:
             ContractViolationError: the reader is not registered.
@@ -194,10 +213,13 @@ class SplitEnumeratorContext(ABC, Generic[SplitT]):
 
     @abstractmethod
     def send_event_to_reader(self, subtask_id: int, event: SourceEvent) -> None:
-        """Queue an event for a registered reader; delivered once, in order, after the splits that it has been given.
+        """Queue an event for a registered reader.
 
-        It belongs to the reader's present incarnation: one that registers again does not get it, and `add_reader` is
-        called for that one. Sending makes an epoch, so it is no channel for what changes every second.
+        Delivered once, in order, after the splits that it has been given.
+
+        It belongs to the reader's present incarnation: one that registers again does not get it,
+        and `add_reader` is called for that one. Sending makes an epoch, so it is no channel for
+        what changes every second.
 
         Raises:
             ContractViolationError: the reader is not registered.
@@ -214,16 +236,21 @@ class SplitEnumeratorContext(ABC, Generic[SplitT]):
     ) -> None:
         """Have `call` executed outside, then `handler` called with its result.
 
-        The handler runs in a later turn, never within this method; it may not run at all, because calls are not part
-        of the state: a restored enumerator issues them anew in `start`. Answers may overtake each other.
+        The handler runs in a later turn, never within this method; it may not run at all, because
+        calls are not part of the state: a restored enumerator issues them anew in `start`. Answers
+        may overtake each other.
 
         Args:
             call: the work, as a value.
-            handler: a bound method of this enumerator; gets the call back, so that it needs no closure.
+            handler: a bound method of this enumerator; gets the call back, so that it needs no
+                closure.
             initial_delay: seconds before the first execution.
             period: seconds from one completion to the next execution; None executes once.
         """
 
     @abstractmethod
     def report(self, reason: str, message: str, *, warning: bool = False) -> None:
-        """State a fact for people: it becomes a log line and an event on the resource, not a decision."""
+        """State a fact for people.
+
+        It becomes a log line and an event on the resource, not a decision.
+        """

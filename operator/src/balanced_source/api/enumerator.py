@@ -1,12 +1,14 @@
 """The enumerator's side of FLIP-27, with FLIP-537's reports and the extensions of this project.
 
-Threading: there is none. Every method is called by the coordinator, one after another, and must return at
-once; whatever waits for the outside world goes through `SplitEnumeratorContext.call_async` as a value that
-somebody else executes. Time is what `SplitEnumeratorContext.now` says.
+Threading: there is none. Every method is called by the coordinator, one after another, and must
+return at once; whatever waits for the outside world goes through
+`SplitEnumeratorContext.call_async` as a value that somebody else executes. Time is what
+`SplitEnumeratorContext.now` says.
 
-Extensions of the FLIP, each needed because parallelism and the source change here without a restart: `rebalance`,
-`handle_renumbered`, `handle_source_change`, `handle_revoked`, `handle_finished` and, on the context,
-`current_assignments`, `revoke_splits`, `forget_splits`, `now`.
+Extensions of the FLIP, each needed because parallelism and the source change here without a
+restart: `rebalance`, `handle_renumbered`, `handle_source_change`, `handle_revoked`,
+`handle_finished` and, on the context, `current_assignments`, `revoke_splits`, `forget_splits`,
+`now`.
 """
 
 import copy
@@ -33,66 +35,79 @@ class SplitEnumerator(ABC, Generic[SplitT, StateT]):
     def start(self) -> None:
         """Called once, before any other method, for a fresh and for a restored enumerator alike.
 
-        Readers may be registered already when state was restored. On return, discovery is under way: what it needs was
-        asked by `SplitEnumeratorContext.call_async`.
+        Readers may be registered already when state was restored. On return, discovery is under
+        way: what it needs was asked by `SplitEnumeratorContext.call_async`.
         """
 
     @abstractmethod
     def add_reader(self, subtask_id: int) -> None:
         """Called when a reader has registered and the recovery gate is open for it.
 
-        Its `ReaderInfo` is in `registered_readers`. Splits that it reported, and that it still owns, are assigned
-        to it already; the enumerator decides about the others that it reported: on return each of them has an owner, is
-        remembered by the enumerator as waiting for one, or was given up by `SplitEnumeratorContext.forget_splits`.
-        Called again for each incarnation of the reader: what it was told by events before, it does not know any more.
+        Its `ReaderInfo` is in `registered_readers`. Splits that it reported, and that it still
+        owns, are assigned to it already; the enumerator decides about the others that it reported:
+        on return each of them has an owner, is remembered by the enumerator as waiting for one, or
+        was given up by `SplitEnumeratorContext.forget_splits`. Called again for each incarnation of
+        the reader: what it was told by events before, it does not know any more.
         """
 
     def add_readers(self, subtask_ids: Sequence[int]) -> None:
-        """Called with all readers that register at the same time; by default calls `add_reader` for each.
+        """Called with all readers that register at the same time.
 
-        An enumerator that assigns splits when a reader registers must override this: take in the reports of all
-        of these readers first, then assign. A later reader may hold a split that seems to have no owner, and only its
-        report says where reading goes on.
+        By default calls `add_reader` for each.
+
+        An enumerator that assigns splits when a reader registers must override this: take in the
+        reports of all of these readers first, then assign. A later reader may hold a split that
+        seems to have no owner, and only its report says where reading goes on.
         """
         for subtask_id in subtask_ids:
             self.add_reader(subtask_id)
 
     def handle_history(self, guessed: Collection[SplitId]) -> None:
-        """Called before `add_readers` when readers turn out to hold splits that the state knows nothing of.
+        """Called before `add_readers` when readers hold splits that the state does not know.
 
-        The state was lost or is an older copy, or the source was created again for an existing Spark checkpoint. What
-        was decided before was decided as if nothing had ever been read.
+        The state was lost or is an older copy, or the source was created again for an existing
+        Spark checkpoint. What was decided before was decided as if nothing had ever been read.
 
         Args:
-            guessed: splits that had an owner until now and that no reader holds. They have come back by
-                `add_splits_back`, at the start position that was chosen without this knowledge.
+            guessed: splits that had an owner until now and that no reader holds. They have come
+                back by `add_splits_back`, at the start position that was chosen without this
+                knowledge.
         """
 
     @abstractmethod
     def add_splits_back(self, splits: Sequence[SplitT], subtask_id: int) -> None:
         """Called with exactly the splits that a lost reader had been given and cannot know of.
 
-        They have no owner any more. The reader is not registered during the call. On return they have another owner, or
-        the enumerator remembers them, with their positions, as waiting for one: nobody else does.
+        They have no owner any more. The reader is not registered during the call. On return they
+        have another owner, or the enumerator remembers them, with their positions, as waiting for
+        one: nobody else does.
         """
 
     def handle_split_request(self, subtask_id: int, requester_hostname: str | None) -> None:
-        """Called when a reader asks for one split (pull-based sources). Push-based sources ignore it.
+        """Called when a reader asks for one split (pull-based sources).
 
-        A request that is not answered is not part of the state: after a restart of the operator, and in each new
-        incarnation of the reader (`add_reader`), the method is called again for what the reader lacks then.
+        Push-based sources ignore it.
 
-        Answer by `assign_splits`, now or later, or by `signal_no_more_splits`. Splits that come back by
-        `add_splits_back` when readers became fewer belong to nobody who could ask: `rebalance` follows, and must give
-        them to the readers that are left, also to those that were told that there is no more.
+        A request that is not answered is not part of the state: after a restart of the operator,
+        and in each new incarnation of the reader (`add_reader`), the method is called again for
+        what the reader lacks then.
+
+        Answer by `assign_splits`, now or later, or by `signal_no_more_splits`. Splits that come
+        back by `add_splits_back` when readers became fewer belong to nobody who could ask:
+        `rebalance` follows, and must give them to the readers that are left, also to those that
+        were told that there is no more.
 
         Args:
             subtask_id: who asks; registered.
             requester_hostname: where it runs, for locality; None when unknown.
         """
 
-    def handle_split_requests(self, counts: Mapping[int, int], requester_hostname: str | None) -> None:
-        """Called with the requests of all readers of a host; by default calls `handle_split_request` for each split.
+    def handle_split_requests(
+        self, counts: Mapping[int, int], requester_hostname: str | None
+    ) -> None:
+        """Called with the requests of all readers of a host.
+
+        By default calls `handle_split_request` for each split.
 
         Args:
             counts: reader → splits that it asks for; all of them are registered.
@@ -103,7 +118,7 @@ class SplitEnumerator(ABC, Generic[SplitT, StateT]):
                 self.handle_split_request(subtask_id, requester_hostname)
 
     def handle_source_event(self, subtask_id: int, event: SourceEvent) -> None:
-        """Called for each event that a registered reader sent, once and in order, also across restarts of the operator.
+        """Called once for each event of a registered reader, in order, also across restarts.
 
         Events of a reader that a change of parallelism took away meanwhile are dropped.
         """
@@ -111,35 +126,41 @@ class SplitEnumerator(ABC, Generic[SplitT, StateT]):
     def handle_revoked(self, splits: Sequence[SplitT]) -> None:
         """Called when hosts have let go of splits that were revoked, with their final positions.
 
-        Only now may such a split be given out again as something else (a topic that was deleted and recreated).
+        Only now may such a split be given out again as something else (a topic that was deleted and
+        recreated).
         """
 
     def handle_loads(self) -> None:
-        """Called when `SplitEnumeratorContext.split_loads` has changed, after each report of a host."""
+        """Called when `SplitEnumeratorContext.split_loads` has changed, after each report."""
 
     def handle_finished(self, split_ids: Sequence[SplitId]) -> None:
         """Called when a report shows that owned splits have reached their stopping position.
 
-        They stay assigned, without work. Called once for a split; again after a restart of the operator, and when the
-        split was given anew, so it must change nothing for splits that it knows as finished.
+        They stay assigned, without work. Called once for a split; again after a restart of the
+        operator, and when the split was given anew, so it must change nothing for splits that it
+        knows as finished.
         """
 
     def handle_renumbered(self, numbers: Mapping[int, int]) -> None:
         """Called when reader hosts came or went, and readers that go on have other numbers now.
 
-        Whatever the enumerator remembers by the number of a reader must be changed. Splits of readers that are no more
-        have come by `add_splits_back` before, under the numbers of that time; `rebalance` follows. An enumerator that
-        remembers nothing of that kind needs no override.
+        Whatever the enumerator remembers by the number of a reader must be changed. Splits of
+        readers that are no more have come by `add_splits_back` before, under the numbers of that
+        time; `rebalance` follows. An enumerator that remembers nothing of that kind needs no
+        override.
 
         Args:
             numbers: number of each reader before → after. Readers that are no more are left out.
         """
 
     def rebalance(self, cause: RebalanceCause) -> None:
-        """Called when splits may move. On return every split that the enumerator deals with has the owner it wants.
+        """Called when splits may move.
 
-        For `RESCALE`, splits of readers that are no more have come by `add_splits_back` before, and somebody must get
-        them now. Without an override nothing moves, which is right only where each remaining reader asks again.
+        On return every split that the enumerator deals with has the owner it wants.
+
+        For `RESCALE`, splits of readers that are no more have come by `add_splits_back` before, and
+        somebody must get them now. Without an override nothing moves, which is right only where
+        each remaining reader asks again.
         """
 
     def handle_source_change(self, source: "Source[SplitT, StateT]") -> None:
@@ -152,13 +173,19 @@ class SplitEnumerator(ABC, Generic[SplitT, StateT]):
 
     @abstractmethod
     def snapshot_state(self) -> StateT:
-        """Called before anything that this enumerator decided takes effect. Returns an immutable value.
+        """Called before anything that this enumerator decided takes effect.
 
-        Everything that must survive the process is in it; calls under way are not, `start` issues them anew.
+        Returns an immutable value.
+
+        Everything that must survive the process is in it; calls under way are not, `start` issues
+        them anew.
         """
 
     def problems(self) -> Mapping[str, Exception]:
-        """Called after each event. What keeps parts of the source from being read now, by scope; for people."""
+        """Called after each event.
+
+        What keeps parts of the source from being read now, by scope; for people.
+        """
         return {}
 
     def blocked(self) -> Mapping[str, Exception]:
@@ -169,7 +196,10 @@ class SplitEnumerator(ABC, Generic[SplitT, StateT]):
         return self.problems()
 
     def undiscovered(self) -> frozenset[str]:
-        """Called after each event. Return the scopes whose splits, or their start positions, are not known yet."""
+        """Called after each event.
+
+        Return the scopes whose splits, or their start positions, are not known yet.
+        """
         return frozenset()
 
     def pending_splits(self) -> int:
@@ -177,21 +207,26 @@ class SplitEnumerator(ABC, Generic[SplitT, StateT]):
         return 0
 
     def is_finished(self) -> bool:
-        """Called after each event. True when everything that there will ever be has been read (bounded sources)."""
+        """Called after each event.
+
+        True when everything that there will ever be has been read (bounded sources).
+        """
         return False
 
     def notify_checkpoint_complete(self, checkpoint_id: int) -> None:
-        """Called when all registered readers hold epoch `checkpoint_id` in their Spark checkpoint."""
+        """Called when all registered readers hold epoch `checkpoint_id` in their checkpoint."""
 
     def close(self) -> None:
         """Called once, last, when the process lets go of the source; not when it dies.
 
-        Nothing can be decided any more, and it must not raise. It frees nothing by itself, because an enumerator owns
-        nothing outside.
+        Nothing can be decided any more, and it must not raise. It frees nothing by itself, because
+        an enumerator owns nothing outside.
         """
 
     def fork(self, context: SplitEnumeratorContext[SplitT]) -> Self:
-        """A copy that goes its own way, bound to another context: for dry runs and for exhaustive exploration.
+        """A copy that goes its own way, bound to another context.
+
+        For dry runs and for exhaustive exploration.
 
         Override it where the state is immutable: a deep copy is correct, and slow.
         """
@@ -199,7 +234,7 @@ class SplitEnumerator(ABC, Generic[SplitT, StateT]):
 
 
 class Source(ABC, Generic[SplitT, StateT]):
-    """What to read: the factory of enumerators, and how its splits and state are written (FLIP-27 ``Source``)."""
+    """The factory of enumerators, and the format of splits and state (FLIP-27 ``Source``)."""
 
     @property
     @abstractmethod
@@ -207,27 +242,37 @@ class Source(ABC, Generic[SplitT, StateT]):
         """Whether readers may ever be told that there are no more splits."""
 
     @abstractmethod
-    def create_enumerator(self, context: SplitEnumeratorContext[SplitT]) -> SplitEnumerator[SplitT, StateT]:
+    def create_enumerator(
+        self, context: SplitEnumeratorContext[SplitT]
+    ) -> SplitEnumerator[SplitT, StateT]:
         """A fresh enumerator. Called once per life of the source; `SplitEnumerator.start` follows.
 
-        On return nothing has been decided: the context may be kept, and is not to be used before `start`.
+        On return nothing has been decided: the context may be kept, and is not to be used before
+        `start`.
         """
 
     @abstractmethod
     def restore_enumerator(
         self, context: SplitEnumeratorContext[SplitT], state: StateT
     ) -> SplitEnumerator[SplitT, StateT]:
-        """An enumerator that goes on from a snapshot. Called in each process after the first; `start` follows.
+        """An enumerator that goes on from a snapshot.
 
-        `state` is what `decode_state` made of the bytes of the last `SplitEnumerator.snapshot_state` that was stored.
+        Called in each process after the first; `start` follows.
+
+        `state` is what `decode_state` made of the bytes of the last
+        `SplitEnumerator.snapshot_state` that was stored.
         """
 
     @abstractmethod
-    def create_split(self, split_id: SplitId, position: Position, attributes: Mapping[str, Any]) -> SplitT:
-        """The split that `SourceSplit.split_id`, `position` and `attributes` describe: their inverse.
+    def create_split(
+        self, split_id: SplitId, position: Position, attributes: Mapping[str, Any]
+    ) -> SplitT:
+        """The split that `SourceSplit.split_id`, `position` and `attributes` describe.
 
-        Called wherever a split comes out of a document, by operator and reader alike: it must not look at anything but
-        its arguments and the source's settings.
+        Their inverse.
+
+        Called wherever a split comes out of a document, by operator and reader alike: it must not
+        look at anything but its arguments and the source's settings.
         """
 
     @abstractmethod
@@ -250,39 +295,46 @@ class Source(ABC, Generic[SplitT, StateT]):
 
     @property
     def wants_loads(self) -> bool:
-        """Whether the enumerator looks at the loads of splits; observing them costs time and room in the state."""
+        """Whether the enumerator looks at the loads of splits.
+
+        Observing them costs time and room in the state.
+        """
         return False
 
     @property
     def has_ending_splits(self) -> bool:
         """Whether splits may come to an end: `SplitEnumerator.handle_finished` is called for them.
 
-        The default is for sources that end, and for those whose readers ask for splits. A source that never ends may
-        have splits that do, such as closed shards.
+        The default is for sources that end, and for those whose readers ask for splits. A source
+        that never ends may have splits that do, such as closed shards.
         """
         return self.boundedness is Boundedness.BOUNDED or self.look_ahead > 0
 
     @property
     def look_ahead(self) -> int:
-        """Number of splits that a host asks for on behalf of each reader, so that it has unread ones; 0: none.
+        """Number of unread splits that a host asks for on behalf of each reader; 0: none.
 
-        The default is for sources that assign their splits by themselves. With more than 0 a host keeps asking
-        (`SplitEnumerator.handle_split_requests`) until each of its readers has that many splits that are not read
-        yet, or was told that there are no more. It asks as soon as a micro-batch is planned, so the next splits
-        come while it runs.
+        The default is for sources that assign their splits by themselves. With more than 0 a host
+        keeps asking (`SplitEnumerator.handle_split_requests`) until each of its readers has that
+        many splits that are not read yet, or was told that there are no more. It asks as soon as a
+        micro-batch is planned, so the next splits come while it runs.
         """
         return 0
 
     @property
     def kind(self) -> str:
-        """Name of the connector that the source belongs to, see `Connector.kind`; empty if it has none.
+        """Name of the connector that the source belongs to, see `Connector.kind`.
+
+        Empty if it has none.
 
         A source without a connector runs only where a program hands it over by itself.
         """
         return ""
 
     def deals_anew(self, split_id: SplitId) -> bool:
-        """Whether a split may get another reader after a full recovery; by default as the class is marked.
+        """Whether a split may get another reader after a full recovery.
+
+        By default as the class is marked.
 
         A split that may not stays with the reader that reported it.
         """
@@ -290,27 +342,39 @@ class Source(ABC, Generic[SplitT, StateT]):
         return isinstance(self, SupportsSplitReassignmentOnRecovery)
 
     def reader_settings(self) -> Mapping[str, Any]:
-        """What readers must know to connect, as JSON without secrets; travels with the assignment."""
+        """What readers must know to connect, as JSON without secrets.
+
+        Travels with the assignment.
+        """
         return {}
 
     def create_reader(self, context: SourceReaderContext) -> SourceReader[Any, SplitT]:
-        """A reader without splits; `SourceReader.start` is called next. Called where the data is read.
+        """A reader without splits; `SourceReader.start` is called next.
 
-        A restored reader is not made differently: its splits come by `SourceReader.add_splits` at their positions.
+        Called where the data is read.
+
+        A restored reader is not made differently: its splits come by `SourceReader.add_splits` at
+        their positions.
 
         Raises:
-            ContractViolationError: splits of this source are read by something else (the default): Spark's tasks read
-                Kafka by ranges.
+            ContractViolationError: splits of this source are read by something else (the default):
+                Spark's tasks read Kafka by ranges.
         """
-        raise ContractViolationError(f"{type(self).__name__} makes no readers: its host reads the splits itself")
+        raise ContractViolationError(
+            f"{type(self).__name__} makes no readers: its host reads the splits itself"
+        )
 
     def split_serializer(self) -> VersionedSerializer[SplitT]:
         """Writes splits as `create_split` reads them."""
-        return JsonSerializer("split", 1, split_to_json, lambda _, data: self._split_from_json(data))
+        return JsonSerializer(
+            "split", 1, split_to_json, lambda _, data: self._split_from_json(data)
+        )
 
     def state_serializer(self) -> VersionedSerializer[StateT]:
         """Writes enumerator state by `encode_state` and `decode_state`."""
-        return JsonSerializer("state of the enumerator", self.state_version, self.encode_state, self.decode_state)
+        return JsonSerializer(
+            "state of the enumerator", self.state_version, self.encode_state, self.decode_state
+        )
 
     def _split_from_json(self, data: Any) -> SplitT:
         split_id, position, attributes = data
@@ -323,7 +387,9 @@ def split_to_json(split: SourceSplit) -> Json:
 
 
 class SupportsSplitReassignmentOnRecovery:
-    """Marker on a `Source`: after a full recovery splits may be dealt anew over all readers (FLIP-537).
+    """Marker on a `Source`.
+
+    After a full recovery splits may be dealt anew over all readers (FLIP-537).
 
     Without it every reader gets back exactly what it reported.
     """

@@ -1,9 +1,10 @@
 """Custom events between an enumerator and its readers (FLIP-27 ``SourceEvent``).
 
-They travel inside the documents: numbered, repeated until the other side has acknowledged the number,
-handed over once and in order. JSON only, nothing secret. An event belongs to the incarnation of the reader that it was
-sent to, or that sent it: a reader that registers again gets and sends none of the old ones, and the enumerator, which
-sees it by `SplitEnumerator.add_reader`, says again what it must know.
+They travel inside the documents: numbered, repeated until the other side has acknowledged the
+number, handed over once and in order. JSON only, nothing secret. An event belongs to the
+incarnation of the reader that it was sent to, or that sent it: a reader that registers again gets
+and sends none of the old ones, and the enumerator, which sees it by `SplitEnumerator.add_reader`,
+says again what it must know.
 """
 
 import json
@@ -16,13 +17,18 @@ from balanced_source.errors import ContractViolationError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceEvent:
-    """One message; `name` tells the connector how to read `payload`. Names that begin with ``$`` are ours."""
+    """One message; `name` tells the connector how to read `payload`.
+
+    Names that begin with ``$`` are ours.
+    """
 
     name: str
     payload: Json = None
 
     def __post_init__(self) -> None:
-        """Refuse what no document can hold, where it is made: later nobody could tell whose event it is.
+        """Refuse what no document can hold, where it is made.
+
+        Later nobody could tell whose event it is.
 
         Raises:
             ContractViolationError: the payload is not JSON.
@@ -31,10 +37,11 @@ class SourceEvent:
             json.dumps(self.payload, allow_nan=False)
         except (TypeError, ValueError, RecursionError) as error:
             raise ContractViolationError(
-                f"the payload of event {self.name!r} is not JSON: {error}. Use dicts with texts as keys, lists, texts, "
-                "numbers, bools and None"
+                f"the payload of event {self.name!r} is not JSON: {error}. Use dicts with texts as"
+                " keys, lists, texts, numbers, bools and None"
             ) from error
 
 
 SPLIT_REQUEST: Final = SourceEvent(name="$splitRequest")
-"""How a reader asks for work; the coordinator turns it into `SplitEnumerator.handle_split_request`."""
+"""How a reader asks for work; the coordinator turns it into `SplitEnumerator.handle_split_request`.
+"""

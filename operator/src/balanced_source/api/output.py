@@ -1,7 +1,7 @@
-"""Where readers put records and watermarks (FLIP-27 ``ReaderOutput``, ``SourceOutput``, ``WatermarkOutput``).
+"""Where readers put records and watermarks (FLIP-27 ``ReaderOutput``, ``WatermarkOutput``).
 
-A watermark `w` says: no record with a timestamp at or below `w` follows. Timestamps and watermarks are milliseconds
-since the epoch.
+A watermark `w` says: no record with a timestamp at or below `w` follows. Timestamps and watermarks
+are milliseconds since the epoch.
 """
 
 from abc import ABC, abstractmethod
@@ -25,20 +25,25 @@ class WatermarkOutput(ABC):
     def emit_watermark(self, watermark: int) -> None:
         """Say that no record at or below `watermark` follows.
 
-        Called at any time between `create_output_for_split` and its release. One that is not larger than the last is
-        ignored: watermarks never go back. Ends idleness.
+        Called at any time between `create_output_for_split` and its release. One that is not larger
+        than the last is ignored: watermarks never go back. Ends idleness.
         """
 
     @abstractmethod
     def mark_idle(self) -> None:
-        """Say that nothing comes for now: nobody shall wait for this output's watermark. More than once is harmless.
+        """Say that nothing comes for now: nobody shall wait for this output's watermark.
+
+        More than once is harmless.
 
         The next `emit_watermark`, record or `mark_active` ends it.
         """
 
     @abstractmethod
     def mark_active(self) -> None:
-        """Say that records may come again: the output's last watermark counts again, though it holds nobody back."""
+        """Say that records may come again.
+
+        The output's last watermark counts again, though it holds nobody back.
+        """
 
 
 class SourceOutput(WatermarkOutput, Generic[T_contra]):
@@ -48,8 +53,9 @@ class SourceOutput(WatermarkOutput, Generic[T_contra]):
     def collect(self, record: T_contra, timestamp: int | None = None) -> None:
         """Hand over one record, which is never None. Ends idleness.
 
-        Called by `RecordEmitter.emit_record` or by a `SourceReader` within `poll_next`, never outside of it. On return
-        the record counts as delivered: the split's position may go past it.
+        Called by `RecordEmitter.emit_record` or by a `SourceReader` within `poll_next`, never
+        outside of it. On return the record counts as delivered: the split's position may go past
+        it.
 
         Args:
             record: the record.
@@ -58,24 +64,29 @@ class SourceOutput(WatermarkOutput, Generic[T_contra]):
 
 
 class ReaderOutput(SourceOutput[T_contra]):
-    """The output of a reader: one output per split, so that splits at different times do not confuse the watermark.
+    """The output of a reader.
 
-    Its own watermark methods speak for the reader as a whole, as if they were one more split; a reader uses either
-    them or the outputs of splits.
+    One output per split, so that splits at different times do not confuse the watermark.
+
+    Its own watermark methods speak for the reader as a whole, as if they were one more split; a
+    reader uses either them or the outputs of splits.
     """
 
     @abstractmethod
     def create_output_for_split(self, split_id: SplitId) -> SourceOutput[T_contra]:
         """The output of a split; the same one for the same split until it is released.
 
-        Called when the reader has got the split, before anything of it is read. The reader's watermark waits for the
-        new output from then on: for its first watermark, or until it is idle.
+        Called when the reader has got the split, before anything of it is read. The reader's
+        watermark waits for the new output from then on: for its first watermark, or until it is
+        idle.
         """
 
     @abstractmethod
     def release_output_for_split(self, split_id: SplitId) -> None:
-        """End a split's output: it finished, or was taken away. Nobody waits for it any more. Unknown ids are ignored.
+        """End a split's output: it finished, or was taken away.
 
-        Called after the split's last record, while `SourceReader.snapshot_state` still has the split: its position is
-        the end of the split. The output must not be used afterwards.
+        Nobody waits for it any more. Unknown ids are ignored.
+
+        Called after the split's last record, while `SourceReader.snapshot_state` still has the
+        split: its position is the end of the split. The output must not be used afterwards.
         """

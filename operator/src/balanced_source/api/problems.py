@@ -1,7 +1,7 @@
 """Problems: how every part of the product says that something lasts and needs attention.
 
-One value serves all outlets. The operator turns it into a condition and an event, a driver puts it into its report,
-and a query without an operator logs it and, if it is fatal, raises it.
+One value serves all outlets. The operator turns it into a condition and an event, a driver puts it
+into its report, and a query without an operator logs it and, if it is fatal, raises it.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -18,9 +18,12 @@ class Problem:
 
     Attributes:
         reason: CamelCase word for programs; stable over releases.
-        message: what happened, to which object (with its value), and what to do. Never holds a secret.
-        scope: the part of the source that is affected, such as the name of a cluster; empty for the whole source.
-        is_fatal: whether waiting does not help. Without an operator, a fatal problem ends the query.
+        message: what happened, to which object (with its value), and what to do. Never holds a
+            secret.
+        scope: the part of the source that is affected, such as the name of a cluster; empty for the
+            whole source.
+        is_fatal: whether waiting does not help. Without an operator, a fatal problem ends the
+            query.
     """
 
     reason: str
@@ -88,9 +91,11 @@ class ProblemBoard:
             self.raise_(key, problem)
 
     def replace(self, group: str, problems: Mapping[ProblemKey, Problem]) -> None:
-        """Make `problems` the only ones whose key begins with `group`, which is put before their own keys."""
+        """Make `problems` the only ones whose key begins with `group`, which is put before it."""
         wanted = {(group, *_path(key)): problem for key, problem in problems.items()}
-        for key in [key for key in self._problems if _path(key)[0] == group and _path(key) not in wanted]:
+        for key in [
+            key for key in self._problems if _path(key)[0] == group and _path(key) not in wanted
+        ]:
             self.clear(key)
         for key, problem in wanted.items():
             self.raise_(key, problem)
@@ -100,8 +105,13 @@ class ProblemBoard:
         return self._problems.get(key)
 
     def __iter__(self) -> Iterator[Problem]:
-        """Iterate over the problems: fatal ones first, then by key, whatever the order they were set in."""
-        ordered = sorted(self._problems.items(), key=lambda item: (not item[1].is_fatal, _path(item[0])))
+        """Iterate over the problems.
+
+        Fatal ones first, then by key, whatever the order they were set in.
+        """
+        ordered = sorted(
+            self._problems.items(), key=lambda item: (not item[1].is_fatal, _path(item[0]))
+        )
         return iter([problem for _, problem in ordered])
 
     def __len__(self) -> int:

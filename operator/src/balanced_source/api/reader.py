@@ -1,9 +1,10 @@
 """The reader's side of FLIP-27: what runs where the data is read.
 
-Threading: the host calls every method of a reader from one thread. A reader may use threads of its own; the only thing
-that they may call is `SourceReaderContext.notify_available`.
+Threading: the host calls every method of a reader from one thread. A reader may use threads of its
+own; the only thing that they may call is `SourceReaderContext.notify_available`.
 
-Extension of the FLIP, needed because parallelism changes here without a restart: `SourceReader.remove_splits`.
+Extension of the FLIP, needed because parallelism changes here without a restart:
+`SourceReader.remove_splits`.
 """
 
 import enum
@@ -21,7 +22,10 @@ SplitT = TypeVar("SplitT", bound=SourceSplit)
 
 
 class InputStatus(enum.Enum):
-    """What `SourceReader.poll_next` found. NOTHING_AVAILABLE: wait for `SourceReaderContext.notify_available`."""
+    """What `SourceReader.poll_next` found.
+
+    NOTHING_AVAILABLE: wait for `SourceReaderContext.notify_available`.
+    """
 
     MORE_AVAILABLE = "MoreAvailable"
     NOTHING_AVAILABLE = "NothingAvailable"
@@ -47,7 +51,10 @@ class SourceReaderContext(ABC):
 
     @abstractmethod
     def send_split_request(self) -> None:
-        """Ask the enumerator for work (pull-based sources): `SplitEnumerator.handle_split_request` is called once."""
+        """Ask the enumerator for work (pull-based sources).
+
+        `SplitEnumerator.handle_split_request` is called once.
+        """
 
     @abstractmethod
     def send_source_event_to_coordinator(self, event: SourceEvent) -> None:
@@ -55,7 +62,10 @@ class SourceReaderContext(ABC):
 
     @abstractmethod
     def notify_available(self) -> None:
-        """Say that `poll_next` is worth calling. May be called by any thread, also when it is not so."""
+        """Say that `poll_next` is worth calling.
+
+        May be called by any thread, also when it is not so.
+        """
 
 
 class SourceReader(ABC, Generic[T, SplitT]):
@@ -63,14 +73,18 @@ class SourceReader(ABC, Generic[T, SplitT]):
 
     @abstractmethod
     def start(self) -> None:
-        """Called once, before everything else. A pull-based reader without splits asks for its first one here."""
+        """Called once, before everything else.
+
+        A pull-based reader without splits asks for its first one here.
+        """
 
     @abstractmethod
     def poll_next(self, output: ReaderOutput[T]) -> InputStatus:
         """Emit what is there, in small portions, and say whether there is more. Must not block.
 
-        Called between `start` and `close`, as long as it did not return END_OF_INPUT. That comes only after
-        `notify_no_more_splits`, when all splits have finished and everything was emitted.
+        Called between `start` and `close`, as long as it did not return END_OF_INPUT. That comes
+        only after `notify_no_more_splits`, when all splits have finished and everything was
+        emitted.
 
         Raises:
             Exception: reading failed; the host starts over from the last snapshot.
@@ -80,21 +94,25 @@ class SourceReader(ABC, Generic[T, SplitT]):
     def snapshot_state(self, checkpoint_id: int) -> Sequence[SplitT]:
         """All splits that are not finished, each at the position behind its last emitted record.
 
-        Called between two polls, and when the output of a split is released. Whatever was fetched but not emitted is
-        not part of it. Must not block.
+        Called between two polls, and when the output of a split is released. Whatever was fetched
+        but not emitted is not part of it. Must not block.
         """
 
     @abstractmethod
     def add_splits(self, splits: Sequence[SplitT]) -> None:
-        """Take splits in addition, to be read from their positions on. None of them is one that the reader has."""
+        """Take splits in addition, to be read from their positions on.
+
+        None of them is one that the reader has.
+        """
 
     @abstractmethod
     def remove_splits(self, split_ids: Collection[SplitId]) -> Sequence[SplitT]:
         """Let go of splits; returns them at the positions behind their last emitted records.
 
-        Called between two polls, when readers became more or fewer. On return nothing of them is emitted any more, also
-        nothing that was fetched before, so that whoever gets them next repeats nothing and misses nothing. Finished
-        and unknown ids are left out. A split may come back later by `add_splits`.
+        Called between two polls, when readers became more or fewer. On return nothing of them is
+        emitted any more, also nothing that was fetched before, so that whoever gets them next
+        repeats nothing and misses nothing. Finished and unknown ids are left out. A split may come
+        back later by `add_splits`.
         """
 
     @abstractmethod
@@ -102,40 +120,55 @@ class SourceReader(ABC, Generic[T, SplitT]):
         """Called when the enumerator will assign no further split. More than once is harmless."""
 
     def handle_source_event(self, event: SourceEvent) -> None:
-        """Called for each event that the enumerator sent to this reader: once per incarnation, in order.
+        """Called for each event that the enumerator sent to this reader.
+
+        Once per incarnation, in order.
 
         Raises:
             ContractViolationError: the reader does not know any events (the default).
         """
         raise ContractViolationError(f"{type(self).__name__} does not know event {event.name}")
 
-    def pause_or_resume_splits(self, to_pause: Collection[SplitId], to_resume: Collection[SplitId]) -> None:
-        """Called when splits of an alignment group are too far ahead, or not any more. Unknown ids are ignored.
+    def pause_or_resume_splits(
+        self, to_pause: Collection[SplitId], to_resume: Collection[SplitId]
+    ) -> None:
+        """Called when splits of an alignment group are too far ahead, or not any more.
 
-        What was fetched before may still be emitted. Without an override nothing is paused, and the group drifts.
+        Unknown ids are ignored.
+
+        What was fetched before may still be emitted. Without an override nothing is paused, and the
+        group drifts.
         """
 
     def is_catching_up(self) -> bool:
         """Whether it is known that there is more to come soon, or not known yet whether there is.
 
-        A host that stops reading when nothing has come for a while goes on then, up to its other limits. Without an
-        override, silence means that nothing is there.
+        A host that stops reading when nothing has come for a while goes on then, up to its other
+        limits. Without an override, silence means that nothing is there.
         """
         return False
 
     def millis_behind(self) -> Mapping[SplitId, int]:
-        """Return how far each split is behind its newest record, in milliseconds; 0 if everything was emitted.
+        """Return how far each split is behind its newest record, in milliseconds.
 
-        For sources that know this, and not the number of records. Splits that are left out are unknown.
+        0 if everything was emitted.
+
+        For sources that know this, and not the number of records. Splits that are left out are
+        unknown.
         """
         return {}
 
     def notify_checkpoint_complete(self, checkpoint_id: int) -> None:
-        """Called when `snapshot_state(checkpoint_id)` is durable: what lies before may be acknowledged outside.
+        """Called when `snapshot_state(checkpoint_id)` is durable.
+
+        What lies before may be acknowledged outside.
 
         Ids grow, and one call stands for all smaller ones: some may be left out.
         """
 
     @abstractmethod
     def close(self) -> None:
-        """Called once, last; also after an exception. Frees everything; records not emitted are read again."""
+        """Called once, last; also after an exception.
+
+        Frees everything; records not emitted are read again.
+        """

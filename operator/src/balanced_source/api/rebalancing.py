@@ -15,7 +15,10 @@ class RebalanceCause(enum.Enum):
 
 
 class RebalanceMode(enum.Enum):
-    """Which causes count. MANUAL: only what the user asks for; DRIFT: also imbalance that came by itself."""
+    """Which causes count.
+
+    MANUAL: only what the user asks for; DRIFT: also imbalance that came by itself.
+    """
 
     ON_RESCALE = "OnRescale"
     DRIFT = "Drift"
@@ -24,7 +27,9 @@ class RebalanceMode(enum.Enum):
 
 _CAUSES: Final = {
     RebalanceMode.MANUAL: frozenset({RebalanceCause.REQUESTED}),
-    RebalanceMode.ON_RESCALE: frozenset({RebalanceCause.REQUESTED, RebalanceCause.RESCALE, RebalanceCause.RECOVERY}),
+    RebalanceMode.ON_RESCALE: frozenset(
+        {RebalanceCause.REQUESTED, RebalanceCause.RESCALE, RebalanceCause.RECOVERY}
+    ),
     RebalanceMode.DRIFT: frozenset(RebalanceCause),
 }
 
@@ -37,10 +42,11 @@ class RebalancePolicy:
 
     Attributes:
         mode: which causes count.
-        max_imbalance: mode DRIFT: what the largest load may be, as a multiple of the smallest largest load that the
-            splits permit; > 1.
+        max_imbalance: mode DRIFT: what the largest load may be, as a multiple of the smallest
+            largest load that the splits permit; > 1.
         min_interval: mode DRIFT: seconds between two rebalances, at least.
-        max_moves: splits that one rebalance may move; None: any number. A rescale and a recovery move what they must.
+        max_moves: splits that one rebalance may move; None: any number. A rescale and a recovery
+            move what they must.
     """
 
     mode: RebalanceMode = RebalanceMode.ON_RESCALE

@@ -12,7 +12,10 @@ T = TypeVar("T")
 
 
 class VersionedSerializer(Protocol, Generic[T]):
-    """Turns values into bytes that stay readable: `deserialize` reads every version that was ever released."""
+    """Turns values into bytes that stay readable.
+
+    `deserialize` reads every version that was ever released.
+    """
 
     @property
     def version(self) -> int:
@@ -28,7 +31,8 @@ class VersionedSerializer(Protocol, Generic[T]):
 
         Raises:
             IncompatibleVersionError: `version` is newer than this software.
-            CorruptDocumentError: `data` is not what that version writes; trailing bytes count as corruption.
+            CorruptDocumentError: `data` is not what that version writes; trailing bytes count as
+                corruption.
         """
         ...
 
@@ -60,4 +64,6 @@ class JsonSerializer(Generic[T]):
         try:
             return self.from_json(version, json.loads(data))
         except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
-            raise CorruptDocumentError(f"{self.what}, version {version}, cannot be read: {error!r}") from error
+            raise CorruptDocumentError(
+                f"{self.what}, version {version}, cannot be read: {error!r}"
+            ) from error

@@ -1,8 +1,9 @@
 """Splits: the unit of assigned work.
 
-FLIP-27's ``SourceSplit`` carries its own position; whoever holds the split knows where to go on. Here the
-position is part of the contract, because Spark's stream offset is where a reader's state lives: the reader
-host writes the positions of its splits there, and reports them from there after a restart (FLIP-537).
+FLIP-27's ``SourceSplit`` carries its own position; whoever holds the split knows where to go on.
+Here the position is part of the contract, because Spark's stream offset is where a reader's state
+lives: the reader host writes the positions of its splits there, and reports them from there after a
+restart (FLIP-537).
 """
 
 from abc import ABC, abstractmethod
@@ -16,10 +17,12 @@ All ids of one source have the same length and the same type at each place, so t
 """
 
 Position: TypeAlias = int | None
-"""Where to go on reading: a number that only grows while the split is read (Kafka: the next offset).
+"""Where to go on reading: a number that only grows while the split is read (Kafka: the next
+offset).
 
-That it grows is relied upon: of two positions of one split the larger is the newer. It goes back only where a log was
-cut, in the stream offset of the host that reads it, which beats what others know. None where it has no meaning.
+That it grows is relied upon: of two positions of one split the larger is the newer. It goes back
+only where a log was cut, in the stream offset of the host that reads it, which beats what others
+know. None where it has no meaning.
 """
 
 Json: TypeAlias = Any
@@ -27,7 +30,10 @@ Json: TypeAlias = Any
 
 
 class SourceSplit(ABC):
-    """A part of the source that one reader reads at a time. Immutable; hashable by its id and position."""
+    """A part of the source that one reader reads at a time.
+
+    Immutable; hashable by its id and position.
+    """
 
     @property
     @abstractmethod
@@ -44,7 +50,10 @@ class SourceSplit(ABC):
         """The same split, to be read from `position` on."""
 
     def attributes(self) -> Mapping[str, Json]:
-        """What a reader must know besides the position (e.g. where to stop); small, JSON, nothing secret."""
+        """What a reader must know besides the position (e.g. where to stop).
+
+        Small, JSON, nothing secret.
+        """
         return {}
 
 
@@ -53,12 +62,15 @@ STOP: Final = "stop"
 
 
 IDENTITY: Final = "id"
-"""Attribute of a split: what tells it from a former one of the same id, e.g. of a topic that was deleted and created
-anew. Text; absent where there is no such thing. Every connector calls it so."""
+"""Attribute of a split: what tells it from a former one of the same id, e.g. of a topic that was
+deleted and created anew. Text; absent where there is no such thing. Every connector calls it so."""
 
 
 def is_other(reported: Mapping[str, Json], known: Mapping[str, Json]) -> bool:
-    """Whether two sets of attributes under one id belong to different splits; not if either has no identity."""
+    """Whether two sets of attributes under one id belong to different splits.
+
+    Not if either has no identity.
+    """
     one, other = reported.get(IDENTITY), known.get(IDENTITY)
     return one is not None and other is not None and one != other
 

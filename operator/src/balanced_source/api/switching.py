@@ -1,7 +1,8 @@
 """How one part of a hybrid source (FLIP-150) starts where the former part has ended.
 
-The former part measures what it reads while it lists it (`SupportsSwitchFrom`). The measurement becomes a
-`SwitchPosition`, from which the next part starts (`SupportsSwitchTo`). This is what FLIP-150 calls the switch context.
+The former part measures what it reads while it lists it (`SupportsSwitchFrom`). The measurement
+becomes a `SwitchPosition`, from which the next part starts (`SupportsSwitchTo`). This is what
+FLIP-150 calls the switch context.
 """
 
 from abc import ABC, abstractmethod
@@ -17,10 +18,13 @@ _MALFORMED = (TypeError, ValueError, KeyError, AttributeError)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measure:
-    """What is measured: the newest time of a column, or the offsets in three columns. Exactly one of both.
+    """What is measured: the newest time of a column, or the offsets in three columns.
+
+    Exactly one of both.
 
     Attributes:
-        time: column with the time of a record: a timestamp, or a whole number of milliseconds since the epoch.
+        time: column with the time of a record: a timestamp, or a whole number of milliseconds since
+            the epoch.
         offsets: columns with topic, partition and offset of a record.
     """
 
@@ -46,7 +50,8 @@ class SwitchPosition:
     """Where the next part starts.
 
     Attributes:
-        time: of the newest record that was read, in milliseconds since the epoch; None if no time was measured.
+        time: of the newest record that was read, in milliseconds since the epoch; None if no time
+            was measured.
         offsets: topic and partition → offset behind the last record that was read.
     """
 
@@ -62,7 +67,10 @@ class SwitchPosition:
 
     def to_json(self) -> Json:
         """Return the JSON value; equal positions give equal JSON."""
-        return {"time": self.time, "offsets": [[t, p, offset] for (t, p), offset in sorted(self.offsets.items())]}
+        return {
+            "time": self.time,
+            "offsets": [[t, p, offset] for (t, p), offset in sorted(self.offsets.items())],
+        }
 
     @classmethod
     def from_json(cls, data: Json) -> Self:
@@ -74,14 +82,20 @@ class SwitchPosition:
         if data is None:
             return cls()
         try:
-            time, offsets = data["time"], {(str(t), int(p)): int(offset) for t, p, offset in data["offsets"]}
+            time, offsets = (
+                data["time"],
+                {(str(t), int(p)): int(offset) for t, p, offset in data["offsets"]},
+            )
             return cls(time=None if time is None else int(time), offsets=offsets)
         except _MALFORMED as error:
             raise CorruptDocumentError(f"malformed switch position: {error!r}") from error
 
 
 class SupportsSwitchFrom(ABC):
-    """A source that can measure what it reads, so that another one starts behind it. Mixed into a `Source`."""
+    """A source that can measure what it reads, so that another one starts behind it.
+
+    Mixed into a `Source`.
+    """
 
     __slots__ = ()
 
@@ -119,5 +133,6 @@ class SupportsSwitchTo(ABC):
     def starting_after(self, position: SwitchPosition) -> Self:
         """Return the source, which starts behind the records that a position describes.
 
-        A position without time and offsets means that nothing was read: reading starts at the beginning.
+        A position without time and offsets means that nothing was read: reading starts at the
+        beginning.
         """

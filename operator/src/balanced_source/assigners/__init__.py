@@ -1,6 +1,9 @@
-"""Owner policies. A new strategy is one module here, one line in `STRATEGIES`, and its name in the CRD's enum.
+"""Owner policies.
 
-A policy sees the whole picture (every split, every owner) and nothing else: no clock, no state of its own.
+A new strategy is one module here, one line in `STRATEGIES`, and its name in the CRD's enum.
+
+A policy sees the whole picture (every split, every owner) and nothing else: no clock, no state of
+its own.
 """
 
 from collections.abc import Callable

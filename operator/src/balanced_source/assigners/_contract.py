@@ -19,8 +19,10 @@ class Placement:
         owners: splits that have an owner below `parallelism`.
         pending: splits that need one. Disjoint from `owners`.
         may_move: whether splits in `owners` may get another one.
-        weights: load per split (any unit, ≥ 0) for policies that look at it; a missing split counts as average.
-        max_moves: how many splits of `owners` may get another one, for policies that can do with few; None: any number.
+        weights: load per split (any unit, ≥ 0) for policies that look at it; a missing split counts
+            as average.
+        max_moves: how many splits of `owners` may get another one, for policies that can do with
+            few; None: any number.
     """
 
     parallelism: int
@@ -34,14 +36,18 @@ class Placement:
 class SplitAssigner(ABC):
     """A policy that picks owners.
 
-    Stateless and deterministic: equal questions get equal answers in any process, whatever the order of the input
-    (never the builtin ``hash``). Subclasses are frozen dataclasses: equal settings compare equal.
+    Stateless and deterministic: equal questions get equal answers in any process, whatever the
+    order of the input (never the builtin ``hash``). Subclasses are frozen dataclasses: equal
+    settings compare equal.
     """
 
     @property
     @abstractmethod
     def identity(self) -> AssignerIdentity:
-        """What this policy is called where it is stored. Policies that may give other owners have other identities."""
+        """What this policy is called where it is stored.
+
+        Policies that may give other owners have other identities.
+        """
 
     @abstractmethod
     def place(self, placement: Placement) -> dict[SplitId, int]:
@@ -65,8 +71,9 @@ def place(assigner: SplitAssigner, placement: Placement) -> dict[SplitId, int]:
     """Ask `assigner` and check its answer.
 
     Raises:
-        ContractViolationError: the question is malformed (parallelism < 1, an owner that is no reader, a split
-            both owned and pending), or the answer breaks the contract. Names the split.
+        ContractViolationError: the question is malformed (parallelism < 1, an owner that is no
+            reader, a split both owned and pending), or the answer breaks the contract. Names the
+            split.
     """
     _check_question(placement)
     changes = assigner.place(placement)
@@ -78,7 +85,10 @@ def _check_question(placement: Placement) -> None:
     n = placement.parallelism
     if n < 1:
         raise ContractViolationError(f"parallelism must be at least 1, not {n}")
-    if placement.owners and not 0 <= min(placement.owners.values()) <= max(placement.owners.values()) < n:
+    if (
+        placement.owners
+        and not 0 <= min(placement.owners.values()) <= max(placement.owners.values()) < n
+    ):
         split_id, owner = next((s, o) for s, o in placement.owners.items() if not 0 <= o < n)
         raise ContractViolationError(f"split {split_id} is owned by {owner}, outside [0, {n})")
     for split_id in placement.pending:
@@ -89,10 +99,14 @@ def _check_question(placement: Placement) -> None:
         return  # not so if any of them is not a number, and much faster than to look at each
     for split_id, weight in weights.items():
         if not 0 <= weight < math.inf:
-            raise ContractViolationError(f"split {split_id} weighs {weight}: a weight is finite and not negative")
+            raise ContractViolationError(
+                f"split {split_id} weighs {weight}: a weight is finite and not negative"
+            )
 
 
-def _check_answer(assigner: SplitAssigner, placement: Placement, changes: Mapping[SplitId, int]) -> None:
+def _check_answer(
+    assigner: SplitAssigner, placement: Placement, changes: Mapping[SplitId, int]
+) -> None:
     name, n = type(assigner).__name__, placement.parallelism
     for split_id in placement.pending:
         if split_id not in changes:
@@ -100,6 +114,8 @@ def _check_answer(assigner: SplitAssigner, placement: Placement, changes: Mappin
     moved = len(changes) - len(placement.pending)
     for split_id, owner in changes.items():
         if not 0 <= owner < n:
-            raise ContractViolationError(f"{name} gave split {split_id} to {owner}, outside [0, {n})")
+            raise ContractViolationError(
+                f"{name} gave split {split_id} to {owner}, outside [0, {n})"
+            )
         if moved and split_id in placement.owners and not placement.may_move:
             raise ContractViolationError(f"{name} moved split {split_id} although nothing may move")

@@ -1,15 +1,19 @@
 """Imbalance that develops by itself: when a rebalance is worth its moves.
 
-Measured loads are noisy, and noise of ten minutes looks like a change when it is observed for five. A move that
-follows noise is followed by a move back. Therefore a rebalance has to pass a trial before it happens:
+Measured loads are noisy, and noise of ten minutes looks like a change when it is observed for five.
+A move that follows noise is followed by a move back. Therefore a rebalance has to pass a trial
+before it happens:
 
-1. When the imbalance exceeds `RebalancePolicy.max_imbalance`, the assigner proposes moves. The proposal is
-   *frozen*: the loads that suggested it are no evidence for it, because it was chosen to fit them.
+1. When the imbalance exceeds `RebalancePolicy.max_imbalance`, the assigner proposes moves. The
+   proposal is *frozen*: the loads that suggested it are no evidence for it, because it was chosen
+   to fit them.
 2. Each later look measures what the frozen proposal would gain with the loads of that moment.
-3. The proposal is carried out as soon as its mean gain exceeds the minimum gain by `CONFIDENCE` standard errors.
-   The standard error follows from how much the imbalance used to change by itself (see `_noise`): with steady
-   loads a trial ends after `TRIAL` of the minimum interval, with noisy loads it takes as long as it needs.
-4. It is dropped when the minimum gain has become unlikely, or when it has not been decided for `EXPIRY`.
+3. The proposal is carried out as soon as its mean gain exceeds the minimum gain by `CONFIDENCE`
+   standard errors. The standard error follows from how much the imbalance used to change by itself
+   (see `_noise`): with steady loads a trial ends after `TRIAL` of the minimum interval, with noisy
+   loads it takes as long as it needs.
+4. It is dropped when the minimum gain has become unlikely, or when it has not been decided for
+   `EXPIRY`.
 
 Each rebalance that is soon followed by another one doubles the pause before the next (cool-down).
 """
@@ -27,13 +31,15 @@ LOOKS: Final = 10
 """Looks at the imbalance per minimum interval; it is computed no more often."""
 
 TRIAL: Final = 0.5
-"""Shortest trial of a proposal, and length of a block of the noise history, in minimum intervals."""
+"""Shortest trial of a proposal, and length of a block of the noise history, in minimum intervals.
+"""
 
 CONFIDENCE: Final = 3.0
 """Standard errors by which the mean gain has to exceed the minimum gain."""
 
 CAUTIOUS: Final = 5.0
-"""The same during a short trial, and for moves that return a split to a reader it left within `REMEMBERED`."""
+"""The same during a short trial, and for moves that return a split to a reader it left within
+`REMEMBERED`."""
 
 LONG_TRIAL: Final = 2.0
 """Trials below this are short, in minimum intervals: a few bursts can look like anything."""
@@ -60,8 +66,13 @@ LONGEST: Final = 64
 """Longest pause, in minimum intervals."""
 
 
-def imbalance(owners: Mapping[SplitId, int], weights: Mapping[SplitId, float], parallelism: int) -> float:
-    """Return the largest load as a multiple of the smallest largest load that is possible; 1.0 is best."""
+def imbalance(
+    owners: Mapping[SplitId, int], weights: Mapping[SplitId, float], parallelism: int
+) -> float:
+    """Return the largest load as a multiple of the smallest largest load that is possible.
+
+    1.0 is best.
+    """
     if not owners:
         return 1.0
     table = WeightTable.of(list(owners), weights)
@@ -94,7 +105,8 @@ class Proposal:
 
     Attributes:
         moves: split → new owner.
-        owners: all owners before the moves. The proposal is void when they change for another reason.
+        owners: all owners before the moves. The proposal is void when they change for another
+            reason.
         since: start of the trial, in seconds.
         total: sum of the gains measured since then.
         looks: number of these gains.
@@ -128,7 +140,8 @@ class DriftWatch:
         looked_at: last look.
         positions: positions of the splits at that time.
         proposed_at: when the assigner was last asked for a proposal.
-        pause: from `changed_at` to the next rebalance, at least; 0 stands for the policy's minimum interval.
+        pause: from `changed_at` to the next rebalance, at least; 0 stands for the policy's minimum
+            interval.
         noise: history of the imbalance, without the time of trials that ended with a rebalance.
         proposal: moves on trial, if any.
         former: split → (reader that it left, when), of the rebalances by drift within `REMEMBERED`.
@@ -156,14 +169,16 @@ class DriftWatch:
         positions: Mapping[SplitId, Position],
         now: float,
     ) -> tuple["DriftWatch", Drift | None]:
-        """Return the watch after a look at the loads, and the rebalance that should happen now, if any.
+        """Return the watch after a look at the loads, and the rebalance that is due now, if any.
 
         Args:
             policy: what the user allows.
             assigner: proposes moves.
-            placement: today's owners and loads averaged over minutes; nothing is pending, splits may move.
-            positions: newest positions of the splits. Their growth since the last look is the load by which
-                a proposal is judged: an average would let a short peak look like a change for minutes.
+            placement: today's owners and loads averaged over minutes; nothing is pending, splits
+                may move.
+            positions: newest positions of the splits. Their growth since the last look is the load
+                by which a proposal is judged: an average would let a short peak look like a change
+                for minutes.
             now: seconds.
         """
         recent = replace(placement, weights=self._recent(assigner, placement, positions))
@@ -198,10 +213,14 @@ class DriftWatch:
         """The watch without a proposal for other owners than today's: splits came or went."""
         if self.proposal is None or self.proposal.owners == placement.owners:
             return self
-        return replace(self, proposal=None, noise=self.noise.broken() if self.noise is not None else None)
+        return replace(
+            self, proposal=None, noise=self.noise.broken() if self.noise is not None else None
+        )
 
 
-def _observed(watch: DriftWatch, policy: RebalancePolicy, average: float, recent: float, now: float) -> DriftWatch:
+def _observed(
+    watch: DriftWatch, policy: RebalancePolicy, average: float, recent: float, now: float
+) -> DriftWatch:
     noise = watch.noise or NoiseHistory(block=TRIAL * policy.min_interval)
     pause = max(watch.pause, policy.min_interval)
     is_calm = average <= policy.max_imbalance and now - watch.changed_at >= (1 + CALM) * pause
@@ -216,7 +235,11 @@ def _may_propose(watch: DriftWatch, policy: RebalancePolicy, now: float) -> bool
 
 
 def _proposed(
-    watch: DriftWatch, policy: RebalancePolicy, assigner: SplitAssigner, placement: Placement, now: float
+    watch: DriftWatch,
+    policy: RebalancePolicy,
+    assigner: SplitAssigner,
+    placement: Placement,
+    now: float,
 ) -> DriftWatch:
     moves = place(assigner, placement)
     watch = replace(watch, proposed_at=now)
@@ -224,7 +247,9 @@ def _proposed(
     if _imbalance(placement) - after < minimum_gain(policy):
         return watch
     gains = NoiseHistory(block=TRIAL * policy.min_interval)
-    return replace(watch, proposal=Proposal(moves=moves, owners=placement.owners, since=now, gains=gains))
+    return replace(
+        watch, proposal=Proposal(moves=moves, owners=placement.owners, since=now, gains=gains)
+    )
 
 
 def _tried(
@@ -249,7 +274,9 @@ def _tried(
 
 
 def _error(watch: DriftWatch, proposal: Proposal, duration: float) -> float:
-    """Standard error of the mean gain: by what the imbalance used to do, and by the gains themselves.
+    """Standard error of the mean gain.
+
+    By what the imbalance used to do, and by the gains themselves.
 
     The blocks just before the proposal are left out: they contain the change itself.
     """
@@ -259,14 +286,22 @@ def _error(watch: DriftWatch, proposal: Proposal, duration: float) -> float:
     return noise.error_of_mean(duration)
 
 
-def _confidence(watch: DriftWatch, policy: RebalancePolicy, proposal: Proposal, now: float) -> float:
-    returns = any(s in watch.former and watch.former[s][0] == owner for s, owner in proposal.moves.items())
+def _confidence(
+    watch: DriftWatch, policy: RebalancePolicy, proposal: Proposal, now: float
+) -> float:
+    returns = any(
+        s in watch.former and watch.former[s][0] == owner for s, owner in proposal.moves.items()
+    )
     is_short = now - proposal.since < LONG_TRIAL * policy.min_interval
     return CAUTIOUS if returns or is_short else CONFIDENCE
 
 
 def _followed(
-    watch: DriftWatch, policy: RebalancePolicy, owners: Mapping[SplitId, int], drift: Drift, now: float
+    watch: DriftWatch,
+    policy: RebalancePolicy,
+    owners: Mapping[SplitId, int],
+    drift: Drift,
+    now: float,
 ) -> DriftWatch:
     """The watch after a rebalance. One that is a step of several hardly delays the next."""
     is_partial = drift.after > policy.max_imbalance

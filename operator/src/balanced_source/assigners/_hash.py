@@ -1,8 +1,8 @@
 """Flink's default owner function, byte for byte, for users who need equal owners on both systems.
 
-``start = ((h(topic) * 31) & 0x7FFFFFFF) mod n; owner = (start + partition) mod n`` with Java's ``String.hashCode``.
-It balances badly with several topics, and collapses when n is a multiple of 31, because then the factor 31
-leaves only the sign to decide: prefer `RoundRobinAssigner`.
+``start = ((h(topic) * 31) & 0x7FFFFFFF) mod n; owner = (start + partition) mod n`` with Java's
+``String.hashCode``. It balances badly with several topics, and collapses when n is a multiple of
+31, because then the factor 31 leaves only the sign to decide: prefer `RoundRobinAssigner`.
 """
 
 import functools
@@ -28,7 +28,10 @@ def java_string_hash(text: str) -> int:
 
 
 def hash_owner(split_id: SplitId, parallelism: int) -> int:
-    """Owner of a split named (…, topic, partition); an id without a number at its end counts as partition 0."""
+    """Owner of a split named (…, topic, partition).
+
+    An id without a number at its end counts as partition 0.
+    """
     *names, last = split_id
     partition, names = (last, names) if isinstance(last, int) else (0, [*names, last])
     topic = str(names[-1]) if names else ""
@@ -59,7 +62,7 @@ class HashAssigner(SplitAssigner):
         if parallelism % _FACTOR:
             return None
         message = (
-            f"strategy Hash collapses at parallelism {parallelism} (a multiple of 31): nearly every topic starts at "
-            "one reader; use RoundRobin, or another parallelism"
+            f"strategy Hash collapses at parallelism {parallelism} (a multiple of 31): nearly every"
+            " topic starts at one reader; use RoundRobin, or another parallelism"
         )
         return Problem(reason=Reason.HASH_COLLAPSES, message=message)

@@ -12,11 +12,13 @@ from balanced_source.api import Json
 class AssignerIdentity:
     """Tells one owner policy from another one, in every release.
 
-    Splits may move when the identity of a source's policy changes, so an upgrade alone must not change it.
+    Splits may move when the identity of a source's policy changes, so an upgrade alone must not
+    change it.
 
     Attributes:
         name: of the policy; a word of its own, never the name of a class.
-        parameters: what was chosen for it. Defaults are left out: a better default in a later release moves no split.
+        parameters: what was chosen for it. Defaults are left out: a better default in a later
+            release moves no split.
     """
 
     name: str
@@ -50,14 +52,18 @@ _INNER: Final = {
 _FORMER: Final = {
     **_INNER,
     **{
-        f"PerClusterAssigner(inner={text})": AssignerIdentity(name="PerScope", parameters={"inner": inner.to_json()})
+        f"PerClusterAssigner(inner={text})": AssignerIdentity(
+            name="PerScope", parameters={"inner": inner.to_json()}
+        )
         for text, inner in _INNER.items()
     },
 }
 
 
 def former_identity(text: str) -> AssignerIdentity | None:
-    """Return the identity of a policy as release 0.1.0 stored it, by its class and fields; None if it is unknown.
+    """Return the identity of a policy as release 0.1.0 stored it, by its class and fields.
+
+    None if it is unknown.
 
     These are all that a user could choose in that release.
     """

@@ -1,7 +1,7 @@
 """The weighted policy: the largest load of a reader as small as can be, with few moves.
 
-A split weighs what it costs to read (records or bytes per second, or its lag). The largest load ("makespan") decides
-how long a micro-batch takes, because the batch waits for its slowest reader.
+A split weighs what it costs to read (records or bytes per second, or its lag). The largest load
+("makespan") decides how long a micro-batch takes, because the batch waits for its slowest reader.
 """
 
 import itertools
@@ -22,7 +22,8 @@ GUARANTEE: Final = 4 / 3
 """An assignment that may move everything is within this factor of the optimum."""
 
 _SEARCHES: Final = 8
-"""Searches from where the last one ended: each must lower the largest load by what its moves are worth."""
+"""Searches from where the last one ended: each must lower the largest load by what its moves are
+worth."""
 
 _WORTH_ANOTHER_ROUND: Final = 0.99
 """Readers above their fair share give in rounds, as long as the largest load falls by as much."""
@@ -36,18 +37,21 @@ class LoadAwareAssigner(SplitAssigner):
 
     1. readers above their fair share give to those below it, the heaviest splits that fit first;
     2. a local search of gifts and swaps removes what remains above `tolerance`;
-    3. if the bound of 4/3 is not shown to hold by then, everything is dealt anew, and readers get the group of which
-       they have most;
-    4. of these steps only as many are done as are worth their moves, and as `Placement.max_moves` allows;
-    5. if that ends above `tolerance`, the search begins anew from there, until it finds nothing more.
+    3. if the bound of 4/3 is not shown to hold by then, everything is dealt anew, and readers get
+       the group of which they have most;
+    4. of these steps only as many are done as are worth their moves, and as `Placement.max_moves`
+       allows;
+    5. if that ends above `tolerance`, the search begins anew from there, until it finds nothing
+       more.
 
-    The lower bound is max(mean, heaviest split), or better where several heavy splits must share a reader. Where one
-    split is heavier than the mean, the others are balanced over the other readers.
+    The lower bound is max(mean, heaviest split), or better where several heavy splits must share a
+    reader. Where one split is heavier than the mean, the others are balanced over the other
+    readers.
 
     Attributes:
         tolerance: what the largest load may exceed the lower bound by, as a fraction of it.
-        aversion: what the largest load must fall by, as a fraction of the lower bound, if all splits were to move;
-            half of them must gain half of that, and so on.
+        aversion: what the largest load must fall by, as a fraction of the lower bound, if all
+            splits were to move; half of them must gain half of that, and so on.
     """
 
     tolerance: float = 0.01
@@ -91,7 +95,10 @@ class LoadAwareAssigner(SplitAssigner):
 
 
 def _deal(table: WeightTable, before: Sequence[int], n: int) -> list[int]:
-    """Owners of the splits behind those in `before`; those without weight are spread by their number."""
+    """Owners of the splits behind those in `before`.
+
+    Those without weight are spread by their number.
+    """
     pending = range(len(before), len(table.ids))
     dealt = table.deal([i for i in pending if table.weights[i]], table.loads(before, n))
     counts = Counter([*before, *dealt.values()])
@@ -104,12 +111,16 @@ def _deal(table: WeightTable, before: Sequence[int], n: int) -> list[int]:
 class _Rebalance:
     """One rebalance.
 
-    The weight of a split that keeps a reader busy alone is cut to a fair share: its reader counts as full, and the
-    others are balanced all the same.
+    The weight of a split that keeps a reader busy alone is cut to a fair share: its reader counts
+    as full, and the others are balanced all the same.
     """
 
     def __init__(
-        self, placement: Placement, table: WeightTable, owners: Sequence[int], assigner: LoadAwareAssigner
+        self,
+        placement: Placement,
+        table: WeightTable,
+        owners: Sequence[int],
+        assigner: LoadAwareAssigner,
     ) -> None:
         self._n = placement.parallelism
         self._owners = owners
@@ -127,12 +138,17 @@ class _Rebalance:
         self._budget = len(owners) if placement.max_moves is None else placement.max_moves
 
     def solve(self) -> tuple[Sequence[int], bool]:
-        """The owner of every split; and whether no reader is above its fair share by more than the tolerance."""
+        """The owner of every split.
+
+        And whether no reader is above its fair share by more than the tolerance.
+        """
         moves = [move for step in self._worth(self._steps()) for move in step.moves]
         owners = _after(self._owners, moves)
         is_level = max(self._clipped.loads_after(moves, self._owners, self._loads)) <= self._goal
         largest = max(self._table.loads_after(moves, self._owners, self._unclipped_loads))
-        if largest <= GUARANTEE * self._ceiling or largest <= GUARANTEE * lower_bound(self._falling, self._n):
+        if largest <= GUARANTEE * self._ceiling or largest <= GUARANTEE * lower_bound(
+            self._falling, self._n
+        ):
             return owners, is_level
         anew = self._from_scratch()
         is_affordable = sum(anew[i] != self._owners[i] for i in range(self._held)) <= self._budget
@@ -161,9 +177,13 @@ class _Rebalance:
         """The first steps, as many as are affordable and worth their moves."""
         choices = list(self._choices(steps))
         best = min(largest for _, largest, _ in choices)
-        allowed = [choice for choice in choices if choice[1] <= max(GUARANTEE * self._ceiling, best)]
+        allowed = [
+            choice for choice in choices if choice[1] <= max(GUARANTEE * self._ceiling, best)
+        ]
         price = self._assigner.aversion * self._ceiling / len(self._owners)
-        return steps[: min(allowed, key=lambda choice: (choice[1] + price * choice[2], choice[2]))[0]]
+        return steps[
+            : min(allowed, key=lambda choice: (choice[1] + price * choice[2], choice[2]))[0]
+        ]
 
     def _choices(self, steps: Sequence[Step]) -> Iterator[tuple[int, int, int]]:
         """(Number of steps, largest load after them, splits that have moved by then)."""

@@ -16,7 +16,8 @@ _PARTNERS: Final = 4
 """How many of the least loaded readers are tried as partner of the fullest one."""
 
 _SLACK: Final = 10
-"""A taker may come above its giver by one tenth of the ceiling: the local search makes up for it."""
+"""A taker may come above its giver by one tenth of the ceiling: the local search makes up for it.
+"""
 
 Move = tuple[int, int]
 """A split and its new owner."""
@@ -54,7 +55,10 @@ class Holdings:
         self._carry(split, giver, taker)
 
     def move_all(self, moves: Mapping[int, Sequence[Move]]) -> None:
-        """Let many splits change their readers: reader → what it gives. Each split is given once."""
+        """Let many splits change their readers: reader → what it gives.
+
+        Each split is given once.
+        """
         for giver, given in moves.items():
             gone = frozenset(split for split, _ in given)
             self.splits[giver] = [split for split in self.splits[giver] if split not in gone]
@@ -68,22 +72,34 @@ class Holdings:
 
 
 def level(held: Holdings, *, ceiling: int) -> list[Step]:
-    """Steps that take splits from readers above `ceiling` to those below it; `held` is as it is after them.
+    """Steps that take splits from readers above `ceiling` to those below it.
 
-    Few splits move, because the heaviest go first that bring the giver nearer to the ceiling without lifting the
-    taker far above the giver. In the order of the steps the largest load falls as fast as it can.
+    `held` is as it is after them.
+
+    Few splits move, because the heaviest go first that bring the giver nearer to the ceiling
+    without lifting the taker far above the giver. In the order of the steps the largest load falls
+    as fast as it can.
     """
     loads, weights = list(held.loads), held.table.weights
     takers = [(load, subtask) for subtask, load in enumerate(loads) if load < ceiling]
     heapq.heapify(takers)
-    givers = sorted((s for s, load in enumerate(loads) if load > ceiling), key=lambda s: (-loads[s], s))
-    moves = {giver: _give(reversed(held.splits[giver]), weights, loads[giver], ceiling, takers) for giver in givers}
+    givers = sorted(
+        (s for s, load in enumerate(loads) if load > ceiling), key=lambda s: (-loads[s], s)
+    )
+    moves = {
+        giver: _give(reversed(held.splits[giver]), weights, loads[giver], ceiling, takers)
+        for giver in givers
+    }
     held.move_all(moves)
     return list(_fullest_first(moves, weights, loads))
 
 
 def _give(
-    splits: Iterable[int], weights: Sequence[int], load: int, ceiling: int, takers: list[tuple[int, int]]
+    splits: Iterable[int],
+    weights: Sequence[int],
+    load: int,
+    ceiling: int,
+    takers: list[tuple[int, int]],
 ) -> list[Move]:
     """What one reader gives; `takers` is a heap of (load, reader), which is kept up to date."""
     moves: list[Move] = []
@@ -101,7 +117,9 @@ def _give(
     return moves
 
 
-def _fullest_first(moves: Mapping[int, Sequence[Move]], weights: Sequence[int], loads: Sequence[int]) -> Iterator[Step]:
+def _fullest_first(
+    moves: Mapping[int, Sequence[Move]], weights: Sequence[int], loads: Sequence[int]
+) -> Iterator[Step]:
     """The moves in such an order that always the reader that is fullest by then gives next."""
     now = list(loads)
     peak = max((load for subtask, load in enumerate(loads) if subtask not in moves), default=0)
@@ -123,10 +141,10 @@ def _fullest_first(moves: Mapping[int, Sequence[Move]], weights: Sequence[int], 
 
 
 class Refinement:
-    """Local search: the fullest reader gives a split to, or swaps two with, one of the least loaded ones.
+    """Local search: the fullest reader gives a split to, or swaps two with, a least loaded one.
 
-    It starts at `held`, which follows it, and ends when the largest load is at most `goal`. Readers at or above
-    `ceiling` take nothing.
+    It starts at `held`, which follows it, and ends when the largest load is at most `goal`. Readers
+    at or above `ceiling` take nothing.
     """
 
     def __init__(self, held: Holdings, *, ceiling: int, goal: int) -> None:
@@ -138,7 +156,9 @@ class Refinement:
     def steps(self) -> Iterator[Step]:
         """At most a few per reader; each lowers the load of the fullest reader."""
         for _ in range(4 * len(self._loads) + 16):
-            fullest = max(range(len(self._loads)), key=lambda subtask: (self._loads[subtask], -subtask))
+            fullest = max(
+                range(len(self._loads)), key=lambda subtask: (self._loads[subtask], -subtask)
+            )
             found = self._best_step(fullest) if self._loads[fullest] > self._goal else None
             if found is None:
                 return
@@ -148,14 +168,23 @@ class Refinement:
         order = sorted(range(len(self._loads)), key=lambda subtask: (self._loads[subtask], subtask))
         best: tuple[int, int, int, int | None] | None = None
         for partner in order[:_PARTNERS]:
-            found = self._exchange(fullest, partner) if self._loads[partner] < self._ceiling else None
+            found = (
+                self._exchange(fullest, partner) if self._loads[partner] < self._ceiling else None
+            )
             if found is not None and (best is None or found[0] < best[0]):
                 best = (found[0], partner, found[1], found[2])
         return None if best is None else self._apply(fullest, *best[1:])
 
     def _exchange(self, fullest: int, partner: int) -> tuple[int, int, int | None] | None:
-        """The gift or swap after which the larger of the two loads is smallest; None if none lowers it."""
-        high, low, weight_of = self._loads[fullest], self._loads[partner], self._held.table.weights.__getitem__
+        """The gift or swap after which the larger of the two loads is smallest.
+
+        None if none lowers it.
+        """
+        high, low, weight_of = (
+            self._loads[fullest],
+            self._loads[partner],
+            self._held.table.weights.__getitem__,
+        )
         given, partners = self._held.splits[fullest], self._held.splits[partner]
         returned = [0, *map(weight_of, partners)]  # the first stands for a gift
         largest, found, half, at, count = high, None, (high - low) // 2, 0, len(returned)

@@ -1,9 +1,10 @@
 """How much a measured quantity changes by itself: what tells a lasting change from noise.
 
-Loads vary on every time scale: from one report to the next, in bursts of minutes, over the day. The mean of
-a few minutes therefore says little about the mean of the next hours. `NoiseHistory` keeps means of equal
-blocks of time and compares neighbouring blocks at several lengths (the Allan variance, D. W. Allan,
-"Statistics of atomic frequency standards", 1966). A slow trend hardly counts, correlated noise does.
+Loads vary on every time scale: from one report to the next, in bursts of minutes, over the day. The
+mean of a few minutes therefore says little about the mean of the next hours. `NoiseHistory` keeps
+means of equal blocks of time and compares neighbouring blocks at several lengths (the Allan
+variance, D. W. Allan, "Statistics of atomic frequency standards", 1966). A slow trend hardly
+counts, correlated noise does.
 """
 
 import math
@@ -35,8 +36,8 @@ class NoiseHistory:
 
     Attributes:
         block: length of a block in seconds.
-        segments: block means in order of time. A new segment begins when the quantity was changed on
-            purpose: means of different segments are not compared.
+        segments: block means in order of time. A new segment begins when the quantity was changed
+            on purpose: means of different segments are not compared.
         total: sum of the observations of the open block.
         count: number of these observations.
         opened_at: start of the open block, in seconds; None before the first observation.
@@ -65,7 +66,9 @@ class NoiseHistory:
     def broken(self) -> Self:
         """Return the history after the quantity was changed on purpose."""
         is_empty = not self.segments[-1]
-        return self._with(segments=self.segments if is_empty else (*self.segments, ()), opened_at=None)
+        return self._with(
+            segments=self.segments if is_empty else (*self.segments, ()), opened_at=None
+        )
 
     def joined(self, other: "NoiseHistory") -> Self:
         """Return the history with the complete blocks of `other` as a segment of their own."""
@@ -74,10 +77,12 @@ class NoiseHistory:
     def without_newest(self, blocks: int) -> Self:
         """Return the history without the newest complete blocks of the current segment."""
         newest = self.segments[-1]
-        return self._with(segments=(*self.segments[:-1], newest[: max(0, len(newest) - blocks)]), opened_at=None)
+        return self._with(
+            segments=(*self.segments[:-1], newest[: max(0, len(newest) - blocks)]), opened_at=None
+        )
 
     def error_of_mean(self, seconds: float) -> float:
-        """Return the standard error of a mean over `seconds`, or infinity if too little is known."""
+        """Return the standard error of a mean over `seconds`; infinity if too little is known."""
         if self.blocks < MIN_BLOCKS:
             return math.inf
         return max(self._error(scale, seconds) for scale in _SCALES)
@@ -101,7 +106,9 @@ class NoiseHistory:
         opened_at: float | None,
     ) -> Self:
         kept = self.segments if segments is None else segments
-        return type(self)(block=self.block, segments=kept, total=total, count=count, opened_at=opened_at)
+        return type(self)(
+            block=self.block, segments=kept, total=total, count=count, opened_at=opened_at
+        )
 
 
 def _means(values: Sequence[float], scale: int) -> Iterator[float]:

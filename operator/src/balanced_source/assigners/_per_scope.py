@@ -1,4 +1,7 @@
-"""Flink's ``per_cluster`` enumerator mode, for any source: every scope deals its splits as if it were alone."""
+"""Flink's ``per_cluster`` enumerator mode, for any source.
+
+Every scope deals its splits as if it were alone.
+"""
 
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -10,23 +13,30 @@ from balanced_source.assigners._identity import AssignerIdentity
 
 @dataclass(frozen=True)
 class PerScopeAssigner(SplitAssigner):
-    """Asks `inner` once per scope, with the splits of that scope only. The scope is the first place of a split's id.
+    """Asks `inner` once per scope, with the splits of that scope only.
 
-    Every scope is balanced, all together are not: what is left over of each scope meets on the same readers. With
-    `HashAssigner` inside, and clusters as scopes, owners are those of Flink's default mode.
+    The scope is the first place of a split's id.
+
+    Every scope is balanced, all together are not: what is left over of each scope meets on the same
+    readers. With `HashAssigner` inside, and clusters as scopes, owners are those of Flink's default
+    mode.
     """
 
     inner: SplitAssigner
 
     @property
     def identity(self) -> AssignerIdentity:
-        return AssignerIdentity(name="PerScope", parameters={"inner": self.inner.identity.to_json()})
+        return AssignerIdentity(
+            name="PerScope", parameters={"inner": self.inner.identity.to_json()}
+        )
 
     def place(self, placement: Placement) -> dict[SplitId, int]:
         """What `inner` says for each scope."""
         changes: dict[SplitId, int] = {}
         left = placement.max_moves
-        for _, ids in groupby(sorted({*placement.owners, *placement.pending}), key=lambda split_id: split_id[0]):
+        for _, ids in groupby(
+            sorted({*placement.owners, *placement.pending}), key=lambda split_id: split_id[0]
+        ):
             members = frozenset(ids)
             found = self.inner.place(replace(_only(placement, members), max_moves=left))
             if left is not None:

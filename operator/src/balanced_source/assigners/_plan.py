@@ -34,7 +34,8 @@ class Wish:
         parallelism: number of readers.
         assigner: owner policy.
         policy: when splits may move.
-        causes: why they may, if the policy allows it; none: they stay, except those of readers that are no more.
+        causes: why they may, if the policy allows it; none: they stay, except those of readers that
+            are no more.
         unwanted: splits that are not read any more.
     """
 
@@ -52,7 +53,8 @@ class Balance:
     Attributes:
         splits: number of splits per reader.
         load: records per second per reader; empty when no load is known.
-        imbalance: largest load as a multiple of the best that the splits permit; numbers where no load is known.
+        imbalance: largest load as a multiple of the best that the splits permit; numbers where no
+            load is known.
     """
 
     splits: tuple[int, ...]
@@ -89,7 +91,9 @@ class Plan:
 
 
 def plan(current: Layout, wish: Wish) -> Plan:
-    """What the change from `current` to `wish` would move: a pure function, the same that the enumerator does.
+    """What the change from `current` to `wish` would move.
+
+    A pure function, the same that the enumerator does.
 
     Raises:
         ContractViolationError: `wish.parallelism` is below 1.
@@ -105,7 +109,9 @@ def plan(current: Layout, wish: Wish) -> Plan:
         pending=[s for s in (*wanted, *current.pending) if s not in kept and s not in gone],
         may_move=bool(allowed),
         weights=current.loads if wish.assigner.uses_weights else {},
-        max_moves=None if None in limits else max((limit for limit in limits if limit is not None), default=None),
+        max_moves=None
+        if None in limits
+        else max((limit for limit in limits if limit is not None), default=None),
     )
     owners = {**kept, **place(wish.assigner, question)}
     return Plan(
@@ -121,7 +127,9 @@ def plan(current: Layout, wish: Wish) -> Plan:
     )
 
 
-def balance(owners: Mapping[SplitId, int], loads: Mapping[SplitId, float], parallelism: int) -> Balance:
+def balance(
+    owners: Mapping[SplitId, int], loads: Mapping[SplitId, float], parallelism: int
+) -> Balance:
     """How evenly `owners` are spread over the readers. Splits of unknown load count as the mean."""
     counts = Counter(owners.values())
     known = [loads[s] for s in owners if s in loads]

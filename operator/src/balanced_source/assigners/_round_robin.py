@@ -1,8 +1,10 @@
-"""The global count-balanced policy: max − min ≤ 1 over all splits of all topics and clusters, with fewest moves.
+"""The global count-balanced policy.
 
-Upstream's global mode derives the next owner from a count (``known mod n``), which drifts away from balance after
-any removal (FLINK-39012's own example ends at a difference of 3). Here a split always goes to the reader that has
-the fewest, so a hole is filled before anything piles up.
+Max − min ≤ 1 over all splits of all topics and clusters, with fewest moves.
+
+Upstream's global mode derives the next owner from a count (``known mod n``), which drifts away from
+balance after any removal (FLINK-39012's own example ends at a difference of 3). Here a split always
+goes to the reader that has the fewest, so a hole is filled before anything piles up.
 """
 
 import heapq
@@ -17,20 +19,29 @@ from balanced_source.assigners._identity import AssignerIdentity
 
 @dataclass(frozen=True)
 class RoundRobinAssigner(SplitAssigner):
-    """Deal splits, in order of their ids, to the reader with the fewest; ties go to the lowest subtask."""
+    """Deal splits, in order of their ids, to the reader with the fewest.
+
+    Ties go to the lowest subtask.
+    """
 
     @property
     def identity(self) -> AssignerIdentity:
         return AssignerIdentity(name="RoundRobin")
 
     def place(self, placement: Placement) -> dict[SplitId, int]:
-        """Least loaded reader for each pending split; when splits may move, the fewest move that reach balance."""
+        """Least loaded reader for each pending split.
+
+        When splits may move, the fewest move that reach balance.
+        """
         counts = Counter(placement.owners.values())
         loads = [counts[subtask] for subtask in range(placement.parallelism)]
         homeless = sorted(placement.pending)
         if placement.may_move:
             quotas = balanced_quotas(loads, len(homeless))
-            surplus = _limited([load - quota for load, quota in zip(loads, quotas, strict=True)], placement.max_moves)
+            surplus = _limited(
+                [load - quota for load, quota in zip(loads, quotas, strict=True)],
+                placement.max_moves,
+            )
             moving = _pick_surplus(placement.owners, surplus)
             homeless = sorted([*homeless, *moving])
             loads = [load - given for load, given in zip(loads, surplus, strict=True)]
@@ -38,10 +49,13 @@ class RoundRobinAssigner(SplitAssigner):
 
 
 def balanced_quotas(loads: Sequence[int], pending: int) -> list[int]:
-    """Number of splits each reader shall have: all equal within one, the larger share to those that have most.
+    """Number of splits each reader shall have.
 
-    Giving the larger shares to the fullest readers is what makes the number of moves minimal: a reader gives away
-    only what exceeds its quota, and no other choice of quotas lets the readers keep more.
+    All equal within one, the larger share to those that have most.
+
+    Giving the larger shares to the fullest readers is what makes the number of moves minimal: a
+    reader gives away only what exceeds its quota, and no other choice of quotas lets the readers
+    keep more.
     """
     base, extra = divmod(sum(loads) + pending, len(loads))
     fullest = sorted(range(len(loads)), key=lambda i: (-loads[i], i))[:extra]
@@ -64,7 +78,10 @@ def deal(split_ids: Iterable[SplitId], loads: Sequence[int]) -> dict[SplitId, in
 
 
 def _limited(surplus: Sequence[int], limit: int | None) -> list[int]:
-    """What each reader gives: its surplus; if only `limit` splits may move, the readers that have most give first."""
+    """What each reader gives: its surplus.
+
+    If only `limit` splits may move, the readers that have most give first.
+    """
     given = [max(0, count) for count in surplus]
     left = sum(given) if limit is None else limit
     for subtask in sorted(range(len(given)), key=lambda i: (-given[i], i)):
@@ -74,9 +91,12 @@ def _limited(surplus: Sequence[int], limit: int | None) -> list[int]:
 
 
 def _pick_surplus(owners: Mapping[SplitId, int], surplus: Sequence[int]) -> list[SplitId]:
-    """Choose which splits leave the overfull readers, in order: evenly spaced over their sorted ids.
+    """Choose which splits leave the overfull readers, in order.
 
-    Even spacing keeps every topic spread; taking the last ones would strip a reader of whole topics.
+    Evenly spaced over their sorted ids.
+
+    Even spacing keeps every topic spread; taking the last ones would strip a reader of whole
+    topics.
     """
     if not any(surplus):
         return []

@@ -1,7 +1,8 @@
 """Weights of splits as integers, the bound below which no assignment gets, and dealing by weight.
 
-Integers make sums independent of the order of addition, so that equal questions get equal answers everywhere.
-Splits are numbers here, indices into the table's columns: hashing a million ids again and again is what would cost.
+Integers make sums independent of the order of addition, so that equal questions get equal answers
+everywhere. Splits are numbers here, indices into the table's columns: hashing a million ids again
+and again is what would cost.
 """
 
 import heapq
@@ -25,22 +26,32 @@ class WeightTable:
     ids: Sequence[SplitId]
     weights: Sequence[int]
     by_id: Sequence[int] | None = None
-    """Splits in the order of their ids: comparing ids costs more than comparing numbers. None: that of the indices."""
+    """Splits in the order of their ids: comparing ids costs more than comparing numbers.
+
+    None: that of the indices.
+    """
     presorted: Sequence[int] | None = None
     """What `order` is, where that is known."""
 
     @classmethod
     def of(cls, ids: Sequence[SplitId], weights: Mapping[SplitId, float]) -> "WeightTable":
-        """Weights in no unit; a split that `weights` does not know counts as the mean of the others."""
+        """Weights in no unit.
+
+        A split that `weights` does not know counts as the mean of the others.
+        """
         return cls(ids, _whole_numbers(ids, weights), _by_id(ids))
 
     @cached_property
     def order(self) -> Sequence[int]:
-        """All splits in falling order of weight, then by id. Sorted once: it costs more than all that uses it."""
+        """All splits in falling order of weight, then by id.
+
+        Sorted once: it costs more than all that uses it.
+        """
         if self.presorted is not None:
             return self.presorted
         by_id = range(len(self.ids)) if self.by_id is None else self.by_id
-        return sorted(by_id, key=self.weights.__getitem__, reverse=True)  # keeps the order of equal weights
+        # keeps the order of equal weights
+        return sorted(by_id, key=self.weights.__getitem__, reverse=True)
 
     @cached_property
     def _ranks(self) -> Sequence[int]:
@@ -78,8 +89,13 @@ class WeightTable:
             loads[owner] += weight
         return loads
 
-    def loads_after(self, moves: Iterable[tuple[int, int]], owners: Sequence[int], loads: Sequence[int]) -> list[int]:
-        """Load of each reader after moves, in their order, of splits to new owners; before that, `owners` hold."""
+    def loads_after(
+        self, moves: Iterable[tuple[int, int]], owners: Sequence[int], loads: Sequence[int]
+    ) -> list[int]:
+        """Load of each reader after moves, in their order, of splits to new owners.
+
+        Before that, `owners` hold.
+        """
         after, now = list(loads), dict[int, int]()
         for split, owner in moves:
             after[now.get(split, owners[split])] -= self.weights[split]
@@ -90,8 +106,8 @@ class WeightTable:
     def deal(self, splits: Iterable[int], loads: Sequence[int]) -> dict[int, int]:
         """Hand out splits, the heaviest first, to the reader with the smallest load ("LPT").
 
-        From empty readers the largest load is within 4/3 − 1/(3n) of the optimum (R. L. Graham, "Bounds on
-        multiprocessing timing anomalies", 1969).
+        From empty readers the largest load is within 4/3 − 1/(3n) of the optimum (R. L. Graham,
+        "Bounds on multiprocessing timing anomalies", 1969).
         """
         heap = [(load, subtask) for subtask, load in enumerate(loads)]
         heapq.heapify(heap)
@@ -106,7 +122,8 @@ class WeightTable:
         chosen = frozenset(splits)
         if len(chosen) == len(self.ids):
             return self.order
-        return sorted(chosen, key=self.rank, reverse=True)  # a few new splits among many: all of them need no order
+        # a few new splits among many: all of them need no order
+        return sorted(chosen, key=self.rank, reverse=True)
 
 
 def _whole_numbers(ids: Sequence[SplitId], weights: Mapping[SplitId, float]) -> list[int]:
@@ -130,25 +147,32 @@ def _by_id(ids: Sequence[SplitId]) -> list[int] | None:
 def lower_bound(weights: Collection[float], parallelism: int) -> float:
     """A largest load that no assignment to `parallelism` readers can beat.
 
-    The mean load; and, because of any k·n + 1 splits some reader of n gets k + 1, the k + 1 lightest of the k·n + 1
-    heaviest (k = 0: the heaviest split).
+    The mean load; and, because of any k·n + 1 splits some reader of n gets k + 1, the k + 1
+    lightest of the k·n + 1 heaviest (k = 0: the heaviest split).
     """
     if not weights:
         return 0
     heaviest = sorted(weights, reverse=True)
     total = list(itertools.accumulate(heaviest, initial=type(heaviest[0])(0)))
-    several = (total[last + 1] - total[last - last // parallelism] for last in range(0, len(heaviest), parallelism))
+    several = (
+        total[last + 1] - total[last - last // parallelism]
+        for last in range(0, len(heaviest), parallelism)
+    )
     return max(total[-1] / parallelism, *several)
 
 
 def fair_ceiling(weights: Collection[int], parallelism: int) -> int:
     """What readers must carry besides those that a single split keeps busy.
 
-    A split that is heavier than the mean of what is left gets a reader of its own; the bound of the rest follows.
+    A split that is heavier than the mean of what is left gets a reader of its own; the bound of the
+    rest follows.
     """
     heaviest = sorted(weights, reverse=True)
     left, alone = sum(heaviest), 0
-    while alone < min(parallelism, len(heaviest)) - 1 and heaviest[alone] * (parallelism - alone) > left:
+    while (
+        alone < min(parallelism, len(heaviest)) - 1
+        and heaviest[alone] * (parallelism - alone) > left
+    ):
         left -= heaviest[alone]
         alone += 1
     return max(1, round(lower_bound(heaviest[alone:], parallelism - alone)))

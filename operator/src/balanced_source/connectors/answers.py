@@ -1,13 +1,20 @@
-"""Checks the answers to the calls of an enumerator: what they hold is stored, and must be readable ever after.
+"""Checks the answers to the calls of an enumerator.
 
-A wrong answer counts as a failure of its call, so that a condition says what the connector has to return.
+What they hold is stored, and must be readable ever after.
+
+A wrong answer counts as a failure of its call, so that a condition says what the connector has to
+return.
 """
 
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any, Final, NamedTuple, TypeVar
 
 from balanced_source.api import STOP, AsyncCall, CallFailure, SourceSplit, SplitId
-from balanced_source.errors import BalancedSourceError, RefusedDiscoveryError, TransientDiscoveryError
+from balanced_source.errors import (
+    BalancedSourceError,
+    RefusedDiscoveryError,
+    TransientDiscoveryError,
+)
 
 SplitT = TypeVar("SplitT", bound=SourceSplit)
 
@@ -28,7 +35,9 @@ class WrongAnswer(NamedTuple):
 
 
 def checked_splits(
-    call: AsyncCall, answer: Iterable[SplitT] | CallFailure, asked: Collection[SplitId] | None = None
+    call: AsyncCall,
+    answer: Iterable[SplitT] | CallFailure,
+    asked: Collection[SplitId] | None = None,
 ) -> tuple[SplitT, ...] | CallFailure:
     """Return the splits of an answer, or what is wrong with it.
 
@@ -50,16 +59,22 @@ def checked_splits(
 def faults_of_ids(ids: Collection[Any]) -> Iterator[WrongAnswer]:
     """Yield what is wrong with ids of splits."""
     for split_id in ids:
-        if not isinstance(split_id, tuple) or not split_id or not all(isinstance(part, str | int) for part in split_id):
+        if (
+            not isinstance(split_id, tuple)
+            or not split_id
+            or not all(isinstance(part, str | int) for part in split_id)
+        ):
             yield WrongAnswer(
-                f"{_shown(split_id)} as the id of a split", "ids that are tuples of str and int, and not empty"
+                f"{_shown(split_id)} as the id of a split",
+                "ids that are tuples of str and int, and not empty",
             )
             return
     examples = {tuple(map(type, split_id)): split_id for split_id in ids}
     if len(examples) > 1:
         one, other, *_ = examples.values()
         yield WrongAnswer(
-            f"the ids {_shown(one)} and {_shown(other)}", "ids of the same length, with the same type at each place"
+            f"the ids {_shown(one)} and {_shown(other)}",
+            "ids of the same length, with the same type at each place",
         )
 
 
@@ -67,8 +82,8 @@ def refused(call: AsyncCall, fault: WrongAnswer) -> CallFailure:
     """Return the failure that a wrong answer is."""
     scope = str(getattr(call, "scope", ""))
     message = (
-        f"{scope}: the connector has answered {type(call).__name__} with {fault.found}. Its executor must return "
-        f"{fault.expected}"
+        f"{scope}: the connector has answered {type(call).__name__} with {fault.found}. Its"
+        f" executor must return {fault.expected}"
     )
     return CallFailure(RefusedDiscoveryError(message, scope=scope))
 
@@ -86,7 +101,9 @@ def in_words(call: AsyncCall, failure: CallFailure) -> CallFailure:
     return CallFailure(failed)
 
 
-def _faults_of_splits(found: Collection[Any], asked: Collection[SplitId] | None) -> Iterator[WrongAnswer]:
+def _faults_of_splits(
+    found: Collection[Any], asked: Collection[SplitId] | None
+) -> Iterator[WrongAnswer]:
     for split in found:
         if not isinstance(split, SourceSplit):
             yield WrongAnswer(f"a {type(split).__name__} among the splits", "splits alone")
@@ -94,9 +111,14 @@ def _faults_of_splits(found: Collection[Any], asked: Collection[SplitId] | None)
         name = f"split {_shown(split.split_id)}"
         if asked is not None and split.split_id not in asked:
             yield WrongAnswer(name, "splits that the call names alone, with the same ids")
-        for what, value in (("position", split.position), ("stopping position", split.attributes().get(STOP))):
+        for what, value in (
+            ("position", split.position),
+            ("stopping position", split.attributes().get(STOP)),
+        ):
             if value is not None and type(value) is not int:
-                yield WrongAnswer(f"{what} {_shown(value)} of {name}", "positions that are int or None")
+                yield WrongAnswer(
+                    f"{what} {_shown(value)} of {name}", "positions that are int or None"
+                )
     if asked is None:
         yield from faults_of_ids([split.split_id for split in found])
 

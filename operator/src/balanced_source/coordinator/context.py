@@ -1,4 +1,7 @@
-"""The coordinator's side of `SplitEnumeratorContext`: turns an enumerator's wishes into state and effects."""
+"""The coordinator's side of `SplitEnumeratorContext`.
+
+Turns an enumerator's wishes into state and effects.
+"""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -26,7 +29,10 @@ from balanced_source.maps import changed
 
 @dataclass(frozen=True, slots=True)
 class PendingCall:
-    """A call under way; the handler is kept by name, so that a copy of the coordinator calls its own enumerator."""
+    """A call under way.
+
+    The handler is kept by name, so that a copy of the coordinator calls its own enumerator.
+    """
 
     call: AsyncCall
     handler: str
@@ -43,7 +49,10 @@ class Turn:
 
 
 class CoordinatorContext(SplitEnumeratorContext[SplitT], Generic[SplitT]):
-    """Holds the coordinator's state; the coordinator reads and replaces it between calls of the enumerator."""
+    """Holds the coordinator's state.
+
+    The coordinator reads and replaces it between calls of the enumerator.
+    """
 
     def __init__(self, state: CoordinatorState[SplitT], *, keeps_finished: bool = False) -> None:
         self.state = state
@@ -52,9 +61,11 @@ class CoordinatorContext(SplitEnumeratorContext[SplitT], Generic[SplitT]):
         self.calls: Mapping[int, PendingCall] = {}
         self.last_call = 0
         self.handled_finished: frozenset[SplitId] = frozenset()
-        """Splits of which the enumerator was told, by this process, that they have reached their end."""
+        """Splits of which the enumerator was told, by this process, that they have reached their
+        end."""
         self.asked: Mapping[int, int] = {}
-        """Subtask → requests for a split that the enumerator was told of, by this process, and has not answered yet."""
+        """Subtask → requests for a split that the enumerator was told of, by this process, and has
+        not answered yet."""
         self.turn = Turn()
 
     def fork(self) -> "CoordinatorContext[SplitT]":
@@ -73,7 +84,9 @@ class CoordinatorContext(SplitEnumeratorContext[SplitT], Generic[SplitT]):
     def renumber_readers(self, numbers: Mapping[int, int]) -> None:
         """Give readers other numbers, by number before → after. Readers without one are gone."""
         known = self.readers
-        self.readers = {n: replace(known[s], subtask_id=n) for s, n in sorted(numbers.items()) if s in known}
+        self.readers = {
+            n: replace(known[s], subtask_id=n) for s, n in sorted(numbers.items()) if s in known
+        }
         self.asked = {numbers[s]: count for s, count in self.asked.items() if s in numbers}
 
     def now(self) -> float:
@@ -96,8 +109,14 @@ class CoordinatorContext(SplitEnumeratorContext[SplitT], Generic[SplitT]):
         return self.state.owners
 
     def split_positions(self) -> Mapping[SplitId, Position]:
-        reports = [host.report.positions for host in self.state.hosts.values() if host.report is not None]
-        return reports[0] if len(reports) == 1 else {s: p for positions in reports for s, p in positions.items()}
+        reports = [
+            host.report.positions for host in self.state.hosts.values() if host.report is not None
+        ]
+        return (
+            reports[0]
+            if len(reports) == 1
+            else {s: p for positions in reports for s, p in positions.items()}
+        )
 
     def split_loads(self) -> Mapping[SplitId, float]:
         return self.state.loads.loads()
@@ -122,8 +141,9 @@ class CoordinatorContext(SplitEnumeratorContext[SplitT], Generic[SplitT]):
             if holder == host:
                 revocation = revoking.pop(split_id, None)
                 if revocation is not None and revocation.epoch <= state.epoch:
-                    # An epoch without the split is out: the host may acknowledge it without ever having held the
-                    # split, so that acknowledgement must not count as cover. Where it did, its own position wins.
+                    # An epoch without the split is out: the host may acknowledge it without ever
+                    # having held the split, so that acknowledgement must not count as cover. Where
+                    # it did, its own position wins.
                     uncovered[split_id] = subtask_id
                     reclaimed.add(split_id)
             elif holder is None:
@@ -160,13 +180,20 @@ class CoordinatorContext(SplitEnumeratorContext[SplitT], Generic[SplitT]):
         self.assign_splits(SplitsAssignment(assignment=away))
 
     def _inside_one_host(self, moved: Mapping[SplitId, int]) -> Mapping[SplitId, int]:
-        """Moves after which the host that holds a split holds it still: it needs no position, and nothing is new."""
+        """Moves after which the host that holds a split holds it still.
+
+        It needs no position, and nothing is new.
+        """
         state = self.state
         holds = [state.hosts[name].phase is not HostPhase.EXPECTED for name in state.members]
         if len(holds) == 1 and holds[0] and not state.revoking:
             return moved
         n, owners = len(holds), state.owners
-        return {s: o for s, o in moved.items() if holds[o % n] and owners[s] % n == o % n and s not in state.revoking}
+        return {
+            s: o
+            for s, o in moved.items()
+            if holds[o % n] and owners[s] % n == o % n and s not in state.revoking
+        }
 
     def revoke_splits(self, split_ids: Iterable[SplitId], *, retain: bool = False) -> None:
         state = self.state
@@ -176,7 +203,9 @@ class CoordinatorContext(SplitEnumeratorContext[SplitT], Generic[SplitT]):
         revoking = dict(state.revoking)
         holders = {s: h for s in gone if s not in revoking and (h := self._holder(s)) is not None}
         for split_id, split in state.splits_now(holders).items():
-            revoking[split_id] = Revocation(host=holders[split_id], epoch=state.epoch + 1, split=split)
+            revoking[split_id] = Revocation(
+                host=holders[split_id], epoch=state.epoch + 1, split=split
+            )
         dropped = frozenset(gone)
         self.state = replace(
             state,
@@ -202,7 +231,9 @@ class CoordinatorContext(SplitEnumeratorContext[SplitT], Generic[SplitT]):
         if subtask_id not in self.readers:
             raise ContractViolationError(f"reader {subtask_id} is not registered")
         if subtask_id not in self.state.no_more_splits:
-            self.state = replace(self.state, no_more_splits=self.state.no_more_splits | {subtask_id})
+            self.state = replace(
+                self.state, no_more_splits=self.state.no_more_splits | {subtask_id}
+            )
             self.turn.is_changed = True
 
     def send_event_to_reader(self, subtask_id: int, event: SourceEvent) -> None:
@@ -232,7 +263,9 @@ class CoordinatorContext(SplitEnumeratorContext[SplitT], Generic[SplitT]):
         self.calls = {**self.calls, self.last_call: pending}
         self.turn.effects.append(ExecuteCall(self.last_call, pending.call, delay))
 
-    def _checked(self, new_assignments: SplitsAssignment[SplitT]) -> tuple[dict[SplitId, SplitT], dict[SplitId, int]]:
+    def _checked(
+        self, new_assignments: SplitsAssignment[SplitT]
+    ) -> tuple[dict[SplitId, SplitT], dict[SplitId, int]]:
         splits: dict[SplitId, SplitT] = {}
         owners: dict[SplitId, int] = {}
         self._check_registered(new_assignments.assignment)
@@ -244,7 +277,8 @@ class CoordinatorContext(SplitEnumeratorContext[SplitT], Generic[SplitT]):
                         f"split {split_id} is given to readers {owners[split_id]} and {subtask_id}"
                     )
                 splits[split_id] = split
-        # In the order of the ids: whoever sorts the owners later finds them sorted, but for what has come since.
+        # In the order of the ids: whoever sorts the owners later finds them sorted, but for what
+        # has come since.
         fresh = [s for s in sorted(owners) if self.state.owners.get(s) != owners[s]]
         return {s: splits[s] for s in fresh}, {s: owners[s] for s in fresh}
 

@@ -1,7 +1,7 @@
 """What a coordinator wants done, in this order, one after the other.
 
-Every effect can be repeated. When one fails, those behind it must not be executed: above all, an assignment is
-published only after the state that implies it has been stored (write ahead).
+Every effect can be repeated. When one fails, those behind it must not be executed: above all, an
+assignment is published only after the state that implies it has been stored (write ahead).
 
 Whoever runs a coordinator offers one method per effect (`EffectPorts`), and `perform` chooses it.
 """
@@ -16,7 +16,10 @@ from balanced_source.documents.assignment import Assignment
 
 @dataclass(frozen=True, slots=True)
 class PersistState:
-    """Store the state by compare-and-swap. A conflict means that this coordinator is not the only one: reload."""
+    """Store the state by compare-and-swap.
+
+    A conflict means that this coordinator is not the only one: reload.
+    """
 
     checkpoint: Checkpoint[Any, Any]
 
@@ -30,7 +33,7 @@ class PublishAssignment:
 
 @dataclass(frozen=True, slots=True)
 class ExecuteCall:
-    """Execute a call in `delay` seconds, off the event loop, then feed `CallCompleted` with its id."""
+    """Execute a call in `delay` seconds, off the event loop; feed `CallCompleted` with its id."""
 
     call_id: int
     call: AsyncCall
@@ -39,7 +42,10 @@ class ExecuteCall:
 
 @dataclass(frozen=True, slots=True)
 class ReportFact:
-    """Tell people: a log line and, once per change, an event on the resource. Nothing depends on it."""
+    """Tell people: a log line and, once per change, an event on the resource.
+
+    Nothing depends on it.
+    """
 
     reason: str
     message: str
@@ -52,7 +58,10 @@ DoneT_co = TypeVar("DoneT_co", covariant=True)
 
 
 class EffectPorts(Protocol[DoneT_co]):
-    """How effects are done: at once (`DoneT_co` is None), or by something to wait for (`DoneT_co` is an awaitable)."""
+    """How effects are done.
+
+    At once (`DoneT_co` is None), or by something to wait for (`DoneT_co` is an awaitable).
+    """
 
     def persist_state(self, effect: PersistState) -> DoneT_co:
         """See `PersistState`."""

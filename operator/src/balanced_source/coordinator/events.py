@@ -1,4 +1,7 @@
-"""What can happen to a coordinator. Every event may come late, twice, or not at all where that is possible outside."""
+"""What can happen to a coordinator.
+
+Every event may come late, twice, or not at all where that is possible outside.
+"""
 
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -16,7 +19,10 @@ class ReportReceived:
 
 @dataclass(frozen=True, slots=True)
 class HostLost:
-    """The pods of a host's incarnation are known to be gone. Its splits wait for the next incarnation."""
+    """The pods of a host's incarnation are known to be gone.
+
+    Its splits wait for the next incarnation.
+    """
 
     host: str
     incarnation: int
@@ -45,16 +51,19 @@ class HostOverdue:
 
 @dataclass(frozen=True, slots=True)
 class HostGivenUp:
-    """An incarnation of a host has been lost for long: others read its splits as soon as that is safe.
+    """An incarnation of a host has been lost for long.
 
-    Safe means: the host's next incarnation has registered. It replays what its Spark checkpoint has begun, and then
-    reports where it is. The host then has no splits, and becomes a host that is not known.
+    Others read its splits as soon as that is safe.
+
+    Safe means: the host's next incarnation has registered. It replays what its Spark checkpoint has
+    begun, and then reports where it is. The host then has no splits, and becomes a host that is not
+    known.
 
     Attributes:
         host: its name.
         incarnation: that is lost; nothing happens if the host has registered again.
-        accepts_duplicates: whether others go on at the newest reported positions at once. What the host has read since
-            is delivered twice.
+        accepts_duplicates: whether others go on at the newest reported positions at once. What the
+            host has read since is delivered twice.
     """
 
     host: str

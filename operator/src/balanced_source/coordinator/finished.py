@@ -9,9 +9,12 @@ from balanced_source.documents.report import HostReport
 
 
 def newly_finished(
-    state: CoordinatorState[SplitT], source: Source[SplitT, Any], report: HostReport, handled: Collection[SplitId]
+    state: CoordinatorState[SplitT],
+    source: Source[SplitT, Any],
+    report: HostReport,
+    handled: Collection[SplitId],
 ) -> list[SplitId]:
-    """Return the owned splits of a report that are read to their end, without the `handled` ones."""
+    """Return the owned splits of a report that are read to their end, except the `handled` ones."""
     if not source.has_ending_splits:
         return []
     splits = state.splits_now(s for s in report.positions if s in state.splits and s not in handled)
@@ -19,7 +22,10 @@ def newly_finished(
 
 
 def _is_finished(split: Any, report: HostReport) -> bool:
-    """Whether a split is at its end. If the split does not know one, its reader may have found it."""
+    """Whether a split is at its end.
+
+    If the split does not know one, its reader may have found it.
+    """
     if isinstance(split, BoundedSplit) and split.stopping_position is not None:
         return split.is_finished
     end = report.attributes.get(split.split_id, {}).get(STOP)

@@ -1,4 +1,7 @@
-"""What each split costs: how fast its position grows, averaged over minutes, from the reports of the reader hosts."""
+"""What each split costs.
+
+How fast its position grows, averaged over minutes, from the reports of the reader hosts.
+"""
 
 import math
 from collections.abc import Collection, Mapping
@@ -43,7 +46,10 @@ class SplitObservation:
         if position is None or self.position is None or position < self.position:
             return SplitObservation(position, at, self.records, self.seconds)
         return SplitObservation(
-            position, at, self.records * decay + position - self.position, self.seconds * decay + at - self.at
+            position,
+            at,
+            self.records * decay + position - self.position,
+            self.seconds * decay + at - self.at,
         )
 
 
@@ -60,7 +66,9 @@ class LoadTracker:
     def observe(self, report: HostReport, owned: Collection[SplitId]) -> Self:
         """With a host's report. Splits that neither it nor `owned` knows are forgotten."""
         at, decays = report.heartbeat, dict[float, float]()
-        seen = {s: o for s, o in self.observations.items() if s in owned and s not in report.positions}
+        seen = {
+            s: o for s, o in self.observations.items() if s in owned and s not in report.positions
+        }
         for split_id, position in report.positions.items():
             before = self.observations.get(split_id)
             if before is None or at <= before.at:
@@ -74,21 +82,28 @@ class LoadTracker:
 
     def loads(self) -> dict[SplitId, float]:
         """Records per second of the splits that were observed for long enough."""
-        rates = {s: o.records / o.seconds for s, o in self.observations.items() if o.seconds >= ENOUGH}
+        rates = {
+            s: o.records / o.seconds for s, o in self.observations.items() if o.seconds >= ENOUGH
+        }
         idle = IDLE_SHARE * sum(rates.values()) / len(rates) if rates else 0.0
         return {s: max(rate, idle) for s, rate in rates.items()}
 
 
 def to_json(tracker: LoadTracker) -> Json:
     """For the enumerator state: rounded, so that a hundred thousand of them stay small."""
-    steps = {s: round(_PER_DOUBLING * math.log2(load)) for s, load in tracker.loads().items() if load > 0}
+    steps = {
+        s: round(_PER_DOUBLING * math.log2(load)) for s, load in tracker.loads().items() if load > 0
+    }
     return columns.encode_map(steps)
 
 
 def from_json(data: Json) -> LoadTracker:
     """Inverse of `to_json`, but for the rounding."""
-    rates = {s: 2.0 ** (int(steps) / _PER_DOUBLING) for s, steps in columns.decode_map(data).items()}
+    rates = {
+        s: 2.0 ** (int(steps) / _PER_DOUBLING) for s, steps in columns.decode_map(data).items()
+    }
     known = {
-        s: SplitObservation(None, 0.0, records=rate * AVERAGED_OVER, seconds=AVERAGED_OVER) for s, rate in rates.items()
+        s: SplitObservation(None, 0.0, records=rate * AVERAGED_OVER, seconds=AVERAGED_OVER)
+        for s, rate in rates.items()
     }
     return LoadTracker(observations=known)

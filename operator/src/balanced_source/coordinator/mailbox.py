@@ -1,7 +1,10 @@
-"""Custom events on their way: numbered per direction, kept until acknowledged, bound to one incarnation of a reader.
+"""Custom events on their way.
 
-To readers they stand in the assignment until the host's report has their number; from readers they stand in the report
-until the assignment has it. Numbers that were seen are part of the stored state, so that a restart repeats nothing.
+Numbered per direction, kept until acknowledged, bound to one incarnation of a reader.
+
+To readers they stand in the assignment until the host's report has their number; from readers they
+stand in the report until the assignment has it. Numbers that were seen are part of the stored
+state, so that a restart repeats nothing.
 """
 
 from collections.abc import Collection
@@ -18,15 +21,21 @@ def fresh_events(state: CoordinatorState[SplitT], report: HostReport) -> tuple[N
     return tuple(sorted((e for e in report.events if e.number > seen), key=lambda e: e.number))
 
 
-def with_events_seen(state: CoordinatorState[SplitT], host: str, number: int) -> CoordinatorState[SplitT]:
+def with_events_seen(
+    state: CoordinatorState[SplitT], host: str, number: int
+) -> CoordinatorState[SplitT]:
     """The state in which a host's events up to `number` were taken."""
-    return replace(state, hosts={**state.hosts, host: replace(state.hosts[host], events_seen=number)})
+    return replace(
+        state, hosts={**state.hosts, host: replace(state.hosts[host], events_seen=number)}
+    )
 
 
 def acknowledged(state: CoordinatorState[SplitT], report: HostReport) -> CoordinatorState[SplitT]:
     """The state without the events that a host has handed to its readers."""
     subtasks = frozenset(state.subtasks_of(report.host))
-    rest = tuple(e for e in state.outbox if e.number > report.events_seen or e.subtask_id not in subtasks)
+    rest = tuple(
+        e for e in state.outbox if e.number > report.events_seen or e.subtask_id not in subtasks
+    )
     return state if len(rest) == len(state.outbox) else replace(state, outbox=rest)
 
 

@@ -1,12 +1,14 @@
 """Which hosts run readers, and what a change of hosts does to readers and splits.
 
-Readers have numbers from 0 to parallelism − 1 in the whole source. Reader i runs on member i mod (number of members).
-When a member comes or goes, the readers of the other members get new numbers, and the splits stay where they are: the
-k-th reader of a host remains its k-th reader. Only splits of readers that their host no longer has are dealt anew.
+Readers have numbers from 0 to parallelism − 1 in the whole source. Reader i runs on member i mod
+(number of members). When a member comes or goes, the readers of the other members get new numbers,
+and the splits stay where they are: the k-th reader of a host remains its k-th reader. Only splits
+of readers that their host no longer has are dealt anew.
 
-A host that is added gets readers when its driver has registered, so a host that cannot start costs nothing. A host that
-is removed runs no readers any more; it is forgotten when it has let go of its splits and their next hosts have them.
-A host that is lost for long can be given up: it is treated as if it were removed, and added again when it is forgotten.
+A host that is added gets readers when its driver has registered, so a host that cannot start costs
+nothing. A host that is removed runs no readers any more; it is forgotten when it has let go of its
+splits and their next hosts have them. A host that is lost for long can be given up: it is treated
+as if it were removed, and added again when it is forgotten.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,7 +33,9 @@ def check_positive(parallelism: int, hosts: Sequence[str]) -> None:
         ContractViolationError: there would be no reader, or no host.
     """
     if parallelism < 1 or not hosts:
-        raise ContractViolationError(f"parallelism {parallelism} with {len(hosts)} hosts: both must be at least 1")
+        raise ContractViolationError(
+            f"parallelism {parallelism} with {len(hosts)} hosts: both must be at least 1"
+        )
 
 
 def after(state: CoordinatorState[SplitT], event: HostsChanged | HostOverdue) -> Hosts:
@@ -56,7 +60,10 @@ def with_wanted(state: CoordinatorState[SplitT], wanted: Sequence[str]) -> Hosts
 
 
 def _kept(host: HostState, *, is_wanted: bool) -> HostState | None:
-    """The host in the role that follows; None for one that has not come and is not wanted any more."""
+    """The host in the role that follows.
+
+    None for one that has not come and is not wanted any more.
+    """
     is_expected = host.phase is HostPhase.EXPECTED
     if not is_wanted:
         has_nothing = is_expected and host.role is HostRole.JOINING
@@ -68,14 +75,21 @@ def _kept(host: HostState, *, is_wanted: bool) -> HostState | None:
 
 
 def without_overdue(state: CoordinatorState[SplitT], name: str) -> Hosts:
-    """Return the hosts when one has not registered in time: its readers go to the others until it comes.
+    """Return the hosts when one has not registered in time.
+
+    Its readers go to the others until it comes.
 
     Nothing changes unless the host certainly holds nothing, and another one is there to take over.
     """
     host = state.hosts.get(name)
     others = [h for n, h in state.hosts.items() if n != name and h.role is HostRole.MEMBER]
     is_there = any(other.phase is not HostPhase.EXPECTED for other in others)
-    if host is None or host.role is not HostRole.MEMBER or not _holds_nothing(state, name) or not is_there:
+    if (
+        host is None
+        or host.role is not HostRole.MEMBER
+        or not _holds_nothing(state, name)
+        or not is_there
+    ):
         return state.hosts
     return {**state.hosts, name: replace(host, role=HostRole.JOINING)}
 
@@ -88,7 +102,12 @@ def without_lost(state: CoordinatorState[SplitT], event: HostGivenUp) -> Hosts:
     name, host = event.host, state.hosts.get(event.host)
     others = [h for n, h in state.hosts.items() if n != name and h.role is HostRole.MEMBER]
     is_there = any(other.phase is HostPhase.ACTIVE for other in others)
-    if host is None or host.incarnation != event.incarnation or host.role is not HostRole.MEMBER or not is_there:
+    if (
+        host is None
+        or host.incarnation != event.incarnation
+        or host.role is not HostRole.MEMBER
+        or not is_there
+    ):
         return state.hosts
     if host.phase not in (HostPhase.ACTIVE, HostPhase.LOST):
         return state.hosts
@@ -114,13 +133,15 @@ def _joined(host: HostState) -> HostState:
 
 
 def _holds_nothing(state: CoordinatorState[SplitT], name: str) -> bool:
-    """Whether a host has never registered, and no Spark checkpoint of former times can hold anything of its."""
+    """Whether a host has never registered, and no former Spark checkpoint can hold its splits."""
     host, is_first_life = state.hosts[name], state.lineage == 1 and not state.has_history
     return host.phase is HostPhase.EXPECTED and not host.known_from and is_first_life
 
 
-def _has_let_go(state: CoordinatorState[SplitT], name: str, uncovered: AbstractSet[SplitId]) -> bool:
-    """Whether a host holds no split, and no position that its split's next host has not adopted yet."""
+def _has_let_go(
+    state: CoordinatorState[SplitT], name: str, uncovered: AbstractSet[SplitId]
+) -> bool:
+    """Whether a host holds no split and no position that its split's next host has yet to adopt."""
     if any(revocation.host == name for revocation in state.revoking.values()):
         return False
     host = state.hosts[name]
@@ -130,21 +151,27 @@ def _has_let_go(state: CoordinatorState[SplitT], name: str, uncovered: AbstractS
 
 
 def with_all(state: CoordinatorState[SplitT], names: Sequence[str]) -> CoordinatorState[SplitT]:
-    """Return the state with hosts that an older copy of it does not know, and that may hold splits."""
+    """Return the state with hosts that an older copy does not know, and that may hold splits."""
     missing = {name: HostState() for name in names if name not in state.hosts}
     return replace(state, hosts=in_host_order({**state.hosts, **missing})) if missing else state
 
 
-def change(context: CoordinatorContext[SplitT], hosts: Hosts) -> tuple[dict[int, list[SplitT]], dict[int, int]]:
-    """Take over the hosts. Splits are revoked from hosts that hold them, and the context's readers are renumbered.
+def change(
+    context: CoordinatorContext[SplitT], hosts: Hosts
+) -> tuple[dict[int, list[SplitT]], dict[int, int]]:
+    """Take over the hosts.
+
+    Splits are revoked from hosts that hold them, and the context's readers are renumbered.
 
     Returns:
-        The splits that need another reader, by the former number of the one that had them; and the number of each
-        reader before → after, without those that are no more.
+        The splits that need another reader, by the former number of the one that had them; and the
+        number of each reader before → after, without those that are no more.
     """
     before, after = context.state, replace(context.state, hosts=hosts)
     # Whether a host without readers comes or goes is not in the assignment.
-    context.turn.is_changed |= hosts.keys() != before.hosts.keys() or after.members != before.members
+    context.turn.is_changed |= (
+        hosts.keys() != before.hosts.keys() or after.members != before.members
+    )
     numbers = _numbers(before, after)
     homeless = [s for s, owner in before.owners.items() if owner not in numbers]
     orphans: dict[int, list[SplitT]] = {}
@@ -162,7 +189,9 @@ def _numbers(before: CoordinatorState[SplitT], after: CoordinatorState[SplitT]) 
     return {old: new for pair in pairs for old, new in pair}
 
 
-def _renumbered(state: CoordinatorState[SplitT], numbers: Mapping[int, int]) -> CoordinatorState[SplitT]:
+def _renumbered(
+    state: CoordinatorState[SplitT], numbers: Mapping[int, int]
+) -> CoordinatorState[SplitT]:
     if all(old == new for old, new in numbers.items()) and len(numbers) == state.parallelism:
         return state
     return replace(
@@ -170,7 +199,11 @@ def _renumbered(state: CoordinatorState[SplitT], numbers: Mapping[int, int]) -> 
         owners={s: numbers[o] for s, o in state.owners.items()},
         tracker=state.tracker.renumbered(numbers),
         no_more_splits=frozenset(numbers[s] for s in state.no_more_splits if s in numbers),
-        outbox=tuple(replace(e, subtask_id=numbers[e.subtask_id]) for e in state.outbox if e.subtask_id in numbers),
+        outbox=tuple(
+            replace(e, subtask_id=numbers[e.subtask_id])
+            for e in state.outbox
+            if e.subtask_id in numbers
+        ),
     )
 
 

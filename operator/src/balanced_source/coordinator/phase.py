@@ -16,13 +16,16 @@ def source_phase(state: CoordinatorState[SplitT], *, is_finished: bool = False) 
 
 
 def acknowledged_epoch(state: CoordinatorState[SplitT]) -> int:
-    """Newest epoch that all hosts have adopted durably; 0 if there is none. Those that have not come do not count."""
+    """Newest epoch that all hosts have adopted durably; 0 if there is none.
+
+    Those that have not come do not count.
+    """
     hosts = [host for host in state.hosts.values() if host.role is not HostRole.JOINING]
     return min((host.acknowledged_epoch for host in hosts), default=0)
 
 
 def complete_epoch(state: CoordinatorState[SplitT], name: str, acknowledged: int) -> int:
-    """Newest epoch that all active hosts hold, if host `name`, which is one of them, holds `acknowledged`."""
+    """Newest epoch of all active hosts, if host `name`, one of them, holds `acknowledged`."""
     active = [
         acknowledged if other == name else host.acknowledged_epoch
         for other, host in state.hosts.items()

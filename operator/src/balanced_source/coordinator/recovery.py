@@ -1,14 +1,17 @@
 """Registration of reader hosts, and the gate that a recovery must pass (FLIP-537).
 
-A host that registers again has read its Spark checkpoint and reports what it holds. What happens then depends on
-whether anybody else is running:
+A host that registers again has read its Spark checkpoint and reports what it holds. What happens
+then depends on whether anybody else is running:
 
-* *full recovery*: no host is active. Nothing is assigned until all hosts that may hold something have registered; then
-  splits may be dealt anew over all readers. At a first start nobody can hold anything, so nobody is waited for.
-* *partial recovery*: other hosts go on. The one that came back gets exactly what it owns now, whatever its report
-  says about ownership (FLINK-40710: an old report beside moved splits gave two owners); the others see nothing.
+* *full recovery*: no host is active. Nothing is assigned until all hosts that may hold something
+  have registered; then splits may be dealt anew over all readers. At a first start nobody can hold
+  anything, so nobody is waited for.
+* *partial recovery*: other hosts go on. The one that came back gets exactly what it owns now,
+  whatever its report says about ownership (FLINK-40710: an old report beside moved splits gave two
+  owners); the others see nothing.
 
-In all, positions come from the reports; splits that the host owns but does not report come back to the enumerator.
+In all, positions come from the reports; splits that the host owns but does not report come back to
+the enumerator.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -41,8 +44,8 @@ class Recovery(Generic[SplitT]):
         readers: the hosts' readers with the splits that they reported.
         back: subtask → splits that it owned and cannot know of.
         released: revoked splits that the hosts have let go of, at their final positions.
-        guessed: of `back`, those that were given without knowing that the hosts hold anything, and that nobody ever
-            had; None if there is nothing that was not known.
+        guessed: of `back`, those that were given without knowing that the hosts hold anything, and
+            that nobody ever had; None if there is nothing that was not known.
     """
 
     state: CoordinatorState[SplitT]
@@ -61,14 +64,18 @@ def waiting_for(state: CoordinatorState[SplitT]) -> tuple[str, ...]:
     there = {HostPhase.RECOVERING}
     if not (state.has_history or state.lineage > 1):
         there.add(HostPhase.EXPECTED)  # what was never there holds nothing
-    return tuple(name for name in state.hosts if phases[name] not in there and _may_be_missed(state.hosts[name]))
+    return tuple(
+        name
+        for name in state.hosts
+        if phases[name] not in there and _may_be_missed(state.hosts[name])
+    )
 
 
 def _may_be_missed(host: HostState) -> bool:
     """Whether a gate waits for a host in this role.
 
-    One that joins gets its readers when it comes. From one that leaves everything is revoked already, unless it has
-    never spoken in this lineage: then nobody knows yet what it holds.
+    One that joins gets its readers when it comes. From one that leaves everything is revoked
+    already, unless it has never spoken in this lineage: then nobody knows yet what it holds.
     """
     return host.role is HostRole.MEMBER or (host.is_on_its_way_out and not host.known_from)
 
@@ -78,14 +85,19 @@ def is_blank(report: HostReport) -> bool:
     return not (report.epoch or report.positions or report.retained)
 
 
-def recover(state: CoordinatorState[SplitT], source: Source[SplitT, StateT]) -> Recovery[SplitT] | None:
-    """Let the registered hosts through the gate; None if nobody waits, or the gate must stay closed.
+def recover(
+    state: CoordinatorState[SplitT], source: Source[SplitT, StateT]
+) -> Recovery[SplitT] | None:
+    """Let the registered hosts through the gate.
+
+    None if nobody waits, or the gate must stay closed.
 
     Raises:
         ContractViolationError: two hosts report the same split. Names both.
     """
     reports = {
-        # The first word of a host counts, also about what a split is: discovery finds out whether it still exists.
+        # The first word of a host counts, also about what a split is: discovery finds out whether
+        # it still exists.
         name: without_former(host.report, state.splits) if host.known_from else host.report
         for name, host in state.hosts.items()
         if host.phase is HostPhase.RECOVERING and host.report is not None
@@ -93,11 +105,16 @@ def recover(state: CoordinatorState[SplitT], source: Source[SplitT, StateT]) -> 
     if not reports or waiting_for(state):
         return None
     reports = _with_one_holder(reports)
-    has_history = not any(host.known_from for host in state.hosts.values()) and not all(map(is_blank, reports.values()))
+    has_history = not any(host.known_from for host in state.hosts.values()) and not all(
+        map(is_blank, reports.values())
+    )
     known = _reported_ids(reports)
-    # A host that starts anew holds nothing until it is assigned something: its revocations are done.
+    # A host that starts anew holds nothing until it is assigned something: its revocations are
+    # done.
     state, released = let_go(state, reports)
-    is_full = reports.keys() >= {n for n, host in state.hosts.items() if host.role is not HostRole.JOINING}
+    is_full = reports.keys() >= {
+        n for n, host in state.hosts.items() if host.role is not HostRole.JOINING
+    }
     if is_full:
         state = _with_first_words(state, reports)
     state = _apply_positions(state, source, reports, known)
@@ -105,22 +122,29 @@ def recover(state: CoordinatorState[SplitT], source: Source[SplitT, StateT]) -> 
     gone = {split.split_id for splits in back.values() for split in splits}
     guessed = frozenset(gone.intersection(state.tracker.epochs())) if has_history else None
     state = _activate(_without(state, gone), reports)
-    # Until somebody decides about a split that has no owner, the hosts keep its position. Hosts that go on may retain
-    # what comes back from this one.
+    # Until somebody decides about a split that has no owner, the hosts keep its position. Hosts
+    # that go on may retain what comes back from this one.
     homeless = {s for s in known if s not in state.owners} | (set() if is_full else gone)
     state = replace(state, retained=state.retained | homeless)
-    readers = _readers(state, source, reports, {s.split_id: s for splits in back.values() for s in splits})
-    return Recovery(state=state, is_full=is_full, readers=readers, back=back, released=released, guessed=guessed)
+    readers = _readers(
+        state, source, reports, {s.split_id: s for splits in back.values() for s in splits}
+    )
+    return Recovery(
+        state=state, is_full=is_full, readers=readers, back=back, released=released, guessed=guessed
+    )
 
 
 def _with_one_holder(reports: Mapping[str, HostReport]) -> dict[str, HostReport]:
-    """Returns the reports with each split held by the host that adopted the latest epoch; earlier holders retain it.
+    """Returns the reports with each split held by the host that adopted the latest epoch.
 
-    A host that registers again lets go of a split by that alone. Its Spark checkpoint names the split until the host
-    adopts another epoch, while the split's next host already reads it.
+    Earlier holders retain it.
+
+    A host that registers again lets go of a split by that alone. Its Spark checkpoint names the
+    split until the host adopts another epoch, while the split's next host already reads it.
 
     Raises:
-        ContractViolationError: two hosts hold a split in the same epoch, which gave it to one of them.
+        ContractViolationError: two hosts hold a split in the same epoch, which gave it to one of
+            them.
     """
     holder: dict[SplitId, str] = {}
     former: dict[str, set[SplitId]] = {}
@@ -132,8 +156,9 @@ def _with_one_holder(reports: Mapping[str, HostReport]) -> dict[str, HostReport]
                 continue
             if reports[before].epoch == reports[name].epoch:
                 raise ContractViolationError(
-                    f"split {split_id} is reported by host {before} and by host {name}: one of their Spark "
-                    "checkpoints was restored from an older copy, or is used by two applications"
+                    f"split {split_id} is reported by host {before} and by host {name}: one of"
+                    " their Spark checkpoints was restored from an older copy, or is used by two"
+                    " applications"
                 )
             former.setdefault(before, set()).add(split_id)
     return {name: _letting_go(report, former.get(name, ())) for name, report in reports.items()}
@@ -152,7 +177,9 @@ def _letting_go(report: HostReport, gone: Collection[SplitId]) -> HostReport:
 
 def _reported_ids(reports: Mapping[str, HostReport]) -> frozenset[SplitId]:
     """All splits that hosts hold or retain."""
-    return frozenset(s for report in reports.values() for s in (*report.retained, *report.positions))
+    return frozenset(
+        s for report in reports.values() for s in (*report.retained, *report.positions)
+    )
 
 
 def _furthest(reports: Mapping[str, HostReport], split: SplitT, *, is_guess: bool) -> Position:
@@ -161,17 +188,26 @@ def _furthest(reports: Mapping[str, HostReport], split: SplitT, *, is_guess: boo
     The start position of a split that nobody ever had is a guess, and any report is better.
     """
     split_id = split.split_id
-    matching = [r for r in reports.values() if not is_other(r.attributes.get(split_id, {}), split.attributes())]
-    position = newest(*(p for r in matching for p in (r.retained.get(split_id), r.positions.get(split_id))))
+    matching = [
+        r
+        for r in reports.values()
+        if not is_other(r.attributes.get(split_id, {}), split.attributes())
+    ]
+    position = newest(
+        *(p for r in matching for p in (r.retained.get(split_id), r.positions.get(split_id)))
+    )
     if position is None or not is_guess:
         position = newest(position, split.position)
     return position
 
 
-def _with_first_words(state: CoordinatorState[SplitT], reports: Mapping[str, HostReport]) -> CoordinatorState[SplitT]:
-    """Returns the state with splits at the readers that hold them, where nobody knew of that when they were given.
+def _with_first_words(
+    state: CoordinatorState[SplitT], reports: Mapping[str, HostReport]
+) -> CoordinatorState[SplitT]:
+    """Returns the state with splits at their readers, where that was unknown when they were given.
 
-    Then which reader got them is a guess (the state was lost, or is an older copy), and splits would move without need.
+    Then which reader got them is a guess (the state was lost, or is an older copy), and splits
+    would move without need.
     """
     guessed = {s for s, o in state.owners.items() if not state.hosts[state.host_of(o)].known_from}
     held: dict[SplitId, int] = {}
@@ -187,10 +223,13 @@ def _apply_positions(
     reports: Mapping[str, HostReport],
     known: Iterable[SplitId],
 ) -> CoordinatorState[SplitT]:
-    """Positions of splits of the recovering hosts; splits of hosts that go on are not touched at all.
+    """Positions of splits of the recovering hosts.
 
-    What was decided knowing the host is compared with its report epoch by epoch. What was decided before the host had
-    ever registered (the state was lost) is a guess: any report is better, also about where the split ends.
+    Splits of hosts that go on are not touched at all.
+
+    What was decided knowing the host is compared with its report epoch by epoch. What was decided
+    before the host had ever registered (the state was lost) is a guess: any report is better, also
+    about where the split ends.
     """
     moved: dict[SplitId, SplitT] = {}
     epochs = state.tracker.epochs()
@@ -205,7 +244,9 @@ def _apply_positions(
             moved[split_id] = state.split(split_id)
         elif split_id in report.positions:
             position = report.positions[split_id]
-            moved[split_id] = source.create_split(split_id, position, reported or split.attributes())
+            moved[split_id] = source.create_split(
+                split_id, position, reported or split.attributes()
+            )
         else:
             is_same = reported is not None and not is_other(reported, split.attributes())
             attributes = reported if is_same and reported is not None else split.attributes()
@@ -214,8 +255,13 @@ def _apply_positions(
     return replace(state, splits={**state.splits, **moved})
 
 
-def _uncovered(state: CoordinatorState[SplitT], reports: Mapping[str, HostReport]) -> dict[int, list[SplitT]]:
-    """Splits that recovering hosts own but do not hold: assigned after their checkpoint, or lost by them."""
+def _uncovered(
+    state: CoordinatorState[SplitT], reports: Mapping[str, HostReport]
+) -> dict[int, list[SplitT]]:
+    """Splits that recovering hosts own but do not hold.
+
+    Assigned after their checkpoint, or lost by them.
+    """
     back: dict[int, list[SplitT]] = {}
     for split_id, owner in state.owners.items():
         report = reports.get(state.host_of(owner))
@@ -236,8 +282,13 @@ def _without(state: CoordinatorState[SplitT], gone: Iterable[SplitId]) -> Coordi
     )
 
 
-def _activate(state: CoordinatorState[SplitT], reports: Mapping[str, HostReport]) -> CoordinatorState[SplitT]:
-    hosts = {name: _activated(host, state.epoch + 1) if name in reports else host for name, host in state.hosts.items()}
+def _activate(
+    state: CoordinatorState[SplitT], reports: Mapping[str, HostReport]
+) -> CoordinatorState[SplitT]:
+    hosts = {
+        name: _activated(host, state.epoch + 1) if name in reports else host
+        for name, host in state.hosts.items()
+    }
     recovering = {subtask for name in reports for subtask in state.subtasks_of(name)}
     known = [s for s, o in state.owners.items() if _is_known(state, s, state.host_of(o))]
     return replace(
@@ -252,8 +303,9 @@ def _activate(state: CoordinatorState[SplitT], reports: Mapping[str, HostReport]
 def _is_known(state: CoordinatorState[SplitT], split_id: SplitId, name: str) -> bool:
     """Whether a recovering host goes on with a split by its own word.
 
-    If the split was assigned after the epoch of the host's checkpoint, what it holds is of former times: it moved away
-    and came back, or is another one by that name. Then the host must be told where to start.
+    If the split was assigned after the epoch of the host's checkpoint, what it holds is of former
+    times: it moved away and came back, or is another one by that name. Then the host must be told
+    where to start.
     """
     host, since = state.hosts[name], state.tracker.epoch_of(split_id)
     if host.phase is not HostPhase.RECOVERING or host.report is None:
@@ -272,7 +324,7 @@ def _readers(
     reports: Mapping[str, HostReport],
     back: Mapping[SplitId, SplitT],
 ) -> dict[int, ReaderInfo[SplitT]]:
-    """Readers of all recovering hosts, in their order, with what they reported at the positions that count."""
+    """Readers of all recovering hosts, in order, with their reports at the positions that count."""
     readers: dict[int, ReaderInfo[SplitT]] = {}
     decided = {**state.splits, **back}
     for name, report in reports.items():
@@ -287,11 +339,16 @@ def _readers(
                 retained_splits=tuple(kept.get(subtask, ())),
                 is_first_report=_is_first(state, name),
             )
-    if readers and (idle := {name: report for name, report in reports.items() if not state.subtasks_of(name)}):
+    if readers and (
+        idle := {name: report for name, report in reports.items() if not state.subtasks_of(name)}
+    ):
         first = readers[min(readers)]
         readers[first.subtask_id] = replace(
             first,
-            retained_splits=(*first.retained_splits, *_unclaimed(state, source, idle.values(), decided)),
+            retained_splits=(
+                *first.retained_splits,
+                *_unclaimed(state, source, idle.values(), decided),
+            ),
             is_first_report=first.is_first_report or any(_is_first(state, name) for name in idle),
         )
     return dict(sorted(readers.items()))
@@ -308,7 +365,10 @@ def _unclaimed(
     reports: Iterable[HostReport],
     decided: Mapping[SplitId, SplitT],
 ) -> list[SplitT]:
-    """What hosts hold that run no reader any more, since parallelism fell: others go on where they were."""
+    """What hosts hold that run no reader any more, since parallelism fell.
+
+    Others go on where they were.
+    """
     return [
         _reported_split(source, report, decided, split_id, position)
         for report in reports
@@ -343,14 +403,19 @@ def _by_subtask(
     for split_id, position in sorted(positions.items()):
         subtask = _reporting_subtask(state, report, split_id, subtasks)
         if subtask is not None:
-            found.setdefault(subtask, []).append(_reported_split(source, report, decided, split_id, position))
+            found.setdefault(subtask, []).append(
+                _reported_split(source, report, decided, split_id, position)
+            )
     return found
 
 
 def _reporting_subtask(
     state: CoordinatorState[SplitT], report: HostReport, split_id: SplitId, subtasks: range
 ) -> int | None:
-    """The reader that a reported split is attributed to: its owner now, else the one that had it, else any."""
+    """The reader that a reported split is attributed to.
+
+    Its owner now, else the one that had it, else any.
+    """
     for candidate in (state.owners.get(split_id), report.owners.get(split_id)):
         if candidate is not None and candidate in subtasks:
             return candidate

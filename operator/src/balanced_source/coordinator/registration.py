@@ -1,6 +1,9 @@
-"""A host registers: what its report, and the end of its predecessor, make of the coordinator's state.
+"""A host registers.
 
-Functions of the state alone; `recovery` decides afterwards when and how the host is let through the gate.
+What its report, and the end of its predecessor, make of the coordinator's state.
+
+Functions of the state alone; `recovery` decides afterwards when and how the host is let through the
+gate.
 """
 
 from collections.abc import Mapping
@@ -19,8 +22,8 @@ from balanced_source.maps import changed
 def is_ahead(state: CoordinatorState[SplitT], report: HostReport) -> bool:
     """Whether a host holds something of ours that we do not know: then our state is an older copy.
 
-    A host that has registered in this lineage has only adopted epochs of it. If it holds a later epoch than ours, or
-    other owners in the same epoch, somebody published after our copy was made.
+    A host that has registered in this lineage has only adopted epochs of it. If it holds a later
+    epoch than ours, or other owners in the same epoch, somebody published after our copy was made.
     """
     if report.lineage != state.lineage:
         return report.lineage > state.lineage
@@ -29,17 +32,24 @@ def is_ahead(state: CoordinatorState[SplitT], report: HostReport) -> bool:
         return False
     if report.epoch > state.epoch:
         return True
-    is_acknowledgement = host.phase is HostPhase.ACTIVE and host.acknowledged_epoch < report.epoch == state.epoch
+    is_acknowledgement = (
+        host.phase is HostPhase.ACTIVE and host.acknowledged_epoch < report.epoch == state.epoch
+    )
     is_same = report.incarnation == host.incarnation
     return is_same and is_acknowledgement and report.owners != _owners_on(state, report.host)
 
 
-def is_outdated(state: CoordinatorState[SplitT], published: Assignment | None, lineage: int = 1) -> bool:
-    """Whether an assignment was published that this state does not imply: then the state is an older copy.
+def is_outdated(
+    state: CoordinatorState[SplitT], published: Assignment | None, lineage: int = 1
+) -> bool:
+    """Whether an assignment was published that this state does not imply.
 
-    The state is stored before an assignment is published, so the assignment is never ahead of it. Where there is no
-    assignment any more, nobody can tell: then the state is not trusted either, unless nothing was ever decided and no
-    document speaks of a former lineage (`lineage` is beyond all that were seen).
+    Then the state is an older copy.
+
+    The state is stored before an assignment is published, so the assignment is never ahead of it.
+    Where there is no assignment any more, nobody can tell: then the state is not trusted either,
+    unless nothing was ever decided and no document speaks of a former lineage (`lineage` is beyond
+    all that were seen).
     """
     if published is None:
         return state.epoch > 0 or lineage > 1
@@ -59,7 +69,9 @@ def started_over(
         seen: the document that tells so; the lineage and the epoch are beyond its.
         least: of the new lineage.
     """
-    hosts = {n: HostState(phase=HOST.after(h.phase, HostEvent.FORGOTTEN)) for n, h in state.hosts.items()}
+    hosts = {
+        n: HostState(phase=HOST.after(h.phase, HostEvent.FORGOTTEN)) for n, h in state.hosts.items()
+    }
     lineage, epoch = (seen.lineage, seen.epoch) if seen is not None else (0, 0)
     return replace(
         state,
@@ -80,7 +92,7 @@ def _owners_on(state: CoordinatorState[SplitT], host: str) -> Mapping[SplitId, i
 
 
 def absorbed(state: CoordinatorState[SplitT], name: str) -> CoordinatorState[SplitT]:
-    """What the predecessor reported stays known, should the new incarnation have lost its Spark checkpoint."""
+    """What the predecessor reported stays known, if the new incarnation lost its checkpoint."""
     report = state.hosts[name].report
     if report is None:
         return state
@@ -92,7 +104,8 @@ def absorbed(state: CoordinatorState[SplitT], name: str) -> CoordinatorState[Spl
 def registered(state: CoordinatorState[SplitT], report: HostReport) -> CoordinatorState[SplitT]:
     """With the report of a new incarnation behind the gate."""
     before = state.hosts[report.host]
-    # Should the enumerator state have been lost, the host's checkpoint still knows how far epochs had come.
+    # Should the enumerator state have been lost, the host's checkpoint still knows how far epochs
+    # had come.
     is_former = not before.known_from and not is_blank(report)
     waits = HostState(
         role=before.role,
@@ -117,15 +130,19 @@ def unclaimed(
     unknown: dict[int, list[SplitT]] = {}
     for split_id, owner in sorted(report.owners.items()) if subtasks else ():
         if split_id not in state.owners:
-            split = source.create_split(split_id, report.positions[split_id], report.attributes.get(split_id, {}))
+            split = source.create_split(
+                split_id, report.positions[split_id], report.attributes.get(split_id, {})
+            )
             unknown.setdefault(subtasks[owner % len(subtasks)], []).append(split)
     return dict(sorted(unknown.items()))
 
 
 def with_reported(
-    state: CoordinatorState[SplitT], readers: Mapping[int, ReaderInfo[SplitT]], source: Source[SplitT, StateT]
+    state: CoordinatorState[SplitT],
+    readers: Mapping[int, ReaderInfo[SplitT]],
+    source: Source[SplitT, StateT],
 ) -> CoordinatorState[SplitT]:
-    """Without the opt-in of FLIP-537 a reader keeps what it reported, unless somebody else has it now."""
+    """Without the opt-in of FLIP-537 a reader keeps what it reported, unless another one has it."""
     kept = {
         split.split_id: (subtask, split)
         for subtask, reader in readers.items()

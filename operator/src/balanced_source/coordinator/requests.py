@@ -11,7 +11,9 @@ from balanced_source.coordinator.state import CoordinatorState, SplitT
 from balanced_source.documents.report import HostReport
 
 
-def unanswered(state: CoordinatorState[SplitT], report: HostReport, asked: Mapping[int, int]) -> Mapping[int, int]:
+def unanswered(
+    state: CoordinatorState[SplitT], report: HostReport, asked: Mapping[int, int]
+) -> Mapping[int, int]:
     """Return how many splits the enumerator must still be asked for, by reader.
 
     Args:
@@ -21,15 +23,23 @@ def unanswered(state: CoordinatorState[SplitT], report: HostReport, asked: Mappi
     """
     if not report.requests:
         return {}
-    given = Counter(owner for split_id, owner in state.owners.items() if split_id not in report.positions)
+    given = Counter(
+        owner for split_id, owner in state.owners.items() if split_id not in report.positions
+    )
     subtasks = frozenset(state.subtasks_of(report.host))
-    lacking = {s: n - given[s] - asked.get(s, 0) for s, n in sorted(report.requests.items()) if s in subtasks}
+    lacking = {
+        s: n - given[s] - asked.get(s, 0)
+        for s, n in sorted(report.requests.items())
+        if s in subtasks
+    }
     return {subtask: count for subtask, count in lacking.items() if count > 0}
 
 
 def answered(asked: Mapping[int, int], owners: Iterable[int]) -> Mapping[int, int]:
-    """Return the requests that are left when readers were given splits, one for each time that they are named."""
+    """Return the requests that are left after readers were given splits, once for each mention."""
     if not asked:
         return asked
     given = Counter(owners)
-    return {subtask: left for subtask, count in asked.items() if (left := count - given[subtask]) > 0}
+    return {
+        subtask: left for subtask, count in asked.items() if (left := count - given[subtask]) > 0
+    }

@@ -1,4 +1,7 @@
-"""Splits on their way out of a host: revoke, the host lets go and reports its final position, assign elsewhere."""
+"""Splits on their way out of a host.
+
+Revoke, the host lets go and reports its final position, assign elsewhere.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -47,8 +50,13 @@ def let_go(
     return after, [final[s] for s in sorted(done) if s not in moving]
 
 
-def _final_position(state: CoordinatorState[SplitT], report: HostReport, revocation: Revocation[SplitT]) -> Position:
-    """Where the host stopped. One that never adopted the split has nothing to say but of former times."""
+def _final_position(
+    state: CoordinatorState[SplitT], report: HostReport, revocation: Revocation[SplitT]
+) -> Position:
+    """Where the host stopped.
+
+    One that never adopted the split has nothing to say but of former times.
+    """
     split = revocation.split
     since = state.tracker.epoch_of(split.split_id)
     if since is None or 0 < since <= report.epoch:

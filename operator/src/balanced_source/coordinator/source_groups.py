@@ -1,8 +1,10 @@
-"""Sources that are aligned together (FLIP-182's groups, over several applications): who is told what, and when.
+"""Sources that are aligned together (FLIP-182's groups, over several applications).
 
-Pure and without a clock. Each source says how far it is; each is told how far the others are, no more often than people
-and API servers like. In contrast to `balanced_source.reader.AlignmentGroup`, which serves readers of one process, its
-members fall silent, and have a drift each.
+Who is told what, and when.
+
+Pure and without a clock. Each source says how far it is; each is told how far the others are, no
+more often than people and API servers like. In contrast to `balanced_source.reader.AlignmentGroup`,
+which serves readers of one process, its members fall silent, and have a drift each.
 """
 
 from collections.abc import Hashable, Iterator
@@ -21,7 +23,8 @@ STEPS: Final = 4
 """A source is told anew when the others have moved by 1/4 of its drift."""
 
 SIGNS_OF_LIFE: Final = 3
-"""Within the idle timeout, while others hold a source back without moving, or it would take the operator for gone."""
+"""Within the idle timeout, while others hold a source back without moving, or it would take the
+operator for gone."""
 
 
 @dataclass(slots=True)
@@ -35,7 +38,10 @@ class _Member:
 
 @dataclass(slots=True)
 class SourceGroups(Generic[KeyT]):
-    """Members of all groups, by key; a group's name is the same for those who are aligned together."""
+    """Members of all groups, by key.
+
+    A group's name is the same for those who are aligned together.
+    """
 
     _members: dict[KeyT, _Member] = field(default_factory=dict)
 
@@ -56,15 +62,25 @@ class SourceGroups(Generic[KeyT]):
         return None if known is None else known.report.group
 
     def watermark(self, key: KeyT, *, now: float) -> int:
-        """How far the others of the group are: the least of those who have spoken within this source's idle timeout."""
+        """How far the others of the group are.
+
+        The least of those who have spoken within this source's idle timeout.
+        """
         patience = self._members[key].report.idle_timeout
         return min(
-            (other.report.watermark for _, other in self._others(key) if now - other.heard_at < patience),
+            (
+                other.report.watermark
+                for _, other in self._others(key)
+                if now - other.heard_at < patience
+            ),
             default=MAX_WATERMARK,
         )
 
     def due_in(self, key: KeyT, *, now: float) -> float | None:
-        """Seconds until a source should be told; 0: now. None: not before somebody says something."""
+        """Seconds until a source should be told; 0: now.
+
+        None: not before somebody says something.
+        """
         member, wanted = self._members[key], self.watermark(key, now=now)
         if member.sent is None:
             return 0.0

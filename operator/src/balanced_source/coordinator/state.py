@@ -22,7 +22,8 @@ class HostRole(enum.Enum):
     MEMBER: it runs its share of the readers.
     JOINING: it gets readers when its driver has registered.
     LEAVING: it gets no readers any more, and is forgotten when it has let go of its splits.
-    DRAINING: the same, but it was given up, although it is wanted. It may join again when it is forgotten.
+    DRAINING: the same, but it was given up, although it is wanted. It may join again when it is
+        forgotten.
     """
 
     MEMBER = "Member"
@@ -37,14 +38,16 @@ class HostState:
 
     Attributes:
         role: see `HostRole`.
-        incarnation: newest that has registered; reports of older ones are refused. 0 before the first.
+        incarnation: newest that has registered; reports of older ones are refused. 0 before the
+            first.
         phase: see `HostPhase`.
-        report: newest report of that incarnation. While RECOVERING it waits for the gate, and is part of every
-            snapshot (Flink lost partitions there: FLINK-40469).
-        addressed_epoch: first epoch that is meant for this incarnation; an acknowledgement is at least that.
+        report: newest report of that incarnation. While RECOVERING it waits for the gate, and is
+            part of every snapshot (Flink lost partitions there: FLINK-40469).
+        addressed_epoch: first epoch that is meant for this incarnation; an acknowledgement is at
+            least that.
         events_seen: number of the last custom event taken from it.
-        known_from: first epoch that was decided knowing what the host holds, its first incarnation's; 0 if it has never
-            registered in this lineage.
+        known_from: first epoch that was decided knowing what the host holds, its first
+            incarnation's; 0 if it has never registered in this lineage.
     """
 
     role: HostRole = HostRole.MEMBER
@@ -64,7 +67,7 @@ class HostState:
 
     @property
     def is_on_its_way_out(self) -> bool:
-        """Whether the host runs no readers any more and is forgotten when it has let go of its splits."""
+        """Whether the host runs no readers and is forgotten when it has let go of its splits."""
         return self.role in (HostRole.LEAVING, HostRole.DRAINING)
 
     @property
@@ -81,11 +84,13 @@ def newest(*positions: Position) -> Position:
 def without_former(report: HostReport, splits: Mapping[SplitId, SplitT]) -> HostReport:
     """The report without what it says of former splits that had the ids of these.
 
-    A host keeps the position of a split that it let go of. If the split was deleted and recreated meanwhile, that
-    position means nothing any more.
+    A host keeps the position of a split that it let go of. If the split was deleted and recreated
+    meanwhile, that position means nothing any more.
     """
     former = {
-        s for s, attributes in report.attributes.items() if s in splits and is_other(attributes, splits[s].attributes())
+        s
+        for s, attributes in report.attributes.items()
+        if s in splits and is_other(attributes, splits[s].attributes())
     }
     if not former:
         return report
@@ -99,8 +104,9 @@ def without_former(report: HostReport, splits: Mapping[SplitId, SplitT]) -> Host
 def reported_position(report: HostReport, split: SplitT) -> Position:
     """Position of a split by the word of its holder.
 
-    What a host reads counts as it says, also backwards: its Spark checkpoint is the truth. What it only retains may
-    be older than what somebody else has read since, so there the newer of both counts.
+    What a host reads counts as it says, also backwards: its Spark checkpoint is the truth. What it
+    only retains may be older than what somebody else has read since, so there the newer of both
+    counts.
     """
     split_id = split.split_id
     if is_other(report.attributes.get(split_id, {}), split.attributes()):
@@ -110,15 +116,18 @@ def reported_position(report: HostReport, split: SplitT) -> Position:
     return newest(split.position, report.retained.get(split_id))
 
 
-def believed_position(report: HostReport, split: SplitT, *, since: int | None, is_reclaimed: bool) -> Position:
+def believed_position(
+    report: HostReport, split: SplitT, *, since: int | None, is_reclaimed: bool
+) -> Position:
     """Position of a split by the report of its owner's host, which may be older than the decision.
 
     Args:
         report: of the host.
         split: owned by one of its readers, at the position when it was assigned.
-        since: first epoch with the split; None if the host has adopted it. A report of an earlier epoch tells of former
-            times: what it retains may be of another split by that name, and what it reads of the same before somebody
-            else read on, or of a predecessor that was taken for dead too early. So that can only move it forward.
+        since: first epoch with the split; None if the host has adopted it. A report of an earlier
+            epoch tells of former times: what it retains may be of another split by that name, and
+            what it reads of the same before somebody else read on, or of a predecessor that was
+            taken for dead too early. So that can only move it forward.
         is_reclaimed: see `CoordinatorState`.
     """
     split_id, known = split.split_id, split.position
@@ -133,7 +142,9 @@ def believed_position(report: HostReport, split: SplitT, *, since: int | None, i
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Revocation(Generic[SplitT]):
-    """A split that `host` must let go of. No other host may have it before `host` has acknowledged `epoch`.
+    """A split that `host` must let go of.
+
+    No other host may have it before `host` has acknowledged `epoch`.
 
     Attributes:
         host: the holder.
@@ -151,19 +162,22 @@ class CoordinatorState(Generic[SplitT]):
     """What the coordinator itself decides on.
 
     Attributes:
-        has_history: whether a host came with a Spark checkpoint of former times that this state does not know of: then
-            hosts that were never seen may hold something too, and a gate waits for them.
-        lineage: grows when the state was lost or restored from an older copy: earlier reports count no more.
+        has_history: whether a host came with a Spark checkpoint of former times that this state
+            does not know of: then hosts that were never seen may hold something too, and a gate
+            waits for them.
+        lineage: grows when the state was lost or restored from an older copy: earlier reports count
+            no more.
         epoch: last decided epoch.
         parallelism: number of readers in it.
         hosts: by name.
         owners: split → subtask, as decided.
-        splits: the owned splits, at their position when assigned or restored; newer ones are in the hosts' reports.
+        splits: the owned splits, at their position when assigned or restored; newer ones are in the
+            hosts' reports.
         tracker: which assignments their host has not adopted yet.
         revoking: splits on their way out of a host.
         retained: splits without an owner whose positions the hosts keep.
-        reclaimed: owned splits that were given back before their host had let go, or that hosts have retained: one may
-            have read on after its last report, so what it holds counts too.
+        reclaimed: owned splits that were given back before their host had let go, or that hosts
+            have retained: one may have read on after its last report, so what it holds counts too.
         no_more_splits: readers that were told so.
         outbox: custom events to readers, until acknowledged.
         events_sent: number of the newest of them.
@@ -196,24 +210,35 @@ class CoordinatorState(Generic[SplitT]):
         return tuple(name for name, host in self.hosts.items() if host.role is HostRole.MEMBER)
 
     def host_of(self, subtask_id: int) -> str:
-        """The host that runs a reader; it does not depend on parallelism, so a rescale moves no reader."""
+        """The host that runs a reader.
+
+        It does not depend on parallelism, so a rescale moves no reader.
+        """
         names = self.members
         return names[subtask_id % len(names)]
 
     def holder_of(self, split_id: SplitId) -> str | None:
-        """The host that a split was given to, and that has not let go of it; None if nobody has it."""
+        """The host that a split was given to, and that has not let go of it.
+
+        None if nobody has it.
+        """
         if (revocation := self.revoking.get(split_id)) is not None:
             return revocation.host
         owner = self.owners.get(split_id)
         return None if owner is None else self.host_of(owner)
 
     def is_held_by(self, host: str) -> Callable[[SplitId], bool]:
-        """Return a function that tells whether `holder_of` a split is this host; cheap for many splits."""
+        """Return a function that tells whether `holder_of` a split is this host.
+
+        Cheap for many splits.
+        """
         revoking, owners, subtasks = self.revoking, self.owners, frozenset(self.subtasks_of(host))
 
         def is_held(split_id: SplitId) -> bool:
             revocation = revoking.get(split_id)
-            return owners.get(split_id) in subtasks if revocation is None else revocation.host == host
+            return (
+                owners.get(split_id) in subtasks if revocation is None else revocation.host == host
+            )
 
         return is_held
 
@@ -241,20 +266,28 @@ class CoordinatorState(Generic[SplitT]):
         """Many owned splits at their newest known positions."""
         return {s: self.splits[s].at(position) for s, position in self.positions(split_ids).items()}
 
-    def _position(self, split_id: SplitId, report: HostReport | None, since: int | None) -> Position:
+    def _position(
+        self, split_id: SplitId, report: HostReport | None, since: int | None
+    ) -> Position:
         if report is not None and since is None and split_id in report.positions:
             return report.positions[split_id]
         split = self.splits[split_id]
         if report is None:
             return split.position
-        return believed_position(report, split, since=since, is_reclaimed=split_id in self.reclaimed)
+        return believed_position(
+            report, split, since=since, is_reclaimed=split_id in self.reclaimed
+        )
 
 
 def with_next_epoch(state: CoordinatorState[SplitT], *, settings: str) -> CoordinatorState[SplitT]:
-    """Return the state in its next epoch, with the digest of the reader settings that it publishes."""
+    """Return the state in its next epoch, with the digest of the reader settings published."""
     tracker = state.tracker.on_checkpoint(state.epoch + 1)
-    reclaimed = state.reclaimed.intersection(tracker.uncovered_since(0)) if state.reclaimed else frozenset()
-    return replace(state, epoch=state.epoch + 1, tracker=tracker, settings=settings, reclaimed=reclaimed)
+    reclaimed = (
+        state.reclaimed.intersection(tracker.uncovered_since(0)) if state.reclaimed else frozenset()
+    )
+    return replace(
+        state, epoch=state.epoch + 1, tracker=tracker, settings=settings, reclaimed=reclaimed
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

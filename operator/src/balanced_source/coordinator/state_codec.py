@@ -22,7 +22,10 @@ from balanced_source.lifecycles import HostPhase
 
 
 def _upgrade_1(body: Json) -> Json:
-    """Version 2 added what a restart and a second life of a split need: history, reclaimed, settings, known_from."""
+    """Version 2 added what a restart and a second life of a split need.
+
+    History, reclaimed, settings, known_from.
+    """
     coordinator = body["coordinator"]
     hosts = [[name, _upgrade_host_1(host)] for name, host in coordinator["hosts"]]
     added = {"hasHistory": True, "settings": "", "reclaimed": []}
@@ -50,21 +53,31 @@ KIND: Final = envelope.DocumentKind(
 )
 
 
-def encode(checkpoint: Checkpoint[SplitT, StateT], source: Source[SplitT, StateT], *, uid: str) -> str:
+def encode(
+    checkpoint: Checkpoint[SplitT, StateT], source: Source[SplitT, StateT], *, uid: str
+) -> str:
     """The document of a checkpoint of `source`, for the BalancedSource with that uid."""
     body = {
         "coordinator": _coordinator_to_json(checkpoint.coordinator),
-        "enumerator": {"version": source.state_version, "state": source.encode_state(checkpoint.enumerator)},
+        "enumerator": {
+            "version": source.state_version,
+            "state": source.encode_state(checkpoint.enumerator),
+        },
     }
     return envelope.encode(KIND, uid, body, version=_version(checkpoint.coordinator))
 
 
 def _version(state: CoordinatorState[SplitT]) -> int:
-    """The lowest version that can say it: an older operator can take over wherever nothing newer is needed."""
+    """The lowest version that can say it.
+
+    An older operator can take over wherever nothing newer is needed.
+    """
     return 3 if all(host.role is HostRole.MEMBER for host in state.hosts.values()) else 4
 
 
-def decode(text: str, source: Source[SplitT, StateT], *, uid: str | None = None) -> Checkpoint[SplitT, StateT]:
+def decode(
+    text: str, source: Source[SplitT, StateT], *, uid: str | None = None
+) -> Checkpoint[SplitT, StateT]:
     """Read a checkpoint of any version.
 
     Raises:
@@ -91,13 +104,17 @@ def _coordinator_to_json(state: CoordinatorState[SplitT]) -> Json:
         "hosts": [[name, _host_to_json(host)] for name, host in state.hosts.items()],
         "owners": columns.encode_map(state.owners),
         "splits": encode_tables(
-            state.positions(state.owners), {split_id: state.splits[split_id].attributes() for split_id in state.owners}
+            state.positions(state.owners),
+            {split_id: state.splits[split_id].attributes() for split_id in state.owners},
         ),
         "uncovered": [
-            [epoch, columns.encode_map(owned)] for epoch, owned in sorted(state.tracker.by_checkpoint.items())
+            [epoch, columns.encode_map(owned)]
+            for epoch, owned in sorted(state.tracker.by_checkpoint.items())
         ],
         "revoking": {
-            "holders": columns.encode_map({s: [r.host, r.epoch] for s, r in state.revoking.items()}),
+            "holders": columns.encode_map(
+                {s: [r.host, r.epoch] for s, r in state.revoking.items()}
+            ),
             "splits": encode_splits({s: r.split for s, r in state.revoking.items()}),
         },
         "retained": columns.encode_ids(state.retained),
@@ -121,7 +138,9 @@ def _coordinator_from_json(data: Any, source: Source[SplitT, StateT]) -> Coordin
         owners=columns.decode_map(data["owners"]),
         splits=decode_splits(data["splits"], source),
         tracker=SplitAssignmentTracker(
-            by_checkpoint={int(epoch): columns.decode_map(owned) for epoch, owned in data["uncovered"]}
+            by_checkpoint={
+                int(epoch): columns.decode_map(owned) for epoch, owned in data["uncovered"]
+            }
         ),
         revoking=_revoking_from_json(data["revoking"], source),
         retained=columns.decode_ids(data["retained"]),
@@ -136,16 +155,24 @@ def _coordinator_from_json(data: Any, source: Source[SplitT, StateT]) -> Coordin
     )
 
 
-def _revoking_from_json(data: Any, source: Source[SplitT, StateT]) -> dict[SplitId, Revocation[SplitT]]:
+def _revoking_from_json(
+    data: Any, source: Source[SplitT, StateT]
+) -> dict[SplitId, Revocation[SplitT]]:
     splits = decode_splits(data["splits"], source)
     holders = columns.decode_map(data["holders"])
-    return {s: Revocation(host=host, epoch=int(epoch), split=splits[s]) for s, (host, epoch) in holders.items()}
+    return {
+        s: Revocation(host=host, epoch=int(epoch), split=splits[s])
+        for s, (host, epoch) in holders.items()
+    }
 
 
 def _host_to_json(host: HostState) -> Json:
-    """A report that waits behind the gate is part of the state; one of an active host is stored by its writer.
+    """A report that waits behind the gate is part of the state.
 
-    That of a lost host is part of it too, or the same document would look like a sign of life after a restart.
+    One of an active host is stored by its writer.
+
+    That of a lost host is part of it too, or the same document would look like a sign of life after
+    a restart.
     """
     waits = host.phase in (HostPhase.RECOVERING, HostPhase.LOST)
     return {

@@ -1,8 +1,9 @@
 """Which assignments are not yet covered by a checkpoint (FLIP-27 ``SplitAssignmentTracker``).
 
-A checkpoint, here, is an epoch that a reader host has adopted durably: from then on the splits of that epoch are in
-its Spark checkpoint, and it reports them itself after a restart. What was assigned in later epochs is *uncovered*:
-nobody but the coordinator knows of it, so exactly that must come back when the host is lost.
+A checkpoint, here, is an epoch that a reader host has adopted durably: from then on the splits of
+that epoch are in its Spark checkpoint, and it reports them itself after a restart. What was
+assigned in later epochs is *uncovered*: nobody but the coordinator knows of it, so exactly that
+must come back when the host is lost.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -20,7 +21,8 @@ class SplitAssignmentTracker:
 
     Attributes:
         uncheckpointed: split → subtask, assigned since the last checkpoint was taken.
-        by_checkpoint: checkpoint id → what was assigned in the interval that it closed, until it completes.
+        by_checkpoint: checkpoint id → what was assigned in the interval that it closed, until it
+            completes.
     """
 
     uncheckpointed: Owned = field(default_factory=dict)
@@ -36,12 +38,17 @@ class SplitAssignmentTracker:
         if not self.uncheckpointed:
             return self
         closed = {**self.by_checkpoint.get(checkpoint_id, {}), **self.uncheckpointed}
-        return replace(self, uncheckpointed={}, by_checkpoint={**self.by_checkpoint, checkpoint_id: closed})
+        return replace(
+            self, uncheckpointed={}, by_checkpoint={**self.by_checkpoint, checkpoint_id: closed}
+        )
 
-    def on_checkpoint_complete(self, checkpoint_id: int, *, of: Callable[[SplitId], bool] = lambda _: True) -> Self:
-        """The holders of the splits for which `of` holds have checkpoint `checkpoint_id`, hence every earlier one too.
+    def on_checkpoint_complete(
+        self, checkpoint_id: int, *, of: Callable[[SplitId], bool] = lambda _: True
+    ) -> Self:
+        """Holders of splits chosen by `of` have checkpoint `checkpoint_id`, and all earlier ones.
 
-        What is recorded about a split may name a former reader of its host: moves inside a host are not recorded.
+        What is recorded about a split may name a former reader of its host: moves inside a host are
+        not recorded.
         """
         kept: dict[int, Owned] = {}
         for taken, owned in self.by_checkpoint.items():
@@ -51,17 +58,24 @@ class SplitAssignmentTracker:
         return self if kept == self.by_checkpoint else replace(self, by_checkpoint=kept)
 
     def epoch_of(self, split_id: SplitId) -> int | None:
-        """The checkpoint that will cover this split: None if one does already, 0 if the next one will."""
+        """The checkpoint that will cover this split.
+
+        None if one does already, 0 if the next one will.
+        """
         if split_id in self.uncheckpointed:
             return 0
-        return next((taken for taken, owned in self.by_checkpoint.items() if split_id in owned), None)
+        return next(
+            (taken for taken, owned in self.by_checkpoint.items() if split_id in owned), None
+        )
 
     def epochs(self) -> dict[SplitId, int]:
         """`epoch_of` of all splits for which it is not None."""
         covered = {s: taken for taken, owned in self.by_checkpoint.items() for s in owned}
         return {**covered, **dict.fromkeys(self.uncheckpointed, 0)}
 
-    def uncovered_since(self, checkpoint_id: int, *, of: Callable[[int], bool] = lambda _: True) -> Owned:
+    def uncovered_since(
+        self, checkpoint_id: int, *, of: Callable[[int], bool] = lambda _: True
+    ) -> Owned:
         """What subtasks that were restored from `checkpoint_id` cannot know of, with its owner."""
         later = [owned for taken, owned in self.by_checkpoint.items() if taken > checkpoint_id]
         return {s: o for owned in (*later, self.uncheckpointed) for s, o in owned.items() if of(o)}
@@ -82,7 +96,11 @@ class SplitAssignmentTracker:
             return self
 
         def without(owned: Owned) -> Owned:
-            return owned if gone.isdisjoint(owned) else {s: o for s, o in owned.items() if s not in gone}
+            return (
+                owned
+                if gone.isdisjoint(owned)
+                else {s: o for s, o in owned.items() if s not in gone}
+            )
 
         rest = {taken: without(owned) for taken, owned in self.by_checkpoint.items()}
         return replace(

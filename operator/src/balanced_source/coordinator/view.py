@@ -12,9 +12,10 @@ Attributes = Mapping[SplitId, Mapping[str, Json]]
 
 
 class AttributeTable:
-    """Attributes of all owned splits, computed anew only for splits that are other objects than last time.
+    """Attributes of all owned splits, computed anew only for splits that are other objects now.
 
-    As long as nothing is different it stays the same object, so that whoever compares two versions sees it at once.
+    As long as nothing is different it stays the same object, so that whoever compares two versions
+    sees it at once.
     """
 
     def __init__(self) -> None:
@@ -34,15 +35,25 @@ class AttributeTable:
             return self._attributes
         self._splits = splits
         fresh = {s: split.attributes() for s, split in replaced(before, splits)}
-        gone = () if len(before) == len(splits) - _count_new(fresh, before) else before.keys() - splits.keys()
+        gone = (
+            ()
+            if len(before) == len(splits) - _count_new(fresh, before)
+            else before.keys() - splits.keys()
+        )
         self._attributes = self._with(fresh, gone)
         return self._attributes
 
     def _with(self, fresh: Attributes, gone: Collection[SplitId]) -> Attributes:
         known = self._attributes
-        added = {s: attributes for s, attributes in fresh.items() if attributes and known.get(s) != attributes}
+        added = {
+            s: attributes
+            for s, attributes in fresh.items()
+            if attributes and known.get(s) != attributes
+        }
         dropped = [
-            s for s in itertools.chain(gone, (s for s, attributes in fresh.items() if not attributes)) if s in known
+            s
+            for s in itertools.chain(gone, (s for s, attributes in fresh.items() if not attributes))
+            if s in known
         ]
         return changed(known, added=added, dropped=dropped) if added or dropped else known
 
@@ -52,23 +63,41 @@ def _count_new(fresh: Collection[SplitId], before: Mapping[SplitId, SourceSplit]
 
 
 def assignment_of(
-    state: CoordinatorState[SplitT], settings: Mapping[str, Json], table: AttributeTable | None = None
+    state: CoordinatorState[SplitT],
+    settings: Mapping[str, Json],
+    table: AttributeTable | None = None,
 ) -> Assignment:
-    """What reader hosts shall do in `state.epoch`; with the `table` of an earlier assignment it is made faster."""
+    """What reader hosts shall do in `state.epoch`.
+
+    With the `table` of an earlier assignment it is made faster.
+    """
     owners = visible_owners(state)
-    since = {s: epoch for epoch, owned in state.tracker.by_checkpoint.items() for s in owned if s in owners}
+    since = {
+        s: epoch
+        for epoch, owned in state.tracker.by_checkpoint.items()
+        for s in owned
+        if s in owners
+    }
     attributes = (table or AttributeTable()).of(state.splits)
     return Assignment(
         lineage=state.lineage,
         epoch=state.epoch,
         parallelism=state.parallelism,
-        # A host that waits behind the gate is not meant yet, whatever was decided for its predecessor.
-        incarnations={name: host.incarnation if host.addressed_epoch else 0 for name, host in state.hosts.items()},
-        idle_hosts=frozenset(name for name, host in state.hosts.items() if host.role is not HostRole.MEMBER),
+        # A host that waits behind the gate is not meant yet, whatever was decided for its
+        # predecessor.
+        incarnations={
+            name: host.incarnation if host.addressed_epoch else 0
+            for name, host in state.hosts.items()
+        },
+        idle_hosts=frozenset(
+            name for name, host in state.hosts.items() if host.role is not HostRole.MEMBER
+        ),
         owners=owners,
         starts=state.positions(since),
         since=since,
-        attributes=attributes if owners is state.owners else {s: attributes[s] for s in owners if s in attributes},
+        attributes=attributes
+        if owners is state.owners
+        else {s: attributes[s] for s in owners if s in attributes},
         retained=state.retained | state.reclaimed | state.revoking.keys(),
         no_more_splits=state.no_more_splits,
         events=state.outbox,
@@ -84,5 +113,6 @@ def visible_owners(state: CoordinatorState[SplitT]) -> Mapping[SplitId, int]:
     return {
         split_id: owner
         for split_id, owner in state.owners.items()
-        if (revocation := state.revoking.get(split_id)) is None or revocation.host == state.host_of(owner)
+        if (revocation := state.revoking.get(split_id)) is None
+        or revocation.host == state.host_of(owner)
     }

@@ -1,7 +1,10 @@
-"""What sources of one alignment group tell each other, by way of the operator: how far in event time they are.
+"""What sources of one alignment group tell each other, by way of the operator.
 
-Times are milliseconds since the epoch. Two values are none: `MIN_WATERMARK` for "not known yet", which holds everybody,
-and `MAX_WATERMARK` for "idle", which holds nobody (so the least of all is what counts, as in FLIP-182).
+How far in event time they are.
+
+Times are milliseconds since the epoch. Two values are none: `MIN_WATERMARK` for "not known yet",
+which holds everybody, and `MAX_WATERMARK` for "idle", which holds nobody (so the least of all is
+what counts, as in FLIP-182).
 """
 
 from collections.abc import Mapping
@@ -32,12 +35,13 @@ class SourceWatermark:
 class GroupWatermark:
     """Part of an assignment: how far the *other* sources of the group are.
 
-    The source's own watermark is not in there: what it knows of itself is newer than what the operator does.
+    The source's own watermark is not in there: what it knows of itself is newer than what the
+    operator does.
 
     Attributes:
         watermark: the least of theirs.
-        heartbeat: seconds since the epoch when this was written; a value that differs from the one before is a sign
-            of life, also when the watermark has not changed.
+        heartbeat: seconds since the epoch when this was written; a value that differs from the one
+            before is a sign of life, also when the watermark has not changed.
     """
 
     watermark: int

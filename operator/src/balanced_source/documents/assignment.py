@@ -1,6 +1,7 @@
 """The assignment: what the operator decided, for the reader hosts. One writer: the operator.
 
-It is the whole picture, not an increment: a host that missed ten epochs reads the eleventh and is right.
+It is the whole picture, not an increment: a host that missed ten epochs reads the eleventh and is
+right.
 """
 
 from collections.abc import Mapping
@@ -15,7 +16,10 @@ from balanced_source.documents.calls import WantedCall, decode_calls, encode_cal
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NumberedEvent:
-    """A custom event on its way; `number` grows by one per direction and host, and is acknowledged cumulatively."""
+    """A custom event on its way.
+
+    `number` grows by one per direction and host, and is acknowledged cumulatively.
+    """
 
     number: int
     subtask_id: int
@@ -27,32 +31,40 @@ class Assignment:
     """Who owns what from `epoch` on.
 
     Attributes:
-        lineage: grows when the enumerator state was lost; a host that sees a new one reports again before it adopts
-            anything, and takes nothing of an older one any more.
+        lineage: grows when the enumerator state was lost; a host that sees a new one reports again
+            before it adopts anything, and takes nothing of an older one any more.
         epoch: grows by one at each published change.
         parallelism: number of readers, of all hosts together.
-        incarnations: host → the incarnation that this is for; any other incarnation must not use it.
+        incarnations: host → the incarnation that this is for; any other incarnation must not use
+            it.
         idle_hosts: those of `incarnations` that run no readers: they join, or leave.
         owners: split → subtask. A split that is not here is pending, or not ours.
-        starts: position of the splits that their host may not hold yet; see `balanced_source.host.adopt`.
-        since: epoch in which each of these was assigned. A host whose offset is older has nothing to say about it: what
-            it holds by that name is of former times (a topic that was recreated).
-        attributes: what readers must know of a split besides its position; only where there is anything.
-        retained: splits whose positions the hosts keep although they do not read them: for a return, and so that the
-            stream offset alone could restore everything. An owned split is among them if its host may have read on
-            after its last report: then what the host has counts, if it is the newer position.
+        starts: position of the splits that their host may not hold yet; see
+            `balanced_source.host.adopt`.
+        since: epoch in which each of these was assigned. A host whose offset is older has nothing
+            to say about it: what it holds by that name is of former times (a topic that was
+            recreated).
+        attributes: what readers must know of a split besides its position; only where there is
+            anything.
+        retained: splits whose positions the hosts keep although they do not read them: for a
+            return, and so that the stream offset alone could restore everything. An owned split is
+            among them if its host may have read on after its last report: then what the host has
+            counts, if it is the newer position.
         no_more_splits: readers that get no further split.
         events: custom events for readers that their host has not acknowledged yet.
         events_seen: host → number of the last custom event that was received from it.
         settings: how readers connect; without secrets.
         alignment: of sources in an alignment group only. It changes without a new epoch.
-        undiscovered: scopes whose splits are missing in `owners`, because they have not answered yet. A query that ends
-            by itself waits for them. It changes without a new epoch, and drivers of older images ignore it.
-        look_ahead: splits that a host asks for on behalf of each of its readers, see `Source.look_ahead`; 0 if readers
-            do not ask.
-        report_within: seconds after which a host that could not report plans no further micro-batch, because others may
-            get its splits; None if it goes on. It changes without a new epoch.
-        calls: what the operator asks a driver to call, see `documents.calls`. It changes without a new epoch.
+        undiscovered: scopes whose splits are missing in `owners`, because they have not answered
+            yet. A query that ends by itself waits for them. It changes without a new epoch, and
+            drivers of older images ignore it.
+        look_ahead: splits that a host asks for on behalf of each of its readers, see
+            `Source.look_ahead`; 0 if readers do not ask.
+        report_within: seconds after which a host that could not report plans no further
+            micro-batch, because others may get its splits; None if it goes on. It changes without a
+            new epoch.
+        calls: what the operator asks a driver to call, see `documents.calls`. It changes without a
+            new epoch.
     """
 
     lineage: int = 1
@@ -103,7 +115,9 @@ def _upgrade_5(body: Json) -> Json:
 
 
 KIND: Final = envelope.DocumentKind(
-    name="Assignment", version=6, upgrades={1: _upgrade_1, 2: _upgrade_2, 3: _upgrade_3, 4: _upgrade_4, 5: _upgrade_5}
+    name="Assignment",
+    version=6,
+    upgrades={1: _upgrade_1, 2: _upgrade_2, 3: _upgrade_3, 4: _upgrade_4, 5: _upgrade_5},
 )
 
 
@@ -113,7 +127,10 @@ def encode(assignment: Assignment, *, source: str) -> str:
 
 
 def version_of(assignment: Assignment) -> int:
-    """The lowest version that can say it: drivers of older images go on reading sources that need nothing newer."""
+    """The lowest version that can say it.
+
+    Drivers of older images go on reading sources that need nothing newer.
+    """
     if assignment.idle_hosts:
         return 6
     if assignment.calls:
@@ -139,11 +156,19 @@ def to_json(assignment: Assignment) -> dict[str, Json]:
         "events": encode_events(assignment.events),
         "eventsSeen": dict(assignment.events_seen),
         "settings": dict(assignment.settings),
-        **({"alignment": group_to_json(assignment.alignment)} if assignment.alignment is not None else {}),
+        **(
+            {"alignment": group_to_json(assignment.alignment)}
+            if assignment.alignment is not None
+            else {}
+        ),
         **({"undiscovered": sorted(assignment.undiscovered)} if assignment.undiscovered else {}),
         **({"idleHosts": sorted(assignment.idle_hosts)} if assignment.idle_hosts else {}),
         **({"lookAhead": assignment.look_ahead} if assignment.look_ahead else {}),
-        **({"reportWithin": assignment.report_within} if assignment.report_within is not None else {}),
+        **(
+            {"reportWithin": assignment.report_within}
+            if assignment.report_within is not None
+            else {}
+        ),
         **({"calls": encode_calls(assignment.calls)} if assignment.calls else {}),
     }
 
@@ -190,6 +215,8 @@ def encode_events(events: tuple[NumberedEvent, ...]) -> list[Json]:
 def decode_events(rows: list[Any]) -> tuple[NumberedEvent, ...]:
     """Inverse of `encode_events`."""
     return tuple(
-        NumberedEvent(number=number, subtask_id=subtask, event=SourceEvent(name=name, payload=payload))
+        NumberedEvent(
+            number=number, subtask_id=subtask, event=SourceEvent(name=name, payload=payload)
+        )
         for number, subtask, name, payload in rows
     )

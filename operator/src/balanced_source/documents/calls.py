@@ -86,7 +86,9 @@ def cut(result: Json) -> tuple[str, tuple[str, ...]]:
     text = base64.b64encode(packed).decode()
     pages = tuple(text[at : at + PAGE] for at in range(0, len(text), PAGE))
     if len(pages) > MAX_PAGES:
-        raise StateError(f"its {len(text)} bytes (compressed) are too many: {MAX_PAGES * PAGE} is the limit")
+        raise StateError(
+            f"its {len(text)} bytes (compressed) are too many: {MAX_PAGES * PAGE} is the limit"
+        )
     return _digest(text), pages
 
 
@@ -116,7 +118,9 @@ def encode_calls(calls: Sequence[WantedCall]) -> list[Json]:
 
 def decode_calls(data: Sequence[Any]) -> tuple[WantedCall, ...]:
     """Inverse of `encode_calls`."""
-    return tuple(WantedCall(id=str(call["id"]), call=call["call"], page=int(call["page"])) for call in data)
+    return tuple(
+        WantedCall(id=str(call["id"]), call=call["call"], page=int(call["page"])) for call in data
+    )
 
 
 def encode_answers(answers: Sequence[CallAnswer]) -> list[Json]:

@@ -1,9 +1,10 @@
 """Compact JSON for maps whose keys are split ids.
 
 Splits come in families: the partitions of a topic share all but the last part of their id. A map
-``{(c, t, 0): a, (c, t, 1): b}`` is written as ``[[[c, t], [[0, 2]], [a, b]]]``: prefix, runs of last parts, values.
-Ids whose last part is text (files) list it instead of runs. Values that are objects and all the same are written once:
-``[[c, t], [[0, 1000]], [{…}]]``. Sorted throughout, so equal maps give equal bytes.
+``{(c, t, 0): a, (c, t, 1): b}`` is written as ``[[[c, t], [[0, 2]], [a, b]]]``: prefix, runs of
+last parts, values. Ids whose last part is text (files) list it instead of runs. Values that are
+objects and all the same are written once: ``[[c, t], [[0, 1000]], [{…}]]``. Sorted throughout, so
+equal maps give equal bytes.
 """
 
 import itertools
@@ -20,7 +21,15 @@ V = TypeVar("V")
 MAX_SPLITS: Final = 2_000_000
 """Splits in one table: twice as many as a source was measured with."""
 
-_MALFORMED: Final = (TypeError, ValueError, KeyError, IndexError, AttributeError, ArithmeticError, RecursionError)
+_MALFORMED: Final = (
+    TypeError,
+    ValueError,
+    KeyError,
+    IndexError,
+    AttributeError,
+    ArithmeticError,
+    RecursionError,
+)
 
 _PREFIX: Final = operator.itemgetter(slice(None, -1))
 _LAST: Final = operator.itemgetter(-1)
@@ -56,7 +65,9 @@ def checked_values(values: dict[SplitId, V], kind: type[V]) -> dict[SplitId, V]:
     """
     if all(isinstance(value, kind) for value in values.values()):
         return values
-    raise CorruptDocumentError(f"malformed table of splits: not every value is of type {kind.__name__}")
+    raise CorruptDocumentError(
+        f"malformed table of splits: not every value is of type {kind.__name__}"
+    )
 
 
 def encode_ids(ids: Iterable[SplitId]) -> list[Json]:
@@ -79,7 +90,9 @@ def decode_ids(rows: Json) -> frozenset[SplitId]:
 
 def _encode_values(values: list[Json]) -> list[Json]:
     """Attributes that a whole family shares, such as the id of its topic, are written once."""
-    is_shared = len(values) > 1 and isinstance(values[0], dict) and values.count(values[0]) == len(values)
+    is_shared = (
+        len(values) > 1 and isinstance(values[0], dict) and values.count(values[0]) == len(values)
+    )
     return values[:1] if is_shared else values
 
 
@@ -116,7 +129,10 @@ def _decode_ids(prefix: Json, lasts: Json) -> list[SplitId]:
 
 
 def _bounded(found: Iterable[list[SplitId]]) -> Iterator[list[SplitId]]:
-    """A few bytes can name any number of splits; the writer may want its reader to run out of memory."""
+    """A few bytes can name any number of splits.
+
+    The writer may want its reader to run out of memory.
+    """
     total = 0
     for ids in found:
         total += len(ids)

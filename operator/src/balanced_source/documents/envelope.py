@@ -1,7 +1,7 @@
 """What every stored document has in common: kind, version, whose it is, and a digest.
 
-The digest does not keep secrets or enemies out; it tells a document that was edited by hand, or torn, from one
-that this software wrote, so that nothing is silently trusted.
+The digest does not keep secrets or enemies out; it tells a document that was edited by hand, or
+torn, from one that this software wrote, so that nothing is silently trusted.
 """
 
 import hashlib
@@ -37,8 +37,10 @@ class DocumentKind:
 
     Attributes:
         name: written into the document, and checked.
-        version: newest version; every older one has a reader. What an older one can say may be written in that.
-        upgrades: readers of old bodies: version → function that turns its body into the next version's.
+        version: newest version; every older one has a reader. What an older one can say may be
+            written in that.
+        upgrades: readers of old bodies: version → function that turns its body into the next
+            version's.
     """
 
     name: str
@@ -55,7 +57,12 @@ def encode(kind: DocumentKind, source: str, body: Json, *, version: int | None =
         body: JSON without secrets.
         version: whose body this is; None: the newest.
     """
-    content = {"kind": kind.name, "version": version or kind.version, "source": source, "body": body}
+    content = {
+        "kind": kind.name,
+        "version": version or kind.version,
+        "source": source,
+        "body": body,
+    }
     members = {name: canonical(value) for name, value in content.items()}
     return _joined({**members, _DIGEST: canonical(_hash(_joined(members)))})
 
@@ -64,7 +71,8 @@ def decode(kind: DocumentKind, text: str, *, source: str | None = None) -> Json:
     """The body of a document, upgraded to the current version.
 
     Raises:
-        CorruptDocumentError: no JSON, another kind, another source, or changed since it was written.
+        CorruptDocumentError: no JSON, another kind, another source, or changed since it was
+            written.
         IncompatibleVersionError: written by newer software.
     """
     content = _parse(kind, text)
@@ -75,9 +83,13 @@ def decode(kind: DocumentKind, text: str, *, source: str | None = None) -> Json:
     if version > kind.version:
         raise IncompatibleVersionError(kind.name, found=version, supported=kind.version)
     if not _is_untouched(text, written, content):
-        raise CorruptDocumentError(f"{kind.name}: changed by another program since it was written (digest differs)")
+        raise CorruptDocumentError(
+            f"{kind.name}: changed by another program since it was written (digest differs)"
+        )
     if source is not None and content["source"] != source:
-        raise CorruptDocumentError(f"{kind.name}: belongs to source {_plain(content['source'])}, not to {source}")
+        raise CorruptDocumentError(
+            f"{kind.name}: belongs to source {_plain(content['source'])}, not to {source}"
+        )
     return upgraded(kind, content["body"], version)
 
 
@@ -87,12 +99,17 @@ def upgraded(kind: DocumentKind, body: Json, version: int) -> Json:
         for older in range(version, kind.version):
             body = kind.upgrades[older](body)
     except MALFORMED as error:
-        raise CorruptDocumentError(f"{kind.name}: malformed body of version {version}: {_named(error)}") from error
+        raise CorruptDocumentError(
+            f"{kind.name}: malformed body of version {version}: {_named(error)}"
+        ) from error
     return body
 
 
 def parse_body(kind: DocumentKind, body: Json, build: Callable[[Any], T]) -> T:
-    """Build a value from a body; whatever does not fit is a corrupt document, never a stray KeyError."""
+    """Build a value from a body.
+
+    Whatever does not fit is a corrupt document, never a stray KeyError.
+    """
     try:
         return build(body)
     except MALFORMED as error:
@@ -100,7 +117,10 @@ def parse_body(kind: DocumentKind, body: Json, build: Callable[[Any], T]) -> T:
 
 
 def _plain(value: Json) -> str:
-    """Text of a document in a message: as it is, unless it has characters that a log should not have."""
+    """Text of a document in a message.
+
+    As it is, unless it has characters that a log should not have.
+    """
     text = shown(str(value))
     return text[1:-1] if text[1:-1] == str(value) else text
 
@@ -123,7 +143,8 @@ def digest(content: Mapping[str, Json]) -> str:
 def _is_untouched(text: str, written: Json, content: Mapping[str, Json]) -> bool:
     try:
         return written in (_hash(_without_digest(text, written)), digest(content))
-    except (ValueError, RecursionError):  # half of a character, or too deep: we have not written that
+    except (ValueError, RecursionError):
+        # half of a character, or too deep: we have not written that
         return False
 
 
@@ -132,8 +153,13 @@ def _hash(text: str) -> str:
 
 
 def _joined(members: Mapping[str, str]) -> str:
-    """What `canonical` makes of an object whose members are `canonical` already: a large body is written once."""
-    return "{" + ",".join(f"{canonical(name)}:{text}" for name, text in sorted(members.items())) + "}"
+    """What `canonical` makes of an object whose members are `canonical` already.
+
+    A large body is written once.
+    """
+    return (
+        "{" + ",".join(f"{canonical(name)}:{text}" for name, text in sorted(members.items())) + "}"
+    )
 
 
 def _without_digest(text: str, written: Json) -> str:

@@ -1,7 +1,10 @@
-"""The environment of a driver: variables that the operator sets in its pod, and that the driver reads.
+"""The environment of a driver.
 
-Version 1 has no variable with a number, because release 0.1.0 set none; see `pipeline` for when a new one is needed.
-Version 2 names the host, and is used for further hosts only: an older driver would take them for host 0.
+Variables that the operator sets in its pod, and that the driver reads.
+
+Version 1 has no variable with a number, because release 0.1.0 set none; see `pipeline` for when a
+new one is needed. Version 2 names the host, and is used for further hosts only: an older driver
+would take them for host 0.
 """
 
 from collections.abc import Mapping
@@ -23,8 +26,10 @@ POD_UID: Final = f"{PREFIX}POD_UID"
 """Which pod a driver runs in; Kubernetes fills these in."""
 
 RACK: Final = f"{PREFIX}RACK"
-"""Where an executor is, so that it fetches from replicas nearby; Kubernetes fills it in. Looked at when a split is
-read, not when the query is planned."""
+"""Where an executor is, so that it fetches from replicas nearby; Kubernetes fills it in.
+
+Looked at when a split is read, not when the query is planned.
+"""
 
 _VERSION: Final = f"{PREFIX}ENVIRONMENT_VERSION"
 _NAME: Final = f"{PREFIX}NAME"
@@ -44,7 +49,8 @@ class DriverEnvironment:
         name: of the BalancedSource.
         namespace: of the BalancedSource.
         uid: of the BalancedSource.
-        secrets_dir: folder with one folder per Secret, with a file per key; None if none is mounted.
+        secrets_dir: folder with one folder per Secret, with a file per key; None if none is
+            mounted.
         pipeline: what the packaged application does; None for the user's own program.
         conf_secrets: names of Secrets whose keys are Spark settings; later ones win.
         host: which of the source's hosts the driver is.
@@ -81,7 +87,9 @@ def from_variables(variables: Mapping[str, str]) -> DriverEnvironment:
         CorruptDocumentError: a variable is missing or malformed.
     """
     if (version := variables.get(_VERSION, "1")) not in ("1", "2"):
-        raise IncompatibleVersionError("the driver's environment", found=_number(version), supported=VERSION)
+        raise IncompatibleVersionError(
+            "the driver's environment", found=_number(version), supported=VERSION
+        )
     if missing := [name for name in (_NAME, _NAMESPACE, _UID) if not variables.get(name)]:
         raise CorruptDocumentError(f"{missing[0]} is missing in the environment")
     text = variables.get(_PIPELINE)

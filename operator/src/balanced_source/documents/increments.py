@@ -1,7 +1,9 @@
-"""Assignments as increments: a large base that is written once, and a small document that says what is different.
+"""Assignments as increments.
 
-A rescale of a hundred thousand splits that moves a few hundred of them is published in a few kilobytes. A small
-assignment is published whole: it stays readable.
+A large base that is written once, and a small document that says what is different.
+
+A rescale of a hundred thousand splits that moves a few hundred of them is published in a few
+kilobytes. A small assignment is published whole: it stays readable.
 """
 
 import hashlib
@@ -46,7 +48,7 @@ class Base:
 
 
 def encode(assignment: Assignment, *, source: str, base: Base | None) -> tuple[str, Base | None]:
-    """The document of an assignment, and the base that it builds upon, which is `base` if that is of use."""
+    """The document of an assignment, and the base it builds upon: `base` if that can be used."""
     if base is not None and (text := _small_increment(assignment, source, base)) is not None:
         return text, base
     text = whole.encode(assignment, source=source)
@@ -79,7 +81,9 @@ def apply(document: str, base: Base, *, source: str | None = None) -> Assignment
     def build(content: dict[str, Any]) -> Assignment:
         if content["base"] != base.digest:
             raise CorruptDocumentError("the increment builds upon another base")
-        tables: dict[str, Any] = {name: _applied(getattr(base.assignment, name), content[name]) for name in _TABLES}
+        tables: dict[str, Any] = {
+            name: _applied(getattr(base.assignment, name), content[name]) for name in _TABLES
+        }
         retained = _applied(dict.fromkeys(base.assignment.retained), content["retained"])
         rest = envelope.upgraded(whole.KIND, content["rest"], int(content["version"]))
         return replace(whole.from_json(rest), **tables, retained=frozenset(retained))
@@ -91,18 +95,27 @@ def _small_increment(assignment: Assignment, source: str, base: Base) -> str | N
     known = base.assignment.owners
     owners = _Difference.between(known, assignment.owners)
     is_changed_much = len(owners.changed) * TOO_MUCH > max(len(known), len(assignment.owners))
-    # Positions where splits began are most of a first base, and of no use once the splits are adopted.
-    is_outdated = 2 * len(base.assignment.starts) > len(known) and 4 * len(assignment.starts) < len(known)
+    # Positions where splits began are most of a first base, and of no use once the splits are
+    # adopted.
+    starts = len(base.assignment.starts)
+    is_outdated = 2 * starts > len(known) and 4 * len(assignment.starts) < len(known)
     if is_changed_much or is_outdated:
         return None
     text = _increment(assignment, source, base, owners)
-    return text if len(text) * TOO_MUCH <= max(len(base.text), TOO_MUCH * storage.PLAIN_LIMIT) else None
+    return (
+        text
+        if len(text) * TOO_MUCH <= max(len(base.text), TOO_MUCH * storage.PLAIN_LIMIT)
+        else None
+    )
 
 
 def _increment(assignment: Assignment, source: str, base: Base, owners: "_Difference") -> str:
     rest = replace(assignment, owners={}, starts={}, since={}, attributes={}, retained=frozenset())
     before, after = dict.fromkeys(base.assignment.retained), dict.fromkeys(assignment.retained)
-    others = {n: _Difference.between(getattr(base.assignment, n), getattr(assignment, n)) for n in _TABLES[1:]}
+    others = {
+        n: _Difference.between(getattr(base.assignment, n), getattr(assignment, n))
+        for n in _TABLES[1:]
+    }
     body: dict[str, Json] = {
         "base": base.digest,
         "version": whole.version_of(assignment),

@@ -1,7 +1,8 @@
-"""The journal: where each reader stopped in a micro-batch, for sources whose ends are not known when it is planned.
+"""The journal: where each reader stopped in a micro-batch whose ends were unknown when planned.
 
-A record is written once and never changes. Its key is the journal, the number of the micro-batch and the reader. What
-it holds is what was read, so every further attempt at the same task reads the same.
+A record is written once and never changes. Its key is the journal, the number of the micro-batch
+and the reader. What it holds is what was read, so every further attempt at the same task reads the
+same.
 """
 
 from collections.abc import Mapping
@@ -38,7 +39,8 @@ class JournalRecord:
         starts: where it began, for the splits of which it has read something.
         ends: where it stopped, for the same splits.
         finished: splits that are read to their end.
-        has_more: whether the reader stopped at a limit, so that the next micro-batch has something to read.
+        has_more: whether the reader stopped at a limit, so that the next micro-batch has something
+            to read.
         records: how many it has read; reading the range again must give as many.
         behind: how far splits were behind their newest record after that, in milliseconds; see
             `balanced_source.api.SourceReader.millis_behind`.
@@ -54,7 +56,10 @@ class JournalRecord:
 
 
 Targets: TypeAlias = Mapping[SplitId, Position]
-"""Split → position at which a query that ends by itself stops reading it. Other splits are not read."""
+"""Split → position at which a query that ends by itself stops reading it.
+
+Other splits are not read.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +85,8 @@ class JournalPoint:
 
     Attributes:
         journal: id of the journal: of one Spark checkpoint.
-        number: of the micro-batch that the offset ends. It grows by one with each micro-batch of this source.
+        number: of the micro-batch that the offset ends. It grows by one with each micro-batch of
+            this source.
         limits: of each reader in this micro-batch.
         targets: see `Targets`; None in a query that does not end by itself, or without known ends.
         finished: splits that were read to their end before this micro-batch.
@@ -112,7 +118,9 @@ def point_from_json(data: Any) -> JournalPoint:
     return JournalPoint(
         journal=str(data["id"]),
         number=int(data["number"]),
-        limits=FetchLimits(max_records=records, max_bytes=size, max_millis=millis, wait_millis=int(wait)),
+        limits=FetchLimits(
+            max_records=records, max_bytes=size, max_millis=millis, wait_millis=int(wait)
+        ),
         targets=None if targets is None else columns.decode_map(targets),
         finished=columns.decode_ids(data["finished"]),
     )
@@ -141,7 +149,9 @@ def decode(text: str, *, source: str, key: RecordKey) -> JournalRecord:
     """
     record = envelope.parse_body(KIND, envelope.decode(KIND, text, source=source), _from_body)
     if record.key != key:
-        raise CorruptDocumentError(f"{KIND.name}: the record of {tuple(record.key)} lies where {tuple(key)} belongs")
+        raise CorruptDocumentError(
+            f"{KIND.name}: the record of {tuple(record.key)} lies where {tuple(key)} belongs"
+        )
     return record
 
 
@@ -154,5 +164,7 @@ def _from_body(body: Any) -> JournalRecord:
         finished=columns.decode_ids(body["finished"]),
         has_more=bool(body["hasMore"]),
         records=int(body["records"]),
-        behind=columns.checked_values(columns.decode_map(body["behind"]), int) if "behind" in body else {},
+        behind=columns.checked_values(columns.decode_map(body["behind"]), int)
+        if "behind" in body
+        else {},
     )

@@ -1,7 +1,7 @@
 """Lag in the `metrics` of a report: of each split, or of each reader when there are many splits.
 
-It is part of `metrics` rather than a field of its own: operators of older versions read such a report as before, so a
-downgrade of the operator silences no driver.
+It is part of `metrics` rather than a field of its own: operators of older versions read such a
+report as before, so a downgrade of the operator silences no driver.
 """
 
 from collections.abc import Mapping
@@ -13,7 +13,10 @@ from balanced_source.documents import columns
 from balanced_source.errors import CorruptDocumentError
 
 MOST_SPLITS: Final = 2_000
-"""Splits whose lags a report lists one by one. With more splits it has a number per reader, so that it stays small."""
+"""Splits whose lags a report lists one by one.
+
+With more splits it has a number per reader, so that it stays small.
+"""
 
 SPLITS: Final = "splitLags"
 READERS: Final = "readerLags"
@@ -32,15 +35,23 @@ class Lags:
     readers: Mapping[int, int | None] = field(default_factory=dict)
 
 
-def to_metrics(splits: Mapping[SplitId, int | None], readers: Mapping[int, int | None]) -> dict[str, Json]:
-    """Return the part of a report's `metrics`: the lags of splits, or those of readers if there are too many splits."""
+def to_metrics(
+    splits: Mapping[SplitId, int | None], readers: Mapping[int, int | None]
+) -> dict[str, Json]:
+    """Return the part of a report's `metrics`.
+
+    The lags of splits, or those of readers if there are too many splits.
+    """
     if len(splits) <= MOST_SPLITS:
         return {SPLITS: columns.encode_map(splits)} if splits else {}
     return {READERS: [[reader, readers[reader]] for reader in sorted(readers)]}
 
 
 def from_metrics(metrics: Mapping[str, Any]) -> Lags:
-    """Return the lags in a report's `metrics`. Whatever is malformed is unknown: nothing depends on it but pictures."""
+    """Return the lags in a report's `metrics`.
+
+    Whatever is malformed is unknown: nothing depends on it but pictures.
+    """
     try:
         splits = columns.decode_map(metrics.get(SPLITS, []))
         readers = dict(metrics.get(READERS, []))

@@ -1,8 +1,9 @@
 """Documents that do not fit into one ConfigMap: numbered parts beside the head that names them.
 
-Parts have fixed names, so that a role can name them (``resourceNames``); what is in them is known by its digest. A
-writer fills parts that the stored head does not name, then replaces the head: whoever reads head first and parts after
-finds either what the head promises, or a part whose digest differs, and reads the head again.
+Parts have fixed names, so that a role can name them (``resourceNames``); what is in them is known
+by its digest. A writer fills parts that the stored head does not name, then replaces the head:
+whoever reads head first and parts after finds either what the head promises, or a part whose digest
+differs, and reads the head again.
 """
 
 import base64
@@ -13,7 +14,15 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from balanced_source.documents import storage
-from balanced_source.documents.storage import PLAIN_KEY, Blob, compress, decompress, pack, packed_in, unpack
+from balanced_source.documents.storage import (
+    PLAIN_KEY,
+    Blob,
+    compress,
+    decompress,
+    pack,
+    packed_in,
+    unpack,
+)
 from balanced_source.errors import CorruptDocumentError, StateError
 
 PARTS_KEY: Final = "parts.json"
@@ -23,7 +32,10 @@ PART_KEY: Final = "part"
 """In a part: its bytes."""
 
 PARTS: Final = 16
-"""Names for parts per document. Half of them hold a document, the other half the one that follows it."""
+"""Names for parts per document.
+
+Half of them hold a document, the other half the one that follows it.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +90,18 @@ def lay_out(content: Content) -> tuple[Blob, tuple[Part, ...]]:
 def cut(document: str) -> tuple[Part, ...]:
     """Parts that hold a document."""
     packed, size = compress(document), storage.BLOB_LIMIT
-    return tuple(Part(_digest(packed[at : at + size]), packed[at : at + size]) for at in range(0, len(packed), size))
+    return tuple(
+        Part(_digest(packed[at : at + size]), packed[at : at + size])
+        for at in range(0, len(packed), size)
+    )
 
 
-def allocate(parts: Sequence[Part], named: Sequence[PartRef], written: Sequence[PartRef] = ()) -> tuple[PartRef, ...]:
-    """Where the parts go: one that is there already stays where it is, the others take numbers that are not in use.
+def allocate(
+    parts: Sequence[Part], named: Sequence[PartRef], written: Sequence[PartRef] = ()
+) -> tuple[PartRef, ...]:
+    """Where the parts go.
+
+    One that is there already stays where it is, the others take numbers that are not in use.
 
     The number that was given back last is taken last, for readers that are late.
 
@@ -96,12 +115,17 @@ def allocate(parts: Sequence[Part], named: Sequence[PartRef], written: Sequence[
     """
     wanted = {part.digest for part in parts}
     known = {ref.digest: ref.number for ref in (*written, *named) if ref.digest in wanted}
-    used, last = {*known.values(), *(ref.number for ref in named)}, max((ref.number for ref in named), default=-1)
+    used, last = (
+        {*known.values(), *(ref.number for ref in named)},
+        max((ref.number for ref in named), default=-1),
+    )
     free = [n for i in range(PARTS) if (n := (last + 1 + i) % PARTS) not in used]
     fresh = [part for part in parts if part.digest not in known]
     if len(fresh) > len(free) or len(parts) > PARTS // 2:
         size = sum(len(part.data) for part in parts)
-        raise StateError(f"a document of {size} bytes (compressed) does not fit into {PARTS // 2} parts")
+        raise StateError(
+            f"a document of {size} bytes (compressed) does not fit into {PARTS // 2} parts"
+        )
     numbers = {**known, **{part.digest: number for part, number in zip(fresh, free, strict=False)}}
     return tuple(PartRef(numbers[part.digest], part.digest) for part in parts)
 

@@ -1,9 +1,10 @@
 """What the packaged application does with the rows: the operator writes it, the driver reads it.
 
-Operator and driver may be of different releases: the image of a running application is the user's. Version 1 has no
-number, because release 0.1.0 wrote none; version 2 adds `connector`, and is written only for sources that need it.
-Unknown keys are ignored, so that a field with a harmless default needs no new version; one that an older driver must
-not ignore does, and its writer adds the number.
+Operator and driver may be of different releases: the image of a running application is the user's.
+Version 1 has no number, because release 0.1.0 wrote none; version 2 adds `connector`, and is
+written only for sources that need it. Unknown keys are ignored, so that a field with a harmless
+default needs no new version; one that an older driver must not ignore does, and its writer adds the
+number.
 """
 
 import json
@@ -43,7 +44,10 @@ class Sink:
 
 @dataclass(frozen=True, slots=True)
 class ProcessingTime:
-    """Start a micro-batch after each interval, a duration such as ``500ms``; ``0`` starts the next one at once."""
+    """Start a micro-batch after each interval, a duration such as ``500ms``.
+
+    ``0`` starts the next one at once.
+    """
 
     interval: str
 
@@ -83,12 +87,15 @@ class Pipeline:
         transform: ``module:function``; None changes nothing.
         include_headers: whether rows have a column `headers`.
         columns: of the rows, in this order; None for all but headers.
-        max_records_per_reader: from so many records on, a reader's surplus is read by others; None for no limit.
+        max_records_per_reader: from so many records on, a reader's surplus is read by others; None
+            for no limit.
         executor_patience: longest wait for executors, as a duration; None for the default.
         alignment: see `EventTimeAlignment`; None for none.
-        accept_checkpoint_of: former source, ``namespace/name``, whose checkpoint is taken over; None for none.
+        accept_checkpoint_of: former source, ``namespace/name``, whose checkpoint is taken over;
+            None for none.
         connector: kind of the source.
-        options: further options of the source, from its connector; a driver that knows the connector knows them.
+        options: further options of the source, from its connector; a driver that knows the
+            connector knows them.
     """
 
     checkpoint_location: str
@@ -142,7 +149,9 @@ def from_json(data: Json) -> Pipeline:
             raise IncompatibleVersionError("the pipeline", found=version, supported=VERSION)
         return _from_json(data)
     except MALFORMED as error:
-        raise CorruptDocumentError(f"the pipeline is malformed: {type(error).__name__}: {error}") from error
+        raise CorruptDocumentError(
+            f"the pipeline is malformed: {type(error).__name__}: {error}"
+        ) from error
 
 
 def encode(pipeline: Pipeline) -> str:
@@ -202,11 +211,15 @@ def _trigger_from_json(data: Mapping[str, Any]) -> Trigger:
 
 
 def _alignment_to_json(alignment: EventTimeAlignment) -> Json:
-    return _present(maxDrift=alignment.max_drift, idleTimeout=alignment.idle_timeout, group=alignment.group)
+    return _present(
+        maxDrift=alignment.max_drift, idleTimeout=alignment.idle_timeout, group=alignment.group
+    )
 
 
 def _alignment_from_json(data: Mapping[str, Any]) -> EventTimeAlignment:
-    return EventTimeAlignment(max_drift=data["maxDrift"], idle_timeout=data["idleTimeout"], group=data.get("group"))
+    return EventTimeAlignment(
+        max_drift=data["maxDrift"], idle_timeout=data["idleTimeout"], group=data.get("group")
+    )
 
 
 def _present(**values: Json) -> dict[str, Json]:

@@ -11,39 +11,46 @@ from balanced_source.documents.assignment import NumberedEvent, decode_events, e
 from balanced_source.documents.calls import CallAnswer, decode_answers, encode_answers
 
 UNREAD: Final = "unread"
-"""Metric: records that were not read yet when the newest micro-batch began, with those that it reads. `lag` is without
-them, so it stays small while an overloaded source reads ever larger micro-batches."""
+"""Metric: records that were not read yet when the newest micro-batch began, with those that it
+reads. `lag` is without them, so it stays small while an overloaded source reads ever larger
+micro-batches."""
 
 MILLIS_BEHIND: Final = "millisBehind"
-"""Metric: milliseconds by which the slowest split is behind its newest record, for sources that do not count records.
-Absent while that of any split is unknown."""
+"""Metric: milliseconds by which the slowest split is behind its newest record, for sources that do
+not count records. Absent while that of any split is unknown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostReport:
-    """State of one reader host, complete at any time: registration, acknowledgement and progress in one.
+    """State of one reader host, complete at any time.
+
+    Registration, acknowledgement and progress in one.
 
     Attributes:
         host: which of the source's hosts; "0" when there is one.
         incarnation: number of this driver attempt; taken once, one more than any seen before.
-        instance: random id of the attempt, to tell two that took the same number at once. Empty in the last report of a
-            driver that ended in order: it has given up its claim.
-        lineage: newest that the host has seen in an assignment; from then on it adopts nothing of an older one.
+        instance: random id of the attempt, to tell two that took the same number at once. Empty in
+            the last report of a driver that ended in order: it has given up its claim.
+        lineage: newest that the host has seen in an assignment; from then on it adopts nothing of
+            an older one.
         sequence: grows with each report of this incarnation; older ones are ignored.
-        epoch: epoch that the host's stream offset holds, durably. Before the first adoption of this incarnation it is
-            the epoch restored from the Spark checkpoint (0: none); afterwards it is the acknowledgement.
+        epoch: epoch that the host's stream offset holds, durably. Before the first adoption of this
+            incarnation it is the epoch restored from the Spark checkpoint (0: none); afterwards it
+            is the acknowledgement.
         parallelism: number of readers in that epoch.
         owners: split → subtask as adopted.
         positions: split → committed position, for every split that the host holds.
         retained: split → position of revoked splits that the host keeps for a return.
-        attributes: what readers must know of these splits besides their position (where to stop), so that nothing is
-            missing should the enumerator state be lost; only where there is anything.
+        attributes: what readers must know of these splits besides their position (where to stop),
+            so that nothing is missing should the enumerator state be lost; only where there is
+            anything.
         lag: records not yet read, of all splits; None while unknown.
         heartbeat: seconds since the epoch when this was written.
         location: host name of the driver.
         events: custom events to the enumerator that are not acknowledged yet.
         events_seen: number of the last custom event received from the enumerator.
-        metrics: further numbers for people (skew, lag per split or per reader: see `documents.lags`); JSON.
+        metrics: further numbers for people (skew, lag per split or per reader: see
+            `documents.lags`); JSON.
         alignment: how far the host is in event time; of sources in an alignment group only.
         problems: current problems that the driver has found.
         requests: subtask → splits that the host asks for on its behalf, beyond those in
@@ -101,7 +108,9 @@ def _upgrade_5(body: Json) -> Json:
 
 
 KIND: Final = envelope.DocumentKind(
-    name="HostReport", version=6, upgrades={1: upgrade_1, 2: _upgrade_2, 3: _upgrade_3, 4: _upgrade_4, 5: _upgrade_5}
+    name="HostReport",
+    version=6,
+    upgrades={1: upgrade_1, 2: _upgrade_2, 3: _upgrade_3, 4: _upgrade_4, 5: _upgrade_5},
 )
 
 
@@ -111,7 +120,7 @@ def encode(report: HostReport, *, source: str) -> str:
 
 
 def _version(report: HostReport) -> int:
-    """Return the lowest version that can hold the report, so that older operators keep reading most reports."""
+    """Return the lowest version that can hold the report, so that older operators can read it."""
     if report.answers:
         return 6
     if report.requests:
@@ -131,7 +140,10 @@ def decode(text: str, *, source: str | None = None) -> HostReport:
 
 
 def millis_behind(reports: Iterable[HostReport]) -> int | None:
-    """Return by how many milliseconds the slowest split of some hosts is behind; None while that of any is unknown."""
+    """Return by how many milliseconds the slowest split of some hosts is behind.
+
+    None while that of any is unknown.
+    """
     found = [report.metrics.get(MILLIS_BEHIND) for report in reports if report.owners]
     known = [millis for millis in found if type(millis) is int]
     return max(known) if known and len(known) == len(found) else None
@@ -144,7 +156,10 @@ def seconds_behind(reports: Iterable[HostReport]) -> int | None:
 
 
 def to_json(report: HostReport) -> dict[str, Json]:
-    """The report as JSON; also part of the enumerator's state while a report waits behind the recovery gate."""
+    """The report as JSON.
+
+    Also part of the enumerator's state while a report waits behind the recovery gate.
+    """
     return {
         "host": report.host,
         "incarnation": report.incarnation,
@@ -164,7 +179,11 @@ def to_json(report: HostReport) -> dict[str, Json]:
         "eventsSeen": report.events_seen,
         "metrics": dict(report.metrics),
         **({"alignment": source_to_json(report.alignment)} if report.alignment is not None else {}),
-        **({"problems": [_problem_to_json(problem) for problem in report.problems]} if report.problems else {}),
+        **(
+            {"problems": [_problem_to_json(problem) for problem in report.problems]}
+            if report.problems
+            else {}
+        ),
         **(
             {"requests": [[subtask, count] for subtask, count in sorted(report.requests.items())]}
             if report.requests

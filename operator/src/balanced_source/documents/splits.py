@@ -19,7 +19,9 @@ def encode_splits(splits: Mapping[SplitId, SplitT]) -> Json:
     )
 
 
-def encode_tables(positions: Mapping[SplitId, Position], attributes: Mapping[SplitId, Mapping[str, Json]]) -> Json:
+def encode_tables(
+    positions: Mapping[SplitId, Position], attributes: Mapping[SplitId, Mapping[str, Json]]
+) -> Json:
     """The same, of what makes up the splits."""
     non_empty = {split_id: dict(a) for split_id, a in attributes.items() if a}
     return {"positions": columns.encode_map(positions), "attributes": columns.encode_map(non_empty)}
@@ -34,6 +36,9 @@ def decode_splits(data: Any, source: Source[SplitT, Any]) -> dict[SplitId, Split
     attributes = columns.decode_map(data["attributes"])
     positions = columns.decode_map(data["positions"])
     try:
-        return {s: source.create_split(s, position, attributes.get(s, {})) for s, position in positions.items()}
+        return {
+            s: source.create_split(s, position, attributes.get(s, {}))
+            for s, position in positions.items()
+        }
     except ContractViolationError as error:
         raise CorruptDocumentError(f"malformed table of splits: {shown(str(error))}") from error

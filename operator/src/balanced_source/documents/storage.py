@@ -1,6 +1,9 @@
-"""How a document becomes named blobs of limited size, and back: what ConfigMaps and folders have in common.
+"""How a document becomes named blobs of limited size, and back.
 
-Small documents stay readable (``kubectl get configmap orders-assignment -o yaml``); larger ones are compressed.
+What ConfigMaps and folders have in common.
+
+Small documents stay readable (``kubectl get configmap orders-assignment -o yaml``); larger ones are
+compressed.
 """
 
 import base64
@@ -39,16 +42,19 @@ FIRST_HOST: Final = "0"
 def in_host_order(hosts: Mapping[str, T]) -> dict[str, T]:
     """Return the hosts sorted by their numbers, 2 before 10.
 
-    Readers are dealt to hosts in this order. A document does not keep the order of a mapping, so the operator and each
-    driver must sort in the same way.
+    Readers are dealt to hosts in this order. A document does not keep the order of a mapping, so
+    the operator and each driver must sort in the same way.
     """
     return dict(sorted(hosts.items(), key=lambda item: (len(item[0]), item[0])))
 
 
 def base_of(source: str, host: str = FIRST_HOST, *, uid: str = "") -> str:
-    """Return what the names of a host's objects begin with: for `orders` and host 2, such as ``orders-h2-5b1f7c``.
+    """Return what the names of a host's objects begin with.
 
-    The suffix of a further host depends on the source's uid, so it is no name that another source has by chance.
+    For `orders` and host 2, such as ``orders-h2-5b1f7c``.
+
+    The suffix of a further host depends on the source's uid, so it is no name that another source
+    has by chance.
     """
     if host == FIRST_HOST:
         return source
@@ -72,9 +78,14 @@ class Names:
 
     @classmethod
     def of(cls, source: str, host: str = FIRST_HOST, *, uid: str = "") -> "Names":
-        """Names for a host of the BalancedSource called `source`. The state is one for all hosts."""
+        """Names for a host of the BalancedSource called `source`.
+
+        The state is one for all hosts.
+        """
         base = base_of(source, host, uid=uid)
-        return cls(state=f"{source}-enumerator", assignment=f"{base}-assignment", readers=f"{base}-readers")
+        return cls(
+            state=f"{source}-enumerator", assignment=f"{base}-assignment", readers=f"{base}-readers"
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,15 +112,18 @@ def pack(document: str) -> Blob:
         return Blob(data={PLAIN_KEY: document})
     packed = compress(document)
     if len(packed) > BLOB_LIMIT:
-        raise StateError(f"a document of {len(packed)} bytes (compressed) does not fit: {BLOB_LIMIT} is the limit")
+        raise StateError(
+            f"a document of {len(packed)} bytes (compressed) does not fit: {BLOB_LIMIT} is the"
+            " limit"
+        )
     return Blob(binary={PACKED_KEY: base64.b64encode(packed).decode()})
 
 
 def compress(document: str) -> bytes:
     """The document compressed; equal documents give equal bytes.
 
-    Its tables name the same topics again and again, further apart than gzip's window of 32 KiB: bzip2 makes a tenth
-    to a third less of them.
+    Its tables name the same topics again and again, further apart than gzip's window of 32 KiB:
+    bzip2 makes a tenth to a third less of them.
     """
     return bz2.compress(document.encode(), compresslevel=9)
 
@@ -127,10 +141,12 @@ def decompress(packed: bytes) -> str:
 
 
 def _bounded(packed: bytes) -> bytes:
-    """Decompresses; a small file may become a thousand times as large, or a million times if somebody wants it to."""
+    """Decompress a file, which may become a thousand or, by malice, a million times as large."""
     raw = b""
     while packed:
-        unpacker = zlib.decompressobj(wbits=31) if packed.startswith(_GZIP) else bz2.BZ2Decompressor()
+        unpacker = (
+            zlib.decompressobj(wbits=31) if packed.startswith(_GZIP) else bz2.BZ2Decompressor()
+        )
         raw += unpacker.decompress(packed, MAX_DOCUMENT - len(raw) + 1)
         if len(raw) > MAX_DOCUMENT:
             raise ValueError(f"it has more than {MAX_DOCUMENT} bytes")
@@ -158,5 +174,8 @@ def unpack(blob: Blob) -> str:
 
 
 def packed_in(blob: Blob) -> str | None:
-    """The compressed document of a blob, in base64, whichever version wrote it; None if there is none."""
+    """The compressed document of a blob, in base64, whichever version wrote it.
+
+    None if there is none.
+    """
     return blob.binary.get(PACKED_KEY, blob.binary.get(FORMER_PACKED_KEY))

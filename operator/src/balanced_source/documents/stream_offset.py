@@ -1,10 +1,12 @@
 """The stream offset: what Spark writes into its offset log for each micro-batch.
 
-Planning a micro-batch depends on its start and end offset alone, so that a replay after a crash reads exactly the
-same ranges with the same owners, whatever was assigned meanwhile. Hence owners, parallelism and epoch are in it, and
-the start of every split that this micro-batch reads for the first time.
+Planning a micro-batch depends on its start and end offset alone, so that a replay after a crash
+reads exactly the same ranges with the same owners, whatever was assigned meanwhile. Hence owners,
+parallelism and epoch are in it, and the start of every split that this micro-batch reads for the
+first time.
 
-It is no stored document of ours (Spark stores it, and compares it as text), so it has a version but no digest.
+It is no stored document of ours (Spark stores it, and compares it as text), so it has a version but
+no digest.
 """
 
 from collections.abc import Mapping
@@ -17,8 +19,8 @@ from balanced_source.documents.journal import JournalPoint, point_from_json, poi
 from balanced_source.errors import CorruptDocumentError, IncompatibleVersionError
 
 VERSION: Final = 7
-"""Version 2 added attributes, version 3 `maxRecordsPerReader`, version 4 `source`, version 5 `terms`, version 6
-`journal`, version 7 `termEnds`."""
+"""Version 2 added attributes, version 3 `maxRecordsPerReader`, version 4 `source`, version 5
+`terms`, version 6 `journal`, version 7 `termEnds`."""
 
 _WITHOUT_TERM_ENDS: Final = 6
 _WITHOUT_JOURNAL: Final = 5
@@ -26,7 +28,10 @@ _WITHOUT_TERMS: Final = 4
 _WITHOUT_SOURCE: Final = 3
 
 FINISHED: Final = "finished"
-"""Member of the offset of a closing micro-batch; left out elsewhere. `StopWhenFinished` looks for it."""
+"""Member of the offset of a closing micro-batch; left out elsewhere.
+
+`StopWhenFinished` looks for it.
+"""
 
 
 class TermEnd(NamedTuple):
@@ -50,24 +55,27 @@ class StreamOffset:
         parallelism: number of readers in that epoch, of all hosts together.
         readers: the ones that run on this host; each micro-batch has a task for each of them.
         owners: split → subtask.
-        positions: split → first record that is not read yet. With a `journal`: before this micro-batch; what it has
-            read is in the journal.
+        positions: split → first record that is not read yet. With a `journal`: before this
+            micro-batch; what it has read is in the journal.
         starts: splits that were not held before this micro-batch → where it starts to read them.
         retained: revoked splits → position to go on from if they return.
-        attributes: what readers must know of all these splits besides their position; only where there is anything.
-        max_records_per_reader: whether and from how many records on a reader's surplus is read by others in this
-            micro-batch, see `host.cutting`; None: never.
-        closings: 0 while there is something to read. The micro-batch after the last record of a bounded source has 1:
-            it is empty, and its progress ends the query. Each restart after that adds 1.
-        source: namespace and name of the BalancedSource that the checkpoint belongs to; empty without one, and in
-            offsets of older versions.
-        terms: split → number of the leadership under which its position was the end of its log, or before it; it grows
-            whenever the tail of the log may have been lost. Left out where brokers do not say, and of splits that
-            were not read yet.
-        term_ends: split → where the records of former leaderships end in the log that was read, oldest first. With it
-            a cut is found exactly after several changes of the leader, see `host.log_check`. Left out of splits whose
-            leader did not change.
-        journal: where the ends of this micro-batch are; None for sources whose ends are known when it is planned.
+        attributes: what readers must know of all these splits besides their position; only where
+            there is anything.
+        max_records_per_reader: whether and from how many records on a reader's surplus is read by
+            others in this micro-batch, see `host.cutting`; None: never.
+        closings: 0 while there is something to read. The micro-batch after the last record of a
+            bounded source has 1: it is empty, and its progress ends the query. Each restart after
+            that adds 1.
+        source: namespace and name of the BalancedSource that the checkpoint belongs to; empty
+            without one, and in offsets of older versions.
+        terms: split → number of the leadership under which its position was the end of its log, or
+            before it; it grows whenever the tail of the log may have been lost. Left out where
+            brokers do not say, and of splits that were not read yet.
+        term_ends: split → where the records of former leaderships end in the log that was read,
+            oldest first. With it a cut is found exactly after several changes of the leader, see
+            `host.log_check`. Left out of splits whose leader did not change.
+        journal: where the ends of this micro-batch are; None for sources whose ends are known when
+            it is planned.
     """
 
     epoch: int = 0
@@ -147,7 +155,9 @@ def from_json(data: Mapping[str, Any]) -> StreamOffset:
             closings=int(data.get(FINISHED, 0)),  # version 0.1.0 wrote `true`
             source=str(data.get("source", "")),
             terms=columns.decode_map(data.get("terms", [])) if version > _WITHOUT_TERMS else {},
-            term_ends=_term_ends_from_json(data["termEnds"]) if version > _WITHOUT_TERM_ENDS else {},
+            term_ends=_term_ends_from_json(data["termEnds"])
+            if version > _WITHOUT_TERM_ENDS
+            else {},
             journal=_journal_from_json(data, version),
         )
     except envelope.MALFORMED as error:

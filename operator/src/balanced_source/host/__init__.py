@@ -7,4 +7,14 @@ from balanced_source.host.planning import ReaderPlan, plan
 from balanced_source.host.ranges import SplitRange
 from balanced_source.lifecycles import IncarnationPhase as Phase
 
-__all__ = ["Phase", "ReaderHost", "ReaderPlan", "SplitRange", "adopt", "go_on", "is_finished", "plan", "readers_on"]
+__all__ = [
+    "Phase",
+    "ReaderHost",
+    "ReaderPlan",
+    "SplitRange",
+    "adopt",
+    "go_on",
+    "is_finished",
+    "plan",
+    "readers_on",
+]

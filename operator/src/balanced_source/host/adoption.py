@@ -15,13 +15,15 @@ from balanced_source.errors import ContractViolationError
 def adopt(offset: StreamOffset, assignment: Assignment, *, host: str) -> StreamOffset:
     """The offset from which the first micro-batch of the new epoch goes on.
 
-    Positions come from the reader: what the host holds goes on where it is. A split that was assigned after the host's
-    last adoption starts at the assignment's position, whatever the host has by that name; only where the assignment
-    names it as retained the newer of both counts: the operator may not have heard of the last progress before it took
-    the split away. Positions of a former split of the same id, e.g. of a topic that was recreated, never count.
+    Positions come from the reader: what the host holds goes on where it is. A split that was
+    assigned after the host's last adoption starts at the assignment's position, whatever the host
+    has by that name; only where the assignment names it as retained the newer of both counts: the
+    operator may not have heard of the last progress before it took the split away. Positions of a
+    former split of the same id, e.g. of a topic that was recreated, never count.
 
     Raises:
-        ContractViolationError: a split has no position anywhere; adopting would lose or repeat records.
+        ContractViolationError: a split has no position anywhere; adopting would lose or repeat
+            records.
     """
     owned = owned_by(assignment, host)
     fresh = {s: _start(offset, assignment, s) for s in owned if not _goes_on(offset, assignment, s)}
@@ -31,7 +33,9 @@ def adopt(offset: StreamOffset, assignment: Assignment, *, host: str) -> StreamO
     unmoved = {
         s
         for s in offset.terms
-        if s in owned and positions[s] == offset.positions.get(s) and _is_same(offset, assignment, s)
+        if s in owned
+        and positions[s] == offset.positions.get(s)
+        and _is_same(offset, assignment, s)
     }
     return StreamOffset(
         epoch=assignment.epoch,
@@ -54,8 +58,9 @@ def adopt(offset: StreamOffset, assignment: Assignment, *, host: str) -> StreamO
 def _kept(assignment: Assignment) -> frozenset[SplitId]:
     """Splits whose position a host keeps unless it reads them.
 
-    A split on its way to another host is one of them until that host has acknowledged it. Otherwise only the operator
-    would know the position, and it would be gone if the operator's state were lost.
+    A split on its way to another host is one of them until that host has acknowledged it. Otherwise
+    only the operator would know the position, and it would be gone if the operator's state were
+    lost.
     """
     return assignment.retained.union(assignment.since)
 
@@ -66,13 +71,20 @@ def go_on(offset: StreamOffset) -> StreamOffset:
 
 
 def readers_on(assignment: Assignment, host: str) -> range:
-    """Readers that run on `host`: reader i runs on host i mod (number of hosts), without those that are idle."""
+    """Readers that run on `host`.
+
+    Reader i runs on host i mod (number of hosts), without those that are idle.
+    """
     names = _busy_hosts(assignment)
-    return range(names.index(host), assignment.parallelism, len(names)) if host in names else range(0)
+    return (
+        range(names.index(host), assignment.parallelism, len(names)) if host in names else range(0)
+    )
 
 
 def _busy_hosts(assignment: Assignment) -> tuple[str, ...]:
-    return tuple(name for name in in_host_order(assignment.incarnations) if name not in assignment.idle_hosts)
+    return tuple(
+        name for name in in_host_order(assignment.incarnations) if name not in assignment.idle_hosts
+    )
 
 
 def owned_by(assignment: Assignment, host: str) -> Mapping[SplitId, int]:
@@ -83,7 +95,9 @@ def owned_by(assignment: Assignment, host: str) -> Mapping[SplitId, int]:
     return {s: o for s, o in assignment.owners.items() if o in readers}
 
 
-def _kept_journal(point: JournalPoint | None, split_ids: AbstractSet[SplitId]) -> JournalPoint | None:
+def _kept_journal(
+    point: JournalPoint | None, split_ids: AbstractSet[SplitId]
+) -> JournalPoint | None:
     """What stays true of a journal: a split that starts anew is not finished."""
     return None if point is None else replace(point, finished=point.finished & split_ids)
 
@@ -94,7 +108,9 @@ def _goes_on(offset: StreamOffset, assignment: Assignment, split_id: SplitId) ->
 
 
 def _is_same(offset: StreamOffset, assignment: Assignment, split_id: SplitId) -> bool:
-    return not is_other(offset.attributes.get(split_id, {}), assignment.attributes.get(split_id, {}))
+    return not is_other(
+        offset.attributes.get(split_id, {}), assignment.attributes.get(split_id, {})
+    )
 
 
 def _start(offset: StreamOffset, assignment: Assignment, split_id: SplitId) -> Position:
@@ -103,5 +119,7 @@ def _start(offset: StreamOffset, assignment: Assignment, split_id: SplitId) -> P
     tables = (*own, assignment.starts)
     known = [table[split_id] for table in tables if split_id in table]
     if not known:
-        raise ContractViolationError(f"epoch {assignment.epoch} assigns split {split_id} without a position")
+        raise ContractViolationError(
+            f"epoch {assignment.epoch} assigns split {split_id} without a position"
+        )
     return max((position for position in known if position is not None), default=None)

@@ -1,12 +1,15 @@
-"""Event-time alignment by admission: no split runs ahead of the slowest active one by more than a drift.
+"""Event-time alignment by admission.
 
-Spark has one watermark per query: the newest event time of *all* records less a delay. Reading a backlog whose
-partitions are skewed in time, the fast ones make the records of the slow ones late, and late records are dropped. Flink
-pauses splits that run ahead (FLIP-182, FLIP-217); a micro-batch engine need not pause: what is not admitted is not
-read. All splits are read up to one *aligned time*, which grows with the slowest of them, at the grain of micro-batches.
+No split runs ahead of the slowest active one by more than a drift.
 
-Records' own timestamps are compared, as the broker indexes them; records that are out of order within a split by less
-than the watermark's delay are as safe as without skew.
+Spark has one watermark per query: the newest event time of *all* records less a delay. Reading a
+backlog whose partitions are skewed in time, the fast ones make the records of the slow ones late,
+and late records are dropped. Flink pauses splits that run ahead (FLIP-182, FLIP-217); a micro-batch
+engine need not pause: what is not admitted is not read. All splits are read up to one *aligned
+time*, which grows with the slowest of them, at the grain of micro-batches.
+
+Records' own timestamps are compared, as the broker indexes them; records that are out of order
+within a split by less than the watermark's delay are as safe as without skew.
 """
 
 from collections.abc import Collection, Mapping
@@ -34,12 +37,17 @@ Following: TypeAlias = Mapping[SplitId, RecordTime | None]
 
 
 def watermarks(
-    aligned: int, positions: Mapping[SplitId, int], ends: Mapping[SplitId, int], following: Following
+    aligned: int,
+    positions: Mapping[SplitId, int],
+    ends: Mapping[SplitId, int],
+    following: Following,
 ) -> dict[SplitId, int | None]:
     """How far in time each split is read: milliseconds up to which nothing more comes of it.
 
-    None: nothing is known, because all of the split is read, or it stands beyond what `following` says.
-    A split that is not read up to the aligned time counts as standing there; it may be further behind.
+    None: nothing is known, because all of the split is read, or it stands beyond what `following`
+        says.
+    A split that is not read up to the aligned time counts as standing there; it may be further
+    behind.
     """
     result: dict[SplitId, int | None] = {}
     for split_id, position in positions.items():
@@ -48,7 +56,9 @@ def watermarks(
         if position < bound:
             result[split_id] = aligned
         else:
-            result[split_id] = record.time if record is not None and position == record.offset else None
+            result[split_id] = (
+                record.time if record is not None and position == record.offset else None
+            )
     return result
 
 
@@ -63,7 +73,8 @@ def slowest(
 ) -> int | None:
     """How far the slowest active split is; `MAX_WATERMARK`: none is active.
 
-    None: that cannot be told, and nobody goes on. Not even what was admitted before is read, or a split is read to its
+    None: that cannot be told, and nobody goes on. Not even what was admitted before is read, or a
+        split is read to its
     end of which no time is known.
 
     Args:
@@ -71,8 +82,8 @@ def slowest(
         positions: how far splits are read.
         ends: how far they could be.
         following: see there, of `aligned`.
-        last_seen: newest time known of splits that are read to their end; one without any holds all others, until
-            something arrives there or it is idle.
+        last_seen: newest time known of splits that are read to their end; one without any holds all
+            others, until something arrives there or it is idle.
         idle: splits that hold nobody back: nothing arrived there for too long.
     """
     least = MAX_WATERMARK
@@ -88,13 +99,16 @@ def slowest(
     return least
 
 
-def advance(aligned: int, slowest: int | None, *, others: int = MAX_WATERMARK, max_drift: int) -> int:
+def advance(
+    aligned: int, slowest: int | None, *, others: int = MAX_WATERMARK, max_drift: int
+) -> int:
     """The aligned time of the next micro-batch; never less than before.
 
     Args:
         aligned: time of the one before.
         slowest: see there.
-        others: how far the other sources of the alignment group are; `MIN_WATERMARK`: not known yet.
+        others: how far the other sources of the alignment group are; `MIN_WATERMARK`: not known
+            yet.
         max_drift: milliseconds.
     """
     if slowest is None or slowest == MAX_WATERMARK:

@@ -30,9 +30,11 @@ class SplitEnd:
 
     Attributes:
         end: first position that cannot be read yet.
-        identity: what tells the split from a former one with the same id; None: the broker does not say.
+        identity: what tells the split from a former one with the same id; None: the broker does not
+            say.
         term: number of the leadership that says so; None: the broker does not say.
-        checked: the mark whose records the log still has, or had up to `cut`; None: nothing was checked.
+        checked: the mark whose records the log still has, or had up to `cut`; None: nothing was
+            checked.
         cut: where the log was cut, if that is before the position of the checked mark.
         past: what the check has learned, see `StreamOffset.term_ends`.
     """
@@ -50,11 +52,14 @@ class Look:
     """States what the ends mean for the splits of one stream offset.
 
     Attributes:
-        ends: how far each split can be read, at most to its stop; without splits of which that is unknown.
+        ends: how far each split can be read, at most to its stop; without splits of which that is
+            unknown.
         terms: leadership that says so, for the splits of which it is known.
         term_ends: ends of former leaderships, for the splits whose logs were checked.
-        recreated: splits that were deleted, and whose ids other splits have now. Nothing of them can be read any more.
-        cuts: splits whose log was cut before their position → where. Other records have the offsets after it.
+        recreated: splits that were deleted, and whose ids other splits have now. Nothing of them
+            can be read any more.
+        cuts: splits whose log was cut before their position → where. Other records have the offsets
+            after it.
         deleted: splits that were deleted before they were read to their stop → the stop.
     """
 
@@ -67,7 +72,13 @@ class Look:
 
     def unknown(self, base: StreamOffset) -> frozenset[SplitId]:
         """Returns the splits of `base` of which nothing is known now."""
-        return frozenset(base.positions) - self.ends.keys() - self.recreated - self.cuts.keys() - self.deleted.keys()
+        return (
+            frozenset(base.positions)
+            - self.ends.keys()
+            - self.recreated
+            - self.cuts.keys()
+            - self.deleted.keys()
+        )
 
 
 def marks(base: StreamOffset) -> dict[SplitId, Mark]:
@@ -84,29 +95,39 @@ def marks(base: StreamOffset) -> dict[SplitId, Mark]:
 
 
 def needs_check(mark: Mark, answer: SplitEnd) -> bool:
-    """Returns whether a log may have been cut before `mark`: it ends before it, or has had other leaders since."""
+    """Returns whether a log may have been cut before `mark`.
+
+    It ends before it, or has had other leaders since.
+    """
     if None not in (mark.identity, answer.identity) and mark.identity != answer.identity:
         return False  # another log
-    return answer.end < mark.position or (mark.term is not None and answer.term not in (None, mark.term))
+    return answer.end < mark.position or (
+        mark.term is not None and answer.term not in (None, mark.term)
+    )
 
 
-def look(base: StreamOffset, known: Mapping[SplitId, SplitEnd], *, deleted: Collection[SplitId] = ()) -> Look:
+def look(
+    base: StreamOffset, known: Mapping[SplitId, SplitEnd], *, deleted: Collection[SplitId] = ()
+) -> Look:
     """Returns what the ends mean for the splits of `base`.
 
-    Identities and stops are those of the offset in use. The newest assignment may be another epoch: it waits while
-    executors start, and gives other identities to the same ids. An answer that had to be checked and was not, or for
-    another position, counts as no answer.
+    Identities and stops are those of the offset in use. The newest assignment may be another epoch:
+    it waits while executors start, and gives other identities to the same ids. An answer that had
+    to be checked and was not, or for another position, counts as no answer.
 
     Args:
         base: offset in use.
         known: answers, some of which may be old.
-        deleted: splits that do not exist any more. A source without stops learns that from its next assignment.
+        deleted: splits that do not exist any more. A source without stops learns that from its next
+            assignment.
     """
     ends: dict[SplitId, int] = {}
     terms: dict[SplitId, int] = {}
     cuts: dict[SplitId, int] = {}
     pasts: dict[SplitId, tuple[TermEnd, ...]] = {}
-    stops = {s: int(base.attributes.get(s, {}).get(STOP, 0)) for s in deleted if s in base.positions}
+    stops = {
+        s: int(base.attributes.get(s, {}).get(STOP, 0)) for s in deleted if s in base.positions
+    }
     lost = {s: stop for s, stop in stops.items() if stop > (base.positions[s] or 0)}
     recreated = set()
     for split_id, mark in marks(base).items():
@@ -126,7 +147,14 @@ def look(base: StreamOffset, known: Mapping[SplitId, SplitEnd], *, deleted: Coll
             terms[split_id] = answer.term
             if answer.checked == mark:
                 pasts[split_id] = answer.past
-    return Look(ends=ends, terms=terms, term_ends=pasts, recreated=frozenset(recreated), cuts=cuts, deleted=lost)
+    return Look(
+        ends=ends,
+        terms=terms,
+        term_ends=pasts,
+        recreated=frozenset(recreated),
+        cuts=cuts,
+        deleted=lost,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,7 +173,7 @@ class Confirmed:
 
 
 def confirmed(base: StreamOffset, known: Mapping[SplitId, SplitEnd]) -> dict[SplitId, Confirmed]:
-    """Returns marks of `base` whose logs were found whole, with the newer leadership under which they were."""
+    """Returns marks of `base` whose logs were found whole, with the leadership they were under."""
     return {
         split_id: Confirmed(mark=mark, term=answer.term, past=answer.past)
         for split_id, mark in marks(base).items()
@@ -157,7 +185,7 @@ def confirmed(base: StreamOffset, known: Mapping[SplitId, SplitEnd]) -> dict[Spl
 
 
 def with_confirmed(base: StreamOffset, found: Mapping[SplitId, Confirmed]) -> StreamOffset:
-    """Returns `base` in the leaderships in which its marks were confirmed, so that none is checked twice."""
+    """Returns `base` in the leaderships that confirmed its marks, so that none is checked twice."""
     newer = {s: found[s] for s, mark in marks(base).items() if s in found and found[s].mark == mark}
     if not newer:
         return base

@@ -8,7 +8,7 @@ from balanced_source.documents.stream_offset import StreamOffset
 
 
 def is_finished(offset: StreamOffset, assignment: Assignment) -> bool:
-    """Whether all readers of the host have no more splits to come, and have read those that they have to the end.
+    """Whether all readers of the host get no more splits and have read theirs to the end.
 
     A host without readers, such as one that leaves, ends with the source: it may get readers again.
 
@@ -27,7 +27,10 @@ def is_finished(offset: StreamOffset, assignment: Assignment) -> bool:
 
 
 def is_read(offset: StreamOffset, split_id: SplitId) -> bool:
-    """Return whether a split that the offset holds is read to its end there; False for one without an end."""
+    """Return whether a split that the offset holds is read to its end there.
+
+    False for one without an end.
+    """
     if offset.journal is not None and split_id in offset.journal.finished:
         return True
     stop = offset.attributes.get(split_id, {}).get(STOP)
@@ -35,11 +38,17 @@ def is_read(offset: StreamOffset, split_id: SplitId) -> bool:
 
 
 def with_ends(offset: StreamOffset) -> Mapping[SplitId, Mapping[str, Json]]:
-    """Return the attributes of the splits of an offset. A split that turned out to be at its end has that as its stop.
+    """Return the attributes of the splits of an offset.
+
+    A split that turned out to be at its end has that as its stop.
 
     So a report says which splits are read, also those whose ends nobody knew before.
     """
     done = offset.journal.finished if offset.journal is not None else frozenset()
     known = offset.attributes
     found = [s for s in done if s in offset.positions and STOP not in known.get(s, {})]
-    return {**known, **{s: {**known.get(s, {}), STOP: offset.positions[s] or 0} for s in found}} if found else known
+    return (
+        {**known, **{s: {**known.get(s, {}), STOP: offset.positions[s] or 0} for s in found}}
+        if found
+        else known
+    )

@@ -1,9 +1,12 @@
-"""Reading with a journal: sealed before emitted. Pure; tests explore every interleaving of this code.
+"""Reading with a journal: sealed before emitted.
 
-A task fetches into a buffer, seals what it has fetched, and only then emits. `seal` creates a record if there is none,
-so of all attempts at a task one wins, and the others emit what the winner sealed. When a micro-batch is over, the
-planner seals an empty record for each reader without one, then folds the records into the next starts. After that a
-late attempt can only lose: what was folded once never changes.
+Pure; tests explore every interleaving of this code.
+
+A task fetches into a buffer, seals what it has fetched, and only then emits. `seal` creates a
+record if there is none, so of all attempts at a task one wins, and the others emit what the winner
+sealed. When a micro-batch is over, the planner seals an empty record for each reader without one,
+then folds the records into the next starts. After that a late attempt can only lose: what was
+folded once never changes.
 """
 
 import enum
@@ -68,7 +71,8 @@ class JournalStore(Journal, Protocol):
         """Make a journal, after a proof that the store can hold one. More than once is harmless.
 
         Raises:
-            JournalError: the store cannot be written to, or cannot create a record only if there is none.
+            JournalError: the store cannot be written to, or cannot create a record only if there is
+                none.
         """
         ...
 
@@ -92,7 +96,8 @@ class JournalStore(Journal, Protocol):
     def delete_made_before(self, prefix: str, time: float) -> None:
         """Delete journals whose names begin with a prefix, and which were made before a time.
 
-        What cannot be deleted is left. A task that still runs with a deleted journal fails: it does not find it.
+        What cannot be deleted is left. A task that still runs with a deleted journal fails: it does
+        not find it.
 
         Args:
             prefix: of the names.
@@ -101,7 +106,10 @@ class JournalStore(Journal, Protocol):
         ...
 
     def newest_offsets(self) -> str | None:
-        """Return the newest entry of the offset log, if the journals lie in the Spark checkpoint; else None."""
+        """Return the newest entry of the offset log, if the journals lie in the Spark checkpoint.
+
+        Else None.
+        """
         ...
 
 
@@ -207,13 +215,17 @@ class Fetcher(Protocol):
         ...
 
 
-def close(journal: Journal, name: str, number: int, readers: Iterable[int]) -> list[JournalRecord] | None:
+def close(
+    journal: Journal, name: str, number: int, readers: Iterable[int]
+) -> list[JournalRecord] | None:
     """Return the final records of a micro-batch that is over, one per reader.
 
-    Readers without a record get an empty one: an action that skipped their task has delivered nothing of theirs.
+    Readers without a record get an empty one: an action that skipped their task has delivered
+    nothing of theirs.
 
     Returns:
-        The records; None if that of a reader is not known yet because an answer was lost. Ask again.
+        The records; None if that of a reader is not known yet because an answer was lost. Ask
+        again.
 
     Raises:
         JournalError: the store cannot be reached.
@@ -231,19 +243,23 @@ def close(journal: Journal, name: str, number: int, readers: Iterable[int]) -> l
     return final
 
 
-def folded(starts: Mapping[SplitId, Position], records: Iterable[JournalRecord]) -> dict[SplitId, Position]:
+def folded(
+    starts: Mapping[SplitId, Position], records: Iterable[JournalRecord]
+) -> dict[SplitId, Position]:
     """Return the starts of the next micro-batch.
 
     Raises:
-        ContractViolationError: a record does not begin at the start of a split, or two have read the same split.
+        ContractViolationError: a record does not begin at the start of a split, or two have read
+            the same split.
     """
     after: dict[SplitId, Position] = {}
     for record in records:
         for split_id, end in record.ends.items():
             if split_id in after or record.starts.get(split_id) != starts.get(split_id):
                 raise ContractViolationError(
-                    f"micro-batch {record.key.number} of reader {record.key.reader} does not continue split "
-                    f"{split_id} at {starts.get(split_id)!r}: was the journal of another query used?"
+                    f"micro-batch {record.key.number} of reader {record.key.reader} does not"
+                    f" continue split {split_id} at {starts.get(split_id)!r}: was the journal of"
+                    " another query used?"
                 )
             after[split_id] = end
     return {**starts, **after}

@@ -1,7 +1,10 @@
-"""Micro-batches whose ends are not known when they are planned: what tasks read, and where it has ended. Pure.
+"""Micro-batches whose ends are not known when they are planned.
 
-The stream offset of micro-batch n has the *starts* of its splits. Its tasks seal where they stop. Planning n + 1 folds
-what they sealed into the next starts. So `shares` depends on one offset alone, as a replay needs it.
+What tasks read, and where it has ended. Pure.
+
+The stream offset of micro-batch n has the *starts* of its splits. Its tasks seal where they stop.
+Planning n + 1 folds what they sealed into the next starts. So `shares` depends on one offset alone,
+as a replay needs it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -28,7 +31,8 @@ class Share:
         key: of the record that says where it stopped.
         parallelism: number of readers of the source.
         limits: see `FetchLimits`.
-        starts: split → where to begin; the splits of this reader that are not finished, nor at their target.
+        starts: split → where to begin; the splits of this reader that are not finished, nor at
+            their target.
         targets: see `Targets`; of these splits.
         attributes: what else is known of these splits.
     """
@@ -51,9 +55,9 @@ class Share:
             if own and record.starts.get(split_id) == self.starts[split_id]:
                 continue
             raise ContractViolationError(
-                f"the journal says that micro-batch {self.key.number} of reader "
-                f"{self.key.reader} begins split {split_id} at {record.starts.get(split_id)!r}, but "
-                f"the query at {self.starts.get(split_id)!r}: two queries use one Spark checkpoint"
+                f"the journal says that micro-batch {self.key.number} of reader {self.key.reader}"
+                f" begins split {split_id} at {record.starts.get(split_id)!r}, but the query at"
+                f" {self.starts.get(split_id)!r}: two queries use one Spark checkpoint"
             )
 
 
@@ -90,7 +94,10 @@ def delivered(end: StreamOffset, records: Iterable[JournalRecord]) -> StreamOffs
 
 
 def caught_up(end: StreamOffset, records: Iterable[JournalRecord]) -> frozenset[SplitId]:
-    """Return the splits of which everything was read: their readers looked for more, and met no limit."""
+    """Return the splits of which everything was read.
+
+    Their readers looked for more, and met no limit.
+    """
     looked = {r.key.reader for r in records if not r.has_more}
     return frozenset(s for s, owner in end.owners.items() if owner in looked and s in end.positions)
 
@@ -98,12 +105,13 @@ def caught_up(end: StreamOffset, records: Iterable[JournalRecord]) -> frozenset[
 def millis_behind(
     end: StreamOffset, records: Iterable[JournalRecord], *, is_continued: bool = False
 ) -> dict[SplitId, int | None]:
-    """Return how far the splits of a micro-batch that is over are behind their newest records, in milliseconds.
+    """Return how far the splits of a finished micro-batch are behind, in milliseconds.
 
     Args:
         end: of the micro-batch.
         records: that its readers have sealed.
-        is_continued: whether other splits continue one that ended. As long as it is held, they were not begun.
+        is_continued: whether other splits continue one that ended. As long as it is held, they were
+            not begun.
 
     Returns:
         Split → milliseconds; None: unknown. Empty if the source does not know this at all.
@@ -113,7 +121,11 @@ def millis_behind(
     if not behind or end.journal is None:
         return {}
     done = end.journal.finished.union(*(record.finished for record in found))
-    return {s: None if s in done else behind.get(s) for s in end.positions if is_continued or s not in done}
+    return {
+        s: None if s in done else behind.get(s)
+        for s in end.positions
+        if is_continued or s not in done
+    }
 
 
 def has_progress(records: Iterable[JournalRecord]) -> bool:
@@ -124,7 +136,11 @@ def has_progress(records: Iterable[JournalRecord]) -> bool:
 def next_end(base: StreamOffset, point: JournalPoint) -> StreamOffset:
     """Return the end of the micro-batch that begins at `base`."""
     finished = base.journal.finished if base.journal is not None else frozenset()
-    return replace(base, journal=replace(point, finished=finished | _stopped(base)), max_records_per_reader=None)
+    return replace(
+        base,
+        journal=replace(point, finished=finished | _stopped(base)),
+        max_records_per_reader=None,
+    )
 
 
 def _stopped(base: StreamOffset) -> frozenset[SplitId]:

@@ -1,11 +1,12 @@
 """Finds where the log of a split was cut, from what its leader says of former leaderships. Pure.
 
-A log whose leader has changed may have lost records that were read, and may have got others at the same positions.
-The leader answers one question: where do the records of a leadership, and of those before it, end in your log now?
-Two logs that both have records of a leadership agree up to the end of the shorter part of it, because it had one
-leader. So the check asks for the newest leadership that was read. If the leader has no records of it, it names the
-newest former one that it has, and the check goes on with the newest one at or before that of which it knows where it
-ended in the log that was read. Asking once is not enough: two leaders in a row may each have records that the other
+A log whose leader has changed may have lost records that were read, and may have got others at the
+same positions. The leader answers one question: where do the records of a leadership, and of those
+before it, end in your log now? Two logs that both have records of a leadership agree up to the end
+of the shorter part of it, because it had one leader. So the check asks for the newest leadership
+that was read. If the leader has no records of it, it names the newest former one that it has, and
+the check goes on with the newest one at or before that of which it knows where it ended in the log
+that was read. Asking once is not enough: two leaders in a row may each have records that the other
 one never saw (KIP-279).
 """
 
@@ -15,10 +16,14 @@ from balanced_source.documents.stream_offset import TermEnd
 from balanced_source.host.ends import Mark
 
 KEPT: Final = 3
-"""Former leaderships of which a stream offset keeps the end: with 10,000 splits each one costs 100 kB per offset."""
+"""Former leaderships of which a stream offset keeps the end: with 10,000 splits each one costs 100
+kB per offset."""
 
 STEPS: Final = 4
-"""Leaderships since the mark that are asked for, newest first. There are seldom more than two between two looks."""
+"""Leaderships since the mark that are asked for, newest first.
+
+There are seldom more than two between two looks.
+"""
 
 
 class Found(NamedTuple):
@@ -34,7 +39,9 @@ class Found(NamedTuple):
 
 
 class LogCheck:
-    """The check of one split: ask for `question`, hand the answer to `take`, until `question` is None.
+    """The check of one split.
+
+    Ask for `question`, hand the answer to `take`, until `question` is None.
 
     Args:
         mark: up to where the split was read; its `term` must be known.
@@ -43,14 +50,18 @@ class LogCheck:
         kept: see `KEPT`.
     """
 
-    def __init__(self, mark: Mark, term: int | None, *, steps: int = STEPS, kept: int = KEPT) -> None:
+    def __init__(
+        self, mark: Mark, term: int | None, *, steps: int = STEPS, kept: int = KEPT
+    ) -> None:
         if mark.term is None:
             raise ValueError("the leadership of the mark is unknown")
         self._mark = mark
         self._newest = mark.term if term is None else term - 1
         self._steps = steps
         self._kept = kept
-        self._read = {end.term: min(end.end, mark.position) for end in mark.past} | {mark.term: mark.position}
+        self._read = {end.term: min(end.end, mark.position) for end in mark.past} | {
+            mark.term: mark.position
+        }
         """Leadership → where its records end among those that were read."""
         self._heard: dict[int, TermEnd] = {}
         """Leadership that was asked for → answer."""
@@ -65,8 +76,8 @@ class LogCheck:
         """Take the leader's answer to `question`.
 
         Args:
-            answer: newest leadership, at most the one that was asked for, of which the log has records, and where
-                they end. If it has none, the numbers are below 0.
+            answer: newest leadership, at most the one that was asked for, of which the log has
+                records, and where they end. If it has none, the numbers are below 0.
 
         Raises:
             ValueError: there is no open question.
@@ -88,7 +99,9 @@ class LogCheck:
         if self.question is not None or self._common is None:
             raise ValueError("the check is not complete")
         heard = {answer.term: answer for answer in self._heard.values() if answer.term >= 0}
-        known = {end.term: end for end in map(self._in_present_log, self._mark.past) if end is not None} | heard
+        known = {
+            end.term: end for end in map(self._in_present_log, self._mark.past) if end is not None
+        } | heard
         cut = self._parted if self._parted < self._mark.position else None
         return Found(cut, tuple(known[term] for term in sorted(known))[-self._kept :])
 
@@ -106,22 +119,28 @@ class LogCheck:
     def _in_present_log(self, end: TermEnd) -> TermEnd | None:
         """Return an end of the former log as it is in the present one; None: unknown.
 
-        It is the same where both logs are the same. Where the former log ended later, the present one has nothing but
-        these records up to where they part. If the leader says of a later leadership that it ends there, so do they.
+        It is the same where both logs are the same. Where the former log ended later, the present
+        one has nothing but these records up to where they part. If the leader says of a later
+        leadership that it ends there, so do they.
         """
         if end.end < self._parted:
             return end
-        bounds = [a.end for a in self._heard.values() if a.term >= end.term and a.end <= self._parted]
+        bounds = [
+            a.end for a in self._heard.values() if a.term >= end.term and a.end <= self._parted
+        ]
         return TermEnd(end.term, min(bounds)) if bounds else None
 
     def _next_unheard(self, common: TermEnd) -> int | None:
         """Go down from the present leadership: of which ones since `common` has nothing been heard?
 
-        What is known of former ones counts for what was read. If it is about records behind that, which another leader
-        may have replaced, the questions go on until an answer is about what was read.
+        What is known of former ones counts for what was read. If it is about records behind that,
+        which another leader may have replaced, the questions go on until an answer is about what
+        was read.
         """
         is_stale = any(end.end >= self._parted for end in self._mark.past if end.term < common.term)
-        is_known = not is_stale or any(answer.end <= self._parted for answer in self._heard.values())
+        is_known = not is_stale or any(
+            answer.end <= self._parted for answer in self._heard.values()
+        )
         term = self._newest
         for _ in range(self._steps):
             if term < 0 or (is_known and term <= common.term):

@@ -1,7 +1,7 @@
 """A reader host as a pure state machine: what a driver knows, and what it reports.
 
-The driver's data source wraps it: it feeds assignments as they are seen and stream offsets as Spark passes them, and
-writes the reports. Its life is the table `balanced_source.lifecycles.INCARNATION`.
+The driver's data source wraps it: it feeds assignments as they are seen and stream offsets as Spark
+passes them, and writes the reports. Its life is the table `balanced_source.lifecycles.INCARNATION`.
 """
 
 from collections import Counter
@@ -28,9 +28,10 @@ class ReaderHost:
         name: of the host within its source.
         incarnation: number of this attempt.
         phase: see `IncarnationPhase`.
-        lineage: newest seen in an assignment; when it grows, `report` must be written before anything is adopted, and
-            one of several hosts reads nothing until it is addressed.
-        durable: newest stream offset that is in Spark's offset log; its epoch is what is acknowledged.
+        lineage: newest seen in an assignment; when it grows, `report` must be written before
+            anything is adopted, and one of several hosts reads nothing until it is addressed.
+        durable: newest stream offset that is in Spark's offset log; its epoch is what is
+            acknowledged.
         committed: positions whose records have been delivered.
         assignment: newest one for this incarnation.
         events_seen: number of the newest custom event that was handed to a reader.
@@ -50,15 +51,25 @@ class ReaderHost:
     events_sent: int = 0
 
     def on_assignment(self, assignment: Assignment) -> Self:
-        """A document was seen. Older lineages and epochs, and those for another incarnation, change nothing."""
+        """A document was seen.
+
+        Older lineages and epochs, and those for another incarnation, change nothing.
+        """
         addressed = assignment.incarnations.get(self.name)
         if addressed is None or assignment.lineage < self.lineage or self.phase is Phase.FENCED:
             return self
         if assignment.lineage > self.lineage:
-            # A host that is alone gets its splits back and reads on. Whoever counts events now has begun anew.
+            # A host that is alone gets its splits back and reads on. Whoever counts events now has
+            # begun anew.
             is_alone = len(assignment.incarnations) == 1
-            phase = self.phase if is_alone else INCARNATION.after(self.phase, IncarnationEvent.FORGOTTEN)
-            anew = replace(self, phase=phase, lineage=assignment.lineage, assignment=None, events_seen=0)
+            phase = (
+                self.phase
+                if is_alone
+                else INCARNATION.after(self.phase, IncarnationEvent.FORGOTTEN)
+            )
+            anew = replace(
+                self, phase=phase, lineage=assignment.lineage, assignment=None, events_seen=0
+            )
             return anew.on_assignment(assignment)
         if addressed > self.incarnation:
             return self.on_fenced()
@@ -66,7 +77,9 @@ class ReaderHost:
         if is_old or addressed < self.incarnation:
             return self
         taken = assignment.events_seen.get(self.name, 0)
-        return replace(self, assignment=assignment, outbox=tuple(e for e in self.outbox if e.number > taken))
+        return replace(
+            self, assignment=assignment, outbox=tuple(e for e in self.outbox if e.number > taken)
+        )
 
     def on_fenced(self) -> Self:
         """Another incarnation has written the report document."""
@@ -86,7 +99,9 @@ class ReaderHost:
         return replace(self, phase=phase, durable=offset, committed=offset.positions)
 
     def base(self) -> tuple[Self, StreamOffset | None]:
-        """Where the next micro-batch goes on, with the newest assignment adopted; None while nothing may be read.
+        """Where the next micro-batch goes on, with the newest assignment adopted.
+
+        None while nothing may be read.
 
         Raises:
             ContractViolationError: the assignment gives a split without a position.
@@ -101,32 +116,51 @@ class ReaderHost:
     def take_events(self) -> tuple[Self, tuple[NumberedEvent, ...]]:
         """Custom events for the readers of this host that were not taken before, in their order.
 
-        They come with the assignment in which they were sent: a reader has its splits before it hears of them.
+        They come with the assignment in which they were sent: a reader has its splits before it
+        hears of them.
         """
         assignment = self.assignment
-        if assignment is None or assignment.epoch > self.durable.epoch or self.phase is not Phase.READING:
+        if (
+            assignment is None
+            or assignment.epoch > self.durable.epoch
+            or self.phase is not Phase.READING
+        ):
             return self, ()
         readers = frozenset(readers_on(assignment, self.name))
-        fresh = [e for e in assignment.events if e.number > self.events_seen and e.subtask_id in readers]
+        fresh = [
+            e for e in assignment.events if e.number > self.events_seen and e.subtask_id in readers
+        ]
         fresh.sort(key=lambda e: e.number)
         return (replace(self, events_seen=fresh[-1].number), tuple(fresh)) if fresh else (self, ())
 
     def send_event(self, subtask_id: int, event: SourceEvent) -> Self:
-        """Queue a reader's custom event for the enumerator; it stands in every report until it is acknowledged."""
+        """Queue a reader's custom event for the enumerator.
+
+        It stands in every report until it is acknowledged.
+        """
         number = self.events_sent + 1
         queued = NumberedEvent(number=number, subtask_id=subtask_id, event=event)
         return replace(self, outbox=(*self.outbox, queued), events_sent=number)
 
     def requests(self) -> Mapping[int, int]:
-        """Return how many splits each reader of this host lacks; nothing unless readers of the source ask for them.
+        """Return how many splits each reader of this host lacks.
 
-        What a planned micro-batch reads to its end counts as read, so that the next splits come while it runs.
+        Nothing unless readers of the source ask for them.
+
+        What a planned micro-batch reads to its end counts as read, so that the next splits come
+        while it runs.
         """
         assignment, durable = self.assignment, self.durable
         if assignment is None or not assignment.look_ahead or self.phase is not Phase.READING:
             return {}
-        unread = Counter(owner for split_id, owner in durable.owners.items() if not is_read(durable, split_id))
-        lacking = {s: assignment.look_ahead - unread[s] for s in durable.readers if s not in assignment.no_more_splits}
+        unread = Counter(
+            owner for split_id, owner in durable.owners.items() if not is_read(durable, split_id)
+        )
+        lacking = {
+            s: assignment.look_ahead - unread[s]
+            for s in durable.readers
+            if s not in assignment.no_more_splits
+        }
         return {subtask: count for subtask, count in lacking.items() if count > 0}
 
     def report(

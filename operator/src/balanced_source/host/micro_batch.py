@@ -22,13 +22,16 @@ def reachable(
         base: offset from which the micro-batch continues.
         ends: end of each split as last known; a split without one is not read.
         targets: where a query that ends by itself stops; None: it does not end by itself.
-        silent: splits whose leader or cluster does not answer. They are not read, because every other split would wait
-            for them, except by a query that ends by itself.
+        silent: splits whose leader or cluster does not answer. They are not read, because every
+            other split would wait for them, except by a query that ends by itself.
     """
     limits = ends if targets is None else targets
     held = {s: p or 0 for s, p in base.positions.items()}
     is_skipped = frozenset(silent) if targets is None else frozenset[SplitId]()
-    return {s: p if s in is_skipped else max(p, min(limits.get(s, 0), ends.get(s, 0))) for s, p in held.items()}
+    return {
+        s: p if s in is_skipped else max(p, min(limits.get(s, 0), ends.get(s, 0)))
+        for s, p in held.items()
+    }
 
 
 def advance(
@@ -47,8 +50,8 @@ def advance(
         positions: how far each split is read.
         terms: leadership under which the ends were said, see `StreamOffset.terms`.
         term_ends: ends of former leaderships, of the splits whose logs were checked for that.
-        cuts: splits whose log was cut before their position. They go back to the cut, and the next micro-batch reads
-            the records that are there now.
+        cuts: splits whose log was cut before their position. They go back to the cut, and the next
+            micro-batch reads the records that are there now.
         max_records_per_reader: see `StreamOffset`.
     """
     reached = {**positions, **cuts}
@@ -73,7 +76,8 @@ def is_new(begin: StreamOffset, end: StreamOffset) -> bool:
 def close(begin: StreamOffset) -> StreamOffset:
     """Returns the end of an empty micro-batch that says that everything has been read.
 
-    It reads nothing: its starts belong to the micro-batch before it. It differs from `begin` also when that was a
-    closing one, so that a query that starts again after its end can say so again, and ends again.
+    It reads nothing: its starts belong to the micro-batch before it. It differs from `begin` also
+    when that was a closing one, so that a query that starts again after its end can say so again,
+    and ends again.
     """
     return replace(go_on(begin), closings=begin.closings + 1)

@@ -1,4 +1,7 @@
-"""What a reader host tells people of its next micro-batch: lag, records and skew, per reader and the worst splits."""
+"""What a reader host tells people of its next micro-batch.
+
+Lag, records and skew, per reader and the worst splits.
+"""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -10,7 +13,8 @@ from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.host.planning import plan
 
 WORST: Final = 20
-"""Splits that are told of one by one, those with the most lag: a progress message is no place for ten thousand."""
+"""Splits that are told of one by one, those with the most lag: a progress message is no place for
+ten thousand."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,7 +23,8 @@ class ReaderLoad:
 
     Attributes:
         splits: that it owns.
-        lag: records not yet read after this micro-batch, of the splits that it owns; None while that of any is unknown.
+        lag: records not yet read after this micro-batch, of the splits that it owns; None while
+            that of any is unknown.
         records: offsets that it reads in this micro-batch, its own splits' or parts of others'.
     """
 
@@ -37,8 +42,9 @@ class Observation:
         parallelism: readers of the source.
         readers: subtask → its load.
         lags: split → records not yet read after this micro-batch; None while its end is unknown.
-        behind: split → milliseconds by which it was behind its newest record when the former micro-batch ended; None
-            while that is unknown. Empty for sources that count records instead.
+        behind: split → milliseconds by which it was behind its newest record when the former
+            micro-batch ended; None while that is unknown. Empty for sources that count records
+            instead.
     """
 
     epoch: int = 0
@@ -70,9 +76,15 @@ class Observation:
 
     @property
     def skew(self) -> float:
-        """Records of the busiest reader over the mean; 1 is even, and what a micro-batch without records has."""
+        """Records of the busiest reader over the mean.
+
+        1 is even, and what a micro-batch without records has.
+        """
         return (
-            max((r.records for r in self.readers.values()), default=0) * len(self.readers) / (self.records or 1) or 1.0
+            max((r.records for r in self.readers.values()), default=0)
+            * len(self.readers)
+            / (self.records or 1)
+            or 1.0
         )
 
     def lags_for_report(self) -> dict[str, Json]:
@@ -103,7 +115,9 @@ class Observation:
             return {}
         known = [(s, millis) for s, millis in self.behind.items() if millis is not None]
         known.sort(key=lambda entry: (-entry[1], entry[0]))
-        splits: list[Json] = [{"split": list(s), "millisBehind": millis} for s, millis in known[:WORST]]
+        splits: list[Json] = [
+            {"split": list(s), "millisBehind": millis} for s, millis in known[:WORST]
+        ]
         return {"millisBehind": self.millis_behind, "splitsBehind": splits}
 
 
@@ -121,8 +135,13 @@ def observe(
         ends: how far splits can be read; one that is missing has an unknown lag, which is not 0.
         behind: see `Observation`.
     """
-    lags = {s: max(0, ends[s] - _number(p)) if s in ends else None for s, p in end.positions.items()}
-    records = {p.subtask_id: sum(_number(r.end) - _number(r.start) for r in p.ranges) for p in plan(begin, end)}
+    lags = {
+        s: max(0, ends[s] - _number(p)) if s in ends else None for s, p in end.positions.items()
+    }
+    records = {
+        p.subtask_id: sum(_number(r.end) - _number(r.start) for r in p.ranges)
+        for p in plan(begin, end)
+    }
     owned: dict[int, list[SplitId]] = {reader: [] for reader in end.readers}
     for split_id, reader in end.owners.items():
         owned.setdefault(reader, []).append(split_id)
@@ -131,7 +150,9 @@ def observe(
         parallelism=end.parallelism,
         readers={
             reader: ReaderLoad(
-                splits=len(splits), lag=_total(lags.get(s) for s in splits), records=records.get(reader, 0)
+                splits=len(splits),
+                lag=_total(lags.get(s) for s in splits),
+                records=records.get(reader, 0),
             )
             for reader, splits in owned.items()
         },

@@ -14,7 +14,8 @@ from balanced_source.host.ranges import SplitRange
 class ReaderPlan:
     """What one reader reads in one micro-batch; ranges sorted by split id, none empty.
 
-    With `StreamOffset.max_records_per_reader` a range may be a part of what the micro-batch reads of its split.
+    With `StreamOffset.max_records_per_reader` a range may be a part of what the micro-batch reads
+    of its split.
     """
 
     subtask_id: int
@@ -24,8 +25,8 @@ class ReaderPlan:
 def plan(start: StreamOffset, end: StreamOffset) -> tuple[ReaderPlan, ...]:
     """One plan per reader of `end`, or none at all if there is nothing to read.
 
-    Starts count only in the micro-batch that adopts an epoch. The closing micro-batch that version 0.1.0 wrote repeats
-    the starts of the one before it; its records are delivered already.
+    Starts count only in the micro-batch that adopts an epoch. The closing micro-batch that version
+    0.1.0 wrote repeats the starts of the one before it; its records are delivered already.
 
     Raises:
         ContractViolationError: a split of `end` has no start in either offset.
@@ -33,14 +34,17 @@ def plan(start: StreamOffset, end: StreamOffset) -> tuple[ReaderPlan, ...]:
     ranges: dict[int, list[SplitRange]] = {}
     for split_id, to in end.positions.items():
         begin = _begin(start, end, split_id)
-        if (begin or 0) < (to or 0):  # a log that was cut lets reading go back; the records after it come later
+        # a log that was cut lets reading go back; the records after it come later
+        if (begin or 0) < (to or 0):
             identity = end.attributes.get(split_id, {}).get(IDENTITY)
             term = end.terms.get(split_id)
             piece = SplitRange(split_id=split_id, start=begin, end=to, identity=identity, term=term)
             ranges.setdefault(end.owners[split_id], []).append(piece)
     if not ranges:
         return ()
-    shares: Mapping[int, Sequence[SplitRange]] = {reader: ranges.get(reader, ()) for reader in end.readers}
+    shares: Mapping[int, Sequence[SplitRange]] = {
+        reader: ranges.get(reader, ()) for reader in end.readers
+    }
     if end.max_records_per_reader is not None:
         shares = equalise(shares, max_records=end.max_records_per_reader)
     return tuple(
@@ -54,4 +58,6 @@ def _begin(start: StreamOffset, end: StreamOffset, split_id: SplitId) -> Positio
         return end.starts[split_id]
     if split_id in start.positions:
         return start.positions[split_id]
-    raise ContractViolationError(f"split {split_id} of epoch {end.epoch} has no start: offset log was tampered with?")
+    raise ContractViolationError(
+        f"split {split_id} of epoch {end.epoch} has no start: offset log was tampered with?"
+    )

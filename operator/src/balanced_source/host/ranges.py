@@ -13,9 +13,11 @@ class SplitRange:
         split_id: of the split.
         start: first position.
         end: first position after it.
-        identity: what tells the split from another one with its id, such as the id of its topic; None: unknown.
-        term: leadership under which the end was said, see `StreamOffset.terms`. A record of a later one was written in
-            place of others that were cut from the log after the micro-batch was planned; None: unknown.
+        identity: what tells the split from another one with its id, such as the id of its topic;
+            None: unknown.
+        term: leadership under which the end was said, see `StreamOffset.terms`. A record of a later
+            one was written in place of others that were cut from the log after the micro-batch was
+            planned; None: unknown.
     """
 
     split_id: SplitId

@@ -1,4 +1,7 @@
-"""The protocol's life cycles as tables: the code asks them what may happen, the documentation is drawn from them."""
+"""The protocol's life cycles as tables.
+
+The code asks them what may happen, the documentation is drawn from them.
+"""
 
 from typing import Any, Final
 

@@ -1,4 +1,7 @@
-"""Life of a reader host as the coordinator sees it: one running application attempt after another under one name."""
+"""Life of a reader host as the coordinator sees it.
+
+One running application attempt after another under one name.
+"""
 
 import enum
 from typing import Final
@@ -9,8 +12,10 @@ from balanced_source.lifecycles.table import Lifecycle
 class HostPhase(enum.Enum):
     """Where a host stands.
 
-    EXPECTED: not seen in this lineage; its readers may be given splits, which it takes when it comes.
-    RECOVERING: it has registered, and waits behind the gate; nothing is assigned to it, and nothing addressed.
+    EXPECTED: not seen in this lineage; its readers may be given splits, which it takes when it
+        comes.
+    RECOVERING: it has registered, and waits behind the gate; nothing is assigned to it, and nothing
+        addressed.
     ACTIVE: it is addressed by assignments, and acknowledges them.
     LOST: its pods are gone; what it owns waits for its next incarnation.
     """
@@ -50,4 +55,5 @@ HOST: Final = Lifecycle(
         (HostPhase.LOST, HostEvent.FORGOTTEN): HostPhase.EXPECTED,
     },
 )
-"""A late report of a host that was thought lost shows that it lives; its readers are registered again."""
+"""A late report of a host that was thought lost shows that it lives; its readers are registered
+again."""

@@ -1,4 +1,7 @@
-"""Life of a reader host as it sees itself: one incarnation, from its first planning call to its end."""
+"""Life of a reader host as it sees itself.
+
+One incarnation, from its first planning call to its end.
+"""
 
 import enum
 from typing import Final
@@ -9,7 +12,8 @@ from balanced_source.lifecycles.table import Lifecycle
 class IncarnationPhase(enum.Enum):
     """Where an incarnation stands.
 
-    STARTING: what is committed has not been seen yet, at the start or in a new lineage, so nothing can be reported.
+    STARTING: what is committed has not been seen yet, at the start or in a new lineage, so nothing
+        can be reported.
     REGISTERED: it reports what it holds, and reads nothing.
     READING: it reads what it was assigned.
     FENCED: a newer incarnation has taken over; it neither reads nor reports any more.
@@ -51,6 +55,7 @@ INCARNATION: Final = Lifecycle(
 )
 """What a fenced incarnation has begun may still end, but it begins nothing.
 
-In a new lineage one of several hosts must not read on what it was assigned before: others may get it as soon as the
-host has reported where it is. So it ends the micro-batch that it has begun, reports, and waits until it is addressed.
+In a new lineage one of several hosts must not read on what it was assigned before: others may get
+it as soon as the host has reported where it is. So it ends the micro-batch that it has begun,
+reports, and waits until it is addressed.
 """

@@ -51,4 +51,5 @@ SOURCE: Final = Lifecycle(
         (SourcePhase.FINISHED, SourceTransition.INTERRUPTED): SourcePhase.WAITING,
     },
 )
-"""The phase is not stored: it follows from the coordinator's state, see `balanced_source.coordinator.phase`."""
+"""The phase is not stored: it follows from the coordinator's state, see
+`balanced_source.coordinator.phase`."""

@@ -12,7 +12,8 @@ class SplitPhase(enum.Enum):
     UNKNOWN: not listed, or listed and not looked at yet.
     IN_FLIGHT: found; where to start is being looked up.
     UNASSIGNED: it has a position and no owner.
-    ASSIGNED: it has an owner. Its former host may have to let go of it first; until then it is published as pending.
+    ASSIGNED: it has an owner. Its former host may have to let go of it first; until then it is
+        published as pending.
     LEAVING: it has no owner any more, and its host has not let go of it yet.
     RETAINED: it is gone; should it return until a deadline, it goes on where it was.
     """
@@ -58,4 +59,5 @@ SPLIT: Final = Lifecycle(
         (SplitPhase.RETAINED, SplitEvent.EXPIRED): SplitPhase.UNKNOWN,
     },
 )
-"""Without retention (the default) the deadline of a removed split is the moment in which its host has let go of it."""
+"""Without retention (the default) the deadline of a removed split is the moment in which its host
+has let go of it."""

@@ -21,7 +21,9 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True)
 class Lifecycle(Generic[PhaseT, EventT]):
-    """What may happen to something in which phase, and where that leads; what is not in the table cannot happen.
+    """What may happen to something in which phase, and where that leads.
+
+    What is not in the table cannot happen.
 
     Attributes:
         name: of that which lives.
@@ -46,7 +48,9 @@ class Lifecycle(Generic[PhaseT, EventT]):
         try:
             return self.moves[phase, event]
         except KeyError:
-            raise ContractViolationError(f"{self.name}: {event.value!r} cannot happen while {phase.value}") from None
+            raise ContractViolationError(
+                f"{self.name}: {event.value!r} cannot happen while {phase.value}"
+            ) from None
 
     def rows(self) -> Iterator[Row]:
         """The table in its order."""

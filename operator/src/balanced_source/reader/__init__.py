@@ -1,8 +1,18 @@
-"""Building blocks of readers (FLIP-27 ``connector-base``), pure: threads are in `balanced_source_adapters.fetchers`."""
+"""Building blocks of readers (FLIP-27 ``connector-base``), pure.
+
+Threads are in `balanced_source_adapters.fetchers`.
+"""
 
 from balanced_source.reader.alignment import AlignmentGroup, PauseOrResume, SplitAlignment
 from balanced_source.reader.base import SourceReaderBase
-from balanced_source.reader.fetching import Fetched, Fetchers, FetcherSet, InlineFetchers, SplitFetcher, Threading
+from balanced_source.reader.fetching import (
+    Fetched,
+    Fetchers,
+    FetcherSet,
+    InlineFetchers,
+    SplitFetcher,
+    Threading,
+)
 from balanced_source.reader.group import ReaderGroup
 from balanced_source.reader.idleness import SplitIdleness
 from balanced_source.reader.outputs import SplitOutputs

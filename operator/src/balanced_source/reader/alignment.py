@@ -1,6 +1,9 @@
-"""Alignment of watermarks (FLIP-182, FLIP-217): splits of a group that are too far ahead wait for the others.
+"""Alignment of watermarks (FLIP-182, FLIP-217).
 
-Pure and without a clock: members report, somebody asks now and then what to pause and what to go on with.
+Splits of a group that are too far ahead wait for the others.
+
+Pure and without a clock: members report, somebody asks now and then what to pause and what to go on
+with.
 """
 
 from collections.abc import Collection, Hashable, Iterable, Mapping
@@ -29,7 +32,9 @@ class AlignmentGroup(Generic[MemberT]):
 
     def __post_init__(self) -> None:
         if self.max_drift < 0:
-            raise ContractViolationError(f"alignment group {self.name}: max_drift {self.max_drift} is below 0")
+            raise ContractViolationError(
+                f"alignment group {self.name}: max_drift {self.max_drift} is below 0"
+            )
 
     def report(self, member: MemberT, watermark: int, *, is_idle: bool = False) -> None:
         """A member says how far it is. An idle one is not waited for.
@@ -47,7 +52,10 @@ class AlignmentGroup(Generic[MemberT]):
 
     @property
     def max_allowed(self) -> int:
-        """Watermark beyond which splits are paused; no limit while nobody, or only idle members, take part."""
+        """Watermark beyond which splits are paused.
+
+        No limit while nobody, or only idle members, take part.
+        """
         slowest = self._members.value
         return MAX_WATERMARK if slowest is None else min(MAX_WATERMARK, slowest + self.max_drift)
 
@@ -75,11 +83,17 @@ class SplitAlignment:
         return frozenset(self._paused)
 
     def forget(self, split_ids: Iterable[SplitId]) -> None:
-        """Splits are taken away; should they come back, they are read until they are ahead again."""
+        """Splits are taken away.
+
+        Should they come back, they are read until they are ahead again.
+        """
         self._paused.difference_update(split_ids)
 
     def check(self, watermarks: Mapping[SplitId, int], max_allowed: int) -> PauseOrResume:
-        """What changes, given each split's watermark. Splits that are not in there are forgotten."""
+        """What changes, given each split's watermark.
+
+        Splits that are not in there are forgotten.
+        """
         ahead = {split_id for split_id, watermark in watermarks.items() if watermark > max_allowed}
         before = self._paused & watermarks.keys()
         self._paused = ahead

@@ -1,7 +1,9 @@
-"""The source reader that most connectors extend: records from split readers, positions, finished splits.
+"""The source reader that most connectors extend.
 
-Pure: whether threads drive the split readers is the business of the `Fetchers` that it gets. Everything here is called
-by the host's one thread.
+Records from split readers, positions, finished splits.
+
+Pure: whether threads drive the split readers is the business of the `Fetchers` that it gets.
+Everything here is called by the host's one thread.
 """
 
 from abc import abstractmethod
@@ -37,7 +39,10 @@ class SourceReaderBase(SourceReader[T, SplitT], Generic[E, T, SplitT, StateT]):
     """
 
     def __init__(
-        self, context: SourceReaderContext, fetchers: Fetchers[E, SplitT], emitter: RecordEmitter[E, T, StateT]
+        self,
+        context: SourceReaderContext,
+        fetchers: Fetchers[E, SplitT],
+        emitter: RecordEmitter[E, T, StateT],
     ) -> None:
         self.context = context
         self._fetchers = fetchers
@@ -51,7 +56,7 @@ class SourceReaderBase(SourceReader[T, SplitT], Generic[E, T, SplitT, StateT]):
         self._output: SourceOutput[T] | None = None
         self._gets_more = True
 
-    # --- what a connector adds ----------------------------------------------------------------------------------
+    # --- what a connector adds --------------------------------------------------------------------
 
     @abstractmethod
     def initialized_state(self, split: SplitT) -> StateT:
@@ -59,12 +64,18 @@ class SourceReaderBase(SourceReader[T, SplitT], Generic[E, T, SplitT, StateT]):
 
     @abstractmethod
     def to_split(self, split_id: SplitId, state: StateT) -> SplitT:
-        """The split at the position behind what was emitted. Called by `snapshot_state` and `remove_splits`."""
+        """The split at the position behind what was emitted.
+
+        Called by `snapshot_state` and `remove_splits`.
+        """
 
     def on_splits_finished(self, finished: Mapping[SplitId, StateT]) -> None:
-        """Called once for splits whose last record was emitted; a pull-based reader asks for more work here."""
+        """Called once for splits whose last record was emitted.
 
-    # --- SourceReader -------------------------------------------------------------------------------------------
+        A pull-based reader asks for more work here.
+        """
+
+    # --- SourceReader -----------------------------------------------------------------------------
 
     def start(self) -> None:
         """Nothing to do for a reader whose enumerator pushes."""
@@ -73,7 +84,8 @@ class SourceReaderBase(SourceReader[T, SplitT], Generic[E, T, SplitT, StateT]):
         self._create_outputs(output)
         if (self._fetched is not None or self._take()) and self._emit_next(output):
             return InputStatus.MORE_AVAILABLE
-        if self._fetchers.has_result():  # come meanwhile, or next after a fetch that brought nothing
+        # come meanwhile, or next after a fetch that brought nothing
+        if self._fetchers.has_result():
             return InputStatus.MORE_AVAILABLE
         if self._gets_more or self._states or not self._fetchers.is_idle():
             return InputStatus.NOTHING_AVAILABLE
@@ -90,7 +102,9 @@ class SourceReaderBase(SourceReader[T, SplitT], Generic[E, T, SplitT, StateT]):
         self._last_generation += 1
         for split in splits:
             if split.split_id in self._states:
-                raise ContractViolationError(f"reader {self.context.subtask_id} has split {split.split_id} already")
+                raise ContractViolationError(
+                    f"reader {self.context.subtask_id} has split {split.split_id} already"
+                )
             self._states[split.split_id] = self.initialized_state(split)
             self._without_output.add(split.split_id)
             self._generations[split.split_id] = self._last_generation
@@ -101,7 +115,9 @@ class SourceReaderBase(SourceReader[T, SplitT], Generic[E, T, SplitT, StateT]):
         self._fetchers.remove_splits(known)
         return tuple(self.to_split(split_id, self._forget(split_id)) for split_id in known)
 
-    def pause_or_resume_splits(self, to_pause: Collection[SplitId], to_resume: Collection[SplitId]) -> None:
+    def pause_or_resume_splits(
+        self, to_pause: Collection[SplitId], to_resume: Collection[SplitId]
+    ) -> None:
         self._fetchers.pause_or_resume_splits(
             [s for s in to_pause if s in self._states], [s for s in to_resume if s in self._states]
         )
@@ -112,10 +128,13 @@ class SourceReaderBase(SourceReader[T, SplitT], Generic[E, T, SplitT, StateT]):
     def close(self) -> None:
         self._fetchers.close()
 
-    # --- one fetch after another --------------------------------------------------------------------------------
+    # --- one fetch after another ------------------------------------------------------------------
 
     def _create_outputs(self, output: ReaderOutput[T]) -> None:
-        """So that the watermark waits for splits of which nothing was read yet: their records would come late."""
+        """So that the watermark waits for splits of which nothing was read yet.
+
+        Their records would come late.
+        """
         for split_id in self._without_output:
             output.create_output_for_split(split_id)
         self._without_output.clear()
@@ -153,7 +172,11 @@ class SourceReaderBase(SourceReader[T, SplitT], Generic[E, T, SplitT, StateT]):
 
     def _finish(self, output: ReaderOutput[T]) -> None:
         assert self._fetched is not None  # noqa: S101 - the caller has looked
-        finished = [split_id for split_id in sorted(self._fetched.records.finished_splits()) if self._is_mine(split_id)]
+        finished = [
+            split_id
+            for split_id in sorted(self._fetched.records.finished_splits())
+            if self._is_mine(split_id)
+        ]
         self._fetched.records.recycle()
         self._fetched = None
         if finished:

@@ -1,8 +1,10 @@
-"""Split readers with what waits to be told to them: pure, so that a thread, or nobody else, can drive them.
+"""Split readers with what waits to be told to them.
 
-Three shapes of work, for one reader: one split after another; one split reader over many splits; one split reader per
-split. Whoever drives them guards `begin`, `end` and everything that changes splits by one lock, and calls `execute`
-without it.
+Pure, so that a thread, or nobody else, can drive them.
+
+Three shapes of work, for one reader: one split after another; one split reader over many splits;
+one split reader per split. Whoever drives them guards `begin`, `end` and everything that changes
+splits by one lock, and calls `execute` without it.
 """
 
 import enum
@@ -10,7 +12,14 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
-from balanced_source.api import RecordsWithSplitIds, SourceSplit, SplitId, SplitReader, SplitsAddition, SplitsRemoval
+from balanced_source.api import (
+    RecordsWithSplitIds,
+    SourceSplit,
+    SplitId,
+    SplitReader,
+    SplitsAddition,
+    SplitsRemoval,
+)
 from balanced_source.errors import ContractViolationError
 
 E = TypeVar("E")
@@ -32,8 +41,8 @@ class Fetched(Generic[E]):
 
     Attributes:
         records: what it brought.
-        generations: split → the addition that it was read for; records of a split that was taken away and given
-            back meanwhile belong to nobody.
+        generations: split → the addition that it was read for; records of a split that was taken
+            away and given back meanwhile belong to nobody.
     """
 
     records: RecordsWithSplitIds[E]
@@ -41,7 +50,10 @@ class Fetched(Generic[E]):
 
 
 class Fetchers(Protocol[E, SplitT_contra]):
-    """What a `SourceReaderBase` needs of whoever drives its split readers. No method blocks for long."""
+    """What a `SourceReaderBase` needs of whoever drives its split readers.
+
+    No method blocks for long.
+    """
 
     def add_splits(self, splits: Sequence[SplitT_contra], generation: int) -> None:
         """Read these from now on."""
@@ -51,7 +63,9 @@ class Fetchers(Protocol[E, SplitT_contra]):
         """Read these no more; what is on its way may still come."""
         ...
 
-    def pause_or_resume_splits(self, to_pause: Collection[SplitId], to_resume: Collection[SplitId]) -> None:
+    def pause_or_resume_splits(
+        self, to_pause: Collection[SplitId], to_resume: Collection[SplitId]
+    ) -> None:
         """Stop reading some for a while, go on with others."""
         ...
 
@@ -125,7 +139,9 @@ class SplitFetcher(Generic[E, SplitT]):
             self._paused.discard(split_id)
             self._told_paused.discard(split_id)
 
-    def pause_or_resume_splits(self, to_pause: Collection[SplitId], to_resume: Collection[SplitId]) -> None:
+    def pause_or_resume_splits(
+        self, to_pause: Collection[SplitId], to_resume: Collection[SplitId]
+    ) -> None:
         """Told before the next fetch, as far as it changes anything."""
         self._paused = (self._paused | (set(to_pause) & self.split_ids)) - set(to_resume)
 
@@ -151,7 +167,9 @@ class SplitFetcher(Generic[E, SplitT]):
             changes=tuple(change for change in (removals, added) if change.splits),
             to_pause=to_pause,
             to_resume=to_resume,
-            generations={split_id: generation for split_id, (_, generation) in self._active.items()},
+            generations={
+                split_id: generation for split_id, (_, generation) in self._active.items()
+            },
             is_fetching=self._is_reading(),
         )
 
@@ -164,7 +182,10 @@ class SplitFetcher(Generic[E, SplitT]):
         return Fetched(self.reader.fetch(), turn.generations) if turn.is_fetching else None
 
     def end(self, fetched: Fetched[E] | None) -> None:
-        """Take note of finished splits; one that was removed and added again meanwhile waits for its turn."""
+        """Take note of finished splits.
+
+        One that was removed and added again meanwhile waits for its turn.
+        """
         if fetched is None:
             return
         for split_id in fetched.records.finished_splits():
@@ -206,13 +227,19 @@ class FetcherSet(Generic[E, SplitT]):
     may_drift: bool = False
     fetchers: list[SplitFetcher[E, SplitT]] = field(default_factory=list)
 
-    def add_splits(self, splits: Sequence[SplitT], generation: int) -> list[SplitFetcher[E, SplitT]]:
+    def add_splits(
+        self, splits: Sequence[SplitT], generation: int
+    ) -> list[SplitFetcher[E, SplitT]]:
         """Spread them; returns the fetchers that were made for them."""
         fresh: list[SplitFetcher[E, SplitT]] = []
-        for share in [[s] for s in splits] if self.threading is Threading.ONE_PER_SPLIT else [splits]:
+        for share in (
+            [[s] for s in splits] if self.threading is Threading.ONE_PER_SPLIT else [splits]
+        ):
             fetcher = self._home_of(share[0].split_id) if share else None
             if share and fetcher is None:
-                fetcher = SplitFetcher(self.make_reader(), self.threading is Threading.ONE_AFTER_ANOTHER)
+                fetcher = SplitFetcher(
+                    self.make_reader(), self.threading is Threading.ONE_AFTER_ANOTHER
+                )
                 fresh.append(fetcher)
                 self.fetchers.append(fetcher)
             if fetcher is not None:
@@ -224,14 +251,19 @@ class FetcherSet(Generic[E, SplitT]):
         for fetcher in self.fetchers:
             fetcher.remove_splits(split_ids)
 
-    def pause_or_resume_splits(self, to_pause: Collection[SplitId], to_resume: Collection[SplitId]) -> None:
+    def pause_or_resume_splits(
+        self, to_pause: Collection[SplitId], to_resume: Collection[SplitId]
+    ) -> None:
         """See `Fetchers`."""
         for fetcher in self.fetchers:
             if fetcher.reader.can_pause or not self.may_drift:
                 fetcher.pause_or_resume_splits(to_pause, to_resume)
 
     def retire(self, fetcher: SplitFetcher[E, SplitT]) -> bool:
-        """Whether a fetcher is not needed any more, and was taken out: whoever drives it closes its split reader."""
+        """Whether a fetcher is not needed any more, and was taken out.
+
+        Whoever drives it closes its split reader.
+        """
         if self.threading is not Threading.ONE_PER_SPLIT or fetcher.split_ids:
             return False
         self.fetchers.remove(fetcher)
@@ -248,7 +280,9 @@ class FetcherSet(Generic[E, SplitT]):
 
 
 class InlineFetchers(Generic[E, SplitT]):
-    """`Fetchers` without any thread: `poll` fetches. For split readers that do not block, and for tests.
+    """`Fetchers` without any thread: `poll` fetches.
+
+    For split readers that do not block, and for tests.
 
     Args:
         make_reader: makes a split reader.
@@ -273,7 +307,9 @@ class InlineFetchers(Generic[E, SplitT]):
         """See `Fetchers`."""
         self._set.remove_splits(split_ids)
 
-    def pause_or_resume_splits(self, to_pause: Collection[SplitId], to_resume: Collection[SplitId]) -> None:
+    def pause_or_resume_splits(
+        self, to_pause: Collection[SplitId], to_resume: Collection[SplitId]
+    ) -> None:
         """See `Fetchers`."""
         self._set.pause_or_resume_splits(to_pause, to_resume)
 

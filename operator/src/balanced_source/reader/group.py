@@ -1,8 +1,8 @@
 """All readers of one reader host, driven by the documents: for any connector, and without Spark.
 
-It does with `SourceReader`s what the Spark data source does with ranges: it registers with what its checkpoint holds,
-adopts each assignment at a checkpoint, passes custom events on, and reports. Pure: the caller moves documents, stores
-checkpoints, and decides when.
+It does with `SourceReader`s what the Spark data source does with ranges: it registers with what its
+checkpoint holds, adopts each assignment at a checkpoint, passes custom events on, and reports.
+Pure: the caller moves documents, stores checkpoints, and decides when.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -60,14 +60,16 @@ class ReaderGroup(Generic[T]):
     Attributes:
         source: makes the readers.
         incarnation: number of this attempt, one more than any seen before in the documents.
-        collect: gets each record: subtask, record, timestamp. What it got counts as delivered at the next checkpoint.
+        collect: gets each record: subtask, record, timestamp. What it got counts as delivered at
+            the next checkpoint.
         restored: the checkpoint to go on from; empty for a fresh start.
         name: of the host within its source.
         location: host name, for readers and reports.
         notify: called by any thread when `poll` is worth calling.
-        alignment: what these readers, and maybe those of other groups and sources in this process, are members of;
-            None lets splits drift apart.
-        idle_timeout: seconds without anything from a split after which nobody waits for its watermark; None: for ever.
+        alignment: what these readers, and maybe those of other groups and sources in this process,
+            are members of; None lets splits drift apart.
+        idle_timeout: seconds without anything from a split after which nobody waits for its
+            watermark; None: for ever.
     """
 
     source: Source[Any, Any]
@@ -85,7 +87,9 @@ class ReaderGroup(Generic[T]):
     _completed: int = 0
 
     def __post_init__(self) -> None:
-        self.host = ReaderHost(name=self.name, incarnation=self.incarnation).on_committed(self.restored)
+        self.host = ReaderHost(name=self.name, incarnation=self.incarnation).on_committed(
+            self.restored
+        )
 
     @property
     def is_finished(self) -> bool:
@@ -102,7 +106,8 @@ class ReaderGroup(Generic[T]):
         Args:
             limit: see above.
             now: seconds, never less than before; counts with an `idle_timeout` only.
-            is_held_up: whether the time since the last call was spent downstream: then no split was silent.
+            is_held_up: whether the time since the last call was spent downstream: then no split was
+                silent.
 
         Raises:
             Exception: a reader failed; close the group and begin anew from the last checkpoint.
@@ -115,7 +120,9 @@ class ReaderGroup(Generic[T]):
         return any(has_more)
 
     def checkpoint(self, store: Callable[[StreamOffset], None]) -> None:
-        """Store positions behind everything that was emitted; then adopt the newest assignment, and store that too.
+        """Store positions behind everything that was emitted.
+
+        Then adopt the newest assignment, and store that too.
 
         Args:
             store: makes an offset durable, together with the records before it if the sink can.
@@ -129,7 +136,10 @@ class ReaderGroup(Generic[T]):
         self._hand_over_events()
 
     def report(self, **numbers: Any) -> HostReport | None:
-        """What to write: registration, acknowledgement, positions and events; see `ReaderHost.report`."""
+        """What to write: registration, acknowledgement, positions and events.
+
+        See `ReaderHost.report`.
+        """
         self._sequence += 1
         return self.host.report(sequence=self._sequence, location=self.location, **numbers)
 
@@ -144,7 +154,7 @@ class ReaderGroup(Generic[T]):
             self._close(entry)
         self._readers.clear()
 
-    # --- reading ------------------------------------------------------------------------------------------------
+    # --- reading ----------------------------------------------------------------------------------
 
     def _poll(self, subtask: int, limit: int) -> bool:
         entry = self._readers[subtask]
@@ -173,10 +183,15 @@ class ReaderGroup(Generic[T]):
             entry.align(group.max_allowed)
 
     def _positions(self) -> Mapping[SplitId, Position]:
-        """Where each split goes on; one that its reader does not have any more was read to its end."""
+        """Where each split goes on.
+
+        One that its reader does not have any more was read to its end.
+        """
         held: dict[SplitId, Position] = {}
         for entry in self._readers.values():
-            held.update((s.split_id, s.position) for s in entry.reader.snapshot_state(self._completed + 1))
+            held.update(
+                (s.split_id, s.position) for s in entry.reader.snapshot_state(self._completed + 1)
+            )
         durable = self.host.durable
         return {s: held[s] if s in held else self._end(durable, s) for s in durable.positions}
 
@@ -193,11 +208,15 @@ class ReaderGroup(Generic[T]):
         for entry in self._readers.values():
             entry.reader.notify_checkpoint_complete(self._completed)
 
-    # --- adopting -----------------------------------------------------------------------------------------------
+    # --- adopting ---------------------------------------------------------------------------------
 
     def _adopt(self, before: StreamOffset, now: StreamOffset) -> None:
         for subtask, entry in self._readers.items():
-            gone = [s for s, owner in before.owners.items() if owner == subtask and now.owners.get(s) != subtask]
+            gone = [
+                s
+                for s, owner in before.owners.items()
+                if owner == subtask and now.owners.get(s) != subtask
+            ]
             entry.reader.remove_splits(gone)
             entry.alignment.forget(gone)
             for split_id in gone:
@@ -208,7 +227,11 @@ class ReaderGroup(Generic[T]):
         for subtask in fresh:
             self._open(subtask)
         for subtask in now.readers:
-            held = () if subtask in fresh else (s for s, owner in before.owners.items() if owner == subtask)
+            held = (
+                ()
+                if subtask in fresh
+                else (s for s, owner in before.owners.items() if owner == subtask)
+            )
             self._give(subtask, now, frozenset(held))
 
     def _open(self, subtask: int) -> None:
@@ -222,8 +245,12 @@ class ReaderGroup(Generic[T]):
 
     def _give(self, subtask: int, now: StreamOffset, held: Iterable[SplitId]) -> None:
         entry = self._readers[subtask]
-        owned = sorted(s for s, owner in now.owners.items() if owner == subtask and s not in frozenset(held))
-        splits = [split for split in (self._split(now, s) for s in owned) if not _is_finished(split)]
+        owned = sorted(
+            s for s, owner in now.owners.items() if owner == subtask and s not in frozenset(held)
+        )
+        splits = [
+            split for split in (self._split(now, s) for s in owned) if not _is_finished(split)
+        ]
         if splits:
             entry.reader.add_splits(splits)
             entry.has_ended = False
@@ -232,7 +259,9 @@ class ReaderGroup(Generic[T]):
             entry.reader.notify_no_more_splits()
 
     def _split(self, offset: StreamOffset, split_id: SplitId) -> Any:
-        return self.source.create_split(split_id, offset.positions[split_id], offset.attributes.get(split_id, {}))
+        return self.source.create_split(
+            split_id, offset.positions[split_id], offset.attributes.get(split_id, {})
+        )
 
     def _hand_over_events(self) -> None:
         self.host, fresh = self.host.take_events()

@@ -1,4 +1,7 @@
-"""Which splits are silent: nothing came of them for too long, although it could have (FLINK-32496)."""
+"""Which splits are silent.
+
+Nothing came of them for too long, although it could have (FLINK-32496).
+"""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -8,7 +11,9 @@ from balanced_source.api import SplitId
 
 @dataclass(slots=True)
 class SplitIdleness:
-    """Adds up the silence of each split. Time is what the caller says; it stands still for a split that is held.
+    """Adds up the silence of each split.
+
+    Time is what the caller says; it stands still for a split that is held.
 
     Attributes:
         timeout: seconds of silence after which a split is idle.
@@ -22,12 +27,16 @@ class SplitIdleness:
     def look(
         self, now: float, activity: Mapping[SplitId, int], *, held: Collection[SplitId] = ()
     ) -> tuple[SplitId, ...]:
-        """Splits that are idle by now. One that is seen for the first time, or was active since, begins anew.
+        """Splits that are idle by now.
+
+        One that is seen for the first time, or was active since, begins anew.
 
         Args:
             now: seconds, not less than at the last look.
-            activity: split → how often it has said something; splits that are not in there are forgotten.
-            held: splits that could not say anything since the last look: paused, or nobody took their records.
+            activity: split → how often it has said something; splits that are not in there are
+                forgotten.
+            held: splits that could not say anything since the last look: paused, or nobody took
+                their records.
         """
         elapsed = 0.0 if self._looked is None else now - self._looked
         before, self._silence = self._silence, {}

@@ -1,4 +1,7 @@
-"""The least of many values that change one at a time: a heap whose outdated entries are dropped when they come up."""
+"""The least of many values that change one at a time.
+
+A heap whose outdated entries are dropped when they come up.
+"""
 
 import heapq
 from collections.abc import Hashable

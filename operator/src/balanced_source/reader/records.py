@@ -18,7 +18,9 @@ class RecordsBySplits(RecordsWithSplitIds[E], Generic[E]):
     """
 
     def __init__(
-        self, records: Mapping[SplitId, Sequence[E]] | None = None, finished: Collection[SplitId] = ()
+        self,
+        records: Mapping[SplitId, Sequence[E]] | None = None,
+        finished: Collection[SplitId] = (),
     ) -> None:
         self._splits = iter((records or {}).items())
         self._records: Iterator[E] | None = None
@@ -31,7 +33,9 @@ class RecordsBySplits(RecordsWithSplitIds[E], Generic[E]):
 
     def next_record_from_split(self) -> E | None:
         if self._records is None:
-            raise ContractViolationError("next_record_from_split was called without a split: call next_split first")
+            raise ContractViolationError(
+                "next_record_from_split was called without a split: call next_split first"
+            )
         return next(self._records, None)
 
     def finished_splits(self) -> frozenset[SplitId]:

@@ -21,8 +21,8 @@ class CombinedWatermark(Generic[KeyT]):
     """Of several parts: splits of a reader, or readers of a source.
 
     Attributes:
-        watermark: of all together; `MIN_WATERMARK` while any active part has none. It stays where it is while all are
-            idle, and when a part comes in that is behind it.
+        watermark: of all together; `MIN_WATERMARK` while any active part has none. It stays where
+            it is while all are idle, and when a part comes in that is behind it.
         is_idle: whether there is nobody to wait for: no part is active.
     """
 
@@ -43,7 +43,10 @@ class CombinedWatermark(Generic[KeyT]):
             self._combine(key)
 
     def update(self, key: KeyT, watermark: int) -> None:
-        """A part says how far it is; it is active then. A smaller watermark than before changes nothing."""
+        """A part says how far it is; it is active then.
+
+        A smaller watermark than before changes nothing.
+        """
         part = self._parts[key]
         part.watermark, part.is_idle = max(part.watermark, watermark), False
         self._combine(key)

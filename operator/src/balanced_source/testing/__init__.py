@@ -1,4 +1,6 @@
-"""Contract suites: what every implementation of a contract must do. For pytest; extra ``balanced-source[testing]``.
+"""Contract suites: what every implementation of a contract must do.
+
+For pytest; extra ``balanced-source[testing]``.
 
 Derive a class from a suite, implement its hooks, and name it ``Test…``.
 """

@@ -14,7 +14,11 @@ from balanced_source.assigners import AssignerIdentity, Placement, SplitAssigner
 def placements(draw: st.DrawFn) -> Placement:
     """Questions of any kind: some owned, some pending, with loads."""
     parallelism = draw(st.integers(1, 6))
-    splits = [("c", topic, p) for topic in draw(st.lists(st.sampled_from("abc"), unique=True)) for p in range(6)]
+    splits = [
+        ("c", topic, p)
+        for topic in draw(st.lists(st.sampled_from("abc"), unique=True))
+        for p in range(6)
+    ]
     owned = draw(st.lists(st.sampled_from(splits), unique=True)) if splits else []
     return Placement(
         parallelism=parallelism,
@@ -56,15 +60,17 @@ class AssignerContract:
 
     @_shared
     @given(question=placements(), seed=st.integers())
-    def test_the_order_of_the_question_does_not_matter(self, question: Placement, seed: int) -> None:
+    def test_the_order_of_the_question_does_not_matter(
+        self, question: Placement, seed: int
+    ) -> None:
         chance = random.Random(seed)
         owners, pending = list(question.owners.items()), list(question.pending)
         chance.shuffle(owners)
         chance.shuffle(pending)
 
-        assert place(self.assigner, replace(question, owners=dict(owners), pending=pending)) == place(
-            self.assigner, question
-        )
+        assert place(
+            self.assigner, replace(question, owners=dict(owners), pending=pending)
+        ) == place(self.assigner, question)
 
     @_shared
     @given(question=placements())
@@ -76,8 +82,10 @@ class AssignerContract:
         assert {s: o for s, o in place(self.assigner, again).items() if settled[s] != o} == {}
 
     def test_equal_settings_are_equal(self) -> None:
-        assert self.assigner == replace(self.assigner)  # type: ignore[type-var] # assigners are dataclasses
-        assert hash(self.assigner) == hash(replace(self.assigner))  # type: ignore[type-var] # the same
+        # Assigners are dataclasses
+        assert self.assigner == replace(self.assigner)  # type: ignore[type-var]
+        # The same
+        assert hash(self.assigner) == hash(replace(self.assigner))  # type: ignore[type-var]
 
     def test_its_identity_can_be_stored(self) -> None:
         stored = json.loads(json.dumps(self.assigner.identity.to_json()))

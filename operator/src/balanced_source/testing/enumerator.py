@@ -3,7 +3,15 @@
 from collections.abc import Mapping
 from typing import Any
 
-from balanced_source.api import SPLIT_REQUEST, STOP, AsyncCall, BoundedSplit, CallFailure, Source, SplitId
+from balanced_source.api import (
+    SPLIT_REQUEST,
+    STOP,
+    AsyncCall,
+    BoundedSplit,
+    CallFailure,
+    Source,
+    SplitId,
+)
 from balanced_source.coordinator import (
     CallCompleted,
     Effect,
@@ -33,7 +41,8 @@ class EnumeratorContract:
     """Derive, implement the hooks, and name the class ``Test…``.
 
     Attributes:
-        is_pull: whether readers ask for work; then each of them does, whenever everything is at rest.
+        is_pull: whether readers ask for work; then each of them does, whenever everything is at
+            rest.
     """
 
     is_pull: bool = False
@@ -74,7 +83,9 @@ class EnumeratorContract:
         written = source.state_serializer().serialize(state)
 
         assert source.state_serializer().deserialize(source.state_version, written) == state
-        assert world.coordinator.enumerator.snapshot_state() is state, "nothing happened: the same value"
+        assert world.coordinator.enumerator.snapshot_state() is state, (
+            "nothing happened: the same value"
+        )
 
     def test_a_restart_moves_nothing(self) -> None:
         world = _World(self, parallelism=3)
@@ -149,7 +160,9 @@ class EnumeratorContract:
         offset = world.host.durable
 
         for split_id in world.owners:
-            made = self.source().create_split(split_id, offset.positions[split_id], offset.attributes.get(split_id, {}))
+            made = self.source().create_split(
+                split_id, offset.positions[split_id], offset.attributes.get(split_id, {})
+            )
             assert made == world.coordinator.state.splits[split_id].at(offset.positions[split_id])
             if isinstance(made, BoundedSplit):
                 assert made.attributes().get(STOP) == made.stopping_position
@@ -177,7 +190,9 @@ class _World:
 
     def restart_operator(self) -> None:
         source = self.suite.source()
-        restored = state_codec.decode(self.state, source, uid=UID) if self.state is not None else None
+        restored = (
+            state_codec.decode(self.state, source, uid=UID) if self.state is not None else None
+        )
         self.calls = []
         self.coordinator: SourceCoordinator[Any, Any] = SourceCoordinator(
             source, parallelism=self.parallelism, restored=restored
@@ -205,7 +220,9 @@ class _World:
                 self.host = self.host.send_event(subtask, SPLIT_REQUEST)
         self._report()
         if self.assignment is not None:
-            self.host = self.host.on_assignment(assignment_document.decode(self.assignment, source=UID))
+            self.host = self.host.on_assignment(
+                assignment_document.decode(self.assignment, source=UID)
+            )
         self.host, base = self.host.base()
         if base is not None:
             self.host = self.host.on_planned(base).on_committed(base)
@@ -216,7 +233,9 @@ class _World:
 
     def _answer(self, call: AsyncCall) -> Any:
         if self.is_down:
-            return CallFailure(TransientDiscoveryError("no server answers", scope=getattr(call, "scope", "")))
+            return CallFailure(
+                TransientDiscoveryError("no server answers", scope=getattr(call, "scope", ""))
+            )
         return self.suite.execute(call)
 
     def _report(self) -> None:

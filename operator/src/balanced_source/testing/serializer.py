@@ -15,7 +15,8 @@ class SerializerContract:
     Attributes:
         serializer: under test.
         values: some of its values, the odd ones among them.
-        released: version → bytes → the value that they mean; one entry at least for every version ever released.
+        released: version → bytes → the value that they mean; one entry at least for every version
+            ever released.
     """
 
     serializer: VersionedSerializer[Any]
@@ -29,11 +30,15 @@ class SerializerContract:
 
     def test_the_same_value_gives_the_same_bytes(self) -> None:
         for value in self.values:
-            again = self.serializer.deserialize(self.serializer.version, self.serializer.serialize(value))
+            again = self.serializer.deserialize(
+                self.serializer.version, self.serializer.serialize(value)
+            )
             assert self.serializer.serialize(again) == self.serializer.serialize(value)
 
     def test_every_released_version_stays_readable(self) -> None:
-        assert set(self.released) == set(range(1, self.serializer.version + 1)), "a version without golden bytes"
+        assert set(self.released) == set(range(1, self.serializer.version + 1)), (
+            "a version without golden bytes"
+        )
         for version, golden in self.released.items():
             for data, value in golden.items():
                 assert self.serializer.deserialize(version, data) == value

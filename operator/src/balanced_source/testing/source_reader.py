@@ -57,7 +57,10 @@ class SourceReaderContract:
         raise NotImplementedError
 
     def records(self, split: SourceSplit) -> Sequence[Any]:
-        """What is to come out of a split, from its position on. Records of different splits are different."""
+        """What is to come out of a split, from its position on.
+
+        Records of different splits are different.
+        """
         raise NotImplementedError
 
     def all_records(self) -> list[Any]:
@@ -110,10 +113,16 @@ class SourceReaderContract:
 
     def test_what_is_unknown_is_nothing_to_take_away(self) -> None:
         with self._running([]) as running:
-            assert list(running.reader.remove_splits([split.split_id for split in self.splits()])) == []
+            assert (
+                list(running.reader.remove_splits([split.split_id for split in self.splits()]))
+                == []
+            )
 
     def test_who_waits_is_told(self) -> None:
-        """After NOTHING_AVAILABLE the host does not ask again until it is told; no record is left behind by that."""
+        """After NOTHING_AVAILABLE the host does not ask again until it is told.
+
+        No record is left behind by that.
+        """
         with self._running(self.splits()) as running:
             running.reader.notify_no_more_splits()
             while (status := running.poll()) is not InputStatus.END_OF_INPUT:

@@ -15,7 +15,9 @@ DEADLINE = 20.0
 
 
 class SplitReaderContract:
-    """Derive, implement the hooks, and name the class ``Test…``. All splits end; of some, only reading may tell where.
+    """Derive, implement the hooks, and name the class ``Test…``.
+
+    All splits end; of some, only reading may tell where.
 
     Attributes:
         can_pause: whether the reader supports `pause_or_resume_splits`.
@@ -40,10 +42,13 @@ class SplitReaderContract:
         raise NotImplementedError
 
     def unread(self) -> BoundedSplit | None:
-        """A split for which `fetch` blocks, because nothing is there yet; None if this reader never blocks."""
+        """A split for which `fetch` blocks, because nothing is there yet.
+
+        None if this reader never blocks.
+        """
         return None
 
-    # --- reading ------------------------------------------------------------------------------------------------
+    # --- reading ----------------------------------------------------------------------------------
 
     def test_everything_in_its_order_and_then_the_end(self) -> None:
         reading = _Reading(self.make_reader())
@@ -122,7 +127,7 @@ class SplitReaderContract:
         assert reading.elements[split.split_id] == list(self.elements(self.later(split)))
         reading.reader.close()
 
-    # --- waking up ----------------------------------------------------------------------------------------------
+    # --- waking up --------------------------------------------------------------------------------
 
     def test_a_wake_up_before_the_fetch_is_not_lost(self) -> None:
         if (blocking := self.unread()) is None:
@@ -160,7 +165,7 @@ class SplitReaderContract:
             assert reading.elements[split.split_id] == list(self.elements(split))
         reading.reader.close()
 
-    # --- pausing ------------------------------------------------------------------------------------------------
+    # --- pausing ----------------------------------------------------------------------------------
 
     def test_a_paused_split_waits_and_goes_on_where_it_stopped(self) -> None:
         first, second, _ = self.splits()

@@ -1,4 +1,7 @@
-"""Files as a connector; see `Connector`. Only the driver lists files: the operator lends nobody its disks or roles."""
+"""Files as a connector; see `Connector`.
+
+Only the driver lists files: the operator lends nobody its disks or roles.
+"""
 
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -60,7 +63,11 @@ class FilesConnector(Connector):
         return FilesCodec()
 
     def secrets(self, source: Source[Any, Any]) -> tuple[str, ...]:
-        return (source.store.secret,) if isinstance(source, FilesSource) and source.store.secret else ()
+        return (
+            (source.store.secret,)
+            if isinstance(source, FilesSource) and source.store.secret
+            else ()
+        )
 
 
 def _refuse(call: AsyncCall) -> Any:
@@ -68,7 +75,9 @@ def _refuse(call: AsyncCall) -> Any:
 
 
 class Lister:
-    """Executes listings. What a long one has shown beyond a page is kept in memory for the next pages.
+    """Executes listings.
+
+    What a long one has shown beyond a page is kept in memory for the next pages.
 
     Args:
         secrets: resolves the Secret of the store.
@@ -80,7 +89,9 @@ class Lister:
 
     def __call__(self, call: AsyncCall) -> Page[BlockSplit]:
         if not isinstance(call, ListFiles):
-            raise ContractViolationError(f"the files connector cannot execute a {type(call).__name__}")
+            raise ContractViolationError(
+                f"the files connector cannot execute a {type(call).__name__}"
+            )
         cursor, rest = self._rest
         if rest and cursor == call.cursor:
             found = page_of(call, rest, Extent.REST)
@@ -150,7 +161,9 @@ class FilesCodec(CallCodec):
         known = {**data, "paths": tuple(data["paths"]), "store": Store.from_json(data["store"])}
         if "measure" in data:
             known["measure"] = Measure.from_json(data["measure"])
-        return ListFiles(**{**known, "kind": Format(data["kind"]), "on_loss": OnLoss(data["on_loss"])})
+        return ListFiles(
+            **{**known, "kind": Format(data["kind"]), "on_loss": OnLoss(data["on_loss"])}
+        )
 
     def result_to_json(self, call: AsyncCall, result: Any) -> Json:
         page: Page[BlockSplit] = result
@@ -167,7 +180,10 @@ class FilesCodec(CallCodec):
             raise ContractViolationError(f"a {type(call).__name__} is not a listing of files")
         source = FilesSource(paths=call.paths, kind_of_file=call.kind)
         return Page(
-            splits=tuple(source.create_split(tuple(s), int(position), dict(a)) for s, position, a in data["splits"]),
+            splits=tuple(
+                source.create_split(tuple(s), int(position), dict(a))
+                for s, position, a in data["splits"]
+            ),
             cursor=data["cursor"],
             has_more=bool(data["hasMore"]),
             losses=tuple(map(str, data["losses"])),

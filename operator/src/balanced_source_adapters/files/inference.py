@@ -1,4 +1,7 @@
-"""Infers the columns of files, as Spark's DDL: a person checks the text, and writes it into the manifest."""
+"""Infers the columns of files, as Spark's DDL.
+
+A person checks the text, and writes it into the manifest.
+"""
 
 import io
 from collections.abc import Iterator
@@ -55,7 +58,8 @@ def inferred_ddl(call: ListFiles, secrets: SecretReader, *, header: bool, separa
         separator: of Csv.
 
     Raises:
-        DiscoveryError: there is no file with content, a file is damaged, or the files do not fit to each other.
+        DiscoveryError: there is no file with content, a file is damaged, or the files do not fit to
+            each other.
     """
     store = store_of(call.store, call.paths, secrets)
     try:
@@ -69,14 +73,20 @@ def inferred_ddl(call: ListFiles, secrets: SecretReader, *, header: bool, separa
             schemas.append(_schema(store, file, call.kind, header=header, separator=separator))
             found = pa.unify_schemas(schemas, promote_options="permissive")
         except (OSError, ValueError, TypeError, NotImplementedError, pa.ArrowException) as error:
-            why = f"the columns of {file.path} cannot be inferred: {error}. Write the schema yourself"
+            why = (
+                f"the columns of {file.path} cannot be inferred: {error}. Write the schema yourself"
+            )
             raise RefusedDiscoveryError(why, scope=call.scope) from error
     if not schemas:
-        raise RefusedDiscoveryError(f"{call.scope} has no file with content to infer from", scope=call.scope)
+        raise RefusedDiscoveryError(
+            f"{call.scope} has no file with content to infer from", scope=call.scope
+        )
     return ", ".join(f"{_quoted(field.name)} {_type(field.type, field.name)}" for field in found)
 
 
-def _schema(store: FileStore, file: File, kind: Format, *, header: bool, separator: str) -> "pa.Schema":
+def _schema(
+    store: FileStore, file: File, kind: Format, *, header: bool, separator: str
+) -> "pa.Schema":
     with closing(store.open(file.path)) as opened:
         match kind:
             case Format.PARQUET:
@@ -109,12 +119,16 @@ def _lines(opened: Any, file: File, kind: Format) -> bytes:
     import pyarrow as pa
 
     compression = compression_of(file.path, kind)
-    found: bytes = (pa.CompressedInputStream(opened, compression) if compression else opened).read(SAMPLE)
+    found: bytes = (pa.CompressedInputStream(opened, compression) if compression else opened).read(
+        SAMPLE
+    )
     return found[: found.rfind(b"\n") + 1] if len(found) == SAMPLE else found
 
 
 def _type(kind: "pa.DataType", column: str) -> str:
-    """Return Spark's type for one of Arrow; times without a zone count as UTC, as the reader takes them.
+    """Return Spark's type for one of Arrow.
+
+    Times without a zone count as UTC, as the reader takes them.
 
     Raises:
         TypeError: Spark has none.

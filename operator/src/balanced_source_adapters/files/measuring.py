@@ -1,7 +1,9 @@
-"""Says where the part of a hybrid source starts that follows files: measured from the columns of Parquet files.
+"""Says where the part of a hybrid source starts that follows files.
 
-The newest time comes from the statistics in the footers, where files have them; else the column is read. Offsets are
-read: statistics do not tell them apart by partition.
+Measured from the columns of Parquet files.
+
+The newest time comes from the statistics in the footers, where files have them; else the column is
+read. Offsets are read: statistics do not tell them apart by partition.
 """
 
 import datetime as dt
@@ -42,8 +44,8 @@ def measured(store: FileStore, files: Iterable[File], measure: Measure) -> Switc
                 position = position.merged(_of_file(pq.ParquetFile(opened), measure))
         except (pa.ArrowException, KeyError, ValueError, TypeError) as error:
             raise MeasureError(
-                f"the end of {file.path} cannot be measured: {error}. Correct the names of the columns, or give "
-                "the start of the next part yourself"
+                f"the end of {file.path} cannot be measured: {error}. Correct the names of the"
+                " columns, or give the start of the next part yourself"
             ) from error
     return position
 
@@ -58,7 +60,9 @@ def _newest(file: pq.ParquetFile, name: str) -> int | None:
     """Return the newest time in milliseconds; None without any."""
     kind = _column(file, name).type
     if not (pa.types.is_timestamp(kind) or pa.types.is_integer(kind)):
-        raise TypeError(f"column {shown(name)} is of type {kind}, not a timestamp or a whole number")
+        raise TypeError(
+            f"column {shown(name)} is of type {kind}, not a timestamp or a whole number"
+        )
     newest = [_newest_of_group(file, group, name, kind) for group in range(file.num_row_groups)]
     return max((time for time in newest if time is not None), default=None)
 
@@ -100,12 +104,17 @@ def _offsets(file: pq.ParquetFile, names: tuple[str, str, str]) -> SwitchPositio
     for group in range(file.num_row_groups):
         rows = file.read_row_group(group, columns=[topic, partition, offset])
         furthest = rows.group_by([topic, partition]).aggregate([(offset, "max")])
-        found = {(str(row[topic]), int(row[partition])): int(row[f"{offset}_max"]) + 1 for row in furthest.to_pylist()}
+        found = {
+            (str(row[topic]), int(row[partition])): int(row[f"{offset}_max"]) + 1
+            for row in furthest.to_pylist()
+        }
         position = position.merged(SwitchPosition(offsets=found))
     return position
 
 
 def _column(file: pq.ParquetFile, name: str) -> pa.Field:
     if name not in file.schema_arrow.names:
-        raise ValueError(f"it has no column {shown(name)}, only {', '.join(file.schema_arrow.names)}")
+        raise ValueError(
+            f"it has no column {shown(name)}, only {', '.join(file.schema_arrow.names)}"
+        )
     return file.schema_arrow.field(name)

@@ -1,4 +1,7 @@
-"""Where files lie: local disks and mounted volumes, and S3-compatible stores. Clients are imported when needed."""
+"""Where files lie: local disks and mounted volumes, and S3-compatible stores.
+
+Clients are imported when needed.
+"""
 
 import os
 from abc import ABC, abstractmethod
@@ -17,12 +20,19 @@ if TYPE_CHECKING:
 
 S3: Final = ("s3://", "s3a://")
 _NEEDED: Final = ("accessKeyId", "secretAccessKey")
-_LISTING: Final = {"access_key": "access_key_id", "secret_key": "secret_access_key", "session_token": "token"}
+_LISTING: Final = {
+    "access_key": "access_key_id",
+    "secret_key": "secret_access_key",
+    "session_token": "token",
+}
 """Names of credentials: of the client that reads → of the client that lists."""
 _CHUNK: Final = 1000
 """Objects that a request returns."""
 _SECOND: Final = 1_000_000_000
-"""Nanoseconds. Times of objects are cut to seconds: some servers say more when they list than when they are asked."""
+"""Nanoseconds.
+
+Times of objects are cut to seconds: some servers say more when they list than when they are asked.
+"""
 
 
 class FileStore(ABC):
@@ -100,7 +110,10 @@ class LocalStore(FileStore):
         return pa.OSFile(path, "rb")
 
     def _below(self, folder: str) -> Iterator[File]:
-        """Yield files folder by folder, so that memory stays flat; what vanishes meanwhile is not there."""
+        """Yield files folder by folder, so that memory stays flat.
+
+        What vanishes meanwhile is not there.
+        """
         folders = [folder]
         while folders:
             try:
@@ -126,7 +139,8 @@ def _found(entry: "os.DirEntry[str]") -> File | None:
 
 def _refused(path: str, error: OSError) -> RefusedDiscoveryError:
     return RefusedDiscoveryError(
-        f"cannot list {shown(path)}: {error.strerror or error}. Give the driver's user the right to read it",
+        f"cannot list {shown(path)}: {error.strerror or error}. Give the driver's user the right to"
+        " read it",
         scope="files",
     )
 
@@ -193,7 +207,8 @@ class S3Store(FileStore):
 def _unlistable(base: str, error: Exception) -> TransientDiscoveryError:
     why = str(error).partition("\n")[0]
     return TransientDiscoveryError(
-        f"cannot list s3://{base}: {why}. Check bucket, region, endpoint and credentials", scope="files"
+        f"cannot list s3://{base}: {why}. Check bucket, region, endpoint and credentials",
+        scope="files",
     )
 
 
@@ -228,14 +243,18 @@ def store_of(store: Store, paths: tuple[str, ...], secrets: SecretReader) -> Fil
     """Return what reads some paths, which are all of one kind.
 
     Raises:
-        RefusedDiscoveryError: the Secret is missing, or lacks a key; or the client is not installed.
+        RefusedDiscoveryError: the Secret is missing, or lacks a key; or the client is not
+            installed.
     """
     if not any(map(is_s3, paths)):
         return LocalStore()
     try:
         from pyarrow.fs import S3FileSystem
     except ModuleNotFoundError as error:
-        why = f"objects of S3 are listed by pyarrow, which is missing: install balanced-source[spark] ({error})"
+        why = (
+            "objects of S3 are listed by pyarrow, which is missing: install balanced-source[spark]"
+            f" ({error})"
+        )
         raise RefusedDiscoveryError(why, scope="files") from error
 
     credentials = _credentials(store.secret, secrets) if store.secret is not None else {}
@@ -262,8 +281,12 @@ def _credentials(name: str, secrets: SecretReader) -> dict[str, str]:
     try:
         found = secrets.read(name)
     except LookupError as error:
-        raise RefusedDiscoveryError(f"Secret {name} is missing: create it", scope="files") from error
+        raise RefusedDiscoveryError(
+            f"Secret {name} is missing: create it", scope="files"
+        ) from error
     if missing := [key for key in _NEEDED if key not in found]:
-        raise RefusedDiscoveryError(f"Secret {name} has no key {', '.join(missing)}: add it", scope="files")
+        raise RefusedDiscoveryError(
+            f"Secret {name} has no key {', '.join(missing)}: add it", scope="files"
+        )
     token = {"session_token": found["sessionToken"]} if "sessionToken" in found else {}
     return {"access_key": found["accessKeyId"], "secret_key": found["secretAccessKey"], **token}

@@ -1,4 +1,7 @@
-"""The hybrid source as a connector; see `Connector`. Everything is done by the connectors of its parts."""
+"""The hybrid source as a connector; see `Connector`.
+
+Everything is done by the connectors of its parts.
+"""
 
 from collections.abc import Iterable
 from typing import Any, Final
@@ -49,7 +52,11 @@ class HybridConnector(Connector):
 
     def server_of(self, call: AsyncCall) -> str:
         known = _part_call(call)
-        return "" if isinstance(known.call, Alarm) else installed().get(known.kind).server_of(known.call)
+        return (
+            ""
+            if isinstance(known.call, Alarm)
+            else installed().get(known.kind).server_of(known.call)
+        )
 
     @property
     def codec(self) -> CallCodec:
@@ -92,7 +99,9 @@ class HybridCodec(CallCodec):
 def _codec(call: PartCall) -> CallCodec:
     codec = installed().get(call.kind).codec
     if codec is None:
-        raise ContractViolationError(f"connector {call.kind!r} does not let a driver make its calls")
+        raise ContractViolationError(
+            f"connector {call.kind!r} does not let a driver make its calls"
+        )
     return codec
 
 

@@ -1,4 +1,7 @@
-"""Answers the Kafka connector's calls with a real client. Blocking: the runtime calls it in a worker thread."""
+"""Answers the Kafka connector's calls with a real client.
+
+Blocking: the runtime calls it in a worker thread.
+"""
 
 import threading
 import time
@@ -26,7 +29,13 @@ from balanced_source.errors import DiscoveryError, InvalidSpecError, RefusedDisc
 from balanced_source.host.alignment import RecordTime
 from balanced_source.host.ends import Mark, SplitEnd, needs_check
 from balanced_source.reasons import Reason
-from balanced_source_adapters.kafka.client import ClusterClient, Tail, Topic, TopicsRefusedError, unanswered
+from balanced_source_adapters.kafka.client import (
+    ClusterClient,
+    Tail,
+    Topic,
+    TopicsRefusedError,
+    unanswered,
+)
 from balanced_source_adapters.kafka.client_statistics import BrokerStatistics
 from balanced_source_adapters.kafka.config import NoSecrets, client_config
 from balanced_source_adapters.kafka.log_check import check_logs
@@ -44,30 +53,44 @@ _keeper: Final = Keeper()
 class SharedClients:
     """Clients that several users share if they reach a cluster in the very same way. Thread-safe.
 
-    Same means the same name of the cluster, and the same properties with the same values, those from Secrets included.
-    Who has other credentials never gets the client, and neither does a user whose Secret has changed. A client is
-    closed when its last user has let go of it.
+    Same means the same name of the cluster, and the same properties with the same values, those
+    from Secrets included. Who has other credentials never gets the client, and neither does a user
+    whose Secret has changed. A client is closed when its last user has let go of it.
     """
 
     def __init__(self) -> None:
-        self._clients: weakref.WeakValueDictionary[Hashable, ClusterClient] = weakref.WeakValueDictionary()
+        self._clients: weakref.WeakValueDictionary[Hashable, ClusterClient] = (
+            weakref.WeakValueDictionary()
+        )
         self._lock = threading.Lock()
 
-    def get(self, cluster: KafkaCluster, config: Mapping[str, Any], *, has_statistics: bool) -> ClusterClient:
+    def get(
+        self, cluster: KafkaCluster, config: Mapping[str, Any], *, has_statistics: bool
+    ) -> ClusterClient:
         """Return the client for these properties; it is made if nobody has one."""
         is_committed = cluster.is_read_committed
-        key = (cluster.name, is_committed, has_statistics, tuple(sorted((k, repr(v)) for k, v in config.items())))
+        key = (
+            cluster.name,
+            is_committed,
+            has_statistics,
+            tuple(sorted((k, repr(v)) for k, v in config.items())),
+        )
         with self._lock:
             client = self._clients.get(key)
             if client is None:
                 client = self._clients[key] = ClusterClient(
-                    cluster.name, config, is_read_committed=is_committed, has_statistics=has_statistics
+                    cluster.name,
+                    config,
+                    is_read_committed=is_committed,
+                    has_statistics=has_statistics,
                 )
             return client
 
 
 class KafkaAdmin:
-    """One admin client per cluster, made anew when the way to reach the cluster changes. Thread-safe.
+    """One admin client per cluster, made anew when the way to reach the cluster changes.
+
+    Thread-safe.
 
     Args:
         secrets: resolves Secrets that clusters name.
@@ -107,12 +130,16 @@ class KafkaAdmin:
         client = self._client(call.cluster)
         names = call.subscriber.topics
         if names is None:
-            names = tuple(name for name in client.topic_names() if call.subscriber.subscribes(name, 0))
+            names = tuple(
+                name for name in client.topic_names() if call.subscriber.subscribes(name, 0)
+            )
         topics, refusal = _described(client, names, must_be_readable=True)
         if refusal is not None and not topics:
             raise refusal
         refused = refusal.refused if refusal is not None else frozenset[str]()
-        selected = call.subscriber.select(call.scope, {n: t.partitions for n, t in topics.items()}, refused)
+        selected = call.subscriber.select(
+            call.scope, {n: t.partitions for n, t in topics.items()}, refused
+        )
         return replace(
             selected,
             identities={s: topics[KafkaSplitId.of(s).topic].topic_id for s in selected.split_ids},
@@ -129,9 +156,15 @@ class KafkaAdmin:
         client = self._client(call.cluster)
         asked = [KafkaSplitId.of(s) for s in call.split_ids]
         topics = client.topics(sorted({s.topic for s in asked}))
-        existing = [s for s in asked if s.topic in topics and s.partition in topics[s.topic].partitions]
+        existing = [
+            s for s in asked if s.topic in topics and s.partition in topics[s.topic].partitions
+        ]
         starts = resolve_start(call.starting_offsets, existing, client)
-        stops = resolve_stop(call.stopping_offsets, existing, client) if call.stopping_offsets else starts
+        stops = (
+            resolve_stop(call.stopping_offsets, existing, client)
+            if call.stopping_offsets
+            else starts
+        )
         if silent := sorted(set(existing) - (starts.keys() & stops.keys())):
             # Left out, they would count as found later, and start elsewhere.
             raise unanswered(call.scope, silent)
@@ -144,16 +177,23 @@ class KafkaAdmin:
                 stopping_offset=stops[s] if call.stopping_offsets is not None else None,
                 topic_id=topics[s.topic].topic_id,
             )
-            for s, start in ((KafkaSplitId.of(split_id), start) for split_id, start in starts.items())
+            for s, start in (
+                (KafkaSplitId.of(split_id), start) for split_id, start in starts.items()
+            )
         )
 
     def ends(
-        self, cluster: KafkaCluster, split_ids: Iterable[SplitId], marks: Mapping[SplitId, Mark] = MappingProxyType({})
+        self,
+        cluster: KafkaCluster,
+        split_ids: Iterable[SplitId],
+        marks: Mapping[SplitId, Mark] = MappingProxyType({}),
     ) -> dict[SplitId, SplitEnd]:
-        """Return where each partition ends now, and the id of its topic; partitions that do not exist are left out.
+        """Return where each partition ends now, and the id of its topic.
 
-        Ids are asked for after the ends. So an end that comes with an id that a reader expects belongs to that topic:
-        the reader learned the id before this call, and an id never returns.
+        Partitions that do not exist are left out.
+
+        Ids are asked for after the ends. So an end that comes with an id that a reader expects
+        belongs to that topic: the reader learned the id before this call, and an id never returns.
 
         Args:
             cluster: to ask.
@@ -161,8 +201,8 @@ class KafkaAdmin:
             marks: up to where partitions were read. Logs that may have been cut before are checked.
 
         Raises:
-            DiscoveryError: the cluster did not answer, or refused; if only some partitions did not answer, the error
-                has the ends of the others.
+            DiscoveryError: the cluster did not answer, or refused; if only some partitions did not
+                answer, the error has the ends of the others.
         """
         client = self._client(cluster)
         failure: DiscoveryError | None = None
@@ -179,7 +219,11 @@ class KafkaAdmin:
             for s, tail in tails.items()
             if str(s[1]) in ids
         }
-        doubtful = {s: marks[s] for s, answer in ends.items() if s in marks and needs_check(marks[s], answer)}
+        doubtful = {
+            s: marks[s]
+            for s, answer in ends.items()
+            if s in marks and needs_check(marks[s], answer)
+        }
         answers = {**ends, **self._checked(cluster, ends, doubtful)}
         if failure is not None:
             failure.answers = answers
@@ -187,21 +231,34 @@ class KafkaAdmin:
         return answers
 
     def _checked(
-        self, cluster: KafkaCluster, ends: Mapping[SplitId, SplitEnd], doubtful: Mapping[SplitId, Mark]
+        self,
+        cluster: KafkaCluster,
+        ends: Mapping[SplitId, SplitEnd],
+        doubtful: Mapping[SplitId, Mark],
     ) -> dict[SplitId, SplitEnd]:
         """The answers of partitions whose logs may have been cut, where that could be found out.
 
-        A leader with an older epoch than a reader has seen is one of former times; what it says does not count.
+        A leader with an older epoch than a reader has seen is one of former times; what it says
+        does not count.
         """
         current = {s: mark for s, mark in doubtful.items() if not _is_former(mark, ends[s])}
         if not current:
             return {}
         try:
-            found = check_logs(self._config(cluster), {s: (mark, ends[s].term) for s, mark in current.items()})
+            found = check_logs(
+                self._config(cluster), {s: (mark, ends[s].term) for s, mark in current.items()}
+            )
         except KafkaException as error:
-            log.warning("cannot check logs now; trying again", cluster=cluster.name, error=error.args[0].name())
+            log.warning(
+                "cannot check logs now; trying again",
+                cluster=cluster.name,
+                error=error.args[0].name(),
+            )
             return {}
-        return {s: replace(ends[s], checked=current[s], cut=cut, past=past) for s, (cut, past) in found.items()}
+        return {
+            s: replace(ends[s], checked=current[s], cut=cut, past=past)
+            for s, (cut, past) in found.items()
+        }
 
     def topic_ids(self, cluster: KafkaCluster, topics: Collection[str]) -> Mapping[str, str]:
         """Return the ids of the topics that exist.
@@ -219,8 +276,12 @@ class KafkaAdmin:
         """
         return self._client(cluster).ends(split_ids, Anchor.EARLIEST)
 
-    def records_from(self, cluster: KafkaCluster, millis: Mapping[SplitId, int]) -> dict[SplitId, RecordTime | None]:
-        """The first record of each partition at or after a time, in milliseconds; None if there is none.
+    def records_from(
+        self, cluster: KafkaCluster, millis: Mapping[SplitId, int]
+    ) -> dict[SplitId, RecordTime | None]:
+        """The first record of each partition at or after a time, in milliseconds.
+
+        None if there is none.
 
         Raises:
             DiscoveryError: the cluster did not answer, or refused.
@@ -240,14 +301,17 @@ class KafkaAdmin:
         with self._lock:
             clients = {name: client for name, (_, client) in self._clients.items()}
         by_cluster = {name: client.statistics for name, client in clients.items()}
-        return {name: statistics for name, statistics in by_cluster.items() if statistics is not None}
+        return {
+            name: statistics for name, statistics in by_cluster.items() if statistics is not None
+        }
 
     def tend(self) -> None:
         """Fetch what the clients have queued, and give up those that nobody has used for long."""
         now = time.monotonic()
         with self._lock:
             idle = [name for name, at in self._used.items() if now - at > self._idle]
-            # Of a cluster that was taken out: it would try to connect for ever. Closed when the lock is free.
+            # Of a cluster that was taken out: it would try to connect for ever. Closed when the
+            # lock is free.
             closed = [self._clients.pop(name) for name in idle if name in self._clients]
             for name in idle:
                 del self._used[name]
@@ -278,9 +342,13 @@ class KafkaAdmin:
         try:
             return client_config(cluster, self._secrets, client_id=f"{self._client_id}-admin")
         except LookupError as error:
-            raise RefusedDiscoveryError(str(error), scope=cluster.name, reason=Reason.SECRET_NOT_FOUND) from error
+            raise RefusedDiscoveryError(
+                str(error), scope=cluster.name, reason=Reason.SECRET_NOT_FOUND
+            ) from error
         except InvalidSpecError as error:
-            raise RefusedDiscoveryError(str(error), scope=cluster.name, reason=Reason.INVALID_PROPERTIES) from error
+            raise RefusedDiscoveryError(
+                str(error), scope=cluster.name, reason=Reason.INVALID_PROPERTIES
+            ) from error
 
 
 def _is_former(mark: Mark, answer: SplitEnd) -> bool:
@@ -301,4 +369,6 @@ def _both(refusal: DiscoveryError | None, problem: DiscoveryError | None) -> Dis
     """Return one problem that says what both say, with the reason of the first."""
     if refusal is None or problem is None:
         return refusal or problem
-    return RefusedDiscoveryError(f"{refusal}; {problem}", scope=refusal.scope, reason=refusal.reason)
+    return RefusedDiscoveryError(
+        f"{refusal}; {problem}", scope=refusal.scope, reason=refusal.reason
+    )

@@ -19,7 +19,8 @@ class BrokerStatistics:
     Attributes:
         connected: brokers with a connection that is up.
         rtt: seconds of the slowest broker's mean round trip; None while none is known.
-        throttle: seconds that the most throttled broker held back its answers on average: a quota at work.
+        throttle: seconds that the most throttled broker held back its answers on average: a quota
+            at work.
         requests: sent since the client began.
         timeouts: of those without an answer in time.
     """
@@ -32,7 +33,10 @@ class BrokerStatistics:
 
 
 def parse(text: str) -> BrokerStatistics:
-    """Returns the numbers in the JSON of librdkafka's statistics callback; zeros if it is of another form."""
+    """Returns the numbers in the JSON of librdkafka's statistics callback.
+
+    Zeros if it is of another form.
+    """
     try:
         document: Mapping[str, Any] = json.loads(text)
         return _summed(list(document.get("brokers", {}).values()))

@@ -13,11 +13,13 @@ SESSION_TIMEOUTS: Final[Mapping[str, Any]] = {
     "socket.connection.setup.timeout.ms": 5_000,
     "socket.keepalive.enable": True,
     "reconnect.backoff.ms": 100,
-    # Connection troubles are in our own errors and conditions; librdkafka would repeat them several times a second.
+    # Connection troubles are in our own errors and conditions; librdkafka would repeat them several
+    # times a second.
     "log_level": 2,
     "reconnect.backoff.max.ms": 2_000,
 }
-"""Shorter than librdkafka's defaults, so that a dead broker is noticed in seconds; users may override them."""
+"""Shorter than librdkafka's defaults, so that a dead broker is noticed in seconds; users may
+override them."""
 
 TOKENS: Final = "oauth_cb"
 """Property of the Python client for the function that returns tokens."""
@@ -34,12 +36,15 @@ class NoSecrets:
         raise LookupError(f"secret {name}: no place to read secrets from was configured")
 
 
-def client_config(cluster: KafkaCluster, secrets: SecretReader, *, client_id: str) -> dict[str, Any]:
+def client_config(
+    cluster: KafkaCluster, secrets: SecretReader, *, client_id: str
+) -> dict[str, Any]:
     """Configuration of any client of the cluster. Holds secrets: never log it, never store it.
 
     Raises:
         LookupError: a Secret is not there.
-        InvalidSpecError: a Secret holds what it must not, or what librdkafka does not know; never says a value.
+        InvalidSpecError: a Secret holds what it must not, or what librdkafka does not know; never
+            says a value.
     """
     config: dict[str, Any] = {**SESSION_TIMEOUTS, **cluster.properties}
     for name in cluster.secrets:

@@ -1,10 +1,22 @@
-"""Kafka as a connector; see `Connector`. The client library is imported when the first call is executed."""
+"""Kafka as a connector; see `Connector`.
+
+The client library is imported when the first call is executed.
+"""
 
 from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, assert_never
 
-from balanced_source.api import AsyncCall, Caller, CallExecutor, Connector, Identity, NamedSecrets, SecretReader, Source
+from balanced_source.api import (
+    AsyncCall,
+    Caller,
+    CallExecutor,
+    Connector,
+    Identity,
+    NamedSecrets,
+    SecretReader,
+    Source,
+)
 from balanced_source.connectors.kafka import (
     DiscoverKafka,
     InitializeKafka,
@@ -34,7 +46,9 @@ class KafkaConnector(Connector):
         from balanced_source_adapters.kafka.admin import KafkaAdmin
 
         if caller is Caller.OPERATOR:
-            admin = KafkaAdmin(_checked(secrets, caller), client_id=OPERATOR_CLIENT, clients=_operators_clients())
+            admin = KafkaAdmin(
+                _checked(secrets, caller), client_id=OPERATOR_CLIENT, clients=_operators_clients()
+            )
         else:
             admin = KafkaAdmin(_checked(secrets, caller), client_id=client_id)
 
@@ -45,17 +59,28 @@ class KafkaConnector(Connector):
                 case InitializeKafka():
                     return admin.initialize(call)
                 case _:
-                    raise ContractViolationError(f"the Kafka connector cannot execute a {type(call).__name__}")
+                    raise ContractViolationError(
+                        f"the Kafka connector cannot execute a {type(call).__name__}"
+                    )
 
         return execute
 
     def identity_of(self, call: AsyncCall) -> Identity:
-        """The Secrets of the cluster; `check_not_lending` sees to it that its properties name no file."""
-        return NamedSecrets(call.cluster.secrets if isinstance(call, DiscoverKafka | InitializeKafka) else ())
+        """The Secrets of the cluster.
+
+        `check_not_lending` sees to it that its properties name no file.
+        """
+        return NamedSecrets(
+            call.cluster.secrets if isinstance(call, DiscoverKafka | InitializeKafka) else ()
+        )
 
     def server_of(self, call: AsyncCall) -> str:
         """The bootstrap servers of the cluster."""
-        return call.cluster.bootstrap_servers if isinstance(call, DiscoverKafka | InitializeKafka) else ""
+        return (
+            call.cluster.bootstrap_servers
+            if isinstance(call, DiscoverKafka | InitializeKafka)
+            else ""
+        )
 
     def secrets(self, source: Source[Any, Any]) -> tuple[str, ...]:
         """Clusters that are not read now may be read again one day."""
@@ -67,7 +92,10 @@ class KafkaConnector(Connector):
 
 
 class OwnSecrets:
-    """A `SecretReader` for the operator: no property may use a file or the identity of the operator's pod."""
+    """A `SecretReader` for the operator.
+
+    No property may use a file or the identity of the operator's pod.
+    """
 
     def __init__(self, secrets: SecretReader) -> None:
         self._secrets = secrets

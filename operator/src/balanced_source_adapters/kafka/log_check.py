@@ -1,10 +1,11 @@
 """Asks brokers whether a log still has what was read of it, or was cut and written again.
 
-A log loses its tail when a replica without it becomes the leader (unclean election), or when a broker comes back with
-an older disk. Its end may soon lie beyond a reader's position again, so the end alone does not tell. Leader epochs do
-(KIP-320). librdkafka asks for them when a new consumer is assigned an offset with its epoch, and refuses to read, with
-the broker's answer in words, if the records of that epoch end before the offset. There is no call that only asks: the
-consumer is assigned an offset far behind the end of any log.
+A log loses its tail when a replica without it becomes the leader (unclean election), or when a
+broker comes back with an older disk. Its end may soon lie beyond a reader's position again, so the
+end alone does not tell. Leader epochs do (KIP-320). librdkafka asks for them when a new consumer is
+assigned an offset with its epoch, and refuses to read, with the broker's answer in words, if the
+records of that epoch end before the offset. There is no call that only asks: the consumer is
+assigned an offset far behind the end of any log.
 """
 
 import logging
@@ -23,7 +24,8 @@ from balanced_source.host.log_check import Found, LogCheck
 from balanced_source_adapters.kafka.offsets import partition_of
 
 TIMEOUT: Final = 1.5
-"""Seconds until partitions that have not answered count as unknown: the other partitions wait for them."""
+"""Seconds until partitions that have not answered count as unknown: the other partitions wait for
+them."""
 
 _WAIT: Final = 0.1
 _MANY: Final = 500
@@ -49,11 +51,15 @@ _FAR: Final = 2**62
 """An offset behind the end of any log."""
 
 _ANSWER: Final = re.compile(r"broker end offset is (-?\d+) \(offset leader epoch (-?\d+)\)")
-"""The broker's answer in librdkafka's words: where the records of the epoch, or of the newest one before it, end."""
+"""The broker's answer in librdkafka's words: where the records of the epoch, or of the newest one
+before it, end."""
 
 
 def check_logs(
-    config: Mapping[str, Any], marks: Mapping[SplitId, tuple[Mark, int | None]], *, timeout: float = TIMEOUT
+    config: Mapping[str, Any],
+    marks: Mapping[SplitId, tuple[Mark, int | None]],
+    *,
+    timeout: float = TIMEOUT,
 ) -> dict[SplitId, Found]:
     """Return for each partition whether and where its log was cut before the mark.
 
@@ -61,8 +67,8 @@ def check_logs(
 
     Args:
         config: of a consumer.
-        marks: partition → up to where, and in which leader epoch, it was read; and the present leader epoch, None:
-            unknown.
+        marks: partition → up to where, and in which leader epoch, it was read; and the present
+            leader epoch, None: unknown.
         timeout: seconds.
 
     Raises:
@@ -84,13 +90,18 @@ class _Checks:
 
     def __init__(self, marks: Mapping[SplitId, tuple[Mark, int | None]]) -> None:
         self._marks = {KafkaSplitId.of(s)[1:]: (s, mark) for s, (mark, _) in marks.items()}
-        self._checks = {s: LogCheck(mark, term) for s, (mark, term) in marks.items() if mark.term is not None}
+        self._checks = {
+            s: LogCheck(mark, term) for s, (mark, term) in marks.items() if mark.term is not None
+        }
         self.open = set(self._marks)
         """Topics and partitions of which not everything is known."""
         self.found: dict[SplitId, Found] = {}
 
     def ask(self, consumer: Consumer, deadline: float) -> None:
-        """Ask one question about each partition: librdkafka asks only when it learns of a leader for the first time."""
+        """Ask one question about each partition.
+
+        librdkafka asks only when it learns of a leader for the first time.
+        """
         waiting = set(self.open)
         consumer.assign([self._assigned(*key) for key in sorted(waiting)])
         while waiting and time.monotonic() < deadline:
@@ -129,7 +140,10 @@ class _Checks:
 
 
 def _compare_ends(consumer: Consumer, split_id: SplitId, mark: Mark) -> Found | None:
-    """The broker knows nothing of leader epochs. The first records may also be gone: their reader finds out."""
+    """The broker knows nothing of leader epochs.
+
+    The first records may also be gone: their reader finds out.
+    """
     try:
         _, high = consumer.get_watermark_offsets(partition_of(split_id), timeout=TIMEOUT)
     except KafkaException:

@@ -1,11 +1,15 @@
-"""Asks the leaders of partitions for offsets: each partition gets an answer, or an error, of its own.
+"""Asks the leaders of partitions for offsets.
 
-One call of the client library for all partitions ends when the slowest leader has answered, and a broker that is down
-never does. So there is a call per leader, and a leader that is late is not waited for again until it has answered.
+Each partition gets an answer, or an error, of its own.
 
-librdkafka keeps leaders and their epochs until `metadata.max.age.ms` (15 minutes). It forgets them when a broker says
-that it is not the leader, but not for a fenced or unknown leader epoch, which is what a broker says after a restart or
-after replicas were reassigned: the picture is renewed here after any error.
+One call of the client library for all partitions ends when the slowest leader has answered, and a
+broker that is down never does. So there is a call per leader, and a leader that is late is not
+waited for again until it has answered.
+
+librdkafka keeps leaders and their epochs until `metadata.max.age.ms` (15 minutes). It forgets them
+when a broker says that it is not the leader, but not for a fenced or unknown leader epoch, which is
+what a broker says after a restart or after replicas were reassigned: the picture is renewed here
+after any error.
 """
 
 import threading
@@ -15,29 +19,41 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
-from confluent_kafka import OFFSET_INVALID, IsolationLevel, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import (
+    OFFSET_INVALID,
+    IsolationLevel,
+    KafkaError,
+    KafkaException,
+    TopicPartition,
+)
 from confluent_kafka.admin import OffsetSpec
 
 from balanced_source.api import SplitId
 
 PATIENCE: Final = 1.0
-"""Seconds to wait for a leader after the first one has answered; longer for one that was slow before."""
+"""Seconds to wait for a leader after the first one has answered; longer for one that was slow
+before."""
 
 RENEW: Final = (0.05, 1.0)
-"""Seconds between two looks at the metadata on behalf of a partition without an answer: at first, and at most."""
+"""Seconds between two looks at the metadata on behalf of a partition without an answer: at first,
+and at most."""
 
 RENEW_TIMEOUT: Final = 2.0
-"""Seconds for such a look: the client library may ask a broker that hangs, and another one the next time."""
+"""Seconds for such a look: the client library may ask a broker that hangs, and another one the next
+time."""
 
 MANY: Final = 16
-"""Topics: with more of them the metadata of the whole cluster is cheaper than a request for each."""
+"""Topics: with more of them the metadata of the whole cluster is cheaper than a request for each.
+"""
 
 NOT_THERE: Final = frozenset(
     {KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_PARTITION, KafkaError._UNKNOWN_TOPIC}
 )
 """A partition that does not exist now, according to the broker or to the client's own picture."""
 
-_UNANSWERED: Final = frozenset({KafkaError._TIMED_OUT, KafkaError._TRANSPORT, KafkaError.REQUEST_TIMED_OUT})
+_UNANSWERED: Final = frozenset(
+    {KafkaError._TIMED_OUT, KafkaError._TRANSPORT, KafkaError.REQUEST_TIMED_OUT}
+)
 """Errors that the client library makes up while a broker says nothing."""
 
 Wanted: TypeAlias = Mapping[SplitId, OffsetSpec]
@@ -58,7 +74,10 @@ class ListedOffsets:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Request:
-    """A call for the partitions of one leader; the client library completes all its futures at once."""
+    """A call for the partitions of one leader.
+
+    The client library completes all its futures at once.
+    """
 
     leader: int
     futures: Mapping[SplitId, Future[Any]]
@@ -94,10 +113,15 @@ class _Leaders:
     def note_sent(self, request: _Request) -> None:
         """Watch a request that was just sent."""
         began = self._clock()
-        request.head.add_done_callback(lambda future: self._note_done(request.leader, began, future))
+        request.head.add_done_callback(
+            lambda future: self._note_done(request.leader, began, future)
+        )
 
     def wait(self, requests: Collection[_Request]) -> None:
-        """Wait for the first answer, then a little for the others; who failed last time is not waited for."""
+        """Wait for the first answer, then a little for the others.
+
+        Who failed last time is not waited for.
+        """
         with self._lock:
             trusted = [r for r in requests if r.leader not in self._suspects] or list(requests)
         wait([r.head for r in trusted], self._longest, FIRST_COMPLETED)
@@ -156,7 +180,7 @@ class OffsetRequests:
         self._due_at: dict[SplitId, tuple[float, float]] = {}
 
     def ask(self, wanted: Wanted) -> ListedOffsets:
-        """Return offsets of partitions, after a second try with newer metadata for those without an answer."""
+        """Return offsets of partitions, after a second try with newer metadata where none came."""
         failed = self._renew((s for s in wanted if self._leader(s) is None), self._timeout)
         listed = self._asked(wanted)
         missing = {s: spec for s, spec in wanted.items() if s not in listed.answers}
@@ -164,20 +188,27 @@ class OffsetRequests:
             failed |= self._renew(due, min(RENEW_TIMEOUT, self._timeout))
             again = self._asked(missing)
             answers = {**listed.answers, **again.answers}
-            listed = ListedOffsets(answers={s: answers[s] for s in wanted if s in answers}, errors=again.errors)
+            listed = ListedOffsets(
+                answers={s: answers[s] for s in wanted if s in answers}, errors=again.errors
+            )
         with self._lock:
             self._due_at = {s: due for s, due in self._due_at.items() if s not in listed.answers}
-        # Why there is no metadata explains the silence of a whole cluster, but not that of one broker.
+        # Why there is no metadata explains the silence of a whole cluster, but not that of one
+        # broker.
         errors = {**failed, **listed.errors} if listed.answers else {**listed.errors, **failed}
         return ListedOffsets(
-            answers=listed.answers, errors={s: e for s, e in errors.items() if s not in listed.answers}
+            answers=listed.answers,
+            errors={s: e for s, e in errors.items() if s not in listed.answers},
         )
 
     def _leader(self, split_id: SplitId) -> int | None:
-        """None if the partition does not exist, as far as is known; negative while it has no leader."""
+        """None if the partition does not exist, as far as is known.
+
+        Negative while it has no leader.
+        """
         return self._leaders.get(str(split_id[1]), {}).get(int(split_id[2]))
 
-    # --- metadata -----------------------------------------------------------------------------------------------
+    # --- metadata ---------------------------------------------------------------------------------
 
     def _due(self, splits: Iterable[SplitId]) -> list[SplitId]:
         now = self._clock()
@@ -185,7 +216,10 @@ class OffsetRequests:
             return [s for s in splits if s not in self._due_at or now >= self._due_at[s][0]]
 
     def _renew(self, splits: Iterable[SplitId], timeout: float) -> dict[SplitId, KafkaError]:
-        """Ask for the leaders of partitions anew, where that is due; errors of those that cannot be asked for."""
+        """Ask for the leaders of partitions anew, where that is due.
+
+        Errors of those that cannot be asked for.
+        """
         due, now = self._due(splits), self._clock()
         with self._lock:
             for split_id in due:
@@ -199,7 +233,10 @@ class OffsetRequests:
         return {s: failed[str(s[1])] for s in due if str(s[1]) in failed}
 
     def _looked_up(self, names: Collection[str], timeout: float) -> dict[str, KafkaError]:
-        """Take over what the cluster says of topics; errors of topics other than that they do not exist."""
+        """Take over what the cluster says of topics.
+
+        Errors of topics other than that they do not exist.
+        """
         errors: dict[str, KafkaError] = {}
         everything = self._metadata(None, timeout) if len(names) > MANY else {}
         for name in names:
@@ -209,14 +246,16 @@ class OffsetRequests:
                 if topic is not None and topic.error.code() not in NOT_THERE:
                     errors[name] = topic.error
             else:
-                self._leaders[name] = {number: partition.leader for number, partition in topic.partitions.items()}
+                self._leaders[name] = {
+                    number: partition.leader for number, partition in topic.partitions.items()
+                }
         return errors
 
     def _metadata(self, topic: str | None, timeout: float) -> Mapping[str, Any]:
         topics: Mapping[str, Any] = self._admin.list_topics(topic, timeout=timeout).topics
         return topics
 
-    # --- offsets ------------------------------------------------------------------------------------------------
+    # --- offsets ----------------------------------------------------------------------------------
 
     def _asked(self, wanted: Wanted) -> ListedOffsets:
         groups: dict[int, dict[SplitId, OffsetSpec]] = {}
@@ -244,7 +283,9 @@ class OffsetRequests:
             isolation_level=self._isolation,
             request_timeout=self._timeout,
         )
-        request = _Request(leader=leader, futures={partitions[p]: future for p, future in futures.items()})
+        request = _Request(
+            leader=leader, futures={partitions[p]: future for p, future in futures.items()}
+        )
         self._brokers.note_sent(request)
         return request
 

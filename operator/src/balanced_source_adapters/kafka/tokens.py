@@ -1,4 +1,4 @@
-"""Tokens for SASL/OAUTHBEARER from a function of the user, such as one that signs for a cloud's IAM."""
+"""Tokens for SASL/OAUTHBEARER from a user's function, e.g. one that signs for a cloud's IAM."""
 
 import importlib
 from collections.abc import Callable
@@ -11,7 +11,10 @@ from balanced_source.names import shown
 
 @runtime_checkable
 class HasTokenProvider(Protocol):
-    """A reader of Secrets that also names a function which returns tokens. Only a query has one, never the operator."""
+    """A reader of Secrets that also names a function which returns tokens.
+
+    Only a query has one, never the operator.
+    """
 
     @property
     def token_provider(self) -> str:
@@ -20,11 +23,13 @@ class HasTokenProvider(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TokenCallback:
-    """What librdkafka calls when it needs a token. Equal if the function is the same, so that clients are kept.
+    """What librdkafka calls when it needs a token.
+
+    Equal if the function is the same, so that clients are kept.
 
     Attributes:
-        reference: ``module:function``. The function gets `sasl.oauthbearer.config` and returns a token and the time at
-            which it expires, in seconds since the epoch.
+        reference: ``module:function``. The function gets `sasl.oauthbearer.config` and returns a
+            token and the time at which it expires, in seconds since the epoch.
     """
 
     reference: str
@@ -48,8 +53,8 @@ def provider_of(reference: str) -> Callable[[str], Any]:
         found: Callable[[str], Any] = getattr(importlib.import_module(module), function)
     except (ImportError, AttributeError, ValueError) as error:
         raise InvalidSpecError(
-            f"{shown(reference)} cannot be loaded: {error}. Write module:function, and install the module for the "
-            "Python of driver and executors",
+            f"{shown(reference)} cannot be loaded: {error}. Write module:function, and install the"
+            " module for the Python of driver and executors",
             field="option tokenProvider",
         ) from error
     return found

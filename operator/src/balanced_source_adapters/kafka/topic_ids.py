@@ -1,9 +1,9 @@
 """Topic ids as confluent-kafka describes them, without what it leaks.
 
-`describe_topics` of confluent-kafka (seen in 2.16.1) keeps a reference to each id that it returns. The id is
-never freed: about 100 bytes per topic and call. Drivers, tasks and the operator ask for ids whenever they look
-up offsets, so a source with 100 topics would lose 80 MB an hour. This module gives the surplus reference back,
-and only if there is one.
+`describe_topics` of confluent-kafka (seen in 2.16.1) keeps a reference to each id that it returns.
+The id is never freed: about 100 bytes per topic and call. Drivers, tasks and the operator ask for
+ids whenever they look up offsets, so a source with 100 topics would lose 80 MB an hour. This module
+gives the surplus reference back, and only if there is one.
 """
 
 import ctypes

@@ -1,7 +1,8 @@
 """The client of Kinesis. Errors of the service become errors of discovery, in words.
 
-With a Secret it uses the Secret's credentials and nothing else of its process: no profile, no environment, no proxy,
-no role of the machine. Without one it uses the standard chain, which only a process of the owner may do.
+With a Secret it uses the Secret's credentials and nothing else of its process: no profile, no
+environment, no proxy, no role of the machine. Without one it uses the standard chain, which only a
+process of the owner may do.
 """
 
 import datetime as dt
@@ -98,7 +99,8 @@ class Batch(NamedTuple):
     Attributes:
         records: in their order; may be none although there are more.
         iterator: to go on with; None at the end of a closed shard.
-        behind: how far these records are behind the newest, in milliseconds; 0 if there are no more now; None: unknown.
+        behind: how far these records are behind the newest, in milliseconds; 0 if there are no more
+            now; None: unknown.
     """
 
     records: tuple[Record, ...]
@@ -151,7 +153,9 @@ class KinesisClient:
         return {(stream, shard["ShardId"]): _shard(stream, shard) for shard in self._listed(stream)}
 
     def iterator(self, split: ShardSplit) -> str:
-        """Return an iterator at the position of a split. Behind a record, it begins with that record once more.
+        """Return an iterator at the position of a split.
+
+        Behind a record, it begins with that record once more.
 
         Raises:
             NotFoundError: there is no such stream, or the shard is not retained any more.
@@ -170,7 +174,9 @@ class KinesisClient:
             IteratorExpiredError: get another iterator.
             DiscoveryError: the service does not answer, or refuses to.
         """
-        answer = self._call(stream, lambda client: client.get_records(ShardIterator=iterator, Limit=limit))
+        answer = self._call(
+            stream, lambda client: client.get_records(ShardIterator=iterator, Limit=limit)
+        )
         found = tuple(_record(stream, shard, record) for record in answer["Records"])
         return Batch(found, answer.get("NextShardIterator"), answer.get("MillisBehindLatest"))
 
@@ -213,7 +219,9 @@ class KinesisClient:
         try:
             found = self._secrets.read(name)
         except LookupError as error:
-            raise RefusedDiscoveryError(str(error), scope=stream, reason=Reason.SECRET_NOT_FOUND) from error
+            raise RefusedDiscoveryError(
+                str(error), scope=stream, reason=Reason.SECRET_NOT_FOUND
+            ) from error
         if missing := [key for key in (ACCESS_KEY, SECRET_KEY) if not found.get(key)]:
             raise RefusedDiscoveryError(
                 f"Secret {name} lacks the key {' and '.join(missing)}: add it",
@@ -230,27 +238,46 @@ class KinesisClient:
         if code == "ExpiredIteratorException":
             return IteratorExpiredError(f"{where}: the iterator has expired", scope=stream)
         if code in _BAD_POSITION or _is_position(code, text):
-            advice = "correct startingPosition" if "tamp" in text else "the shard has no such sequence number"
+            advice = (
+                "correct startingPosition"
+                if "tamp" in text
+                else "the shard has no such sequence number"
+            )
             return BadPositionError(
-                f"{where} answers {code} ({text}): {advice}", scope=stream, reason=Reason.OFFSET_OUT_OF_RANGE
+                f"{where} answers {code} ({text}): {advice}",
+                scope=stream,
+                reason=Reason.OFFSET_OUT_OF_RANGE,
             )
         if code == "ResourceNotFoundException":
             advice = "create it, or correct its name, its region or the account of the credentials"
-            return NotFoundError(f"{where} was not found ({text}): {advice}", scope=stream, reason=Reason.UNKNOWN_TOPIC)
+            return NotFoundError(
+                f"{where} was not found ({text}): {advice}",
+                scope=stream,
+                reason=Reason.UNKNOWN_TOPIC,
+            )
         if code in _REFUSED:
             advice = f"correct the credentials in {self._who()}, or their rights"
             reason = (
-                Reason.NOT_AUTHORIZED if "Denied" in code or code == "NotAuthorized" else Reason.AUTHENTICATION_FAILED
+                Reason.NOT_AUTHORIZED
+                if "Denied" in code or code == "NotAuthorized"
+                else Reason.AUTHENTICATION_FAILED
             )
-            return RefusedDiscoveryError(f"{where} answers {code}: {advice}", scope=stream, reason=reason)
-        return TransientDiscoveryError(f"{where} answers {code or 'an error'} ({text})", scope=stream)
+            return RefusedDiscoveryError(
+                f"{where} answers {code}: {advice}", scope=stream, reason=reason
+            )
+        return TransientDiscoveryError(
+            f"{where} answers {code or 'an error'} ({text})", scope=stream
+        )
 
     def _failure(self, stream: str, error: Exception) -> DiscoveryError:
         from botocore import exceptions
 
         where = self._where(stream)
         if isinstance(error, exceptions.NoCredentialsError | exceptions.PartialCredentialsError):
-            text = f"{where}: no credentials in {self._who()}; name a Secret, or give this process a role"
+            text = (
+                f"{where}: no credentials in {self._who()}; name a Secret, or give this process a"
+                " role"
+            )
             return RefusedDiscoveryError(text, scope=stream, reason=Reason.AUTHENTICATION_FAILED)
         if isinstance(error, exceptions.NoRegionError):
             text = f"stream {stream}: the region is unknown. Set the region, or use an ARN"
@@ -262,14 +289,17 @@ class KinesisClient:
 
     def _where(self, stream: str) -> str:
         region, endpoint = self._region(stream), self._server.endpoint
-        return f"stream {stream}{f' in region {region}' if region else ''}{f' at {endpoint}' if endpoint else ''}"
+        in_region = f" in region {region}" if region else ""
+        return f"stream {stream}{in_region}{f' at {endpoint}' if endpoint else ''}"
 
     def _who(self) -> str:
         secret = self._server.secret
         return f"Secret {secret}" if secret else "the standard chain (environment, profile, role)"
 
 
-def _client(server: Server, region: str, credentials: Mapping[str, str] | None, client_id: str) -> Any:
+def _client(
+    server: Server, region: str, credentials: Mapping[str, str] | None, client_id: str
+) -> Any:
     import botocore.session
     from botocore.config import Config
 
@@ -279,7 +309,9 @@ def _client(server: Server, region: str, credentials: Mapping[str, str] | None, 
         # Nothing of this process: its profile and its endpoints belong to somebody else.
         session.set_config_variable("profile", None)
         session.set_config_variable("ignore_configured_endpoint_urls", value=True)
-        session.set_credentials(credentials[ACCESS_KEY], credentials[SECRET_KEY], credentials.get(TOKEN))
+        session.set_credentials(
+            credentials[ACCESS_KEY], credentials[SECRET_KEY], credentials.get(TOKEN)
+        )
         own["proxies"] = {}
     config = Config(
         user_agent_extra=f"balanced-source/{client_id}",
@@ -309,9 +341,15 @@ def _named(stream: str) -> dict[str, Any]:
 
 def _position(split: ShardSplit) -> dict[str, Any]:
     if split.offset:
-        return {"ShardIteratorType": "AT_SEQUENCE_NUMBER", "StartingSequenceNumber": str(split.offset - 1)}
+        return {
+            "ShardIteratorType": "AT_SEQUENCE_NUMBER",
+            "StartingSequenceNumber": str(split.offset - 1),
+        }
     if split.sequence is not None:
-        return {"ShardIteratorType": "AT_SEQUENCE_NUMBER", "StartingSequenceNumber": str(split.sequence)}
+        return {
+            "ShardIteratorType": "AT_SEQUENCE_NUMBER",
+            "StartingSequenceNumber": str(split.sequence),
+        }
     if split.time is not None:
         time = dt.datetime.fromtimestamp(split.time / 1000, dt.UTC)
         return {"ShardIteratorType": "AT_TIMESTAMP", "Timestamp": time}
@@ -329,7 +367,12 @@ def _shard(stream: str, shard: Mapping[str, Any]) -> Shard:
 def _record(stream: str, shard: str, record: Mapping[str, Any]) -> Record:
     arrived = record["ApproximateArrivalTimestamp"]
     return Record(
-        stream, shard, int(record["SequenceNumber"]), record["PartitionKey"], record["Data"], _micros(arrived)
+        stream,
+        shard,
+        int(record["SequenceNumber"]),
+        record["PartitionKey"],
+        record["Data"],
+        _micros(arrived),
     )
 
 

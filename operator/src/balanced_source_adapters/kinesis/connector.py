@@ -1,6 +1,7 @@
 """Kinesis as a connector; see `Connector`.
 
-With a Secret, the operator lists shards; without one, the driver does, with the identity of its pod or its environment.
+With a Secret, the operator lists shards; without one, the driver does, with the identity of its pod
+or its environment.
 """
 
 from collections.abc import Mapping
@@ -74,7 +75,9 @@ class KinesisConnector(Connector):
                 case Alarm():
                     return None
                 case _:
-                    raise ContractViolationError(f"the connector {KIND} cannot execute a {type(call).__name__}")
+                    raise ContractViolationError(
+                        f"the connector {KIND} cannot execute a {type(call).__name__}"
+                    )
 
         return execute
 
@@ -93,7 +96,11 @@ class KinesisConnector(Connector):
         return call.server.endpoint or f"{KIND} {call.server.region}"
 
     def secrets(self, source: Source[Any, Any]) -> tuple[str, ...]:
-        return (source.server.secret,) if isinstance(source, KinesisSource) and source.server.secret else ()
+        return (
+            (source.server.secret,)
+            if isinstance(source, KinesisSource) and source.server.secret
+            else ()
+        )
 
 
 def _check_start(call: FirstPositions, now: int) -> None:
@@ -104,7 +111,8 @@ def _check_start(call: FirstPositions, now: int) -> None:
     """
     if call.start.at is StartAt.AT_TIMESTAMP and (call.start.time or 0) >= now + 1000:
         raise RefusedDiscoveryError(
-            f"stream {call.scope} is to be read from a time in the future: set a time that has passed, or LATEST",
+            f"stream {call.scope} is to be read from a time in the future: set a time that has"
+            " passed, or LATEST",
             scope=call.scope,
             reason=Reason.OFFSET_OUT_OF_RANGE,
         )
@@ -119,7 +127,12 @@ class KinesisCodec(CallCodec):
                 return {"scope": scope, "round": number, "server": server.to_json()}
             case FirstPositions(scope=scope, split_ids=split_ids, server=server, start=start):
                 ids = [list(split_id) for split_id in split_ids]
-                return {"scope": scope, "splitIds": ids, "server": server.to_json(), "start": start.to_json()}
+                return {
+                    "scope": scope,
+                    "splitIds": ids,
+                    "server": server.to_json(),
+                    "start": start.to_json(),
+                }
             case _:
                 raise ContractViolationError(f"a {type(call).__name__} is not a call of {KIND}")
 
@@ -128,7 +141,9 @@ class KinesisCodec(CallCodec):
         if "start" not in data:
             return ListShards(scope=scope, round=int(data["round"]), server=server)
         ids = tuple((str(stream), str(shard)) for stream, shard in data["splitIds"])
-        return FirstPositions(scope=scope, split_ids=ids, server=server, start=Start.from_json(data["start"]))
+        return FirstPositions(
+            scope=scope, split_ids=ids, server=server, start=Start.from_json(data["start"])
+        )
 
     def result_to_json(self, call: AsyncCall, result: Any) -> Json:
         if isinstance(call, ListShards):
@@ -138,11 +153,17 @@ class KinesisCodec(CallCodec):
     def result_from_json(self, call: AsyncCall, data: Json) -> Any:
         if isinstance(call, ListShards):
             return _listed_from_json(call.scope, data)
-        return [split_of(tuple(split_id), int(position), dict(known)) for split_id, position, known in data]
+        return [
+            split_of(tuple(split_id), int(position), dict(known))
+            for split_id, position, known in data
+        ]
 
 
 def _listed_to_json(result: DiscoveredShards) -> Json:
-    shards = {str(s[1]): [[str(p[1]) for p in shard.parents], shard.is_open] for s, shard in result.shards.items()}
+    shards = {
+        str(s[1]): [[str(p[1]) for p in shard.parents], shard.is_open]
+        for s, shard in result.shards.items()
+    }
     return {"shards": shards, "created": next(iter(result.identities.values()), None)}
 
 

@@ -1,4 +1,4 @@
-"""Reads shards: a split reader for any number of them, and the source reader of a task around it."""
+"""Reads shards: a split reader for any number of them, and the source reader of a task."""
 
 import threading
 import time
@@ -33,13 +33,15 @@ from balanced_source_adapters.lazy_log import get_logger
 log = get_logger(__name__)
 
 LIMIT: Final = 2000
-"""Records of one request at most: a task that stops at its own limit should not have fetched much more."""
+"""Records of one request at most: a task that stops at its own limit should not have fetched much
+more."""
 
 PAUSE: Final = 0.5
 """Seconds until a fetch without any shard that is due returns."""
 
 IDENTITY_LIFETIME: Final = 5.0
-"""Seconds for which it is known that a stream was not deleted and created again, unless a request fails."""
+"""Seconds for which it is known that a stream was not deleted and created again, unless a request
+fails."""
 
 
 class ShardClient(Protocol):
@@ -63,7 +65,8 @@ class Fetched(NamedTuple):
 
     Attributes:
         position: behind what was fetched.
-        arrived: when the last fetched record arrived, in microseconds since the epoch; None before the first one.
+        arrived: when the last fetched record arrived, in microseconds since the epoch; None before
+            the first one.
         behind: how far that record is behind the newest, in milliseconds.
     """
 
@@ -105,8 +108,8 @@ class _Reading:
         split: at the position behind what was fetched.
         key: names the shard for all tasks of the process.
         iterator: to go on with; None: one is needed.
-        former: sequence number of the record that was read last, which the iterator begins with once more; None: it
-            begins behind.
+        former: sequence number of the record that was read last, which the iterator begins with
+            once more; None: it begins behind.
         arrived: see `Fetched`.
     """
 
@@ -120,8 +123,8 @@ class _Reading:
 class ShardReader(SplitReader[Record, ShardSplit]):
     """Reads one of its shards at a time: the one that is due first.
 
-    A shard that is throttled, or a server that does not answer, only delays the shard. The enumerator asks the same
-    server and tells people of lasting failures.
+    A shard that is throttled, or a server that does not answer, only delays the shard. The
+    enumerator asks the same server and tells people of lasting failures.
 
     Args:
         client: asks the service.
@@ -155,7 +158,11 @@ class ShardReader(SplitReader[Record, ShardSplit]):
         # Only now: what the fetch before has brought can be polled, so silence means something.
         self._fetches.tips |= self._next_tips
         self._next_tips.clear()
-        if ended := [s for s, reading in self._shards.items() if reading.split.is_finished and s not in self._paused]:
+        if ended := [
+            s
+            for s, reading in self._shards.items()
+            if reading.split.is_finished and s not in self._paused
+        ]:
             return self._ended(ended)
         due = {s: self._shared.due(r.key) for s, r in self._shards.items() if s not in self._paused}
         first = min(due, key=lambda s: (due[s], s), default=None)
@@ -178,7 +185,9 @@ class ShardReader(SplitReader[Record, ShardSplit]):
             if isinstance(change, SplitsAddition):
                 self._shards[split.split_id] = self._begun(split)
 
-    def pause_or_resume_splits(self, to_pause: Collection[ShardSplit], to_resume: Collection[ShardSplit]) -> None:
+    def pause_or_resume_splits(
+        self, to_pause: Collection[ShardSplit], to_resume: Collection[ShardSplit]
+    ) -> None:
         self._paused |= {split.split_id for split in to_pause}
         self._paused -= {split.split_id for split in to_resume}
 
@@ -194,10 +203,16 @@ class ShardReader(SplitReader[Record, ShardSplit]):
         return RecordsBySplits({}, split_ids)
 
     def _begun(self, split: ShardSplit) -> _Reading:
-        key = (self._server, *split.split_id, str(split.created), str(split.time), str(split.sequence))
+        key = (
+            self._server,
+            *split.split_id,
+            str(split.created),
+            str(split.time),
+            str(split.sequence),
+        )
         return _Reading(split=split, key=tuple(map(str, key)))
 
-    # --- one shard ----------------------------------------------------------------------------------------------
+    # --- one shard --------------------------------------------------------------------------------
 
     def _read(self, reading: _Reading) -> tuple[list[Record], bool]:
         """Records of one request, and whether they are the last ones."""
@@ -215,7 +230,7 @@ class ShardReader(SplitReader[Record, ShardSplit]):
         return self._taken(reading, batch)
 
     def _doubt(self, reading: _Reading) -> None:
-        """After a failure, the stream may be another one, and how far the shard is behind is unknown."""
+        """After a failure the stream may be another one, and the lag of the shard is unknown."""
         reading.iterator = None
         self._fetches.newest.pop(reading.split.split_id, None)
         self._identities.pop(reading.split.stream, None)
@@ -254,7 +269,9 @@ class ShardReader(SplitReader[Record, ShardSplit]):
             identity = self._client.summary(split.stream).created
             self._identities[split.stream] = identity, self._clock() + IDENTITY_LIFETIME
         if split.created not in (None, identity):
-            raise NotFoundError(f"stream {split.stream} was deleted and created again", scope=split.stream)
+            raise NotFoundError(
+                f"stream {split.stream} was deleted and created again", scope=split.stream
+            )
 
     def _taken(self, reading: _Reading, batch: Batch) -> tuple[list[Record], bool]:
         split, now = reading.split, self._clock()
@@ -292,12 +309,14 @@ class ShardReader(SplitReader[Record, ShardSplit]):
             RefusedDiscoveryError: the user does not accept that.
         """
         text = (
-            f"stream {split.stream}, shard {split.shard}: the record {split.offset - 1}, which was read last, is not "
-            f"retained any more{f' ({error})' if error else ''}. Records after it may have expired unread"
+            f"stream {split.stream}, shard {split.shard}: the record {split.offset - 1}, which was"
+            f" read last, is not retained any more{f' ({error})' if error else ''}. Records after"
+            " it may have expired unread"
         )
         if self._on_loss is OnLoss.FAIL:
             raise RefusedDiscoveryError(
-                f"{text}. Set onDataLoss to Continue to read on from the oldest record", scope=split.stream
+                f"{text}. Set onDataLoss to Continue to read on from the oldest record",
+                scope=split.stream,
             ) from error
         log.warning(text)
 
@@ -308,7 +327,8 @@ class ShardState:
 
     Attributes:
         split: at the position behind that.
-        arrived: when the last emitted record arrived, in microseconds since the epoch; None before the first one.
+        arrived: when the last emitted record arrived, in microseconds since the epoch; None before
+            the first one.
     """
 
     split: ShardSplit
@@ -330,7 +350,9 @@ class ShardState:
 class RecordCollector(RecordEmitter[Record, Record, ShardState]):
     """A record of a shard is a record."""
 
-    def emit_record(self, element: Record, output: SourceOutput[Record], split_state: ShardState) -> None:
+    def emit_record(
+        self, element: Record, output: SourceOutput[Record], split_state: ShardState
+    ) -> None:
         output.collect(element, element.arrived // 1000)
         split_state.split = split_state.split.at(element.sequence + 1)
         split_state.arrived = element.arrived
@@ -346,17 +368,28 @@ class KinesisReader(SourceReaderBase[Record, Record, ShardSplit, ShardState]):
     """
 
     def __init__(
-        self, context: SourceReaderContext, fetchers: Fetchers[Record, ShardSplit], fetches: Fetches | None = None
+        self,
+        context: SourceReaderContext,
+        fetchers: Fetchers[Record, ShardSplit],
+        fetches: Fetches | None = None,
     ) -> None:
         super().__init__(context, fetchers, RecordCollector())
         self._fetches = fetches or Fetches()
 
     def is_catching_up(self) -> bool:
-        """Whether a shard was not read yet, or is behind: the service may answer without records in between."""
-        return any(split_id not in self._fetches.tips for split_id in self._states) or self.is_available()
+        """Whether a shard was not read yet, or is behind.
+
+        The service may answer without records in between.
+        """
+        return (
+            any(split_id not in self._fetches.tips for split_id in self._states)
+            or self.is_available()
+        )
 
     def millis_behind(self) -> Mapping[SplitId, int]:
-        newest = {s: fetched for s in self._states if (fetched := self._fetches.newest.get(s)) is not None}
+        newest = {
+            s: fetched for s in self._states if (fetched := self._fetches.newest.get(s)) is not None
+        }
         found = {s: self._states[s].millis_behind(fetched) for s, fetched in newest.items()}
         return {s: millis for s, millis in found.items() if millis is not None}
 
@@ -367,12 +400,16 @@ class KinesisReader(SourceReaderBase[Record, Record, ShardSplit, ShardState]):
         return state.split
 
 
-def threaded(context: SourceReaderContext, client: ShardClient, *, server: str, on_loss: OnLoss) -> KinesisReader:
+def threaded(
+    context: SourceReaderContext, client: ShardClient, *, server: str, on_loss: OnLoss
+) -> KinesisReader:
     """Return a reader with a thread for each shard; see `ShardReader` for the arguments."""
     fetches = Fetches()
 
     def make_reader() -> ShardReader:
         return ShardReader(client, server=server, on_loss=on_loss, fetches=fetches)
 
-    fetchers = ThreadedFetchers(make_reader, Threading.ONE_PER_SPLIT, notify=context.notify_available)
+    fetchers = ThreadedFetchers(
+        make_reader, Threading.ONE_PER_SPLIT, notify=context.notify_available
+    )
     return KinesisReader(context, fetchers, fetches)

@@ -1,7 +1,10 @@
-"""What the tasks of a process share of a shard: how often it may be asked, and iterators to go on with.
+"""What the tasks of a process share of a shard.
 
-A micro-batch takes less time than an iterator lives. So the next task in this process goes on with the iterator that
-the former one has left, and asks for none. The limits of a shard hold for all tasks together.
+How often it may be asked, and iterators to go on with.
+
+A micro-batch takes less time than an iterator lives. So the next task in this process goes on with
+the iterator that the former one has left, and asks for none. The limits of a shard hold for all
+tasks together.
 """
 
 import threading
@@ -74,7 +77,9 @@ class SharedShards:
         with self._lock:
             known = self._of(key)
             known.failures = 0
-            known.due = max(known.due, now + (IDLE if is_idle else 0.0), now + size / BYTES_PER_SECOND)
+            known.due = max(
+                known.due, now + (IDLE if is_idle else 0.0), now + size / BYTES_PER_SECOND
+            )
 
     def has_failed(self, key: ShardKey, *, now: float) -> float:
         """Note a read that failed; returns the seconds until the next attempt."""
@@ -95,7 +100,10 @@ class SharedShards:
                 iterators.popitem(last=False)
 
     def iterator(self, key: ShardKey, position: int, now: float) -> str | None:
-        """Return the iterator that goes on at a position; None if there is none that still lives."""
+        """Return the iterator that goes on at a position.
+
+        None if there is none that still lives.
+        """
         with self._lock:
             iterator, made = self._of(key).iterators.get(position, ("", float("-inf")))
             return iterator if now - made < ITERATOR_LIFETIME else None

@@ -1,4 +1,7 @@
-"""Collects the files of a support bundle; what cannot be read is named, and leaves the others alone."""
+"""Collects the files of a support bundle.
+
+What cannot be read is named, and leaves the others alone.
+"""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -25,7 +28,9 @@ LIMIT: Final = 10 * 1024 * 1024
 class BundleApi(ClusterApi, Protocol):
     """An API server that also has the logs of pods."""
 
-    async def log(self, namespace: str, pod: str, container: str, *, previous: bool, tail: int, limit: int) -> str:
+    async def log(
+        self, namespace: str, pod: str, container: str, *, previous: bool, tail: int, limit: int
+    ) -> str:
         """Return the last lines of a container's log.
 
         Raises:
@@ -84,7 +89,9 @@ def _yaml(value: Any) -> str:
 
 async def _versions(api: BundleApi) -> str:
     server = await api.ask("GET", "/version")
-    return _yaml({"balanced-source": __version__, "kubernetes": server.get("gitVersion", "unknown")})
+    return _yaml(
+        {"balanced-source": __version__, "kubernetes": server.get("gitVersion", "unknown")}
+    )
 
 
 async def _doctor(api: BundleApi, namespace: str, name: str) -> str:
@@ -95,7 +102,9 @@ async def _doctor(api: BundleApi, namespace: str, name: str) -> str:
 async def _events(api: BundleApi, namespace: str, name: str) -> str:
     """Of the source and of everything whose name begins with its name: applications and pods."""
     found = await api.list(EVENT, namespace, selector="")
-    chosen = [event for event in found if _object(event) == name or _object(event).startswith(f"{name}-")]
+    chosen = [
+        event for event in found if _object(event) == name or _object(event).startswith(f"{name}-")
+    ]
     return _yaml([redacted(event) for event in sorted(chosen, key=_moment)])
 
 
@@ -141,7 +150,10 @@ async def _operators(api: BundleApi) -> AsyncIterator[Item]:
 async def _logs(api: BundleApi, pod: Manifest) -> AsyncIterator[Item]:
     metadata, status = pod["metadata"], pod.get("status") or {}
     namespace, name = str(metadata["namespace"]), str(metadata["name"])
-    for container in (*status.get("initContainerStatuses", ()), *status.get("containerStatuses", ())):
+    for container in (
+        *status.get("initContainerStatuses", ()),
+        *status.get("containerStatuses", ()),
+    ):
         for previous in (False, True) if container.get("restartCount", 0) else (False,):
             yield await _log(api, namespace, name, str(container["name"]), previous=previous)
 
@@ -150,6 +162,8 @@ async def _log(api: BundleApi, namespace: str, pod: str, container: str, *, prev
     path = f"logs/{namespace}/{pod}/{container}{'.previous' if previous else ''}.log"
 
     async def read() -> str:
-        return redacted_text(await api.log(namespace, pod, container, previous=previous, tail=TAIL, limit=LIMIT))
+        return redacted_text(
+            await api.log(namespace, pod, container, previous=previous, tail=TAIL, limit=LIMIT)
+        )
 
     return await _read(path, read)

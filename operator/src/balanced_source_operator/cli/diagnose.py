@@ -9,7 +9,12 @@ import typer
 
 from balanced_source.errors import InvalidSpecError
 from balanced_source_operator.cli.errors import INVALID, in_sentences
-from balanced_source_operator.cli.options import ContextOption, NamespaceOption, Output, OutputOption
+from balanced_source_operator.cli.options import (
+    ContextOption,
+    NamespaceOption,
+    Output,
+    OutputOption,
+)
 from balanced_source_operator.doctor import Diagnosis, Fault, examine
 from balanced_source_operator.doctor.examine import is_healthy
 from balanced_source_operator.doctor.finding import as_text, error
@@ -22,12 +27,15 @@ def add_to(app: typer.Typer) -> None:
 
 
 def doctor(
-    name: Annotated[str, typer.Argument(help="Name of a BalancedSource. Default: all in the namespace.")] = "",
+    name: Annotated[
+        str, typer.Argument(help="Name of a BalancedSource. Default: all in the namespace.")
+    ] = "",
     *,
     namespace: NamespaceOption = "",
     context: ContextOption = "",
     operator: Annotated[
-        str, typer.Option(help="NAMESPACE:ACCOUNT of the operator, if its Deployment cannot be found.")
+        str,
+        typer.Option(help="NAMESPACE:ACCOUNT of the operator, if its Deployment cannot be found."),
     ] = "",
     output: OutputOption = Output.TABLE,
 ) -> None:
@@ -36,7 +44,9 @@ def doctor(
     Exit code: 0 if no fault was found, 1 otherwise.
     """
     account = _account(operator) if operator else None
-    found = asyncio.run(_examined(name, namespace, context, account, is_shown=output is Output.TABLE))
+    found = asyncio.run(
+        _examined(name, namespace, context, account, is_shown=output is Output.TABLE)
+    )
     if output is Output.JSON:
         typer.echo(json.dumps([asdict(diagnosis) for diagnosis in found], indent=2))
     if not is_healthy(found):

@@ -32,7 +32,7 @@ def fail(message: str, code: int = UNUSABLE) -> NoReturn:
 
 
 def in_sentences(command: Callable[P, T]) -> Callable[P, T]:
-    """Return a command whose errors of the project are printed as sentences, without a traceback."""
+    """Return a command that prints the project's errors as sentences, without a traceback."""
 
     @functools.wraps(command)
     def guarded(*args: P.args, **kwargs: P.kwargs) -> T:

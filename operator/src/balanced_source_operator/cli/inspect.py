@@ -1,4 +1,7 @@
-"""``status``, ``top``, ``plan`` and ``rebalance``: commands that look at sources of a cluster or of a folder."""
+"""``status``, ``top``, ``plan`` and ``rebalance``.
+
+Commands that look at sources of a cluster or of a folder.
+"""
 
 import asyncio
 import json
@@ -12,7 +15,12 @@ from rich.console import Console, RenderableType
 from rich.live import Live
 
 from balanced_source_operator.cli.errors import in_sentences
-from balanced_source_operator.cli.options import ContextOption, NamespaceOption, Output, OutputOption
+from balanced_source_operator.cli.options import (
+    ContextOption,
+    NamespaceOption,
+    Output,
+    OutputOption,
+)
 from balanced_source_operator.kube.connect import connect
 from balanced_source_operator.resources.kinds import BALANCED_SOURCE
 from balanced_source_operator.views import gather, render
@@ -23,10 +31,16 @@ Look = Callable[[], list[SourceView]]
 _KEEP: Final = 30.0
 """Seconds that `top` continues showing what has moved."""
 
-NameArgument = Annotated[str, typer.Argument(help="Name of the BalancedSource. Default: all in the namespace.")]
-DirOption = Annotated[Path | None, typer.Option("--dir", help="Folder of local mode, instead of a cluster.")]
+NameArgument = Annotated[
+    str, typer.Argument(help="Name of the BalancedSource. Default: all in the namespace.")
+]
+DirOption = Annotated[
+    Path | None, typer.Option("--dir", help="Folder of local mode, instead of a cluster.")
+]
 WatchOption = Annotated[bool, typer.Option("-w", "--watch", help="Repeat until interrupted.")]
-IntervalOption = Annotated[float, typer.Option(min=0.2, max=3600, help="Seconds between two refreshes.")]
+IntervalOption = Annotated[
+    float, typer.Option(min=0.2, max=3600, help="Seconds between two refreshes.")
+]
 
 
 def add_to(app: typer.Typer) -> None:
@@ -60,7 +74,7 @@ def top(
     interval: IntervalOption = 2.0,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Show which reader has which splits, what is moving, and (with --watch) how fast each reader reads."""
+    """Show which reader has which splits, what is moving and (--watch) how fast each one reads."""
     _show(_look(name, namespace, context, folder), output, Details(), interval if watch else None)
 
 
@@ -70,7 +84,9 @@ class Details:
     def __init__(self) -> None:
         self._moved: dict[str, tuple[float, Sequence[OwnerChange]]] = {}
 
-    def __call__(self, views: Sequence[SourceView], before: dict[str, SourceView]) -> RenderableType:
+    def __call__(
+        self, views: Sequence[SourceView], before: dict[str, SourceView]
+    ) -> RenderableType:
         """Return the picture of all views."""
         return render.together([self._of(view, before.get(view.name)) for view in views])
 
@@ -113,7 +129,9 @@ def _show(
             live.update(draw(views, before), refresh=True)
 
 
-def _looks(look: Look, interval: float | None) -> Iterator[tuple[list[SourceView], dict[str, SourceView]]]:
+def _looks(
+    look: Look, interval: float | None
+) -> Iterator[tuple[list[SourceView], dict[str, SourceView]]]:
     """Yield what is there and, by name, what was there before: once, or again and again."""
     before: dict[str, SourceView] = {}
     while True:
@@ -140,7 +158,9 @@ def plan(
     from balanced_source_operator import dry_run
 
     found = dry_run.from_file(file, state) if state is not None else dry_run.from_cluster(file)
-    typer.echo(dry_run.as_json(found) if output is Output.JSON else dry_run.as_table(found), nl=False)
+    typer.echo(
+        dry_run.as_json(found) if output is Output.JSON else dry_run.as_table(found), nl=False
+    )
 
 
 def rebalance(
@@ -151,10 +171,13 @@ def rebalance(
     """Rebalance a source now, regardless of its rebalance mode, by changing spec.rebalanceNonce."""
     before, after = asyncio.run(_rebalanced(name, namespace, context))
     typer.echo(
-        f"rebalance of {name} requested: spec.rebalanceNonce {before} → {after}. See: balanced-source top {name}"
+        f"rebalance of {name} requested: spec.rebalanceNonce {before} → {after}. See:"
+        f" balanced-source top {name}"
     )
 
 
 async def _rebalanced(name: str, namespace: str, context: str) -> tuple[int, int]:
     async with connect(context=context) as (api, default):
-        return await api.count_up(BALANCED_SOURCE, namespace or default, name, "rebalanceNonce", most=2**31 - 1)
+        return await api.count_up(
+            BALANCED_SOURCE, namespace or default, name, "rebalanceNonce", most=2**31 - 1
+        )

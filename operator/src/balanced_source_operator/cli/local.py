@@ -17,25 +17,35 @@ def add_to(app: typer.Typer) -> None:
 
 
 def run(
-    file: Annotated[Path, typer.Option("-f", "--file", help="A BalancedSource; edit it while this runs.")],
+    file: Annotated[
+        Path, typer.Option("-f", "--file", help="A BalancedSource; edit it while this runs.")
+    ],
     folder: Annotated[
-        Path | None, typer.Option("--dir", help="Folder for documents and log; .balanced-source/NAME by default.")
+        Path | None,
+        typer.Option(
+            "--dir", help="Folder for documents and log; .balanced-source/NAME by default."
+        ),
     ] = None,
     page: Annotated[
-        int, typer.Option(min=0, max=65535, help="Port of the status page, http://localhost:PORT; 0 serves none.")
+        int,
+        typer.Option(
+            min=0, max=65535, help="Port of the status page, http://localhost:PORT; 0 serves none."
+        ),
     ] = 0,
 ) -> None:
     """Run the whole manifest on this machine, without Kubernetes: source, transform and sink.
 
-    Changes of the file, for example of parallelism, take effect while it runs. Changes of spec.application take
-    effect at the next start. Secrets and ConfigMaps are folders beside the file. Stop it with Ctrl-C or SIGTERM.
+    Changes of the file, for example of parallelism, take effect while it runs. Changes of
+    spec.application take effect at the next start. Secrets and ConfigMaps are folders beside the
+    file. Stop it with Ctrl-C or SIGTERM.
     """
     from balanced_source_operator.laptop.picture import picture
     from balanced_source_operator.laptop.run import run as run_manifest
     from balanced_source_operator.logs import configure_quiet_logging
 
     configure_quiet_logging()
-    # stopped by a supervisor or at the end of a login session, it ends the driver as it does at Ctrl-C
+    # stopped by a supervisor or at the end of a login session, it ends the driver as it does at
+    # Ctrl-C
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with picture(Console()) as show:
         code = run_manifest(file, folder, show, page_port=page)
@@ -43,7 +53,9 @@ def run(
 
 
 def local(
-    file: Annotated[Path, typer.Option("-f", "--file", help="A BalancedSource; edit it while this runs.")],
+    file: Annotated[
+        Path, typer.Option("-f", "--file", help="A BalancedSource; edit it while this runs.")
+    ],
     folder: Annotated[Path, typer.Option("--dir", help="Folder for the documents.")],
 ) -> None:
     """Serve one source without Kubernetes. Start the query yourself, with option assignmentDir."""

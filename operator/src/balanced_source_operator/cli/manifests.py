@@ -82,7 +82,9 @@ def check_files(names: Sequence[str]) -> Report:
         for file in _files(name):
             report += check_text(_read(file), file)
     if not report.checked and not report.problems:
-        raise InvalidSpecError(f"there is no BalancedSource (kind: {KIND}) in it", field=", ".join(names))
+        raise InvalidSpecError(
+            f"there is no BalancedSource (kind: {KIND}) in it", field=", ".join(names)
+        )
     return report
 
 
@@ -90,7 +92,9 @@ def _files(name: str) -> Iterable[str]:
     path = Path(name)
     if name == STDIN or not path.is_dir():
         return (name,)
-    return sorted(str(file) for file in path.rglob("*") if file.suffix in SUFFIXES and file.is_file())
+    return sorted(
+        str(file) for file in path.rglob("*") if file.suffix in SUFFIXES and file.is_file()
+    )
 
 
 def _read(file: str) -> str:
@@ -98,7 +102,9 @@ def _read(file: str) -> str:
         raw = sys.stdin.buffer.read() if file == STDIN else Path(file).read_bytes()
         return raw.decode("utf-8-sig")
     except (OSError, ValueError) as error:
-        raise InvalidSpecError(f"cannot be read: {shown(str(error))}", field=shown_file(file)) from error
+        raise InvalidSpecError(
+            f"cannot be read: {shown(str(error))}", field=shown_file(file)
+        ) from error
 
 
 def shown_file(file: str) -> str:
@@ -112,7 +118,13 @@ def check_text(text: str, file: str) -> Report:
     try:
         documents = yaml_text.load_all(text)
     except YamlError as error:
-        return Report(problems=(LocatedFinding(file=name, document=1, line=1, column=1, field="", message=str(error)),))
+        return Report(
+            problems=(
+                LocatedFinding(
+                    file=name, document=1, line=1, column=1, field="", message=str(error)
+                ),
+            )
+        )
     report = Report()
     for number, document in enumerate(documents, 1):
         if _is_ours(document.value):
@@ -131,20 +143,26 @@ def _is_ours(value: Any) -> bool:
     return value.get("kind") == KIND or str(value.get("apiVersion")).startswith(GROUP)
 
 
-def _check_document(document: Located, number: int, file: str, folder: Path, others: Sequence[Located]) -> Report:
+def _check_document(
+    document: Located, number: int, file: str, folder: Path, others: Sequence[Located]
+) -> Report:
     notes: list[str] = []
 
     def texts(spec: BalancedSourceSpec) -> Texts | None:
         found = {**_texts_beside(spec, folder), **_texts_among(spec, others)}
         missing = [reference for reference, text in found.items() if text is None]
         notes.extend(
-            f"{file}: ConfigMap {reference.name} is not here: its clusters and streams were not checked"
+            f"{file}: ConfigMap {reference.name} is not here: its clusters and streams were not"
+            " checked"
             for reference in missing
         )
         return None if missing else found
 
     found = check_manifest(document.value, texts)
-    problems = (*_duplicates(document, number, file), *(_problem(f, document, number, file) for f in found))
+    problems = (
+        *_duplicates(document, number, file),
+        *(_problem(f, document, number, file) for f in found),
+    )
     name = DocumentName(file=file, document=number, name=_name(document.value))
     checked = Checked(name=name, manifest=document.value)
     return Report(checked=(checked,), problems=problems, notes=tuple(notes))
@@ -181,7 +199,12 @@ def _duplicates(document: Located, number: int, file: str) -> Iterator[LocatedFi
     for key, place in document.duplicates():
         message = "this key occurs twice in its map: remove one of them"
         yield LocatedFinding(
-            file=file, document=number, line=place.line, column=place.column, field=shown(key), message=message
+            file=file,
+            document=number,
+            line=place.line,
+            column=place.column,
+            field=shown(key),
+            message=message,
         )
 
 
@@ -206,6 +229,11 @@ def _name(value: Any) -> str:
 def with_problem(report: Report, checked: Checked, message: str) -> Report:
     """Return a report with something else that is wrong with a checked manifest."""
     problem = LocatedFinding(
-        file=checked.name.file, document=checked.name.document, line=1, column=1, field="", message=message
+        file=checked.name.file,
+        document=checked.name.document,
+        line=1,
+        column=1,
+        field="",
+        message=message,
     )
     return replace(report, problems=(*report.problems, problem))

@@ -13,8 +13,12 @@ class Output(enum.StrEnum):
     JSON = "json"
 
 
-OutputOption = Annotated[Output, typer.Option("-o", "--output", help="Print a table, or JSON for programs.")]
+OutputOption = Annotated[
+    Output, typer.Option("-o", "--output", help="Print a table, or JSON for programs.")
+]
 NamespaceOption = Annotated[
     str, typer.Option("-n", "--namespace", help="Namespace. Default: that of kubectl's context.")
 ]
-ContextOption = Annotated[str, typer.Option("--context", help="Context of the kubeconfig. Default: the current one.")]
+ContextOption = Annotated[
+    str, typer.Option("--context", help="Context of the kubeconfig. Default: the current one.")
+]

@@ -27,9 +27,9 @@ operator/      the pods of the operator
 logs/          the last {tail} lines of each container
 missing.txt    what could not be read, and why
 
-Secrets are not read. Values of names that hold secrets, logins in URLs, tokens, keys and certificates are replaced by
-[redacted]. Names of hosts, topics, files and users are not. Your own program may log anything: look at logs/ before you
-send the bundle.
+Secrets are not read. Values of names that hold secrets, logins in URLs, tokens, keys and
+certificates are replaced by [redacted]. Names of hosts, topics, files and users are not. Your own
+program may log anything: look at logs/ before you send the bundle.
 """
 
 
@@ -45,7 +45,7 @@ def report(
     context: ContextOption = "",
     to: Annotated[Path | None, typer.Option(help="Zip file to write; it must not exist.")] = None,
 ) -> None:
-    """Write a support bundle: resource, status, events, objects and logs of a source, without secrets."""
+    """Write a support bundle: resource, status, events, objects and logs, without secrets."""
     now = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
     file = to if to is not None else Path(f"balanced-source-report-{name}-{now}.zip")
     if file.exists():
@@ -66,7 +66,10 @@ async def _fill(file: Path, items: AsyncIterator[Item], note: str) -> tuple[int,
     found, missing = 0, list[str]()
     first = await anext(items)
     descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "wb") as stream, zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as bundle:
+    with (
+        os.fdopen(descriptor, "wb") as stream,
+        zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as bundle,
+    ):
         bundle.writestr("README.txt", note)
         bundle.writestr(first.path, first.text)
         async for item in items:

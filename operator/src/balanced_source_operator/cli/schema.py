@@ -14,9 +14,11 @@ def add_to(app: typer.Typer) -> None:
 
 
 def infer_schema(
-    file: Annotated[Path, typer.Option("-f", "--file", help="A BalancedSource; its schema may be missing.")],
+    file: Annotated[
+        Path, typer.Option("-f", "--file", help="A BalancedSource; its schema may be missing.")
+    ],
 ) -> None:
-    """Read some of a manifest's files and print their columns as DDL, to be checked and written into the manifest.
+    """Read some of a manifest's files and print their columns as DDL, for use in the manifest.
 
     Run it where the files are. Secrets are folders beside the manifest, as for run.
     """
@@ -26,4 +28,6 @@ def infer_schema(
 
     source = read_spec(file).source
     half = half_of(source.kind)
-    typer.echo(half.infer_schema(source.config(half), MountedSecrets(file.parent), field=source.field))
+    typer.echo(
+        half.infer_schema(source.config(half), MountedSecrets(file.parent), field=source.field)
+    )

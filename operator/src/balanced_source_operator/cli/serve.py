@@ -27,10 +27,15 @@ def operator(debug: Annotated[bool, typer.Option(help="Log debug messages.")] = 
 def crd(
     connectors: Annotated[
         list[str] | None,
-        typer.Option("--with", help="Installed connector that gets its own field in spec.source. Repeatable."),
+        typer.Option(
+            "--with", help="Installed connector that gets its own field in spec.source. Repeatable."
+        ),
     ] = None,
 ) -> None:
-    """Print the CustomResourceDefinition. Installed connectors do not change it, except those named by --with."""
+    """Print the CustomResourceDefinition.
+
+    Installed connectors do not change it, except those named by --with.
+    """
     from balanced_source_operator.spec.crd import custom_resource_definition, to_yaml
 
     typer.echo(to_yaml(custom_resource_definition(connectors or ())), nl=False)

@@ -23,7 +23,9 @@ class ServerMode(enum.StrEnum):
 
 
 def check_with_server(report: Report, mode: ServerMode, *, namespace: str, context: str) -> Report:
-    """Return the report with what the API server refuses. Manifests with known problems are not sent.
+    """Return the report with what the API server refuses.
+
+    Manifests with known problems are not sent.
 
     Raises:
         BalancedSourceError: mode is ALWAYS, and the API server cannot be asked.
@@ -52,11 +54,17 @@ async def _objection(api: KubernetesClient, checked: Checked, default: str) -> s
     metadata = checked.manifest["metadata"]
     placed = {**metadata, "namespace": metadata.get("namespace") or default}
     try:
-        return await api.dry_run(BALANCED_SOURCE, _without_status({**checked.manifest, "metadata": placed}))
+        return await api.dry_run(
+            BALANCED_SOURCE, _without_status({**checked.manifest, "metadata": placed})
+        )
     except UnknownKindError as error:
-        raise InvalidSpecError("the API server has no BalancedSource: install the CRD", field="CRD") from error
+        raise InvalidSpecError(
+            "the API server has no BalancedSource: install the CRD", field="CRD"
+        ) from error
     except RefusedError as error:
-        raise KubernetesError(f"the API server cannot check {checked.name.name}: {error}") from error
+        raise KubernetesError(
+            f"the API server cannot check {checked.name.name}: {error}"
+        ) from error
 
 
 def _without_status(manifest: Mapping[str, Any]) -> dict[str, Any]:

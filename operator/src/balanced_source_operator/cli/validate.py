@@ -9,7 +9,12 @@ import typer
 
 from balanced_source_operator.cli.errors import INVALID, in_sentences
 from balanced_source_operator.cli.manifests import Report, check_files
-from balanced_source_operator.cli.options import ContextOption, NamespaceOption, Output, OutputOption
+from balanced_source_operator.cli.options import (
+    ContextOption,
+    NamespaceOption,
+    Output,
+    OutputOption,
+)
 from balanced_source_operator.cli.server_check import ServerMode, check_with_server
 
 
@@ -24,11 +29,16 @@ def add_to(app: typer.Typer) -> None:
 
 
 def validate(
-    files: Annotated[list[str], typer.Option("-f", "--file", help="File or folder; - is the standard input.")],
+    files: Annotated[
+        list[str], typer.Option("-f", "--file", help="File or folder; - is the standard input.")
+    ],
     server: Annotated[
         ServerMode,
         typer.Option(
-            help="Also check on the API server, by a dry run that stores nothing. auto: if one can be reached."
+            help=(
+                "Also check on the API server, by a dry run that stores nothing. auto: if one can"
+                " be reached."
+            )
         ),
     ] = ServerMode.AUTO,
     namespace: NamespaceOption = "",
@@ -37,8 +47,8 @@ def validate(
 ) -> None:
     """Check BalancedSource manifests: fields, CEL rules and everything the operator checks.
 
-    Exit code: 0 if all are valid, 1 if not, 2 if a file cannot be read or the API server that was asked for cannot be
-    reached.
+    Exit code: 0 if all are valid, 1 if not, 2 if a file cannot be read or the API server that was
+    asked for cannot be reached.
     """
     report = check_with_server(check_files(files), server, namespace=namespace, context=context)
     typer.echo(as_json(report) if output is Output.JSON else as_text(report), nl=False)
@@ -62,7 +72,8 @@ def as_json(report: Report) -> str:
 def as_text(report: Report) -> str:
     """Return one line per problem, as compilers write them, then one line per source."""
     lines = [
-        f"{p.file}:{p.line}:{p.column}: error: {': '.join(filter(None, [p.field, p.message]))}" for p in report.problems
+        f"{p.file}:{p.line}:{p.column}: error: {': '.join(filter(None, [p.field, p.message]))}"
+        for p in report.problems
     ]
     bad = {(problem.file, problem.document) for problem in report.problems}
     for checked in report.checked:

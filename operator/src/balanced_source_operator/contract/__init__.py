@@ -1,1 +1,4 @@
-"""What the operator half of a connector is made of: base classes of the spec's models, messages, and its contract."""
+"""What the operator half of a connector is made of.
+
+Base classes of the spec's models, messages, and its contract.
+"""

@@ -1,4 +1,7 @@
-"""What all parts of the custom resource have in common: camelCase, no unknown fields, documented fields."""
+"""What all parts of the custom resource have in common.
+
+camelCase, no unknown fields, documented fields.
+"""
 
 from typing import Annotated, Any, Final
 
@@ -17,7 +20,10 @@ ClusterName = Annotated[str, Field(min_length=1, max_length=names.MAX_LABEL, pat
 """Name of a cluster or a group."""
 
 ObjectName = Annotated[str, Field(min_length=1, max_length=names.MAX_OBJECT, pattern=names.OBJECT)]
-"""Name of an object in the namespace of the BalancedSource. It becomes part of a URL and of a path."""
+"""Name of an object in the namespace of the BalancedSource.
+
+It becomes part of a URL and of a path.
+"""
 
 MapKey = Annotated[str, Field(min_length=1, max_length=names.MAX_OBJECT, pattern=names.KEY)]
 """Key of a ConfigMap; a file name in local mode."""

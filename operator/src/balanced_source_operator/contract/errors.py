@@ -22,7 +22,10 @@ _IN_WORDS: Final[Mapping[str, str]] = {
 """What a pattern asks for. The API server shows the pattern itself."""
 
 _OPEN: Final = frozenset({LINE, TEXT})
-"""Patterns of values such as options, which may be secret. Values of all other patterns are names, and are quoted."""
+"""Patterns of values such as options, which may be secret.
+
+Values of all other patterns are names, and are quoted.
+"""
 
 
 def in_words(error: ValidationError, words: Mapping[str, str]) -> tuple[str, str]:
@@ -30,7 +33,8 @@ def in_words(error: ValidationError, words: Mapping[str, str]) -> tuple[str, str
 
     Args:
         error: of a model.
-        words: pattern → what it asks for, for patterns of names that the model has besides those of `base`.
+        words: pattern → what it asks for, for patterns of names that the model has besides those of
+            `base`.
     """
     first, *rest = error.errors(include_url=False)
     place = ".".join(_step(step) for step in first["loc"] if step != "[key]")
@@ -38,7 +42,9 @@ def in_words(error: ValidationError, words: Mapping[str, str]) -> tuple[str, str
     return place, f"{_sentence(first, {**_IN_WORDS, **words})}{more}"
 
 
-def each_in_words(error: ValidationError, words: Mapping[str, str]) -> Iterator[tuple[tuple[str | int, ...], str]]:
+def each_in_words(
+    error: ValidationError, words: Mapping[str, str]
+) -> Iterator[tuple[tuple[str | int, ...], str]]:
     """Yield path and message of each offending field; `words` is that of `in_words`."""
     for each in error.errors(include_url=False):
         path = tuple(step for step in each["loc"] if step != "[key]")
@@ -46,7 +52,11 @@ def each_in_words(error: ValidationError, words: Mapping[str, str]) -> Iterator[
 
 
 def _sentence(error: Any, words: Mapping[str, str]) -> str:
-    pattern = str(error.get("ctx", {}).get("pattern")) if error["type"] == "string_pattern_mismatch" else ""
+    pattern = (
+        str(error.get("ctx", {}).get("pattern"))
+        if error["type"] == "string_pattern_mismatch"
+        else ""
+    )
     if pattern not in words:
         return str(error["msg"])
     value = f", not {names.shown(str(error['input']))}" if pattern not in _OPEN else ""

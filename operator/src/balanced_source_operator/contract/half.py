@@ -1,6 +1,9 @@
-"""The operator half of a connector: its branch of the CRD, and the way from a spec to a source of the library.
+"""The operator half of a connector.
 
-A connector names its half in `Connector.operator`. The half may import pydantic; it imports no client.
+Its branch of the CRD, and the way from a spec to a source of the library.
+
+A connector names its half in `Connector.operator`. The half may import pydantic; it imports no
+client.
 """
 
 from abc import ABC, abstractmethod
@@ -18,7 +21,10 @@ SpecT = TypeVar("SpecT", bound=Model)
 
 
 class TextReference(NamedTuple):
-    """A key of a ConfigMap in the namespace of the source. In local mode: a file `key` in a folder `name`."""
+    """A key of a ConfigMap in the namespace of the source.
+
+    In local mode: a file `key` in a folder `name`.
+    """
 
     name: str
     key: str
@@ -54,14 +60,18 @@ class OperatorHalf(ABC, Generic[SpecT]):
     """Pattern of names in `spec` → what it asks for, for messages."""
 
     can_have_hosts: ClassVar[bool] = True
-    """Whether several applications may read a source of this kind together (``spec.application.hosts``)."""
+    """Whether several applications may read a source of this kind together
+    (``spec.application.hosts``)."""
 
     columns: ClassVar[tuple[str, ...] | None] = None
-    """Names of the columns that ``spec.application.pipeline.columns`` can choose from; empty: none can be chosen. None:
-    they depend on the spec, and the driver checks them."""
+    """Names of the columns that ``spec.application.pipeline.columns`` can choose from; empty: none
+    can be chosen. None: they depend on the spec, and the driver checks them."""
 
     def columns_rules(self, kind: str) -> tuple[str, ...]:
-        """Return the CRD's rule for the whole spec that lets no other columns be chosen; none if they depend on it."""
+        """Return the CRD's rule for the whole spec that lets no other columns be chosen.
+
+        None if they depend on it.
+        """
         if self.columns is None:
             return ()
         known = ", ".join(f"'{name}'" for name in self.columns)
@@ -74,30 +84,38 @@ class OperatorHalf(ABC, Generic[SpecT]):
         return ()
 
     @abstractmethod
-    def to_source(self, spec: SpecT, common: Common, texts: Texts, *, field: str) -> Source[Any, Any]:
+    def to_source(
+        self, spec: SpecT, common: Common, texts: Texts, *, field: str
+    ) -> Source[Any, Any]:
         """Return the source that the user asks for.
 
         Args:
             spec: the branch.
             common: what does not depend on the kind.
-            texts: those that `texts` names. Their authors may be others than the author of the spec.
+            texts: those that `texts` names. Their authors may be others than the author of the
+                spec.
             field: path of the branch, for messages.
 
         Raises:
-            InvalidSpecError: the spec is invalid in a way that the CRD's rules could not check. Names the field.
+            InvalidSpecError: the spec is invalid in a way that the CRD's rules could not check.
+                Names the field.
         """
 
     def reader_options(self, spec: SpecT) -> Mapping[str, str]:
-        """Return options of ``format("balanced")`` for the packaged application: what it must know before it starts.
+        """Return options of ``format("balanced")`` for the packaged application.
 
-        The rows have columns before there is an assignment. What can change while the source lives belongs into
-        `Source.reader_settings` instead. Nothing secret.
+        What it must know before it starts.
+
+        The rows have columns before there is an assignment. What can change while the source lives
+        belongs into `Source.reader_settings` instead. Nothing secret.
         """
         del spec
         return {}
 
     def infer_schema(self, spec: SpecT, secrets: SecretReader, *, field: str) -> str:
-        """Return the columns of what the source reads, as DDL. Blocking; this process reads some of it.
+        """Return the columns of what the source reads, as DDL.
+
+        Blocking; this process reads some of it.
 
         Args:
             spec: the branch.
@@ -108,9 +126,13 @@ class OperatorHalf(ABC, Generic[SpecT]):
             InvalidSpecError: sources of this kind have no schema, as by default.
             DiscoveryError: what the source reads cannot be read here, or tells no schema.
         """
-        raise InvalidSpecError("a source of this kind has no schema that could be inferred", field=field)
+        raise InvalidSpecError(
+            "a source of this kind has no schema that could be inferred", field=field
+        )
 
-    def check_change(self, before: Source[Any, Any], after: Source[Any, Any], *, field: str) -> None:
+    def check_change(
+        self, before: Source[Any, Any], after: Source[Any, Any], *, field: str
+    ) -> None:
         """Check that a running source may become another one; every change is accepted by default.
 
         Args:
@@ -123,9 +145,12 @@ class OperatorHalf(ABC, Generic[SpecT]):
         """
 
     def fixed(self, source: Source[Any, Any]) -> Mapping[str, str]:
-        """Return what must not change while the source lives: what it is, for messages → its value, as stable text.
+        """Return what must not change while the source lives.
 
-        The status keeps it, so that a change is noticed that was made while no operator ran. Empty by default.
+        What it is, for messages → its value, as stable text.
+
+        The status keeps it, so that a change is noticed that was made while no operator ran. Empty
+        by default.
         """
         del source
         return {}
@@ -133,9 +158,12 @@ class OperatorHalf(ABC, Generic[SpecT]):
     def recalled(
         self, spec: SpecT, common: Common, texts: Texts, *, fixed: Mapping[str, str], field: str
     ) -> Source[Any, Any]:
-        """Return the source of an earlier spec, with what must not change as it was; like `to_source` by default.
+        """Return the source of an earlier spec, with what must not change as it was.
 
-        A restarted operator asks for it while the newest spec is refused, so that `parallelism` takes effect.
+        Like `to_source` by default.
+
+        A restarted operator asks for it while the newest spec is refused, so that `parallelism`
+        takes effect.
 
         Args:
             spec: the branch that was in effect.
@@ -152,11 +180,13 @@ class OperatorHalf(ABC, Generic[SpecT]):
 
 
 def half_of(kind: str, connectors: Connectors | None = None) -> OperatorHalf[Any]:
-    """Return the operator half of the connector of a kind, among all that are installed unless said otherwise.
+    """Return the operator half of a connector's kind, among all installed ones by default.
 
     Raises:
         ConnectorError: there is no such connector, or it is broken.
     """
     base: type[Any] = OperatorHalf
-    half: OperatorHalf[Any] = (connectors or installed()).half(kind, lambda connector: connector.operator, base)
+    half: OperatorHalf[Any] = (connectors or installed()).half(
+        kind, lambda connector: connector.operator, base
+    )
     return half

@@ -1,7 +1,7 @@
 """Takes secrets out of manifests and logs, by the names they go by.
 
-Nothing here reads a Secret. But a manifest may hold one where it should not: in a variable, a setting, an argument, a
-URL, or in the copy that `kubectl apply` keeps in an annotation.
+Nothing here reads a Secret. But a manifest may hold one where it should not: in a variable, a
+setting, an argument, a URL, or in the copy that `kubectl apply` keeps in an annotation.
 """
 
 import re
@@ -16,7 +16,8 @@ _COPY: Final = "kubectl.kubernetes.io/last-applied-configuration"
 """Annotation with the whole manifest as text, secrets included."""
 
 _PAIR: Final = re.compile(
-    r"""(?ix) (?P<name> [\w.-]* (?: passw(?:or)?d | passphrase | secret | token | credentials? | api[._-]?key
+    r"""(?ix) (?P<name> [\w.-]* (?: passw(?:or)?d | passphrase | secret | token | credentials?
+        | api[._-]?key
         | (?:secret|access|private)[._-]?key (?:[._-]?id)? ) )
         (?P<between> ["']? \s* [=:] \s* )
         (?P<value> "[^"]*" | '[^']*' | [^\s,;}\]"']+ )"""
@@ -29,7 +30,7 @@ _BEARER: Final = re.compile(r"(?i)\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{8,}")
 
 
 def redacted_text(text: str) -> str:
-    """Return a text without the values of names that hold secrets, logins in URLs, keys and certificates."""
+    """Return a text without the values of secrets, logins in URLs, keys and certificates."""
     text = _PEM.sub(REDACTED, text)
     text = _LOGIN.sub(rf"\1{REDACTED}@", text)
     text = _BEARER.sub(rf"\1 {REDACTED}", text)

@@ -97,7 +97,14 @@ def load_all(text: str) -> list[Located]:
         return list(_documents(text))
     except YamlError:
         raise
-    except (yaml.YAMLError, ValueError, TypeError, ArithmeticError, AttributeError, RecursionError) as error:
+    except (
+        yaml.YAMLError,
+        ValueError,
+        TypeError,
+        ArithmeticError,
+        AttributeError,
+        RecursionError,
+    ) as error:
         raise YamlError(f"it is not valid YAML: {shown(' '.join(str(error).split()))}") from error
 
 
@@ -129,7 +136,9 @@ def _below(node: yaml.Node, step: str | int) -> tuple[yaml.Node, yaml.Node] | No
     if isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
         return node.value[step], node.value[step]
     if isinstance(node, yaml.MappingNode):
-        return next(((key, value) for key, value in reversed(node.value) if key.value == str(step)), None)
+        return next(
+            ((key, value) for key, value in reversed(node.value) if key.value == str(step)), None
+        )
     return None
 
 
@@ -172,7 +181,9 @@ def _check(text: str) -> None:
             raise YamlError(f"it has more than {MAX_NODES} values")
 
 
-def _node(event: Any, open_: list[tuple[str | None, int]], sizes: dict[str, int]) -> tuple[str | None, int]:
+def _node(
+    event: Any, open_: list[tuple[str | None, int]], sizes: dict[str, int]
+) -> tuple[str | None, int]:
     """Anchor and size of a node that has just ended."""
     if isinstance(event, yaml.CollectionEndEvent):
         anchor, size = open_.pop()

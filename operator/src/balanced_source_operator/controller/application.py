@@ -1,8 +1,11 @@
-"""Decides what happens to the SparkApplication, from what is seen. Pods are the truth, its state is a hint.
+"""Decides what happens to the SparkApplication, from what is seen.
 
-Known trouble of the Spark operator that shaped it: a change of its spec restarts the job, a write while it is being
-submitted makes a healthy job fail (so it is created and deleted, never written to); it can stay in a passing state for
-ever (so there is a deadline); it can say FAILED while its driver lives (so pods are looked at first).
+Pods are the truth, its state is a hint.
+
+Known trouble of the Spark operator that shaped it: a change of its spec restarts the job, a write
+while it is being submitted makes a healthy job fail (so it is created and deleted, never written
+to); it can stay in a passing state for ever (so there is a deadline); it can say FAILED while its
+driver lives (so pods are looked at first).
 """
 
 import enum
@@ -64,7 +67,9 @@ STABLE_AFTER: Final = 600.0
 """Seconds after which an application that fails counts as one that ran."""
 
 _TURN: Final = Hold(Reason.REPLACING_APPLICATION, "It restarts when the other hosts run again")
-_HAND_OVER: Final = Hold(Reason.REPLACING_APPLICATION, "It restarts when the other hosts have taken over its splits")
+_HAND_OVER: Final = Hold(
+    Reason.REPLACING_APPLICATION, "It restarts when the other hosts have taken over its splits"
+)
 
 _PASSING: Final = frozenset({ApplicationState.PENDING, ApplicationState.STOPPING})
 _LIVING: Final = frozenset({"Pending", "Running", "Unknown"})
@@ -76,18 +81,22 @@ class Wanted:
 
     Attributes:
         base: name of the source; applications are called ``<base>-<number>``.
-        spec_hash: of the settings that it shall be made from; in several versions, with commas between.
-        secrets: that readers need; one that is not mounted needs a new application, one too many does no harm.
+        spec_hash: of the settings that it shall be made from; in several versions, with commas
+            between.
+        secrets: that readers need; one that is not mounted needs a new application, one too many
+            does no harm.
         may_end: whether the application is expected to complete.
         max_failures: failures in a row after which it is not started again; None for no limit.
         may_start: whether an assignment is published, so that readers would find one.
-        may_replace: whether an application that runs may be stopped because its settings changed. Hosts of a source
-            take turns.
+        may_replace: whether an application that runs may be stopped because its settings changed.
+            Hosts of a source take turns.
         settings: that it shall be made from, for people.
-        nonce: of `spec.application.restart`; an application that was made with another one is restarted. None asks for
-            nothing.
-        hold: what a change of the settings waits for, unless a nonce asks for the restart; None if it need not wait.
-        given_up: hash of settings that do not work: an application that was made from them waits for no policy.
+        nonce: of `spec.application.restart`; an application that was made with another one is
+            restarted. None asks for nothing.
+        hold: what a change of the settings waits for, unless a nonce asks for the restart; None if
+            it need not wait.
+        given_up: hash of settings that do not work: an application that was made from them waits
+            for no policy.
         is_crowded: whether as many sources restart as may restart at once.
         hands_over: whether the host hands its splits over before it restarts.
     """
@@ -119,7 +128,8 @@ class Deadlines:
 class Sightings:
     """Since when each application has been in its state, as far as this operator has seen it.
 
-    The application does not say: its newest time stamp may be of a submission days ago, when its driver crashes now.
+    The application does not say: its newest time stamp may be of a submission days ago, when its
+    driver crashes now.
 
     Attributes:
         first: uid and state → time of the first look at it, seconds.
@@ -193,17 +203,23 @@ def decide(
             name=_name(surplus[0]),
             delete=tuple(surplus),
             reason=Reason.REPLACING_APPLICATION,
-            message=f"{_why(surplus[0], wanted)}: {_name(surplus[0])} is stopped, then started again",
+            message=(
+                f"{_why(surplus[0], wanted)}: {_name(surplus[0])} is stopped, then started again"
+            ),
             is_restart=runs and not _is_given_up(surplus[0], wanted),
         )
     if keep is not None:
-        return _watch(keep, pods, wanted, in_state=seen.seconds(keep, now=now), deadlines=deadlines, now=now)
+        return _watch(
+            keep, pods, wanted, in_state=seen.seconds(keep, now=now), deadlines=deadlines, now=now
+        )
     return _start(wanted, applications, leaving, pods)
 
 
 def _hold(application: Manifest, wanted: Wanted) -> Hold | None:
     """What the restart of a running application waits for."""
-    if wanted.hold is not None and not (_is_asked(application, wanted) or _is_given_up(application, wanted)):
+    if wanted.hold is not None and not (
+        _is_asked(application, wanted) or _is_given_up(application, wanted)
+    ):
         return wanted.hold
     if not wanted.may_replace:
         return _TURN
@@ -212,7 +228,9 @@ def _hold(application: Manifest, wanted: Wanted) -> Hold | None:
     return _HAND_OVER if wanted.hands_over else None
 
 
-def _waiting(application: Manifest, pods: Sequence[Manifest], wanted: Wanted, hold: Hold, *, now: float) -> Decision:
+def _waiting(
+    application: Manifest, pods: Sequence[Manifest], wanted: Wanted, hold: Hold, *, now: float
+) -> Decision:
     """An application goes on with its former settings until it may be restarted."""
     name, is_turn = _name(application), hold in (_TURN, _HAND_OVER)
     message = f"{_why(application, wanted)}. {name} has not been restarted yet. {hold.words}"
@@ -239,14 +257,20 @@ def driver_pods(pods: Sequence[Manifest], application: str | None = None) -> lis
 
 
 def look(applications: Sequence[Manifest]) -> Decision:
-    """Return what the application does, and decide nothing: the spec is invalid and no valid one is known."""
+    """Return what the application does, and decide nothing.
+
+    The spec is invalid and no valid one is known.
+    """
     if not applications:
         return Decision(state=ApplicationState.NONE)
     return Decision(state=_state(applications[0]), name=_name(applications[0]))
 
 
 def stop(applications: Sequence[Manifest], pods: Sequence[Manifest]) -> Decision:
-    """Decide to stop all applications of a source. Needs nothing of its spec, which may be invalid."""
+    """Decide to stop all applications of a source.
+
+    Needs nothing of its spec, which may be invalid.
+    """
     current = [a for a in applications if not a["metadata"].get("deletionTimestamp")]
     leaving = [a for a in applications if a["metadata"].get("deletionTimestamp")]
     is_gone = not (current or leaving or driver_pods(pods))
@@ -259,7 +283,10 @@ def stop(applications: Sequence[Manifest], pods: Sequence[Manifest]) -> Decision
 
 
 def _start(
-    wanted: Wanted, applications: Sequence[Manifest], leaving: list[Manifest], pods: Sequence[Manifest]
+    wanted: Wanted,
+    applications: Sequence[Manifest],
+    leaving: list[Manifest],
+    pods: Sequence[Manifest],
 ) -> Decision:
     drivers = driver_pods(pods)
     if leaving or drivers:
@@ -267,7 +294,10 @@ def _start(
         return Decision(
             state=ApplicationState.STOPPING,
             reason=Reason.WAITING_FOR_OLD_APPLICATION,
-            message=f"{waiting_for} must be gone before the application starts: two drivers would write twice",
+            message=(
+                f"{waiting_for} must be gone before the application starts: two drivers would write"
+                " twice"
+            ),
         )
     if not wanted.may_start:
         return Decision(
@@ -301,33 +331,54 @@ def _watch(
         message = f"SparkApplication {name} says FAILED, but its driver pod lives: left alone"
         problem = Problem(reason=Reason.APPLICATION_STATE_WRONG, message=message)
         return Decision(
-            state=ApplicationState.RUNNING, name=name, reason=problem.reason, message=message, problem=problem
+            state=ApplicationState.RUNNING,
+            name=name,
+            reason=problem.reason,
+            message=message,
+            problem=problem,
         )
     if state is ApplicationState.FAILED:
         return _failed(application, pods, wanted, deadlines=deadlines, now=now)
     found = diagnose(application, pods, may_end=wanted.may_end, now=now)
     if state in _PASSING:
-        passing = _passing(application, state, lives=lives, left=deadlines.stuck_after - in_state, deadlines=deadlines)
+        passing = _passing(
+            application,
+            state,
+            lives=lives,
+            left=deadlines.stuck_after - in_state,
+            deadlines=deadlines,
+        )
         return replace(passing, problem=passing.problem or found)
     return Decision(state=state, name=name, problem=found)
 
 
 def _failed(
-    application: Manifest, pods: Sequence[Manifest], wanted: Wanted, *, deadlines: Deadlines, now: float
+    application: Manifest,
+    pods: Sequence[Manifest],
+    wanted: Wanted,
+    *,
+    deadlines: Deadlines,
+    now: float,
 ) -> Decision:
-    """Keep the failed application with its log for a while, longer after each failure, then start it again."""
+    """Keep the failed application with its log for a while, longer each time, then restart it."""
     name, failures = _name(application), failures_of(application)
     what = f"SparkApplication {name} failed ({failures} in a row): {cause(application, pods)}"
     if wanted.max_failures is not None and failures >= wanted.max_failures:
         message = (
-            f"{what}. It is not started again, because spec.restart.maxFailures is {wanted.max_failures}. See the log "
-            f"of its driver pod, then delete {name} or raise the limit"
+            f"{what}. It is not started again, because spec.restart.maxFailures is"
+            f" {wanted.max_failures}. See the log of its driver pod, then delete {name} or raise"
+            " the limit"
         )
         problem = Problem(reason=Reason.RESTART_LIMIT_REACHED, message=message)
-        return Decision(state=ApplicationState.FAILED, name=name, problem=problem, failures=failures)
+        return Decision(
+            state=ApplicationState.FAILED, name=name, problem=problem, failures=failures
+        )
     pause = min(deadlines.retry_failed_after * 2 ** min(failures - 1, 16), MAX_PAUSE)
     left = _since(application, now) + pause
-    message = f"{what}. It is kept with its driver's log for {pause:.0f} s after the failure, then started again"
+    message = (
+        f"{what}. It is kept with its driver's log for {pause:.0f} s after the failure, then"
+        " started again"
+    )
     return Decision(
         state=ApplicationState.FAILED,
         name=name,
@@ -341,7 +392,7 @@ def _failed(
 
 
 def failures_of(application: Manifest) -> int:
-    """Return how many times in a row an application and those before it have failed, with this failure.
+    """Return how many times in a row applications have failed, including this failure.
 
     One that ran for a while before it failed begins a new row.
     """
@@ -350,18 +401,25 @@ def failures_of(application: Manifest) -> int:
     if started and ended and _timestamp(ended) - _timestamp(started) >= STABLE_AFTER:
         return 1
     before = _annotation(application, FAILURES_ANNOTATION)
-    return (int(before) if before.isdigit() else 0) + max(1, int(status.get("executionAttempts") or 1))
+    return (int(before) if before.isdigit() else 0) + max(
+        1, int(status.get("executionAttempts") or 1)
+    )
 
 
 def _passing(
-    application: Manifest, state: ApplicationState, *, lives: bool, left: float, deadlines: Deadlines
+    application: Manifest,
+    state: ApplicationState,
+    *,
+    lives: bool,
+    left: float,
+    deadlines: Deadlines,
 ) -> Decision:
     name = _name(application)
     word = application.get("status", {}).get("applicationState", {}).get("state") or "new"
     if left <= 0 and not lives:
         message = (
-            f"SparkApplication {name} was {word} for {deadlines.stuck_after:.0f} s without a driver. It is deleted and "
-            "created again; check that the Spark operator runs"
+            f"SparkApplication {name} was {word} for {deadlines.stuck_after:.0f} s without a"
+            " driver. It is deleted and created again; check that the Spark operator runs"
         )
         return Decision(
             state=ApplicationState.FAILED,
@@ -374,7 +432,9 @@ def _passing(
     return Decision(
         state=state,
         name=name,
-        reason=Reason.STARTING_APPLICATION if state is ApplicationState.PENDING else Reason.APPLICATION_STOPPING,
+        reason=Reason.STARTING_APPLICATION
+        if state is ApplicationState.PENDING
+        else Reason.APPLICATION_STOPPING,
         message=f"SparkApplication {name} is {word}",
         look_again=max(1.0, left),
     )
@@ -386,10 +446,11 @@ def _fits(application: Manifest, wanted: Wanted) -> bool:
 
 
 def is_made_from(made: str, wanted: str) -> bool:
-    """Return whether hashes of settings are equal in the newest version that both know, so an upgrade restarts nothing.
+    """Return whether hashes of settings are equal in the newest version that both know.
 
     Args:
-        made: all versions of the hash that an application was made with, the newest first, with commas between.
+        made: all versions of the hash that an application was made with, the newest first, with
+            commas between.
         wanted: those of the settings that it should have.
     """
     known = {_version(text): text for text in wanted.split(",")}
@@ -404,11 +465,15 @@ def _version(text: str) -> str:
 
 def _is_asked(application: Manifest, wanted: Wanted) -> bool:
     """Whether the user asks for a restart by the nonce."""
-    return wanted.nonce is not None and _annotation(application, NONCE_ANNOTATION) != str(wanted.nonce)
+    return wanted.nonce is not None and _annotation(application, NONCE_ANNOTATION) != str(
+        wanted.nonce
+    )
 
 
 def _is_given_up(application: Manifest, wanted: Wanted) -> bool:
-    return wanted.given_up != "" and is_made_from(_annotation(application, HASH_ANNOTATION), wanted.given_up)
+    return wanted.given_up != "" and is_made_from(
+        _annotation(application, HASH_ANNOTATION), wanted.given_up
+    )
 
 
 def _annotation(application: Manifest, name: str) -> str:
@@ -426,7 +491,11 @@ def _why(application: Manifest, wanted: Wanted) -> str:
     if is_made_from(_annotation(application, HASH_ANNOTATION), wanted.spec_hash):
         return "spec.application.restart.nonce changed"
     changes = differences(application, wanted.settings)
-    return f"settings of the application changed ({changes})" if changes else "settings of the application changed"
+    return (
+        f"settings of the application changed ({changes})"
+        if changes
+        else "settings of the application changed"
+    )
 
 
 def _sighting(application: Manifest) -> tuple[str, str]:

@@ -53,7 +53,10 @@ def status_of(facts: Facts) -> Status:
 
 
 def _described(
-    facts: Facts, ready: tuple[bool, str, str], progressing: Problem | None, degraded: Problem | None
+    facts: Facts,
+    ready: tuple[bool, str, str],
+    progressing: Problem | None,
+    degraded: Problem | None,
 ) -> dict[str, Any]:
     """Everything of the status but its numbers."""
     return {
@@ -61,10 +64,16 @@ def _described(
         "conditions": [
             _condition(facts, READY, *ready),
             _condition(
-                facts, PROGRESSING, progressing is not None, *_or_else(progressing, Reason.STABLE, "nothing to do")
+                facts,
+                PROGRESSING,
+                progressing is not None,
+                *_or_else(progressing, Reason.STABLE, "nothing to do"),
             ),
             _condition(
-                facts, DEGRADED, degraded is not None, *_or_else(degraded, Reason.AS_EXPECTED, "nothing is wrong")
+                facts,
+                DEGRADED,
+                degraded is not None,
+                *_or_else(degraded, Reason.AS_EXPECTED, "nothing is wrong"),
             ),
             *_data_loss(facts),
             *_restart_pending(facts),
@@ -74,7 +83,9 @@ def _described(
         "selector": facts.selector,
         "hosts": (hosts := host_statuses(facts)),
         "running_hosts": running_hosts(hosts),
-        "application": ApplicationStatus(name=facts.application.name, state=facts.application.state.value),
+        "application": ApplicationStatus(
+            name=facts.application.name, state=facts.application.state.value
+        ),
         "message": ready[2],
         "last_valid_spec": facts.last_valid,
         "settings": facts.settings,
@@ -82,7 +93,10 @@ def _described(
 
 
 def _numbers(facts: Facts) -> Status:
-    """The numbers; while the state is not known, those that are stored: unknown is never shown as zero."""
+    """The numbers; while the state is not known, those that are stored.
+
+    Unknown is never shown as zero.
+    """
     state = facts.state
     if state is None:
         return _stored_numbers(facts.previous)
@@ -101,7 +115,9 @@ def _numbers(facts: Facts) -> Status:
 
 def _stored_numbers(previous: Mapping[str, Any]) -> Status:
     try:
-        return Status.model_validate({name: previous[name] for name in _NUMBERS if name in previous})
+        return Status.model_validate(
+            {name: previous[name] for name in _NUMBERS if name in previous}
+        )
     except ValidationError:
         return Status()  # edited by somebody
 
@@ -114,12 +130,21 @@ def _data_loss(facts: Facts) -> list[Condition]:
 
 def _restart_pending(facts: Facts) -> list[Condition]:
     """The condition that says what a restart waits for; absent if none is needed."""
-    pending = [decision.pending for decision in facts.hosts.values() if decision.pending is not None]
-    return [_condition(facts, RESTART_PENDING, True, pending[0].reason, _sentence(pending))] if pending else []
+    pending = [
+        decision.pending for decision in facts.hosts.values() if decision.pending is not None
+    ]
+    return (
+        [_condition(facts, RESTART_PENDING, True, pending[0].reason, _sentence(pending))]
+        if pending
+        else []
+    )
 
 
 def _autoscaling(facts: Facts) -> list[Condition]:
-    """The condition that explains the newest decision of the autoscaler; absent if there is none."""
+    """The condition that explains the newest decision of the autoscaler.
+
+    Absent if there is none.
+    """
     verdict = facts.verdict
     if verdict is None:
         return []
@@ -155,23 +180,37 @@ def _progressing(facts: Facts, missing: Problem | None) -> Problem | None:
     return None
 
 
-def _ready(facts: Facts, degraded: Problem | None, progressing: Problem | None) -> tuple[bool, str, str]:
+def _ready(
+    facts: Facts, degraded: Problem | None, progressing: Problem | None
+) -> tuple[bool, str, str]:
     """Ready means: a query is reading what was assigned to it."""
     state, application = facts.state, facts.application
     if application.state is ApplicationState.PAUSED:
         more = f"; {degraded.message}" if degraded is not None else ""
         return False, Reason.SUSPENDED, application.message + more
-    if degraded is not None and degraded.reason in (Reason.INVALID_SPEC, Reason.CONNECTOR_BROKEN, Reason.STATE_CORRUPT):
+    if degraded is not None and degraded.reason in (
+        Reason.INVALID_SPEC,
+        Reason.CONNECTOR_BROKEN,
+        Reason.STATE_CORRUPT,
+    ):
         return False, degraded.reason, degraded.message
     if facts.is_finished:
         return True, Reason.FINISHED, "everything has been read"
-    reads = state is not None and acknowledged_epoch(state) > 0 and application.state is ApplicationState.RUNNING
+    reads = (
+        state is not None
+        and acknowledged_epoch(state) > 0
+        and application.state is ApplicationState.RUNNING
+    )
     if reads and state is not None:
         problem_text = f"{degraded.message}; " if degraded is not None else ""
-        reading = f"{state.parallelism} readers read {len(state.owners)} splits in epoch {state.epoch}"
+        reading = (
+            f"{state.parallelism} readers read {len(state.owners)} splits in epoch {state.epoch}"
+        )
         return True, Reason.READING, problem_text + reading
     why = (
-        degraded or progressing or Problem(reason=Reason.NOT_READING, message="no reader has adopted an assignment yet")
+        degraded
+        or progressing
+        or Problem(reason=Reason.NOT_READING, message="no reader has adopted an assignment yet")
     )
     return False, why.reason, why.message
 

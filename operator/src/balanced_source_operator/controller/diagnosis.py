@@ -10,11 +10,16 @@ from balanced_source_operator.kube.port import Manifest
 from balanced_source_operator.resources.kinds import application_name
 
 SCHEDULING_PATIENCE: Final = 30.0
-"""Seconds for which a driver pod may wait for a node before it is a problem: an autoscaler may add one."""
+"""Seconds for which a driver pod may wait for a node before it is a problem: an autoscaler may add
+one."""
 
 _CANNOT_START: Final[Mapping[str, str]] = {
-    "ErrImagePull": "Correct spec.application.image, or name a Secret for the registry in imagePullSecrets",
-    "ImagePullBackOff": "Correct spec.application.image, or name a Secret for the registry in imagePullSecrets",
+    "ErrImagePull": (
+        "Correct spec.application.image, or name a Secret for the registry in imagePullSecrets"
+    ),
+    "ImagePullBackOff": (
+        "Correct spec.application.image, or name a Secret for the registry in imagePullSecrets"
+    ),
     "ErrImageNeverPull": "Correct spec.application.image or imagePullPolicy",
     "InvalidImageName": "Correct spec.application.image",
     "CreateContainerConfigError": "Create the Secret or ConfigMap that the pod template names",
@@ -25,13 +30,16 @@ _CANNOT_START: Final[Mapping[str, str]] = {
 """Reasons for which a container waits and that do not pass by themselves, with what to do."""
 
 
-def diagnose(application: Manifest, pods: Sequence[Manifest], *, may_end: bool, now: float) -> Problem | None:
+def diagnose(
+    application: Manifest, pods: Sequence[Manifest], *, may_end: bool, now: float
+) -> Problem | None:
     """Return the problem that keeps an application from reading; None if there is none.
 
     Args:
         application: the SparkApplication.
         pods: all pods of the source.
-        may_end: whether the application is expected to complete: a bounded source, or the trigger availableNow.
+        may_end: whether the application is expected to complete: a bounded source, or the trigger
+            availableNow.
         now: seconds since the epoch.
     """
     drivers = drivers_of(application, pods)
@@ -42,8 +50,12 @@ def diagnose(application: Manifest, pods: Sequence[Manifest], *, may_end: bool, 
 
 
 def cause(application: Manifest, pods: Sequence[Manifest]) -> str:
-    """Return why an application failed, as far as its status and the status of its driver pod tell."""
-    parts = [str(application.get("status", {}).get("applicationState", {}).get("errorMessage", "")).strip()]
+    """Return why an application failed, as far as its status and its driver pod's status tell."""
+    parts = [
+        str(
+            application.get("status", {}).get("applicationState", {}).get("errorMessage", "")
+        ).strip()
+    ]
     parts += [text for pod in drivers_of(application, pods) for text in _terminations(pod)]
     return "; ".join(dict.fromkeys(part for part in parts if part)) or "no cause is known"
 
@@ -59,7 +71,9 @@ def is_driver(pod: Manifest) -> bool:
     return bool((pod["metadata"].get("labels") or {}).get("spark-role") == "driver")
 
 
-def _of_state(application: Manifest, drivers: Sequence[Manifest], *, may_end: bool) -> Problem | None:
+def _of_state(
+    application: Manifest, drivers: Sequence[Manifest], *, may_end: bool
+) -> Problem | None:
     name = application["metadata"]["name"]
     what = f"SparkApplication {name}"
     match application.get("status", {}).get("applicationState", {}).get("state", ""):
@@ -68,16 +82,22 @@ def _of_state(application: Manifest, drivers: Sequence[Manifest], *, may_end: bo
             message = f"{what} could not be submitted: {cause(application, drivers)}. {advice}"
             return Problem(reason=Reason.SUBMISSION_FAILED, message=message)
         case "UNKNOWN":
-            message = f"{what} is in state UNKNOWN: the Spark operator has lost its driver. Check the driver's node"
+            message = (
+                f"{what} is in state UNKNOWN: the Spark operator has lost its driver. Check the"
+                " driver's node"
+            )
             return Problem(reason=Reason.APPLICATION_UNKNOWN, message=message)
         case "PENDING_RERUN" | "FAILING" as word:
             advice = "The Spark operator restarts it; see the log of the driver pod"
-            message = f"The driver of {what} failed ({word}): {cause(application, drivers)}. {advice}"
+            message = (
+                f"The driver of {what} failed ({word}): {cause(application, drivers)}. {advice}"
+            )
             return Problem(reason=Reason.APPLICATION_RESTARTING, message=message)
         case "COMPLETED" | "SUCCEEDING" if not may_end:
             message = (
-                f"{what} has ended although its source is unbounded, so nothing is read. Let the program wait for the "
-                f"query (awaitTermination), then delete {name}: the operator creates a new one"
+                f"{what} has ended although its source is unbounded, so nothing is read. Let the"
+                f" program wait for the query (awaitTermination), then delete {name}: the operator"
+                " creates a new one"
             )
             return Problem(reason=Reason.APPLICATION_ENDED, message=message)
         case _:
@@ -89,16 +109,25 @@ def _cannot_start(pod: Manifest) -> Problem | None:
         waiting = container.get("state", {}).get("waiting") or {}
         if (advice := _CANNOT_START.get(reason := waiting.get("reason", ""))) is not None:
             detail = f"{reason}: {waiting['message']}" if waiting.get("message") else reason
-            message = f"Driver pod {pod['metadata']['name']} cannot start: {detail.rstrip('.')}. {advice}"
+            message = (
+                f"Driver pod {pod['metadata']['name']} cannot start: {detail.rstrip('.')}. {advice}"
+            )
             return Problem(reason=Reason.DRIVER_CANNOT_START, message=message)
     return None
 
 
 def _unschedulable(pod: Manifest, *, now: float) -> Problem | None:
     for condition in pod.get("status", {}).get("conditions", ()):
-        is_unschedulable = (condition.get("type"), condition.get("reason")) == ("PodScheduled", "Unschedulable")
+        is_unschedulable = (condition.get("type"), condition.get("reason")) == (
+            "PodScheduled",
+            "Unschedulable",
+        )
         waited = now - _seconds(condition.get("lastTransitionTime"))
-        if is_unschedulable and condition.get("status") == "False" and waited >= SCHEDULING_PATIENCE:
+        if (
+            is_unschedulable
+            and condition.get("status") == "False"
+            and waited >= SCHEDULING_PATIENCE
+        ):
             words = str(condition.get("message", "no node fits")).rstrip(".")
             advice = "Add nodes, or ask for less in spec.application.driver"
             message = f"Driver pod {pod['metadata']['name']} cannot be scheduled: {words}. {advice}"

@@ -1,8 +1,9 @@
-"""Decides which application of a lost host is replaced by a drain attempt, and when the attempt has to go.
+"""Decides which lost host's application a drain attempt replaces, and when the attempt must go.
 
-A drain attempt is an application like the former ones of its host, with the same checkpoint, sink, query name and
-settings. It replays the micro-batch that the lost host has begun and reports where the splits are. It gets no splits,
-so it needs one executor, and failures of former applications do not hold it up.
+A drain attempt is an application like the former ones of its host, with the same checkpoint, sink,
+query name and settings. It replays the micro-batch that the lost host has begun and reports where
+the splits are. It gets no splits, so it needs one executor, and failures of former applications do
+not hold it up.
 """
 
 from collections.abc import Sequence
@@ -28,10 +29,13 @@ def drains(host: HostState | None) -> bool:
     return host is not None and host.role is HostRole.DRAINING
 
 
-def replaced(host: HostState | None, applications: Sequence[Manifest], pods: Sequence[Manifest]) -> Decision | None:
+def replaced(
+    host: HostState | None, applications: Sequence[Manifest], pods: Sequence[Manifest]
+) -> Decision | None:
     """Return the decision to stop applications that are of the wrong kind; None if there are none.
 
-    An application of a lost host whose driver starts right now is left alone: it settles what was delivered as well.
+    An application of a lost host whose driver starts right now is left alone: it settles what was
+    delivered as well.
     """
     if host is None:
         return None
@@ -55,7 +59,10 @@ def replaced(host: HostState | None, applications: Sequence[Manifest], pods: Seq
 
 
 def _is_over(host: HostState, application: Manifest, pods: Sequence[Manifest]) -> bool:
-    """Whether an application is the lost one, or has no driver. One whose host reports again is not."""
+    """Whether an application is the lost one, or has no driver.
+
+    One whose host reports again is not.
+    """
     if host.phase is not HostPhase.LOST:
         return False
     lives = bool(driver_pods(pods, str(application["metadata"]["name"])))

@@ -1,8 +1,8 @@
 """Decides when an application must not be started again because another query reads its source.
 
-A query that was fenced, or refused, ends with an error, and its application is submitted again. None of these attempts
-can read while the other query reports. So the application is not started until that query has ended; it is deleted if
-the Spark operator would submit it again by itself.
+A query that was fenced, or refused, ends with an error, and its application is submitted again.
+None of these attempts can read while the other query reports. So the application is not started
+until that query has ended; it is deleted if the Spark operator would submit it again by itself.
 """
 
 from collections.abc import Sequence
@@ -48,7 +48,9 @@ class Holding:
             has_driver: whether a driver pod of ours lives.
             now: seconds.
         """
-        seen = (report.incarnation, report.instance, report.sequence) if report is not None else None
+        seen = (
+            (report.incarnation, report.instance, report.sequence) if report is not None else None
+        )
         if has_driver or self.alone_since is None:
             return Holding(alone_since=now, seen=seen)
         if report is not None and not report.instance:  # whoever it was has given up the claim
@@ -57,7 +59,10 @@ class Holding:
         reported_at = now if is_others else self.reported_at
         is_alive = reported_at is not None and now - reported_at < ALIVE
         return replace(
-            self, seen=seen, reported_at=reported_at if is_alive else None, is_held=self.is_held and is_alive
+            self,
+            seen=seen,
+            reported_at=reported_at if is_alive else None,
+            is_held=self.is_held and is_alive,
         )
 
     def apply(
@@ -70,9 +75,9 @@ class Holding:
             return self, decision
         where = report.instance.partition(" machine=")[0].replace(" ", ", ")
         message = (
-            f"another query reads this source ({where} on {report.location}, incarnation {report.incarnation}): the "
-            "application is not started until that query has ended. Stop that query, or give it a BalancedSource of "
-            "its own"
+            f"another query reads this source ({where} on {report.location}, incarnation"
+            f" {report.incarnation}): the application is not started until that query has ended."
+            " Stop that query, or give it a BalancedSource of its own"
         )
         held = Decision(
             state=ApplicationState.FAILED,

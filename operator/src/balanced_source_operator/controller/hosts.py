@@ -14,20 +14,33 @@ _NONE: Final = Decision(state=ApplicationState.NONE)
 
 
 def combined(decisions: Mapping[str, Decision], state: CoordinatorState[Any] | None) -> Decision:
-    """Return the decision about the source as a whole: that of the first host with readers that does not run.
+    """Return the decision about the source as a whole.
 
-    A host that joins or leaves has no readers, so the others read everything: it is named as a host of its own.
+    That of the first host with readers that does not run.
+
+    A host that joins or leaves has no readers, so the others read everything: it is named as a host
+    of its own.
     """
     first = decisions.get(FIRST_HOST, _NONE)
     members = state.members if state is not None else tuple(decisions)
     counted = [decisions[host] for host in members if host in decisions]
-    return next((d for d in counted if d.state is not ApplicationState.RUNNING), counted[0] if counted else first)
+    return next(
+        (d for d in counted if d.state is not ApplicationState.RUNNING),
+        counted[0] if counted else first,
+    )
 
 
 def host_statuses(facts: Facts) -> list[HostStatus]:
-    """Return what the status says of each host; nothing for a source with one host, whose numbers these are."""
+    """Return what the status says of each host.
+
+    Nothing for a source with one host, whose numbers these are.
+    """
     state = facts.state
-    names = in_host_order(dict.fromkeys((*state.hosts, *facts.wanted_hosts))) if state is not None else {}
+    names = (
+        in_host_order(dict.fromkeys((*state.hosts, *facts.wanted_hosts)))
+        if state is not None
+        else {}
+    )
     if state is None or len(names) == 1:
         return []
     splits = Counter(state.host_of(owner) for owner in state.owners.values())
@@ -37,7 +50,9 @@ def host_statuses(facts: Facts) -> list[HostStatus]:
 def _host_status(facts: Facts, state: CoordinatorState[Any], name: str, splits: int) -> HostStatus:
     host, decision = state.hosts.get(name), facts.hosts.get(name, _NONE)
     if host is None:  # it has handed its splits over, and restarts
-        return HostStatus(name=name, state=ApplicationState.STOPPING.value, image=facts.images.get(name, ""))
+        return HostStatus(
+            name=name, state=ApplicationState.STOPPING.value, image=facts.images.get(name, "")
+        )
     report = host.report
     return HostStatus(
         name=name,

@@ -1,9 +1,11 @@
 """What a restarted operator needs of the last valid spec, as text in the status.
 
-The status is the right place. Everybody who may read it may read the spec as well. Only the operator may write it: a
-ConfigMap could be edited to send a source's credentials to other brokers. A recreated source begins without it.
+The status is the right place. Everybody who may read it may read the spec as well. Only the
+operator may write it: a ConfigMap could be edited to send a source's credentials to other brokers.
+A recreated source begins without it.
 
-The application is left out: its arguments and pod templates may hold secrets, and nothing is started from an old spec.
+The application is left out: its arguments and pod templates may hold secrets, and nothing is
+started from an old spec.
 """
 
 import json
@@ -30,7 +32,9 @@ _APPLICATION: Final = {"image": "unknown", "sparkVersion": "4.2.0"}
 
 
 def kept_text(spec: BalancedSourceSpec, fixed: Mapping[str, str] = NOTHING) -> str:
-    """Return what is kept of a valid spec; empty if it is too large, or holds what looks like a secret.
+    """Return what is kept of a valid spec.
+
+    Empty if it is too large, or holds what looks like a secret.
 
     Args:
         spec: in effect.

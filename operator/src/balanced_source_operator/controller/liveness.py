@@ -22,7 +22,8 @@ class Liveness:
 
     Attributes:
         seen: incarnation and sequence of that report; None while there is none.
-        since: when it was seen first, in seconds. An operator that has just started gives every driver `ALIVE` seconds.
+        since: when it was seen first, in seconds. An operator that has just started gives every
+            driver `ALIVE` seconds.
     """
 
     seen: tuple[int, int] | None = None
@@ -34,11 +35,14 @@ class Liveness:
         return self if seen == self.seen else Liveness(seen=seen, since=now)
 
     def is_silent(self, *, now: float) -> bool:
-        """Return whether the last report is so old that its numbers say nothing about the present."""
+        """Return whether the last report is too old to say anything about the present."""
         return self.seen is not None and now - self.since >= ALIVE
 
     def pause(self, *, now: float) -> float | None:
-        """Return the seconds until the driver counts as silent unless it reports; None if it does already."""
+        """Return the seconds until the driver counts as silent unless it reports.
+
+        None if it does already.
+        """
         left = self.since + ALIVE - now
         return left if self.seen is not None and left > 0 else None
 
@@ -59,9 +63,10 @@ class Pulses:
             self._heard_at = now
 
     def silence(self, host: str, *, now: float) -> float:
-        """Return the seconds for which a host has been silent while others of its source were heard.
+        """Return the seconds for which a host was silent while others of its source were heard.
 
-        If nobody was heard, the API server or a watch may have been out of reach: that time does not count.
+        If nobody was heard, the API server or a watch may have been out of reach: that time does
+        not count.
         """
         pulse = self._of.get(host)
         if pulse is None or pulse.seen is None or now - self._heard_at >= ALIVE:
@@ -69,7 +74,10 @@ class Pulses:
         return now - max(pulse.since, self._heard_since)
 
     def look_at(self, state: CoordinatorState[Any], *, now: float) -> None:
-        """Look at all reports that the coordinator has accepted; hosts that are gone are forgotten."""
+        """Look at all reports that the coordinator has accepted.
+
+        Hosts that are gone are forgotten.
+        """
         self._of = {host: pulse for host, pulse in self._of.items() if host in state.hosts}
         for host, known in state.hosts.items():
             self.look(host, known.report, now=now)
@@ -79,8 +87,14 @@ class Pulses:
         return frozenset(host for host, pulse in self._of.items() if pulse.is_silent(now=now))
 
     def pause(self, *, now: float) -> float | None:
-        """Return the seconds until the next host counts as silent unless it reports; None if there is none."""
-        return min((left for pulse in self._of.values() if (left := pulse.pause(now=now)) is not None), default=None)
+        """Return the seconds until the next host counts as silent unless it reports.
+
+        None if there is none.
+        """
+        return min(
+            (left for pulse in self._of.values() if (left := pulse.pause(now=now)) is not None),
+            default=None,
+        )
 
 
 def is_heartbeat(before: HostReport | None, after: HostReport) -> bool:
@@ -94,7 +108,9 @@ def is_heartbeat(before: HostReport | None, after: HostReport) -> bool:
 
 
 def newest_report(state: CoordinatorState[Any]) -> HostReport | None:
-    """Return what the drivers of all hosts have reported, as if it were one report; None if there is none.
+    """Return what the drivers of all hosts have reported, as if it were one report.
+
+    None if there is none.
 
     Its heartbeat is the oldest one. Its lag is unknown as long as that of one host with readers is.
     """
@@ -132,7 +148,11 @@ def _metrics(reports: Sequence[HostReport]) -> dict[str, Json]:
     names = set.intersection(*(set(report.metrics) for report in reports))
     values = {name: [report.metrics[name] for report in reports] for name in sorted(names)}
     values.pop(MILLIS_BEHIND, None)
-    return {name: sum(found) for name, found in values.items() if all(type(n) in (int, float) for n in found)}
+    return {
+        name: sum(found)
+        for name, found in values.items()
+        if all(type(n) in (int, float) for n in found)
+    }
 
 
 def _behind(members: Sequence[HostReport | None]) -> dict[str, Json]:

@@ -1,4 +1,7 @@
-"""All problems of a source, from everything that is known of it: what conditions, events and log lines say."""
+"""All problems of a source, from everything that is known of it.
+
+What conditions, events and log lines say.
+"""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -29,7 +32,9 @@ def degradations_of(facts: Facts) -> list[Problem]:
         advice = "nothing is assigned to them until they register: see the log of the driver's pod"
         found.append(Problem(reason=Reason.READERS_MISSING, message=f"{missing.message}; {advice}"))
     decisions = [facts.application, *facts.hosts.values()]
-    found += dict.fromkeys(decision.problem for decision in decisions if decision.problem is not None)
+    found += dict.fromkeys(
+        decision.problem for decision in decisions if decision.problem is not None
+    )
     return sorted(found, key=lambda problem: severity(problem.reason))
 
 
@@ -42,16 +47,27 @@ def _with_progress(problem: Problem, facts: Facts) -> Problem:
 
 
 def losses_of(facts: Facts) -> list[Problem]:
-    """Return the problems after which the sink lacks records, or may lack some, while reading goes on."""
-    lost = [problem for problem in _reported(facts) if problem.reason in DATA_LOSS_REASONS and not problem.is_fatal]
+    """Return the problems after which the sink lacks or may lack records, while reading goes on."""
+    lost = [
+        problem
+        for problem in _reported(facts)
+        if problem.reason in DATA_LOSS_REASONS and not problem.is_fatal
+    ]
     reports = [host.report for host in facts.state.hosts.values()] if facts.state else []
     skipped, uncounted = (
         sum(int(report.metrics.get(name, 0)) for report in reports if report is not None)
         for name in ("skippedOffsets", "uncountedOffsets")
     )
     if skipped:
-        message = f"{skipped} offsets were deleted before they were read, and skipped (onDataLoss: Continue)"
-        more = f". Whether {uncounted} more were skipped is unknown until their brokers answer" if uncounted else ""
+        message = (
+            f"{skipped} offsets were deleted before they were read, and skipped (onDataLoss:"
+            " Continue)"
+        )
+        more = (
+            f". Whether {uncounted} more were skipped is unknown until their brokers answer"
+            if uncounted
+            else ""
+        )
         lost.append(Problem(reason=Reason.OFFSETS_SKIPPED, message=message + more))
     return lost
 
@@ -65,7 +81,10 @@ def discovery_problems(errors: Mapping[str, Exception]) -> list[Problem]:
 
 
 def _is_past(problem: Problem) -> bool:
-    """Whether a loss is over, so that it degrades nothing any more. A checkpoint degrades until it has caught up."""
+    """Whether a loss is over, so that it degrades nothing any more.
+
+    A checkpoint degrades until it has caught up.
+    """
     is_loss = problem.reason in DATA_LOSS_REASONS and not problem.is_fatal
     return is_loss and problem.reason not in CHECKPOINT_REASONS
 
@@ -73,15 +92,24 @@ def _is_past(problem: Problem) -> bool:
 def _reported(facts: Facts) -> list[Problem]:
     """Problems that drivers report."""
     hosts = facts.state.hosts.values() if facts.state else ()
-    return [problem for host in hosts if host.report is not None for problem in host.report.problems]
+    return [
+        problem for host in hosts if host.report is not None for problem in host.report.problems
+    ]
 
 
 def missing_readers(facts: Facts) -> Problem | None:
-    """Return what is known of readers that a running application has not registered; None if all are there."""
+    """Return what is known of readers that a running application has not registered.
+
+    None if all are there.
+    """
     if facts.waiting_for:
-        return Problem(reason=Reason.RECOVERING, message=f"waiting for readers of host {', '.join(facts.waiting_for)}")
+        return Problem(
+            reason=Reason.RECOVERING,
+            message=f"waiting for readers of host {', '.join(facts.waiting_for)}",
+        )
     if facts.state is not None and source_phase(facts.state) is SourcePhase.WAITING:
         return Problem(
-            reason=Reason.WAITING_FOR_READERS, message="the application runs; its readers have not registered yet"
+            reason=Reason.WAITING_FOR_READERS,
+            message="the application runs; its readers have not registered yet",
         )
     return None

@@ -16,17 +16,29 @@ _CAUSES: Final = (
     (
         re.compile(r"status unknown for quota"),
         Reason.API_SERVER_REFUSED,
-        "The ResourceQuota is new and its objects are not counted yet; if this lasts, check kube-controller-manager",
+        (
+            "The ResourceQuota is new and its objects are not counted yet; if this lasts, check"
+            " kube-controller-manager"
+        ),
     ),
     (
-        re.compile(r"ValidatingAdmissionPolicy|admission webhook|failed calling webhook|violates PodSecurity"),
+        re.compile(
+            r"ValidatingAdmissionPolicy|admission webhook|failed calling webhook|violates"
+            r" PodSecurity"
+        ),
         Reason.ADMISSION_DENIED,
-        "Change the BalancedSource so that the admission policy allows the object, or change the policy",
+        (
+            "Change the BalancedSource so that the admission policy allows the object, or change"
+            " the policy"
+        ),
     ),
     (
         re.compile(r"cannot \w+ resource|attempting to grant RBAC permissions"),
         Reason.PERMISSION_MISSING,
-        "Grant this right to the service account of the operator: install the roles of the Helm chart",
+        (
+            "Grant this right to the service account of the operator: install the roles of the Helm"
+            " chart"
+        ),
     ),
     (
         re.compile(r"is invalid:|unable to parse|strict decoding error"),

@@ -1,4 +1,7 @@
-"""When a running application may be stopped because its settings changed: the policy of `spec.application.restart`."""
+"""When a running application may be stopped because its settings changed.
+
+The policy of `spec.application.restart`.
+"""
 
 from collections.abc import Collection
 from datetime import UTC, datetime, time, timedelta
@@ -6,7 +9,12 @@ from typing import NamedTuple, assert_never
 
 from balanced_source import durations
 from balanced_source.reasons import Reason
-from balanced_source_operator.spec.restarts import ApplicationRestart, RestartPolicy, Weekday, Window
+from balanced_source_operator.spec.restarts import (
+    ApplicationRestart,
+    RestartPolicy,
+    Weekday,
+    Window,
+)
 
 _DAYS = tuple(Weekday)
 
@@ -44,7 +52,9 @@ def hold_by_policy(restart: ApplicationRestart, *, now: float) -> Hold | None:
         case RestartPolicy.AUTOMATIC:
             return None
         case RestartPolicy.ON_NONCE:
-            return Hold(Reason.WAITING_FOR_NONCE, "It restarts when spec.application.restart.nonce changes")
+            return Hold(
+                Reason.WAITING_FOR_NONCE, "It restarts when spec.application.restart.nonce changes"
+            )
         case RestartPolicy.WINDOW:
             return _outside(restart.window, now)
         case _:

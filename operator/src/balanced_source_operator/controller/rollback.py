@@ -1,8 +1,9 @@
 """Decides when new settings are given up for the last healthy ones, and when they are tried again.
 
-An application is on trial while it runs with settings that no application of its source has been healthy with. Healthy
-means: its driver runs and has completed a micro-batch. What is remembered is text in the status, for the reasons that
-`last_valid` gives: only the operator may write it, and everybody who may read it may read the spec as well.
+An application is on trial while it runs with settings that no application of its source has been
+healthy with. Healthy means: its driver runs and has completed a micro-batch. What is remembered is
+text in the status, for the reasons that `last_valid` gives: only the operator may write it, and
+everybody who may read it may read the spec as well.
 """
 
 import json
@@ -74,16 +75,23 @@ class TrialMemory:
     """What is known of the settings of a source's applications.
 
     Attributes:
-        healthy: settings of the last application that was healthy; None if there was none, or if they cannot be kept.
+        healthy: settings of the last application that was healthy; None if there was none, or if
+            they cannot be kept.
         refused: those of the last one that was not.
     """
 
     healthy: ApplicationSettings | None = None
     refused: Refused | None = None
 
-    def effective(self, wanted: ApplicationSettings, source: Identity, *, now: float) -> ApplicationSettings:
+    def effective(
+        self, wanted: ApplicationSettings, source: Identity, *, now: float
+    ) -> ApplicationSettings:
         """Return the settings to run with: those that are wanted, or the last healthy ones."""
-        return self.healthy if self.healthy is not None and self.is_refused(wanted, source, now=now) else wanted
+        return (
+            self.healthy
+            if self.healthy is not None and self.is_refused(wanted, source, now=now)
+            else wanted
+        )
 
     def is_refused(self, wanted: ApplicationSettings, source: Identity, *, now: float) -> bool:
         """Whether settings have failed, and it is not time to try them again."""
@@ -102,10 +110,12 @@ class TrialMemory:
         return replace(self, healthy=kept, refused=None if was_refused else self.refused)
 
     def with_refused(self, found: str, *, nonce: int | None, why: str, now: float) -> "TrialMemory":
-        """Return what is known when an application was not healthy with the settings of that hash."""
+        """Return what is known when an application was not healthy with the settings of a hash."""
         before = self.refused
         times = before.times if before is not None and is_made_from(before.hash, found) else 0
-        return replace(self, refused=Refused(hash=found, nonce=nonce, times=times + 1, at=now, why=why))
+        return replace(
+            self, refused=Refused(hash=found, nonce=nonce, times=times + 1, at=now, why=why)
+        )
 
 
 NOTHING: Final = TrialMemory()
@@ -136,21 +146,31 @@ class TriedApplication:
 
     @property
     def has_registered(self) -> bool:
-        """Whether one of its own drivers has registered; of an application of an earlier release, any."""
+        """Whether one of its own drivers has registered.
+
+        Of an application of an earlier release, any.
+        """
         return has_registered(self.manifest, self.incarnation)
 
     @property
     def is_healthy(self) -> bool:
         """Whether it has shown that its settings work."""
-        has_ended = self.decision.state is ApplicationState.FINISHED and self.decision.problem is None
-        runs = self.decision.state is ApplicationState.RUNNING and self.has_registered and self.has_adopted
+        has_ended = (
+            self.decision.state is ApplicationState.FINISHED and self.decision.problem is None
+        )
+        runs = (
+            self.decision.state is ApplicationState.RUNNING
+            and self.has_registered
+            and self.has_adopted
+        )
         return has_ended or runs
 
     def failure(self, *, patience: float, now: float) -> str:
         """Return why it counts as not healthy; empty if it does not (yet).
 
-        A driver that has registered and runs for the first time may work at a large first micro-batch. An application
-        that its Spark operator has not looked at yet says nothing about its settings.
+        A driver that has registered and runs for the first time may work at a large first
+        micro-batch. An application that its Spark operator has not looked at yet says nothing about
+        its settings.
         """
         status = self.manifest.get("status") or {}
         word = str((status.get("applicationState") or {}).get("state") or "")
@@ -166,22 +186,30 @@ class TriedApplication:
 
 
 def has_registered(application: Manifest, incarnation: int) -> bool:
-    """Return whether the newest incarnation of a host is a driver of this application, not of one before it."""
-    before = str((application["metadata"].get("annotations") or {}).get(INCARNATION_ANNOTATION, "0"))
+    """Return whether the newest incarnation of a host is a driver of this very application."""
+    before = str(
+        (application["metadata"].get("annotations") or {}).get(INCARNATION_ANNOTATION, "0")
+    )
     return incarnation > (int(before) if before.isdigit() else 0)
 
 
 def on_trial(seen: TriedApplication, memory: TrialMemory, source: Identity) -> bool:
-    """Return whether an application has settings that none of its source was healthy with before."""
+    """Return whether an application has settings with which its source was never healthy."""
     return memory.healthy is not None and not is_made_from(seen.hash, memory.healthy.hash(source))
 
 
 def text_of(memory: TrialMemory) -> str:
-    """Return what the next operator needs, as text; empty if there is nothing, or if it is too large."""
+    """Return what the next operator needs, as text.
+
+    Empty if there is nothing, or if it is too large.
+    """
     healthy, refused = memory.healthy, memory.refused
     document: dict[str, Any] = {}
     if healthy is not None:
-        document["healthy"] = {"application": _dump(healthy.application), "conf": dict(healthy.conf)}
+        document["healthy"] = {
+            "application": _dump(healthy.application),
+            "conf": dict(healthy.conf),
+        }
     if refused is not None:
         names = ("hash", "nonce", "times", "at", "why")
         document["refused"] = {name: getattr(refused, name) for name in names}
@@ -198,7 +226,8 @@ def memory_of(text: Any) -> TrialMemory:
             healthy=None
             if healthy is None
             else ApplicationSettings(
-                application=Application.model_validate(healthy["application"]), conf=dict(healthy["conf"])
+                application=Application.model_validate(healthy["application"]),
+                conf=dict(healthy["conf"]),
             ),
             refused=None if refused is None else _refused(refused),
         )

@@ -1,4 +1,7 @@
-"""Validate: from the spec to the values that the pure library works with. The source's connector knows its branch."""
+"""Validate: from the spec to the values that the pure library works with.
+
+The source's connector knows its branch.
+"""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -10,11 +13,24 @@ from balanced_source.assigners import STRATEGIES
 from balanced_source.connectors.discovery import DiscoveringSource
 from balanced_source.durations import seconds
 from balanced_source.errors import BalancedSourceError, ConnectorError, InvalidSpecError
-from balanced_source_operator.contract.half import Common, OperatorHalf, TextReference, Texts, half_of
-from balanced_source_operator.spec import NO_COLUMNS, NO_HOSTS, Assignment, BalancedSourceSpec, Strategy
+from balanced_source_operator.contract.half import (
+    Common,
+    OperatorHalf,
+    TextReference,
+    Texts,
+    half_of,
+)
+from balanced_source_operator.spec import (
+    NO_COLUMNS,
+    NO_HOSTS,
+    Assignment,
+    BalancedSourceSpec,
+    Strategy,
+)
 
 MIN_INTERVAL: Final = 30.0
-"""Seconds between two rebalances of mode Drift that a user may ask for: loads must be observed in between."""
+"""Seconds between two rebalances of mode Drift that a user may ask for: loads must be observed in
+between."""
 
 NO_TEXTS: Final[Mapping[TextReference, str | None]] = MappingProxyType({})
 
@@ -42,23 +58,33 @@ def to_source(spec: BalancedSourceSpec, texts: Texts = NO_TEXTS) -> Source[Any, 
         InvalidSpecError: what CEL could not check. Names the field.
         ConnectorError: the connector of the source cannot be used.
     """
-    return _translated(spec, lambda half, config, common, field: half.to_source(config, common, texts, field=field))
+    return _translated(
+        spec, lambda half, config, common, field: half.to_source(config, common, texts, field=field)
+    )
 
 
-def to_recalled_source(spec: BalancedSourceSpec, texts: Texts, fixed: Mapping[str, str]) -> Source[Any, Any]:
-    """Return the source of an earlier spec, with what must not change as it was; see `OperatorHalf.recalled`.
+def to_recalled_source(
+    spec: BalancedSourceSpec, texts: Texts, fixed: Mapping[str, str]
+) -> Source[Any, Any]:
+    """Return the source of an earlier spec, with what must not change as it was.
+
+    See `OperatorHalf.recalled`.
 
     Raises:
         InvalidSpecError: the source cannot be told any more. Names the field.
         ConnectorError: the connector of the source cannot be used.
     """
     return _translated(
-        spec, lambda half, config, common, field: half.recalled(config, common, texts, fixed=fixed, field=field)
+        spec,
+        lambda half, config, common, field: half.recalled(
+            config, common, texts, fixed=fixed, field=field
+        ),
     )
 
 
 def _translated(
-    spec: BalancedSourceSpec, make: Callable[[OperatorHalf[Any], Any, Common, str], Source[Any, Any]]
+    spec: BalancedSourceSpec,
+    make: Callable[[OperatorHalf[Any], Any, Common, str], Source[Any, Any]],
 ) -> Source[Any, Any]:
     half = half_of(spec.source.kind)
     if spec.application.hosts is not None and not half.can_have_hosts:
@@ -73,17 +99,25 @@ def _translated(
     with _blamed(spec.source.kind, spec.source.field):
         made: object = make(half, spec.source.config(half), common, spec.source.field)
         if not isinstance(made, Source) or made.kind != spec.source.kind:
-            raise TypeError(f"{_named(made)} was made, and a Source of kind {spec.source.kind!r} was expected")
+            raise TypeError(
+                f"{_named(made)} was made, and a Source of kind {spec.source.kind!r} was expected"
+            )
         return made
 
 
 def _named(made: object) -> str:
-    return f"a Source of kind {made.kind!r}" if isinstance(made, Source) else f"a {type(made).__name__}"
+    return (
+        f"a Source of kind {made.kind!r}"
+        if isinstance(made, Source)
+        else f"a {type(made).__name__}"
+    )
 
 
 @contextmanager
 def _blamed(kind: str, field: str) -> Iterator[None]:
-    """Turn what a connector raises by mistake into a sentence: the last valid spec stays in effect then.
+    """Turn what a connector raises by mistake into a sentence.
+
+    The last valid spec stays in effect then.
 
     Raises:
         ConnectorError: names the connector.
@@ -94,8 +128,8 @@ def _blamed(kind: str, field: str) -> Iterator[None]:
         raise
     except Exception as error:
         raise ConnectorError(
-            f"connector {kind!r} failed on {field}: {type(error).__name__}: {error}. Report this to the authors of its "
-            "package"
+            f"connector {kind!r} failed on {field}: {type(error).__name__}: {error}. Report this to"
+            " the authors of its package"
         ) from error
 
 
@@ -107,7 +141,8 @@ def check_change(before: Source[Any, Any], after: Source[Any, Any]) -> None:
     """
     if before.kind != after.kind:
         raise InvalidSpecError(
-            f"the kind of a source cannot be changed from {before.kind!r} to {after.kind!r}: make a new source",
+            f"the kind of a source cannot be changed from {before.kind!r} to {after.kind!r}: make a"
+            " new source",
             field="spec.source",
         )
     with _blamed(after.kind, _field(after.kind)):
@@ -121,7 +156,9 @@ def fixed_values(source: Source[Any, Any]) -> Mapping[str, str]:
 
 
 def check_fixed(before: Mapping[str, str], source: Source[Any, Any]) -> None:
-    """Check that nothing has changed that must not, since `before` was in effect; what is new there does not count.
+    """Check that nothing has changed that must not, since `before` was in effect.
+
+    What is new there does not count.
 
     Raises:
         InvalidSpecError: names what has changed.
@@ -129,8 +166,8 @@ def check_fixed(before: Mapping[str, str], source: Source[Any, Any]) -> None:
     for name, value in fixed_values(source).items():
         if before.get(name, value) != value:
             raise InvalidSpecError(
-                "was changed while the operator was down, and cannot be while the source lives: change it back, or "
-                "make a new source",
+                "was changed while the operator was down, and cannot be while the source lives:"
+                " change it back, or make a new source",
                 field=name,
             )
 
@@ -147,10 +184,14 @@ def _field(kind: str) -> str:
 def _rebalance_policy(assignment: Assignment) -> RebalancePolicy:
     wanted = assignment.rebalance
     if assignment.strategy is Strategy.HASH and wanted.mode.value == RebalanceMode.DRIFT.value:
-        raise InvalidSpecError("Drift has no meaning for strategy Hash", field="spec.assignment.rebalance.mode")
+        raise InvalidSpecError(
+            "Drift has no meaning for strategy Hash", field="spec.assignment.rebalance.mode"
+        )
     interval = seconds(wanted.min_interval)
     if interval < MIN_INTERVAL:
-        raise InvalidSpecError(f"at least {MIN_INTERVAL:.0f}s", field="spec.assignment.rebalance.minInterval")
+        raise InvalidSpecError(
+            f"at least {MIN_INTERVAL:.0f}s", field="spec.assignment.rebalance.minInterval"
+        )
     return RebalancePolicy(
         mode=RebalanceMode(wanted.mode.value),
         max_imbalance=wanted.max_imbalance,

@@ -16,7 +16,9 @@ def is_suspended(raw: Any) -> bool:
 
 
 def with_urgent_fields(valid: BalancedSourceSpec, raw: Any) -> BalancedSourceSpec:
-    """Return the last valid spec with the urgent fields of the newest one. An invalid urgent field is ignored.
+    """Return the last valid spec with the urgent fields of the newest one.
+
+    An invalid urgent field is ignored.
 
     Args:
         valid: the spec that is in effect.

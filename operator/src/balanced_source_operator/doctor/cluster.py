@@ -17,14 +17,21 @@ from balanced_source_operator.spec.crd import custom_resource_definition
 
 _NOT_FOUND: Final = 404
 _SHOWN: Final = 5
-_INSTALL: Final = "Install or upgrade the Helm chart; or run: balanced-source crd | kubectl apply --server-side -f -"
+_INSTALL: Final = (
+    "Install or upgrade the Helm chart; or run: balanced-source crd | kubectl apply --server-side"
+    " -f -"
+)
 OPERATOR_SELECTOR: Final = "app.kubernetes.io%2Fname%3Dbalanced-source"
 """Label selector of the operator's Deployment and pods, as a URL has it."""
 
 _OPERATOR_RIGHTS: Final = (
     (BALANCED_SOURCE, "", ("get", "list", "watch")),
     (BALANCED_SOURCE, "status", ("patch",)),
-    (ResourceKind("", "v1", "configmaps", "ConfigMap"), "", ("get", "list", "watch", "create", "update", "patch")),
+    (
+        ResourceKind("", "v1", "configmaps", "ConfigMap"),
+        "",
+        ("get", "list", "watch", "create", "update", "patch"),
+    ),
     (KUBEFLOW_APPLICATION, "", ("get", "list", "watch", "create", "delete")),
     (APACHE_APPLICATION, "", ("get", "list", "watch", "create", "delete")),
     (ResourceKind("", "v1", "pods", "Pod"), "", ("list", "watch")),
@@ -41,15 +48,22 @@ async def check_crd(api: ClusterApi) -> Diagnosis:
     """Check that the CRD is installed, and knows every field of this version."""
     name = f"{BALANCED_SOURCE.plural}.{BALANCED_SOURCE.group}"
     try:
-        found = await api.ask("GET", f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}")
+        found = await api.ask(
+            "GET", f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}"
+        )
     except RefusedError as refusal:
         if refusal.status == _NOT_FOUND:
             return error("CRD", Fault.CRD_MISSING, f"the CRD {name} is not installed", _INSTALL)
         return unknown("CRD", f"the CRD {name} may not be read: {refusal}")
     missing = list(_missing_fields(_schema(custom_resource_definition()), _schema(found), ""))
     if missing:
-        shown = ", ".join(missing[:_SHOWN]) + (f" and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else "")
-        message = f"the CRD {name} is older than this program: it lacks {shown}, and the API server drops these fields"
+        shown = ", ".join(missing[:_SHOWN]) + (
+            f" and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else ""
+        )
+        message = (
+            f"the CRD {name} is older than this program: it lacks {shown}, and the API server drops"
+            " these fields"
+        )
         return error("CRD", Fault.CRD_OUTDATED, message, _INSTALL)
     return Diagnosis(check="CRD")
 
@@ -87,14 +101,15 @@ async def check_spark_operator(api: ClusterApi) -> Diagnosis:
                 "Spark operator",
                 Fault.SPARK_OPERATOR_MISSING,
                 f"the kind {kind.plural}.{kind.group} does not exist",
-                "Install Kubeflow's Spark operator, and let it watch the namespaces of your sources.",
+                "Install Kubeflow's Spark operator, and let it watch the namespaces of your"
+                " sources.",
             )
         return unknown("Spark operator", str(refusal))
     return Diagnosis(check="Spark operator")
 
 
 async def operator_accounts(api: ClusterApi) -> tuple[list[tuple[str, str]], list[Diagnosis]]:
-    """Return namespace and service account of each operator that can be seen, and what is wrong with them."""
+    """Return namespace and account of each visible operator, and what is wrong with them."""
     try:
         found = await api.ask("GET", f"/apis/apps/v1/deployments?labelSelector={OPERATOR_SELECTOR}")
     except KubernetesError as refusal:
@@ -115,27 +130,41 @@ def _availability(name: str, status: Mapping[str, Any]) -> Diagnosis:
         return Diagnosis(check=check)
     namespace = name.partition("/")[0]
     remedy = f"Run: kubectl -n {namespace} describe pods -l app.kubernetes.io/name=balanced-source"
-    return error(check, Fault.OPERATOR_UNAVAILABLE, f"no pod of Deployment {name} is available", remedy)
+    return error(
+        check, Fault.OPERATOR_UNAVAILABLE, f"no pod of Deployment {name} is available", remedy
+    )
 
 
-async def check_rights(api: ClusterApi, account: tuple[str, str], namespace: str) -> AsyncIterator[Diagnosis]:
+async def check_rights(
+    api: ClusterApi, account: tuple[str, str], namespace: str
+) -> AsyncIterator[Diagnosis]:
     """Yield the rights that the operator's service account lacks in a namespace."""
     user = f"system:serviceaccount:{account[0]}:{account[1]}"
     check = f"rights of {user} in {namespace}"
     lacking = []
     try:
         for kind, subresource, verbs in _OPERATOR_RIGHTS:
-            asked = {"namespace": namespace, "group": kind.group, "resource": kind.plural, "subresource": subresource}
+            asked = {
+                "namespace": namespace,
+                "group": kind.group,
+                "resource": kind.plural,
+                "subresource": subresource,
+            }
             refused = [verb for verb in verbs if not await _may(api, user, verb=verb, **asked)]
             if refused:
                 resource = "/".join(filter(None, [kind.plural, subresource]))
-                lacking.append(f"{', '.join(refused)} {resource}{f'.{kind.group}' if kind.group else ''}")
+                lacking.append(
+                    f"{', '.join(refused)} {resource}{f'.{kind.group}' if kind.group else ''}"
+                )
     except KubernetesError as refusal:
         yield unknown(check, f"they may not be looked up: {refusal}")
         return
     if lacking:
         message = f"{user} may not do this in namespace {namespace}: {'; '.join(lacking)}"
-        remedy = "Install the roles of the Helm chart (rbac.create); if watchNamespaces is set, it must list this one."
+        remedy = (
+            "Install the roles of the Helm chart (rbac.create); if watchNamespaces is set, it must"
+            " list this one."
+        )
         yield error(check, Fault.RIGHT_MISSING, message, remedy)
     else:
         yield Diagnosis(check=check)
@@ -152,4 +181,8 @@ async def _may(api: ClusterApi, user: str, **attributes: str) -> bool:
 
 
 def _groups(user: str) -> list[str]:
-    return ["system:serviceaccounts", f"system:serviceaccounts:{user.split(':')[2]}", "system:authenticated"]
+    return [
+        "system:serviceaccounts",
+        f"system:serviceaccounts:{user.split(':')[2]}",
+        "system:authenticated",
+    ]

@@ -3,8 +3,20 @@
 from collections.abc import AsyncIterator
 from typing import Final
 
-from balanced_source_operator.doctor.cluster import check_crd, check_rights, check_spark_operator, operator_accounts
-from balanced_source_operator.doctor.finding import ClusterApi, Diagnosis, Fault, Level, error, unknown
+from balanced_source_operator.doctor.cluster import (
+    check_crd,
+    check_rights,
+    check_spark_operator,
+    operator_accounts,
+)
+from balanced_source_operator.doctor.finding import (
+    ClusterApi,
+    Diagnosis,
+    Fault,
+    Level,
+    error,
+    unknown,
+)
 from balanced_source_operator.doctor.outside import check_discovery
 from balanced_source_operator.doctor.sources import (
     Patient,
@@ -29,12 +41,15 @@ async def examine(
         api: the cluster.
         namespace: of the sources.
         name: of one source; all of the namespace if empty.
-        account: namespace and name of the operator's service account; None looks for its Deployment.
+        account: namespace and name of the operator's service account; None looks for its
+            Deployment.
     """
     try:
         await api.ask("GET", "/version")
     except KubernetesError as failure:
-        remedy = "Check the kubeconfig (kubectl version), the network, and whether you are logged in."
+        remedy = (
+            "Check the kubeconfig (kubectl version), the network, and whether you are logged in."
+        )
         yield error("cluster", Fault.API_SERVER_UNREACHABLE, str(failure), remedy)
         return
     crd = await check_crd(api)
@@ -59,13 +74,23 @@ async def _sources(api: ClusterApi, namespace: str, name: str) -> AsyncIterator[
             yield unknown("sources", f"sources of {namespace} cannot be listed now: {refusal}")
             return
         remedy = "Ask for the ClusterRole view in this namespace."
-        yield error("sources", Fault.RIGHT_MISSING, f"sources of {namespace} may not be listed: {refusal}", remedy)
+        yield error(
+            "sources",
+            Fault.RIGHT_MISSING,
+            f"sources of {namespace} may not be listed: {refusal}",
+            remedy,
+        )
         return
     chosen = [body for body in found if not name or body["metadata"]["name"] == name]
     if name and not chosen:
         there = ", ".join(sorted(body["metadata"]["name"] for body in found)) or "none"
         message = f"there is no BalancedSource {name} in namespace {namespace} (there: {there})"
-        yield error("sources", Fault.SOURCE_MISSING, message, "Correct the name, or choose the namespace with -n.")
+        yield error(
+            "sources",
+            Fault.SOURCE_MISSING,
+            message,
+            "Correct the name, or choose the namespace with -n.",
+        )
     for body in chosen:
         patient = Patient(namespace=namespace, name=str(body["metadata"]["name"]), body=body)
         async for diagnosis in examine_source(api, patient):

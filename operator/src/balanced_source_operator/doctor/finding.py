@@ -17,7 +17,10 @@ class Level(enum.StrEnum):
 
 
 class Fault(enum.StrEnum):
-    """What is wrong; stable words for programs, the same as reasons of conditions where there is such a reason."""
+    """What is wrong.
+
+    Stable words for programs, the same as reasons of conditions where there is such a reason.
+    """
 
     API_SERVER_UNREACHABLE = "ApiServerUnreachable"
     CRD_MISSING = "CrdMissing"
@@ -88,5 +91,9 @@ def as_text(diagnosis: Diagnosis) -> str:
     """Return a line for the check; further ones for a fault and its remedy."""
     fault = f": {diagnosis.fault}" if diagnosis.fault else ""
     lines = [f"{_MARKS[diagnosis.level]}  {diagnosis.check}{fault}"]
-    lines += [f"         {text}" for text in (diagnosis.message, diagnosis.remedy and f"→ {diagnosis.remedy}") if text]
+    lines += [
+        f"         {text}"
+        for text in (diagnosis.message, diagnosis.remedy and f"→ {diagnosis.remedy}")
+        if text
+    ]
     return "\n".join(lines)

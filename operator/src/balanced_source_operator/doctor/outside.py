@@ -25,8 +25,8 @@ async def check_discovery(
 ) -> AsyncIterator[Diagnosis]:
     """Yield the problems that discovery finds, one per cluster or the like.
 
-    Calls are made as the operator makes them: with the Secrets of the source, and never with files or the identity of
-    this machine.
+    Calls are made as the operator makes them: with the Secrets of the source, and never with files
+    or the identity of this machine.
     """
     secrets = SecretCache(api, namespace)
     try:
@@ -40,24 +40,36 @@ async def check_discovery(
         problem = discovery_problem(failure, scope=scope)
         remedy = remedy_of(problem.reason)
         advice = "If only pods can reach it, run this command in a pod."
-        yield error(f"{label}: {scope}", problem.reason, problem.message, f"{remedy} {advice}".strip())
+        yield error(
+            f"{label}: {scope}", problem.reason, problem.message, f"{remedy} {advice}".strip()
+        )
     if not problems:
         yield Diagnosis(check=f"{label}: discovery")
 
 
 def found_problems(source: Source[Any, Any], secrets: Any) -> Mapping[str, Exception]:
     """Return what the enumerator of a new source finds wrong, by scope. Blocking."""
-    execute = installed().of(source).executor(secrets, caller=Caller.OPERATOR, client_id="balanced-source-doctor")
+    execute = (
+        installed()
+        .of(source)
+        .executor(secrets, caller=Caller.OPERATOR, client_id="balanced-source-doctor")
+    )
     coordinator: SourceCoordinator[Any, Any] = SourceCoordinator(source)
     waiting: list[Effect] = coordinator.start(now=0.0)
     try:
         for _ in range(MAX_CALLS):
-            calls = [effect for effect in waiting if isinstance(effect, ExecuteCall) and effect.delay == 0]
+            calls = [
+                effect
+                for effect in waiting
+                if isinstance(effect, ExecuteCall) and effect.delay == 0
+            ]
             if not calls:
                 break
             first = calls[0]
             waiting = [effect for effect in waiting if effect is not first]
-            waiting += coordinator.handle(CallCompleted(first.call_id, _result(execute, first)), now=0.0)
+            waiting += coordinator.handle(
+                CallCompleted(first.call_id, _result(execute, first)), now=0.0
+            )
         return dict(coordinator.enumerator.problems())
     finally:
         coordinator.close()

@@ -8,7 +8,14 @@ from balanced_source.api import Source
 from balanced_source.errors import BalancedSourceError
 from balanced_source_adapters.connectors import installed
 from balanced_source_operator.controller.translate import texts_of, to_source
-from balanced_source_operator.doctor.finding import ClusterApi, Diagnosis, Fault, error, remedy_of, unknown
+from balanced_source_operator.doctor.finding import (
+    ClusterApi,
+    Diagnosis,
+    Fault,
+    error,
+    remedy_of,
+    unknown,
+)
 from balanced_source_operator.kube.port import KubernetesError, Manifest, UnknownKindError
 from balanced_source_operator.resources.kinds import (
     KUBEFLOW_APPLICATION,
@@ -43,7 +50,9 @@ class Patient:
         return f"source {self.namespace}/{self.name}"
 
 
-async def understood(api: ClusterApi, patient: Patient) -> tuple[BalancedSourceSpec, Source[Any, Any]] | Diagnosis:
+async def understood(
+    api: ClusterApi, patient: Patient
+) -> tuple[BalancedSourceSpec, Source[Any, Any]] | Diagnosis:
     """Return spec and source, or why the operator cannot use them."""
     check = f"{patient.label}: spec"
     try:
@@ -51,13 +60,23 @@ async def understood(api: ClusterApi, patient: Patient) -> tuple[BalancedSourceS
         texts = await read_texts(api, patient.namespace, texts_of(spec))
         for reference, text in texts.items():
             if text is None:
-                message = f"ConfigMap {reference.name} with key {reference.key} does not exist in {patient.namespace}"
-                return error(check, Fault.CONFIG_MAP_MISSING, message, "Create it, or correct clustersFrom.")
+                message = (
+                    f"ConfigMap {reference.name} with key {reference.key} does not exist in"
+                    f" {patient.namespace}"
+                )
+                return error(
+                    check, Fault.CONFIG_MAP_MISSING, message, "Create it, or correct clustersFrom."
+                )
         return spec, to_source(spec, texts)
     except KubernetesError as refusal:
         return unknown(check, str(refusal))
     except BalancedSourceError as problem:
-        return error(check, Fault.SPEC_INVALID, str(problem), "Correct the field; check with: balanced-source validate")
+        return error(
+            check,
+            Fault.SPEC_INVALID,
+            str(problem),
+            "Correct the field; check with: balanced-source validate",
+        )
 
 
 def check_operator(patient: Patient) -> Diagnosis:
@@ -101,7 +120,8 @@ async def check_application(api: ClusterApi, patient: Patient) -> AsyncIterator[
             yield error(
                 check,
                 Fault.SPARK_OPERATOR_SILENT,
-                f"no Spark operator has taken up SparkApplication {application['metadata']['name']}",
+                "no Spark operator has taken up SparkApplication"
+                f" {application['metadata']['name']}",
                 f"Check that the Spark operator runs and watches namespace {patient.namespace} "
                 "(spark.jobNamespaces of its chart).",
             )
@@ -118,14 +138,27 @@ async def check_references(
             SERVICE_ACCOUNT,
             application.service_account,
             Fault.SERVICE_ACCOUNT_MISSING,
-            "Create it with the rights that Spark's drivers need (sparkAccounts of the Helm chart).",
+            (
+                "Create it with the rights that Spark's drivers need (sparkAccounts of the Helm"
+                " chart)."
+            ),
         ),
         *(
-            (SECRET, name, Fault.SECRET_MISSING, "Create the Secret; the operator retries by itself.")
+            (
+                SECRET,
+                name,
+                Fault.SECRET_MISSING,
+                "Create the Secret; the operator retries by itself.",
+            )
             for name in sorted(secrets)
         ),
         *(
-            (CLAIM, name, Fault.VOLUME_CLAIM_MISSING, "Create the PersistentVolumeClaim, or correct the pod template.")
+            (
+                CLAIM,
+                name,
+                Fault.VOLUME_CLAIM_MISSING,
+                "Create the PersistentVolumeClaim, or correct the pod template.",
+            )
             for name in sorted(_claims_of(application))
         ),
     ]

@@ -21,15 +21,20 @@ class FilesOperatorHalf(OperatorHalf[FilesSpec]):
     words = WORDS
     can_have_hosts = False
 
-    def to_source(self, spec: FilesSpec, common: Common, texts: Texts, *, field: str) -> FilesSource:
+    def to_source(
+        self, spec: FilesSpec, common: Common, texts: Texts, *, field: str
+    ) -> FilesSource:
         return _source(spec)
 
     def infer_schema(self, spec: FilesSpec, secrets: SecretReader, *, field: str) -> str:
-        from balanced_source_adapters.files.inference import inferred_ddl  # an operator never infers
+        # an operator never infers
+        from balanced_source_adapters.files.inference import inferred_ddl
 
         call = _source(spec).list_page(1, None)
         if call.kind in (Format.TEXT, Format.BINARY):
-            raise InvalidSpecError(f"files of format {spec.format.value} have one column", field=f"{field}.format")
+            raise InvalidSpecError(
+                f"files of format {spec.format.value} have one column", field=f"{field}.format"
+            )
         records = spec.records
         return inferred_ddl(call, secrets, header=records.header, separator=records.separator)
 
@@ -48,7 +53,9 @@ class FilesOperatorHalf(OperatorHalf[FilesSpec]):
         }
         return {name: value for name, value in given.items() if value is not None}
 
-    def check_change(self, before: Source[Any, Any], after: Source[Any, Any], *, field: str) -> None:
+    def check_change(
+        self, before: Source[Any, Any], after: Source[Any, Any], *, field: str
+    ) -> None:
         """Refuse what the API server refuses too: local mode has none."""
         former, files = _files(before), _files(after)
         if former.paths != files.paths:
@@ -56,7 +63,9 @@ class FilesOperatorHalf(OperatorHalf[FilesSpec]):
         if former.kind_of_file is not files.kind_of_file:
             raise InvalidSpecError(_FIXED, field=f"{field}.format")
         if former.boundedness is not files.boundedness:
-            raise InvalidSpecError(f"whether there is one {_FIXED}", field=f"{field}.discoveryInterval")
+            raise InvalidSpecError(
+                f"whether there is one {_FIXED}", field=f"{field}.discoveryInterval"
+            )
 
     def fixed(self, source: Source[Any, Any]) -> Mapping[str, str]:
         """Return what `check_change` compares."""
@@ -83,7 +92,9 @@ def _source(spec: FilesSpec) -> FilesSource:
         if store is None
         else Store(endpoint=store.endpoint or "", region=store.region or "", secret=store.secret),
         split_bytes=spec.split_bytes,
-        discovery_interval=None if spec.discovery_interval is None else seconds(spec.discovery_interval),
+        discovery_interval=None
+        if spec.discovery_interval is None
+        else seconds(spec.discovery_interval),
         late=seconds(spec.late_window),
         on_loss=spec.on_loss,
         ahead=spec.look_ahead,

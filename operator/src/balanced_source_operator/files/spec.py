@@ -7,7 +7,14 @@ from typing import Annotated, Final
 from pydantic import ConfigDict, Field
 
 from balanced_source.connectors.files import OnLoss
-from balanced_source_operator.contract.base import LINE, Duration, Model, ObjectName, rule, with_rules
+from balanced_source_operator.contract.base import (
+    LINE,
+    Duration,
+    Model,
+    ObjectName,
+    rule,
+    with_rules,
+)
 
 PATH: Final = r"^(/|file:///|s3a?://[a-z0-9])[^\x00-\x1f\x7f]*$"
 ENDPOINT: Final = r"^https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?$"
@@ -51,8 +58,11 @@ class Records(Model):
     """How the records of Json and Csv files are parsed."""
 
     mode: CorruptMode = CorruptMode.PERMISSIVE
-    """What happens to malformed records. Permissive: their columns are null. DropMalformed: they are dropped.
-    FailFast: the query ends with an error."""
+    """What happens to malformed records.
+
+    Permissive: their columns are null. DropMalformed: they are dropped. FailFast: the query ends
+    with an error.
+    """
 
     corrupt_column: Name = "_corrupt_record"
     """Column for the text of malformed records, if the schema has it."""
@@ -83,8 +93,8 @@ class S3Store(Model):
     """Region of the buckets."""
 
     secret: ObjectName | None = None
-    """Secret in the namespace of the source with the keys accessKeyId and secretAccessKey, and optionally sessionToken.
-    Absent: the credentials of the driver's and the executors' pods."""
+    """Secret in the namespace of the source with the keys accessKeyId and secretAccessKey, and
+    optionally sessionToken. Absent: the credentials of the driver's and the executors' pods."""
 
 
 class FilesSpec(Model):
@@ -95,7 +105,8 @@ class FilesSpec(Model):
             rule("self.paths == oldSelf.paths", f"paths {_FIXED}"),
             rule("self.format == oldSelf.format", f"format {_FIXED}"),
             rule(
-                "has(self.schema) == has(oldSelf.schema) && (!has(self.schema) || self.schema == oldSelf.schema)",
+                "has(self.schema) == has(oldSelf.schema) && (!has(self.schema) || self.schema =="
+                " oldSelf.schema)",
                 f"schema {_FIXED}",
             ),
             rule(
@@ -103,10 +114,14 @@ class FilesSpec(Model):
                 f"whether there is a discoveryInterval {_FIXED}",
             ),
             rule(
-                "!has(self.discoveryInterval) || duration(self.discoveryInterval) >= duration('1s')",
+                "!has(self.discoveryInterval) || duration(self.discoveryInterval) >="
+                " duration('1s')",
                 "discoveryInterval must be at least 1s",
             ),
-            rule("self.format in ['Text', 'Binary'] || has(self.schema)", "schema is required for this format"),
+            rule(
+                "self.format in ['Text', 'Binary'] || has(self.schema)",
+                "schema is required for this format",
+            ),
             rule(
                 "self.paths.all(p, p.startsWith('s3')) || self.paths.all(p, !p.startsWith('s3'))",
                 "paths must all be in S3-compatible stores, or all on volumes",
@@ -115,17 +130,21 @@ class FilesSpec(Model):
     )
 
     paths: Annotated[list[FilePath], Field(min_length=1, max_length=32)]
-    """Files to read: files, folders with everything in them, or patterns with *, ?, [a-z], {a,b} and **.
-    Absolute paths on volumes that driver and executors mount, or s3:// URLs. Names that begin with _ or . are
-    skipped."""
+    """Files to read: files, folders with everything in them, or patterns with *, ?, [a-z], {a,b}
+    and **. Absolute paths on volumes that driver and executors mount, or s3:// URLs. Names that
+    begin with _ or . are skipped."""
 
     format: FileFormat
     """Format of the files. Json has one object per line."""
 
     ddl: Annotated[
-        Annotated[str, Field(min_length=1, max_length=16384, pattern=LINE)] | None, Field(alias="schema")
+        Annotated[str, Field(min_length=1, max_length=16384, pattern=LINE)] | None,
+        Field(alias="schema"),
     ] = None
-    """Columns as DDL, such as id BIGINT, name STRING. Absent: one column, value for Text and content for Binary."""
+    """Columns as DDL, such as id BIGINT, name STRING.
+
+    Absent: one column, value for Text and content for Binary.
+    """
 
     records: Records = Records()
     """How records are parsed."""
@@ -134,25 +153,39 @@ class FilesSpec(Model):
     """Access to the store of s3:// paths."""
 
     split_bytes: Annotated[int, Field(ge=65536, le=2**40)] = 67108864
-    """Size in bytes of the blocks into which files are cut. Compressed text and Binary files are never cut."""
+    """Size in bytes of the blocks into which files are cut.
+
+    Compressed text and Binary files are never cut.
+    """
 
     look_ahead: Annotated[int, Field(ge=1, le=100)] = 2
-    """Number of blocks that are assigned to each reader ahead. A micro-batch reads at most these."""
+    """Number of blocks that are assigned to each reader ahead.
+
+    A micro-batch reads at most these.
+    """
 
     discovery_interval: Duration | None = None
-    """Time between two listings of new files, at least 1s. Absent: the source reads the files that exist at the
-    start, and is then finished."""
+    """Time between two listings of new files, at least 1s.
+
+    Absent: the source reads the files that exist at the start, and is then finished.
+    """
 
     names_grow: bool = False
-    """Whether names of new objects sort after those of older ones, as with names that begin with a time. Then most
-    listings of an S3-compatible store return only new objects. No effect on volumes."""
+    """Whether names of new objects sort after those of older ones, as with names that begin with a
+    time. Then most listings of an S3-compatible store return only new objects. No effect on
+    volumes."""
 
     late_window: Duration = "1h"
-    """How late a file may appear: how much older it may be than files found before (modification time)."""
+    """How late a file may appear: how much older it may be than files found before (modification
+    time)."""
 
     on_loss: OnLoss = OnLoss.FAIL
-    """What happens if a file changed, disappeared or arrived too late. Fail: reading stops, and a condition names the
-    file. Skip: reading continues without the file, which is counted."""
+    """What happens if a file changed, disappeared or arrived too late.
+
+    Fail: reading stops, and a condition names the file. Skip: reading continues without the file,
+    which is counted.
+    """
 
     allow_repeat: bool = False
-    """Whether reading continues after the enumerator state was lost, although files may then be read twice."""
+    """Whether reading continues after the enumerator state was lost, although files may then be
+    read twice."""

@@ -1,1 +1,4 @@
-"""Kafka's operator half: its branch of the CRD, and the way from there to a source of the library."""
+"""Kafka's operator half.
+
+Its branch of the CRD, and the way from there to a source of the library.
+"""

@@ -1,4 +1,4 @@
-"""Validate: from ``clusters``, or the metadata that ``clustersFrom`` names, to clusters of the library."""
+"""Validate: from ``clusters``, or the metadata of ``clustersFrom``, to clusters of the library."""
 
 import functools
 from collections.abc import Iterable, Mapping
@@ -44,7 +44,9 @@ def to_clusters(kafka: KafkaSpec, metadata: str | None, *, field: str) -> Cluste
         raise InvalidSpecError("there is no such ConfigMap, or no such key: create it", field=where)
     found = _parsed(metadata, where)
     topics = _topics(found, kafka.subscription, field=f"{field}.subscription", where=where)
-    return _clusters([c for c in found.clusters if c.name in topics], topics, field=f"{where}: clusters")
+    return _clusters(
+        [c for c in found.clusters if c.name in topics], topics, field=f"{where}: clusters"
+    )
 
 
 @functools.lru_cache(maxsize=64)
@@ -68,7 +70,9 @@ def _topics(
     for stream in chosen:
         for cluster, names in metadata.streams[stream].items():
             if cluster not in known:
-                raise InvalidSpecError(f"there is no cluster {cluster}", field=f"{where}: streams.{stream}")
+                raise InvalidSpecError(
+                    f"there is no cluster {cluster}", field=f"{where}: streams.{stream}"
+                )
             topics.setdefault(cluster, []).extend(names)
     return {cluster: tuple(sorted(set(names))) for cluster, names in topics.items()}
 
@@ -83,12 +87,16 @@ def _streams(metadata: spec.ClusterMetadata, subscription: Subscription, field: 
     return sorted(set(wanted))
 
 
-def _clusters(clusters: Iterable[spec.ClusterSpec], topics: Mapping[str, tuple[str, ...]], *, field: str) -> Clusters:
+def _clusters(
+    clusters: Iterable[spec.ClusterSpec], topics: Mapping[str, tuple[str, ...]], *, field: str
+) -> Clusters:
     made: dict[str, KafkaCluster] = {}
     for index, cluster in enumerate(clusters):
         path = f"{field}[{index}]"
         if cluster.name in made:
-            raise InvalidSpecError(f"there are two clusters called {cluster.name}", field=f"{path}.name")
+            raise InvalidSpecError(
+                f"there are two clusters called {cluster.name}", field=f"{path}.name"
+            )
         check_properties(cluster.properties, field=f"{path}.properties")
         check_not_lending(cluster.properties, field=f"{path}.properties")
         made[cluster.name] = _cluster(cluster, topics.get(cluster.name), field=path)
@@ -97,7 +105,9 @@ def _clusters(clusters: Iterable[spec.ClusterSpec], topics: Mapping[str, tuple[s
     return read, tuple(cluster for name, cluster in made.items() if name not in active)
 
 
-def _cluster(cluster: spec.ClusterSpec, topics: tuple[str, ...] | None, *, field: str) -> KafkaCluster:
+def _cluster(
+    cluster: spec.ClusterSpec, topics: tuple[str, ...] | None, *, field: str
+) -> KafkaCluster:
     starting = cluster.starting_offsets
     return KafkaCluster(
         name=cluster.name,
@@ -105,6 +115,8 @@ def _cluster(cluster: spec.ClusterSpec, topics: tuple[str, ...] | None, *, field
         properties=translated(cluster.properties, field=f"{field}.properties"),
         secrets=tuple(p.secret_ref.name for p in cluster.properties_from),
         subscriber=TopicList(topics) if topics is not None else None,
-        starting_offsets=to_start(starting, field=f"{field}.startingOffsets") if starting is not None else None,
+        starting_offsets=to_start(starting, field=f"{field}.startingOffsets")
+        if starting is not None
+        else None,
         stopping_offsets=to_stop(cluster.stopping_offsets, field=f"{field}.stoppingOffsets"),
     )

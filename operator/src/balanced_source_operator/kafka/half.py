@@ -29,7 +29,17 @@ class KafkaOperatorHalf(OperatorHalf[KafkaSpec]):
     spec = KafkaSpec
     description = "Topics on Kafka clusters."
     words = WORDS
-    columns = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType", "headers", "cluster")
+    columns = (
+        "key",
+        "value",
+        "topic",
+        "partition",
+        "offset",
+        "timestamp",
+        "timestampType",
+        "headers",
+        "cluster",
+    )
 
     def texts(self, spec: KafkaSpec) -> tuple[TextReference, ...]:
         """The metadata of `clustersFrom`."""
@@ -38,20 +48,29 @@ class KafkaOperatorHalf(OperatorHalf[KafkaSpec]):
         reference = spec.clusters_from.config_map_ref
         return (TextReference(reference.name, reference.key),)
 
-    def to_source(self, spec: KafkaSpec, common: Common, texts: Texts, *, field: str) -> KafkaSource:
+    def to_source(
+        self, spec: KafkaSpec, common: Common, texts: Texts, *, field: str
+    ) -> KafkaSource:
         metadata = next((texts.get(reference) for reference in self.texts(spec)), None)
         return to_kafka_source(spec, common, metadata, field=field)
 
-    def check_change(self, before: Source[Any, Any], after: Source[Any, Any], *, field: str) -> None:
-        """Refuse a changed end where the API server cannot: in metadata of `clustersFrom`, and in local mode.
+    def check_change(
+        self, before: Source[Any, Any], after: Source[Any, Any], *, field: str
+    ) -> None:
+        """Refuse a changed end where the API server cannot.
 
-        Splits carry their end from the moment they are found: another one would be in effect for some and not for
-        others.
+        In metadata of `clustersFrom`, and in local mode.
+
+        Splits carry their end from the moment they are found: another one would be in effect for
+        some and not for others.
         """
         former, kafka = _kafka(before), _kafka(after)
         if former.stopping_offsets != kafka.stopping_offsets:
             raise InvalidSpecError(_FIXED, field=f"{field}.stoppingOffsets")
-        known = {cluster.name: cluster.stopping_offsets for cluster in (*former.clusters, *former.inactive)}
+        known = {
+            cluster.name: cluster.stopping_offsets
+            for cluster in (*former.clusters, *former.inactive)
+        }
         for cluster in (*kafka.clusters, *kafka.inactive):
             if known.get(cluster.name, cluster.stopping_offsets) != cluster.stopping_offsets:
                 raise InvalidSpecError(_FIXED, field=_of_cluster(cluster))
@@ -71,7 +90,9 @@ class KafkaOperatorHalf(OperatorHalf[KafkaSpec]):
         if not fixed:
             return source
         if changed := fixed.keys() ^ self.fixed(source).keys():
-            raise InvalidSpecError("was added or removed while the operator was down", field=min(changed))
+            raise InvalidSpecError(
+                "was added or removed while the operator was down", field=min(changed)
+            )
         return replace(
             source,
             clusters=tuple(_with_end(cluster, fixed) for cluster in source.clusters),

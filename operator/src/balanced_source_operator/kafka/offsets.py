@@ -67,7 +67,9 @@ def to_stop(chosen: spec.StoppingOffsets | None, *, field: str) -> OffsetsInitia
     return PerTopic(topics=topics, default=general) if topics else general
 
 
-def _initializer(chosen: spec.StartChoice | spec.StopChoice, *, unlisted: Anchor, field: str) -> OffsetsInitializer:
+def _initializer(
+    chosen: spec.StartChoice | spec.StopChoice, *, unlisted: Anchor, field: str
+) -> OffsetsInitializer:
     match chosen.type:
         case spec.StartType.EARLIEST:
             return EARLIEST
@@ -91,7 +93,9 @@ def _commit(chosen: spec.Choice, field: str) -> FromCommit:
 
 def _times(chosen: spec.Choice, unlisted: Anchor, field: str) -> OffsetsInitializer:
     reset = _anchor(chosen.reset or spec.Reset.LATEST)
-    general = FromAnchor(unlisted) if chosen.timestamp is None else FromTime(chosen.timestamp, reset)
+    general = (
+        FromAnchor(unlisted) if chosen.timestamp is None else FromTime(chosen.timestamp, reset)
+    )
     if chosen.timestamps is None:
         if chosen.timestamp is None:
             raise InvalidSpecError("Timestamp needs timestamp or timestamps", field=field)
@@ -103,8 +107,14 @@ def _times(chosen: spec.Choice, unlisted: Anchor, field: str) -> OffsetsInitiali
 def _offsets(chosen: spec.Choice, unlisted: Anchor, field: str) -> OffsetsInitializer:
     if chosen.offsets is None:
         raise InvalidSpecError("Specific needs offsets", field=f"{field}.offsets")
-    default = FromAnchor(unlisted) if chosen.unlisted is None else _unlisted(chosen, chosen.unlisted, field)
-    return PerPartition(listed=_listed(chosen.offsets, wish_of, f"{field}.offsets"), default=default)
+    default = (
+        FromAnchor(unlisted)
+        if chosen.unlisted is None
+        else _unlisted(chosen, chosen.unlisted, field)
+    )
+    return PerPartition(
+        listed=_listed(chosen.offsets, wish_of, f"{field}.offsets"), default=default
+    )
 
 
 def _unlisted(chosen: spec.Choice, rest: spec.Unlisted, field: str) -> OffsetsInitializer:
@@ -125,5 +135,11 @@ def _listed(
     for topic, numbers in table.items():
         for number in numbers:
             if not (number.isascii() and number.isdigit() and int(number) <= MAX_PARTITION):
-                raise InvalidSpecError(f"{number!r} is not a valid partition number", field=f"{field}.{topic}")
-    return {(topic, int(number)): wish(value) for topic, rows in table.items() for number, value in rows.items()}
+                raise InvalidSpecError(
+                    f"{number!r} is not a valid partition number", field=f"{field}.{topic}"
+                )
+    return {
+        (topic, int(number)): wish(value)
+        for topic, rows in table.items()
+        for number, value in rows.items()
+    }

@@ -26,7 +26,9 @@ MIN_DISCOVERY: Final = 1.0
 """Seconds between two discoveries: each asks every cluster for all of its topics."""
 
 
-def to_kafka_source(kafka: KafkaSpec, common: Common, metadata: str | None, *, field: str) -> KafkaSource:
+def to_kafka_source(
+    kafka: KafkaSpec, common: Common, metadata: str | None, *, field: str
+) -> KafkaSource:
     """Return the source that the user asks for.
 
     Args:
@@ -96,7 +98,13 @@ def _subscriber(subscription: Subscription, *, field: str) -> KafkaSubscriber:
             None if exclude is None else checked_pattern(exclude, field=f"{field}.excludePattern"),
         )
     if subscription.partitions is not None:
-        return PartitionSet(frozenset((entry.topic, p) for entry in subscription.partitions for p in entry.partitions))
+        return PartitionSet(
+            frozenset(
+                (entry.topic, p) for entry in subscription.partitions for p in entry.partitions
+            )
+        )
     if subscription.streams is None and subscription.stream_pattern is None:
-        raise InvalidSpecError("set exactly one of topics, topicPattern, partitions and streams", field=field)
+        raise InvalidSpecError(
+            "set exactly one of topics, topicPattern, partitions and streams", field=field
+        )
     return TopicList(())

@@ -1,6 +1,13 @@
 """The operator half of Kinesis; see `OperatorHalf`."""
 
-from balanced_source.connectors.kinesis import KinesisSource, Server, Start, StartAt, StartWords, checked_start
+from balanced_source.connectors.kinesis import (
+    KinesisSource,
+    Server,
+    Start,
+    StartAt,
+    StartWords,
+    checked_start,
+)
 from balanced_source.durations import seconds
 from balanced_source.errors import InvalidSpecError
 from balanced_source_operator.contract.half import Common, OperatorHalf, Texts
@@ -22,7 +29,9 @@ class KinesisOperatorHalf(OperatorHalf[KinesisSpec]):
     words = WORDS
     columns = ()
 
-    def to_source(self, spec: KinesisSpec, common: Common, texts: Texts, *, field: str) -> KinesisSource:
+    def to_source(
+        self, spec: KinesisSpec, common: Common, texts: Texts, *, field: str
+    ) -> KinesisSource:
         if len(set(spec.streams)) < len(spec.streams):
             raise InvalidSpecError("names a stream twice: remove one", field=f"{field}.streams")
         interval = seconds(spec.discovery_interval)
@@ -30,7 +39,9 @@ class KinesisOperatorHalf(OperatorHalf[KinesisSpec]):
             raise InvalidSpecError("must be at least 1s", field=f"{field}.discoveryInterval")
         return KinesisSource(
             streams=tuple(spec.streams),
-            server=Server(endpoint=spec.endpoint or "", region=spec.region or "", secret=spec.secret),
+            server=Server(
+                endpoint=spec.endpoint or "", region=spec.region or "", secret=spec.secret
+            ),
             start=_start(spec.starting_position, spec.streams, field=f"{field}.startingPosition"),
             assigner=common.assigner,
             rebalance_policy=common.rebalance_policy,
@@ -50,4 +61,6 @@ def _start(spec: StartingPosition, streams: list[str], *, field: str) -> Start:
         sequences=f"{field}.sequenceNumbers",
         kinds={at: f"type {kind.value}" for kind, at in _AT.items()},
     )
-    return checked_start(Start(at=_AT[spec.type], time=spec.timestamp, sequences=sequences), streams, words)
+    return checked_start(
+        Start(at=_AT[spec.type], time=spec.timestamp, sequences=sequences), streams, words
+    )

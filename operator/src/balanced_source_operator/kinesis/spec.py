@@ -48,7 +48,8 @@ class StartingPosition(Model):
         json_schema_extra=with_rules(
             rule(
                 "(self.type == 'Timestamp') == has(self.timestamp)",
-                "type Timestamp needs timestamp (milliseconds since the epoch), and only it takes it",
+                "type Timestamp needs timestamp (milliseconds since the epoch), and only it"
+                " takes it",
             ),
             rule(
                 "(self.type == 'SequenceNumbers') == has(self.sequenceNumbers)",
@@ -70,8 +71,10 @@ class StartingPosition(Model):
         ]
         | None
     ) = None
-    """Stream, shard, and sequence number of the first record. Ancestors of these shards are not read, other shards from
-    their oldest record."""
+    """Stream, shard, and sequence number of the first record.
+
+    Ancestors of these shards are not read, other shards from their oldest record.
+    """
 
 
 class KinesisSpec(Model):
@@ -81,22 +84,29 @@ class KinesisSpec(Model):
     """Names or ARNs of the streams."""
 
     region: Annotated[str, Field(max_length=64, pattern=REGION)] | None = None
-    """Region of the streams. Absent: that of the ARN, or that of the driver's and the executors' environment."""
+    """Region of the streams.
+
+    Absent: that of the ARN, or that of the driver's and the executors' environment.
+    """
 
     endpoint: Annotated[str, Field(max_length=512, pattern=ENDPOINT)] | None = None
     """URL of a Kinesis server. Absent: AWS."""
 
     secret: ObjectName | None = None
-    """Secret in the namespace of the source with the keys accessKeyId and secretAccessKey, and optionally sessionToken.
-    With it, the operator lists the shards. Absent: the driver does, and the credentials are those of the pods."""
+    """Secret in the namespace of the source with the keys accessKeyId and secretAccessKey, and
+    optionally sessionToken. With it, the operator lists the shards. Absent: the driver does, and
+    the credentials are those of the pods."""
 
     starting_position: StartingPosition = StartingPosition()
     """Where a stream is read from that is read for the first time."""
 
     discovery_interval: Duration = "30s"
-    """Time between two listings of shards, at least 1s. Children of a shard that was read to its end are listed at
-    once."""
+    """Time between two listings of shards, at least 1s.
+
+    Children of a shard that was read to its end are listed at once.
+    """
 
     on_data_loss: OnLoss = OnLoss.FAIL
-    """What happens if records expired before they were read, or a stream was deleted and created again. Fail: reading
-    stops, and a condition names the shards. Continue: reading continues with the records that are left."""
+    """What happens if records expired before they were read, or a stream was deleted and created
+    again. Fail: reading stops, and a condition names the shards. Continue: reading continues with
+    the records that are left."""

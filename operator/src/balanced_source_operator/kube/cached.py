@@ -1,4 +1,7 @@
-"""Answers reads of the kinds that are watched from memory: a look at a source then costs no request."""
+"""Answers reads of the kinds that are watched from memory.
+
+A look at a source then costs no request.
+"""
 
 from collections.abc import Sequence
 from typing import Final
@@ -6,7 +9,12 @@ from typing import Final
 from balanced_source_operator.kube.informer import Informer, Tell
 from balanced_source_operator.kube.port import KubernetesApi, Manifest, UnknownKindError
 from balanced_source_operator.kube.stream import Stream
-from balanced_source_operator.resources.kinds import BALANCED_SOURCE, CHILDREN, NAME_LABEL, ResourceKind
+from balanced_source_operator.resources.kinds import (
+    BALANCED_SOURCE,
+    CHILDREN,
+    NAME_LABEL,
+    ResourceKind,
+)
 
 WATCHED: Final = (BALANCED_SOURCE, *CHILDREN)
 """Sources, and the kinds of their objects."""
@@ -15,7 +23,13 @@ WATCHED: Final = (BALANCED_SOURCE, *CHILDREN)
 def informers_for(stream: Stream, namespaces: Sequence[str], tell: Tell) -> list[Informer]:
     """Return an informer for each watched kind and namespace; none given means all namespaces."""
     return [
-        Informer(stream, kind, namespace, selector="" if kind == BALANCED_SOURCE else NAME_LABEL, tell=tell)
+        Informer(
+            stream,
+            kind,
+            namespace,
+            selector="" if kind == BALANCED_SOURCE else NAME_LABEL,
+            tell=tell,
+        )
         for namespace in namespaces or ("",)
         for kind in WATCHED
     ]
@@ -24,8 +38,8 @@ def informers_for(stream: Stream, namespaces: Sequence[str], tell: Tell) -> list
 class CachedApi:
     """Wraps a `KubernetesApi`. What no informer knows for certain is asked for; writes always are.
 
-    A list may be as old as a watch is late. That is enough for a look: the state of a source is written by
-    compare-and-swap, and objects are created under names that exist once.
+    A list may be as old as a watch is late. That is enough for a look: the state of a source is
+    written by compare-and-swap, and objects are created under names that exist once.
     """
 
     def __init__(self, api: KubernetesApi, informers: Sequence[Informer]) -> None:
@@ -33,7 +47,10 @@ class CachedApi:
         self._informers = {(informer.kind, informer.namespace): informer for informer in informers}
 
     async def get(self, kind: ResourceKind, namespace: str, name: str) -> Manifest | None:
-        """A BalancedSource that is known comes from memory. Documents never do: they are compared and swapped."""
+        """A BalancedSource that is known comes from memory.
+
+        Documents never do: they are compared and swapped.
+        """
         if kind == BALANCED_SOURCE and (informer := self._live(kind, namespace)) is not None:
             known = informer.get(namespace, name)
             if known is not None:
@@ -58,10 +75,14 @@ class CachedApi:
     async def apply(self, kind: ResourceKind, manifest: Manifest) -> Manifest:
         return await self._api.apply(kind, manifest)
 
-    async def patch_status(self, kind: ResourceKind, namespace: str, name: str, status: Manifest) -> Manifest | None:
+    async def patch_status(
+        self, kind: ResourceKind, namespace: str, name: str, status: Manifest
+    ) -> Manifest | None:
         return await self._api.patch_status(kind, namespace, name, status)
 
-    async def scale(self, kind: ResourceKind, namespace: str, name: str, *, before: int, after: int) -> None:
+    async def scale(
+        self, kind: ResourceKind, namespace: str, name: str, *, before: int, after: int
+    ) -> None:
         await self._api.scale(kind, namespace, name, before=before, after=after)
 
     async def delete(self, kind: ResourceKind, namespace: str, name: str, *, uid: str) -> None:

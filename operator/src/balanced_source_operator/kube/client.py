@@ -46,22 +46,30 @@ class KubernetesClient:
 
     async def list(self, kind: ResourceKind, namespace: str, *, selector: str) -> list[Manifest]:
         try:
-            found = await self._call("GET", collection_path(kind, namespace), query={"labelSelector": selector})
+            found = await self._call(
+                "GET", collection_path(kind, namespace), query={"labelSelector": selector}
+            )
         except ApiException as error:
             raise translated(error, kind) from error
         # Items of a list come without their kind.
-        return [{"apiVersion": kind.api_version, "kind": kind.kind, **item} for item in found["items"]]
+        return [
+            {"apiVersion": kind.api_version, "kind": kind.kind, **item} for item in found["items"]
+        ]
 
     async def create(self, kind: ResourceKind, manifest: Manifest) -> Manifest:
         try:
-            return await self._call("POST", collection_path(kind, _namespace(manifest)), body=manifest)
+            return await self._call(
+                "POST", collection_path(kind, _namespace(manifest)), body=manifest
+            )
         except ApiException as error:
             raise translated(error, kind, _name(manifest)) from error
 
     async def objection(self, kind: ResourceKind, manifest: Manifest) -> str | None:
         query = {"dryRun": "All", "fieldValidation": "Strict"}
         try:
-            await self._call("POST", collection_path(kind, _namespace(manifest)), body=manifest, query=query)
+            await self._call(
+                "POST", collection_path(kind, _namespace(manifest)), body=manifest, query=query
+            )
         except ApiException as error:
             if error.status in _INVALID:
                 return _message(error)
@@ -69,7 +77,9 @@ class KubernetesClient:
         return None
 
     async def dry_run(self, kind: ResourceKind, manifest: Manifest) -> str | None:
-        """Return what the API server says against applying an object, which is not stored; None if it accepts it.
+        """Return what the API server says against applying an object, which is not stored.
+
+        None if it accepts it.
 
         Raises:
             KubernetesError: as `get`, or the account may not create or update objects of that kind.
@@ -81,7 +91,9 @@ class KubernetesClient:
         body = {**manifest, "metadata": {**manifest["metadata"], **revision}}
         query = {"dryRun": "All", "fieldValidation": "Strict"}
         try:
-            await self._call("PUT", object_path(kind, _namespace(body), _name(body)), body=body, query=query)
+            await self._call(
+                "PUT", object_path(kind, _namespace(body), _name(body)), body=body, query=query
+            )
         except ApiException as error:
             if error.status in _INVALID:
                 return _message(error)
@@ -91,17 +103,23 @@ class KubernetesClient:
     async def count_up(
         self, kind: ResourceKind, namespace: str, name: str, field: str, *, most: int
     ) -> tuple[int, int]:
-        """Increase a number in ``spec`` by one, back to 0 after `most`; returns the number before and after.
+        """Increase a number in ``spec`` by one, back to 0 after `most`.
+
+        Returns the number before and after.
 
         Raises:
-            KubernetesError: as `get`, or there is no such object, or somebody else has changed it meanwhile.
+            KubernetesError: as `get`, or there is no such object, or somebody else has changed it
+                meanwhile.
         """
         stored = await self.get(kind, namespace, name)
         if stored is None:
             raise KubernetesError(f"there is no {kind.kind} {name!r} in namespace {namespace!r}")
         before = int(stored["spec"].get(field, 0))
         after = before + 1 if before < most else 0
-        body = {"metadata": {"resourceVersion": stored["metadata"]["resourceVersion"]}, "spec": {field: after}}
+        body = {
+            "metadata": {"resourceVersion": stored["metadata"]["resourceVersion"]},
+            "spec": {field: after},
+        }
         path = object_path(kind, namespace, name)
         try:
             await self._call("PATCH", path, body=body, content_type="application/merge-patch+json")
@@ -120,7 +138,9 @@ class KubernetesClient:
         except ApiException as error:
             raise RefusedError(_message(error), status=int(error.status)) from error
 
-    async def log(self, namespace: str, pod: str, container: str, *, previous: bool, tail: int, limit: int) -> str:
+    async def log(
+        self, namespace: str, pod: str, container: str, *, previous: bool, tail: int, limit: int
+    ) -> str:
         """Return the last lines of a container's log, with the time of each.
 
         Raises:
@@ -134,13 +154,17 @@ class KubernetesClient:
             "timestamps": "true",
         }
         try:
-            return await self._text("GET", object_path(POD, namespace, pod, "log"), query=query, accept="*/*")
+            return await self._text(
+                "GET", object_path(POD, namespace, pod, "log"), query=query, accept="*/*"
+            )
         except ApiException as error:
             raise translated(error, POD, pod) from error
 
     async def replace(self, kind: ResourceKind, manifest: Manifest) -> Manifest:
         try:
-            return await self._call("PUT", object_path(kind, _namespace(manifest), _name(manifest)), body=manifest)
+            return await self._call(
+                "PUT", object_path(kind, _namespace(manifest), _name(manifest)), body=manifest
+            )
         except ApiException as error:
             if error.status == _NOT_FOUND:
                 raise ConflictError(f"{kind.kind} {_name(manifest)} is gone") from error
@@ -158,7 +182,9 @@ class KubernetesClient:
         except ApiException as error:
             raise translated(error, kind, _name(manifest)) from error
 
-    async def patch_status(self, kind: ResourceKind, namespace: str, name: str, status: Manifest) -> Manifest | None:
+    async def patch_status(
+        self, kind: ResourceKind, namespace: str, name: str, status: Manifest
+    ) -> Manifest | None:
         try:
             return await self._call(
                 "PATCH",
@@ -171,9 +197,14 @@ class KubernetesClient:
                 return None
             raise translated(error, kind, name) from error
 
-    async def scale(self, kind: ResourceKind, namespace: str, name: str, *, before: int, after: int) -> None:
+    async def scale(
+        self, kind: ResourceKind, namespace: str, name: str, *, before: int, after: int
+    ) -> None:
         where = "/spec/replicas"
-        steps = [{"op": "test", "path": where, "value": before}, {"op": "replace", "path": where, "value": after}]
+        steps = [
+            {"op": "test", "path": where, "value": before},
+            {"op": "replace", "path": where, "value": after},
+        ]
         try:
             await self._call(
                 "PATCH",
@@ -183,7 +214,9 @@ class KubernetesClient:
             )
         except ApiException as error:
             if error.status == _UNPROCESSABLE and " is invalid" not in _message(error):
-                raise ConflictError(f"{kind.plural} {name}: the number of replicas is not {before} any more") from error
+                raise ConflictError(
+                    f"{kind.plural} {name}: the number of replicas is not {before} any more"
+                ) from error
             raise translated(error, kind, name) from error
 
     async def delete(self, kind: ResourceKind, namespace: str, name: str, *, uid: str) -> None:

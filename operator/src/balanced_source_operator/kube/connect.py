@@ -30,7 +30,8 @@ async def connect(*, context: str = "") -> AsyncIterator[tuple[KubernetesClient,
     except Exception as error:  # a damaged file raises almost any type
         reason = " ".join(str(error).split()) or type(error).__name__
         raise InvalidSpecError(
-            f"cannot be used: {reason}. Set KUBECONFIG, or log in to a cluster", field=f"kubeconfig {_path()}"
+            f"cannot be used: {reason}. Set KUBECONFIG, or log in to a cluster",
+            field=f"kubeconfig {_path()}",
         ) from error
     chosen = next((c for c in contexts if c.get("name") == context), active)
     async with ApiClient(configuration) as client:

@@ -1,7 +1,7 @@
 """Keeps all objects of a kind in memory: one list and one watch, whatever the number of sources.
 
-The pattern, and its name, are those of Kubernetes' client-go. Every change is also told to whoever is concerned, so a
-list that finds something else than the watch has delivered is told as well.
+The pattern, and its name, are those of Kubernetes' client-go. Every change is also told to whoever
+is concerned, so a list that finds something else than the watch has delivered is told as well.
 """
 
 import asyncio
@@ -13,7 +13,12 @@ from typing import Any, Final, TypeAlias
 
 import structlog
 
-from balanced_source_operator.kube.port import KubernetesError, Manifest, RefusedError, UnknownKindError
+from balanced_source_operator.kube.port import (
+    KubernetesError,
+    Manifest,
+    RefusedError,
+    UnknownKindError,
+)
 from balanced_source_operator.kube.stream import ExpiredError, Stream, WatchEvent
 from balanced_source_operator.resources.kinds import NAME_LABEL, POD, ResourceKind
 
@@ -44,11 +49,14 @@ class Informer:
         tell: gets kind, event and object of each change. It must not change the object.
 
     Attributes:
-        is_live: whether what is kept is what the API server has, but for the time that a watch takes.
+        is_live: whether what is kept is what the API server has, but for the time that a watch
+            takes.
         is_unknown: whether the API server does not know this kind.
     """
 
-    def __init__(self, stream: Stream, kind: ResourceKind, namespace: str, *, selector: str, tell: Tell) -> None:
+    def __init__(
+        self, stream: Stream, kind: ResourceKind, namespace: str, *, selector: str, tell: Tell
+    ) -> None:
         self._stream = stream
         self._tell = tell
         self._selector = selector
@@ -85,20 +93,24 @@ class Informer:
                 revision = ""
             except Exception as error:  # noqa: BLE001 - whatever it is, the sources depend on this
                 revision = self._failed(error, revision)
-                await asyncio.sleep(UNKNOWN if self.is_unknown else pause * random.uniform(0.5, 1.0))  # noqa: S311 - jitter
+                jittered = pause * random.uniform(0.5, 1.0)  # noqa: S311 - jitter
+                await asyncio.sleep(UNKNOWN if self.is_unknown else jittered)
                 pause = min(2 * pause, RETRY_MAX)
 
     def _failed(self, error: Exception, revision: str) -> str:
         """Note a failure; return the revision from which the watch may go on.
 
-        Objects of a kind that is unknown stay: an API server that has just started may not know it for a moment.
+        Objects of a kind that is unknown stay: an API server that has just started may not know it
+        for a moment.
         """
         self.is_live = False
         was_unknown, self.is_unknown = self.is_unknown, isinstance(error, UnknownKindError)
         self._first.set()
         if self.is_unknown:  # most clusters have one of the two Spark operators
             if not was_unknown:
-                log.info("this kind is not installed; it is looked for again and again", error=str(error))
+                log.info(
+                    "this kind is not installed; it is looked for again and again", error=str(error)
+                )
         elif isinstance(error, KubernetesError):
             log.warning("watch interrupted; trying again", kind=self.kind.plural, error=str(error))
         else:
@@ -114,7 +126,9 @@ class Informer:
 
     async def _follow(self, revision: str, *, until: float) -> str:
         """Take over changes until the watch ends; return the newest revision."""
-        watch = self._stream.watch(self.kind, self.namespace, selector=self._selector, revision=revision)
+        watch = self._stream.watch(
+            self.kind, self.namespace, selector=self._selector, revision=revision
+        )
         async with aclosing(watch) as changes:
             async for change in changes:
                 self.is_live = True
@@ -133,7 +147,10 @@ class Informer:
             self._note(WatchEvent("DELETED", self._objects[key]))
         for key, item in found.items():
             known = self._objects.get(key)
-            if known is None or known["metadata"]["resourceVersion"] != item["metadata"]["resourceVersion"]:
+            if (
+                known is None
+                or known["metadata"]["resourceVersion"] != item["metadata"]["resourceVersion"]
+            ):
                 self._note(WatchEvent("ADDED" if known is None else "MODIFIED", item))
 
     def _note(self, change: WatchEvent) -> None:
@@ -155,7 +172,9 @@ class Informer:
 
 def slim(kind: ResourceKind, manifest: Manifest) -> Manifest:
     """Return an object without what nobody here reads: thousands of them are kept."""
-    metadata = {name: value for name, value in manifest["metadata"].items() if name != "managedFields"}
+    metadata = {
+        name: value for name, value in manifest["metadata"].items() if name != "managedFields"
+    }
     kept: dict[str, Any] = {**manifest, "metadata": metadata}
     if kind == POD:
         kept.pop("spec", None)
@@ -163,8 +182,13 @@ def slim(kind: ResourceKind, manifest: Manifest) -> Manifest:
 
 
 def _may_go_on(error: Exception) -> bool:
-    """Whether a watch may continue at its revision: the connection broke, and nothing was said against it."""
-    return isinstance(error, KubernetesError) and not isinstance(error, RefusedError | UnknownKindError)
+    """Whether a watch may continue at its revision.
+
+    The connection broke, and nothing was said against it.
+    """
+    return isinstance(error, KubernetesError) and not isinstance(
+        error, RefusedError | UnknownKindError
+    )
 
 
 def _key(manifest: Manifest) -> _Key:

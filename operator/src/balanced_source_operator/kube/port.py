@@ -35,17 +35,23 @@ class UnknownKindError(KubernetesError):
 
 
 class InvalidNameError(KubernetesError):
-    """No object can have that name. It was not asked for: the name may be meant to reach another object."""
+    """No object can have that name.
+
+    It was not asked for: the name may be meant to reach another object.
+    """
 
 
 def object_path(kind: ResourceKind, namespace: str, name: str, subresource: str = "") -> str:
     """Returns the path of an object in the API.
 
     Raises:
-        InvalidNameError: namespace or name is not one that Kubernetes accepts. An empty one would be the collection.
+        InvalidNameError: namespace or name is not one that Kubernetes accepts. An empty one would
+            be the collection.
     """
     try:
-        return kind.path(namespace, checked_object(name, field=f"name of a {kind.kind}"), subresource)
+        return kind.path(
+            namespace, checked_object(name, field=f"name of a {kind.kind}"), subresource
+        )
     except InvalidSpecError as error:
         raise InvalidNameError(str(error)) from error
 
@@ -93,10 +99,13 @@ class KubernetesApi(Protocol):
         ...
 
     async def objection(self, kind: ResourceKind, manifest: Manifest) -> str | None:
-        """Returns what the API server says against an object, which is not created; None if it would be accepted.
+        """Returns what the API server says against an object, which is not created.
+
+        None if it would be accepted.
 
         Raises:
-            RefusedError: the operator may not create objects of that kind (403), or another refusal.
+            RefusedError: the operator may not create objects of that kind (403), or another
+                refusal.
         """
         ...
 
@@ -109,14 +118,21 @@ class KubernetesApi(Protocol):
         ...
 
     async def apply(self, kind: ResourceKind, manifest: Manifest) -> Manifest:
-        """Make the object's fields what the manifest says (server-side apply); other fields stay."""
+        """Make the object's fields what the manifest says (server-side apply).
+
+        Other fields stay.
+        """
         ...
 
-    async def patch_status(self, kind: ResourceKind, namespace: str, name: str, status: Manifest) -> Manifest | None:
+    async def patch_status(
+        self, kind: ResourceKind, namespace: str, name: str, status: Manifest
+    ) -> Manifest | None:
         """Merge into the status and return the object; None if it is gone."""
         ...
 
-    async def scale(self, kind: ResourceKind, namespace: str, name: str, *, before: int, after: int) -> None:
+    async def scale(
+        self, kind: ResourceKind, namespace: str, name: str, *, before: int, after: int
+    ) -> None:
         """Change the number of replicas by the scale subresource.
 
         Raises:

@@ -35,8 +35,12 @@ class User:
     extra: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
-async def post_review(client: ApiClient, path: str, body: Mapping[str, Any], question: str) -> Mapping[str, Any]:
-    """Return the `status` that the API server gives a review; `question` is for the message of an error.
+async def post_review(
+    client: ApiClient, path: str, body: Mapping[str, Any], question: str
+) -> Mapping[str, Any]:
+    """Return the `status` that the API server gives a review.
+
+    `question` is for the message of an error.
 
     Raises:
         KubernetesError: it does not answer, or refuses the question.
@@ -77,10 +81,18 @@ class Reviews:
         Raises:
             KubernetesError: it does not answer, or the operator may not ask.
         """
-        body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": token}}
+        body = {
+            "apiVersion": "authentication.k8s.io/v1",
+            "kind": "TokenReview",
+            "spec": {"token": token},
+        }
         status = await post_review(self._client, _TOKEN, body, "whose token this is")
         found = status.get("user")
-        if status.get("authenticated") is not True or not isinstance(found, Mapping) or not found.get("username"):
+        if (
+            status.get("authenticated") is not True
+            or not isinstance(found, Mapping)
+            or not found.get("username")
+        ):
             return None
         return User(
             name=str(found["username"]),
@@ -90,12 +102,16 @@ class Reviews:
         )
 
     async def may_get_sources(self, user: User, namespace: str) -> bool:
-        """Return whether a user may get the BalancedSources of a namespace, or of all if it is empty.
+        """Return whether a user may get the BalancedSources of a namespace, or of all if empty.
 
         Raises:
             KubernetesError: the API server does not answer, or the operator may not ask.
         """
-        attributes = {"verb": "get", "group": BALANCED_SOURCE.group, "resource": BALANCED_SOURCE.plural}
+        attributes = {
+            "verb": "get",
+            "group": BALANCED_SOURCE.group,
+            "resource": BALANCED_SOURCE.plural,
+        }
         spec = {
             "user": user.name,
             "uid": user.uid,
@@ -103,6 +119,10 @@ class Reviews:
             "extra": {key: list(values) for key, values in user.extra.items()},
             "resourceAttributes": {**attributes, "namespace": namespace},
         }
-        body = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec}
+        body = {
+            "apiVersion": "authorization.k8s.io/v1",
+            "kind": "SubjectAccessReview",
+            "spec": spec,
+        }
         question = f"whether {user.name} may get BalancedSources"
         return (await post_review(self._client, _ACCESS, body, question)).get("allowed") is True

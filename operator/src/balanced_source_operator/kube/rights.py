@@ -52,7 +52,9 @@ class Right:
     namespace: str
 
     def __str__(self) -> str:
-        resource = f"{self.kind.plural}/{self.subresource}" if self.subresource else self.kind.plural
+        resource = (
+            f"{self.kind.plural}/{self.subresource}" if self.subresource else self.kind.plural
+        )
         where = f"namespace {self.namespace}" if self.namespace else "all namespaces"
         return f"{self.verb} {resource} in {where}"
 

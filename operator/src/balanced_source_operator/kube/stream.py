@@ -18,7 +18,10 @@ WATCH: Final = 300
 """Seconds after which the API server ends a watch."""
 
 SILENCE: Final = 90.0
-"""Seconds without a byte after which a watch counts as broken. The API server sends a bookmark every minute."""
+"""Seconds without a byte after which a watch counts as broken.
+
+The API server sends a bookmark every minute.
+"""
 
 _CONNECT: Final = 15.0
 _GONE: Final = 410
@@ -36,7 +39,10 @@ class Listing(NamedTuple):
 
 
 class WatchEvent(NamedTuple):
-    """What a watch delivers: ADDED, MODIFIED, DELETED, or BOOKMARK, whose object has only a revision."""
+    """What a watch delivers.
+
+    ADDED, MODIFIED, DELETED, or BOOKMARK, whose object has only a revision.
+    """
 
     event: str
     manifest: Manifest
@@ -68,7 +74,8 @@ class KubernetesStream:
     """See `Stream`.
 
     Args:
-        client: of its own: a watch holds its connection, and must not take one from the pool for requests.
+        client: of its own: a watch holds its connection, and must not take one from the pool for
+            requests.
     """
 
     def __init__(self, client: ApiClient) -> None:
@@ -79,7 +86,10 @@ class KubernetesStream:
         query = {"labelSelector": selector, "limit": str(PAGE)}
         while True:
             page = json.loads(await self._text(kind, namespace, query))
-            items += [{"apiVersion": kind.api_version, "kind": kind.kind, **item} for item in page["items"]]
+            items += [
+                {"apiVersion": kind.api_version, "kind": kind.kind, **item}
+                for item in page["items"]
+            ]
             if not (token := page["metadata"].get("continue")):
                 return Listing(items, str(page["metadata"]["resourceVersion"]))
             query = {**query, "continue": token}
@@ -113,7 +123,9 @@ class KubernetesStream:
             raise _refusal(kind, response.status, text)
         return text
 
-    async def _ask(self, kind: ResourceKind, namespace: str, query: Mapping[str, str], *, total: float) -> Any:
+    async def _ask(
+        self, kind: ResourceKind, namespace: str, query: Mapping[str, str], *, total: float
+    ) -> Any:
         return await self._client.call_api(
             kind.collection(namespace),
             "GET",
@@ -121,7 +133,9 @@ class KubernetesStream:
             header_params={"Accept": "application/json"},
             auth_settings=["BearerToken"],
             _preload_content=False,
-            _request_timeout=aiohttp.ClientTimeout(total=total, sock_connect=_CONNECT, sock_read=SILENCE),
+            _request_timeout=aiohttp.ClientTimeout(
+                total=total, sock_connect=_CONNECT, sock_read=SILENCE
+            ),
         )
 
 
@@ -142,7 +156,9 @@ def _change(kind: ResourceKind, line: bytes) -> WatchEvent:
         found = json.loads(line)
         event, manifest = str(found["type"]), found["object"]
     except (ValueError, KeyError, TypeError) as error:
-        raise KubernetesError(f"the watch of {kind.plural} delivers no JSON: {line[:200]!r}") from error
+        raise KubernetesError(
+            f"the watch of {kind.plural} delivers no JSON: {line[:200]!r}"
+        ) from error
     if event == "ERROR":
         raise _refusal(kind, int(manifest.get("code") or 0), json.dumps(manifest))
     return WatchEvent(event, manifest)

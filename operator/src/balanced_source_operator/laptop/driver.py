@@ -62,7 +62,9 @@ def check_prerequisites() -> None:
             )
     home = os.environ.get("JAVA_HOME")
     if shutil.which("java") is None and not (home and (Path(home) / "bin" / "java").exists()):
-        raise InvalidSpecError("Spark needs Java 17 or 21: install it, or set JAVA_HOME", field="run")
+        raise InvalidSpecError(
+            "Spark needs Java 17 or 21: install it, or set JAVA_HOME", field="run"
+        )
 
 
 class LaptopDriver:
@@ -97,7 +99,9 @@ class LaptopDriver:
             text=True,
         )
         self.progress = QueryProgress()
-        self._reader = threading.Thread(target=self._read, args=(self._process.stdout,), daemon=True)
+        self._reader = threading.Thread(
+            target=self._read, args=(self._process.stdout,), daemon=True
+        )
         self._reader.start()
 
     @property
@@ -140,7 +144,12 @@ def advanced(progress: QueryProgress, line: Any) -> QueryProgress:
     match line:
         case {"event": "query started"}:
             return QueryProgress(is_started=True, batch=progress.batch, rows=progress.rows)
-        case {"event": "batch", "batch": int(batch), "rows": int(rows), "durations": dict(durations)}:
+        case {
+            "event": "batch",
+            "batch": int(batch),
+            "rows": int(rows),
+            "durations": dict(durations),
+        }:
             return QueryProgress(
                 is_started=True,
                 batch=batch,

@@ -23,7 +23,10 @@ class LocalLook:
     """
 
     def __init__(self, folder: Path, publish: Callable[[Seen], None]) -> None:
-        self._assignment_path, self._report_path = assignment_path(folder), report_path(folder, FIRST_HOST)
+        self._assignment_path, self._report_path = (
+            assignment_path(folder),
+            report_path(folder, FIRST_HOST),
+        )
         self._watch = FolderWatch(self._assignment_path, self._report_path)
         self._publish = publish
         self._assignment: Assignment | None = None

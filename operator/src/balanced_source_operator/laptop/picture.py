@@ -41,9 +41,9 @@ class _Lines:
         if now != self._last and progress.batch is not None:
             self._last = now
             self._console.print(
-                f"batch {progress.batch}: {progress.last_rows} rows in {progress.seconds:.2f} s; {progress.rows} rows "
-                f"so far; epoch {view.epoch}, {readers} readers, {len(view.owners)} splits, "
-                f"lag {render.lag_text(view)}",
+                f"batch {progress.batch}: {progress.last_rows} rows in {progress.seconds:.2f} s;"
+                f" {progress.rows} rows so far; epoch {view.epoch}, {readers} readers,"
+                f" {len(view.owners)} splits, lag {render.lag_text(view)}",
                 soft_wrap=True,
                 markup=False,
                 highlight=False,

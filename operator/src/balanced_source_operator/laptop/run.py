@@ -131,7 +131,9 @@ def _followed(operator: LocalOperator, driver: LaptopDriver, show: Callable[[], 
     show()
     code = driver.stop()
     if code:
-        raise InvalidSpecError(f"the query failed. Its log ends with:\n{driver.last_words()}", field=str(driver.log))
+        raise InvalidSpecError(
+            f"the query failed. Its log ends with:\n{driver.last_words()}", field=str(driver.log)
+        )
     return code
 
 

@@ -1,4 +1,7 @@
-"""Who may look at the page: bearers of the configured token, or users whose tokens the API server accepts."""
+"""Who may look at the page.
+
+Bearers of the configured token, or users whose tokens the API server accepts.
+"""
 
 import asyncio
 import hashlib
@@ -86,7 +89,10 @@ class Everybody:
 
 
 class ConfiguredToken(Everybody):
-    """One token for all sources. It is read at each request, so a rotated Secret takes effect at once."""
+    """One token for all sources.
+
+    It is read at each request, so a rotated Secret takes effect at once.
+    """
 
     def __init__(self, file: Path) -> None:
         self._file = file
@@ -95,10 +101,15 @@ class ConfiguredToken(Everybody):
         """See `Access`."""
         expected = self._expected()
         if not token:
-            raise AccessError(401, "This page needs a token: enter the one of the Secret that page.tokenSecret names.")
+            raise AccessError(
+                401,
+                "This page needs a token: enter the one of the Secret that page.tokenSecret names.",
+            )
         # Digests have one length, so the time of the comparison tells nothing about the token's.
         if not hmac.compare_digest(_digest(token), _digest(expected)):
-            raise AccessError(401, "The token is wrong: enter the one of the Secret that page.tokenSecret names.")
+            raise AccessError(
+                401, "The token is wrong: enter the one of the Secret that page.tokenSecret names."
+            )
         return self
 
     def _expected(self) -> str:
@@ -106,10 +117,16 @@ class ConfiguredToken(Everybody):
             found = self._file.read_text(encoding="utf-8").strip()
         except (OSError, ValueError) as error:
             why = getattr(error, "strerror", None) or "not UTF-8"
-            message = f"The token file {self._file} cannot be read ({why}): mount the Secret with the page's token."
+            message = (
+                f"The token file {self._file} cannot be read ({why}): mount the Secret with the"
+                " page's token."
+            )
             raise AccessError(503, message) from error
         if len(found) < MIN_TOKEN:
-            message = f"The token in {self._file} has fewer than {MIN_TOKEN} characters: store a longer one."
+            message = (
+                f"The token in {self._file} has fewer than {MIN_TOKEN} characters: store a longer"
+                " one."
+            )
             raise AccessError(503, message)
         return found
 
@@ -122,12 +139,15 @@ class Reviewer(Protocol):
         ...
 
     async def may_get_sources(self, user: User, namespace: str) -> bool:
-        """Return whether a user may get the BalancedSources of a namespace, or of all if it is empty."""
+        """Return whether a user may get the BalancedSources of a namespace, or of all if empty."""
         ...
 
 
 class ReviewedToken:
-    """Tokens that the API server accepts. A bearer sees the sources that `kubectl get` would show."""
+    """Tokens that the API server accepts.
+
+    A bearer sees the sources that `kubectl get` would show.
+    """
 
     def __init__(self, reviewer: Reviewer, clock: Callable[[], float] = time.monotonic) -> None:
         self._reviewer = reviewer
@@ -137,20 +157,25 @@ class ReviewedToken:
     async def admit(self, token: str) -> Guest:
         """See `Access`."""
         if not token:
-            raise AccessError(401, "This page needs a token of the cluster: kubectl create token SERVICEACCOUNT")
+            raise AccessError(
+                401, "This page needs a token of the cluster: kubectl create token SERVICEACCOUNT"
+            )
         user = None
         if len(token) <= _MAX_TOKEN:
             user = await self._users.get((_digest(token),), lambda: self._reviewer.user_of(token))
         if user is None:
             message = (
-                "The API server does not accept this token, or it has expired: kubectl create token SERVICEACCOUNT"
+                "The API server does not accept this token, or it has expired: kubectl create token"
+                " SERVICEACCOUNT"
             )
             raise AccessError(401, message)
         return _ReviewedUser(user, _digest(token), self._reviewer, self._rights)
 
 
 class _ReviewedUser:
-    def __init__(self, user: User, digest: bytes, reviewer: Reviewer, rights: "_Memory[bool]") -> None:
+    def __init__(
+        self, user: User, digest: bytes, reviewer: Reviewer, rights: "_Memory[bool]"
+    ) -> None:
         self._user = user
         self._digest = digest
         self._reviewer = reviewer
@@ -161,7 +186,9 @@ class _ReviewedUser:
 
     async def _may(self, namespace: str) -> bool:
         key = (self._digest, namespace)
-        return await self._rights.get(key, lambda: self._reviewer.may_get_sources(self._user, namespace))
+        return await self._rights.get(
+            key, lambda: self._reviewer.may_get_sources(self._user, namespace)
+        )
 
     def refusal(self, namespace: str) -> str:
         return (
@@ -171,7 +198,10 @@ class _ReviewedUser:
 
 
 class _Memory(Generic[T]):
-    """Answers of the API server, for a short time and of bounded number. Few questions are asked at once."""
+    """Answers of the API server, for a short time and of bounded number.
+
+    Few questions are asked at once.
+    """
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
@@ -191,7 +221,10 @@ class _Memory(Generic[T]):
             try:
                 answer = await ask()
             except KubernetesError as error:
-                message = f"It is unknown who may look at this page: {error}. See docs/how-to/status-page.md"
+                message = (
+                    f"It is unknown who may look at this page: {error}. See"
+                    " docs/how-to/status-page.md"
+                )
                 raise AccessError(503, message) from error
             self._answers[key] = (self._clock() + (ACCEPTED_FOR if answer else REFUSED_FOR), answer)
             self._answers.move_to_end(key)

@@ -22,13 +22,16 @@ from balanced_source_operator.settings import Settings
 
 LOOPBACK: Final = "127.0.0.1"
 _NAMES: Final = frozenset({"127.0.0.1", "localhost"})
-"""Hosts by which a local page is opened. A name of somebody else that leads here (DNS rebinding) is not answered."""
+"""Hosts by which a local page is opened.
+
+A name of somebody else that leads here (DNS rebinding) is not answered.
+"""
 
 _START: Final = 30.0
 
 STANDBY: Final = (
-    "This replica stands by and knows nothing of the sources. Forward to the pod that holds the Lease: "
-    "kubectl get lease balanced-source-operator -o jsonpath='{.spec.holderIdentity}'"
+    "This replica stands by and knows nothing of the sources. Forward to the pod that holds the"
+    " Lease: kubectl get lease balanced-source-operator -o jsonpath='{.spec.holderIdentity}'"
 )
 
 log = structlog.get_logger(__name__)
@@ -48,7 +51,9 @@ async def answering_viewers(
     if not settings.page_port:
         yield
         return
-    page = StatusPage(board, _access(settings, client), absence=lambda: "" if is_serving() else STANDBY)
+    page = StatusPage(
+        board, _access(settings, client), absence=lambda: "" if is_serving() else STANDBY
+    )
     async with _served(page, board, settings.page_host, settings.page_port):
         yield
 
@@ -72,7 +77,9 @@ async def _served(page: StatusPage, board: StatusBoard, host: str, port: int) ->
 
 @contextmanager
 def page_in_thread(name: str, port: int) -> Iterator[Publish]:
-    """Serve a page about one source on the loopback interface; yield what it is told the source with.
+    """Serve a page about one source on the loopback interface.
+
+    Yield what it is told the source with.
 
     Args:
         name: of the source.

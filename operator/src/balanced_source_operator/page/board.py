@@ -57,7 +57,9 @@ class StatusBoard:
         key = (source.namespace, source.name)
         known = self._shown.get(key)
         exhibit = known.exhibit if known is not None and known.uid == source.uid else Exhibit(*key)
-        self._note(key, Shown(source.uid, exhibit, look, 0), lambda: exhibit.take(look(), self._clock()))
+        self._note(
+            key, Shown(source.uid, exhibit, look, 0), lambda: exhibit.take(look(), self._clock())
+        )
 
     def forget(self, source: Identity) -> None:
         """See `Audience`. A source of the same name that was created since stays."""
@@ -92,7 +94,10 @@ class StatusBoard:
 
     @contextmanager
     def watching(self, key: Key | None) -> Iterator[asyncio.Event]:
-        """Yield an event that is set at each change; what is kept per split of `key` goes with its last watcher."""
+        """Yield an event that is set at each change.
+
+        What is kept per split of `key` goes with its last watcher.
+        """
         wake = asyncio.Event()
         self._wakes.add(wake)
         if key is not None:

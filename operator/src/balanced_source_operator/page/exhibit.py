@@ -17,13 +17,25 @@ SHOWN_MOVES: Final = 100
 """Moves of a plan that are named; the others are counted."""
 
 _CONDITION: Final = ("type", "status", "reason", "message", "lastTransitionTime")
-_HOST: Final = ("name", "role", "application", "state", "readers", "splits", "lag", "acknowledgedEpoch")
+_HOST: Final = (
+    "name",
+    "role",
+    "application",
+    "state",
+    "readers",
+    "splits",
+    "lag",
+    "acknowledgedEpoch",
+)
 
 Body = dict[str, Any]
 
 
 class Exhibit:
-    """Mutable; of one source. Keeps 360 points and 50 epochs, and nothing per split unless somebody looks at splits."""
+    """Mutable; of one source.
+
+    Keeps 360 points and 50 epochs, and nothing per split unless somebody looks at splits.
+    """
 
     def __init__(self, namespace: str, name: str) -> None:
         self.namespace = namespace
@@ -53,7 +65,9 @@ class Exhibit:
 
     def summary(self, seen: Seen) -> Body:
         """Return a row of the list of sources. Unknown is None."""
-        ready: Mapping[str, Any] = next((c for c in seen.status.get("conditions", ()) if c.get("type") == "Ready"), {})
+        ready: Mapping[str, Any] = next(
+            (c for c in seen.status.get("conditions", ()) if c.get("type") == "Ready"), {}
+        )
         newest, assignment = self._series.newest, seen.assignment
         return {
             "namespace": self.namespace,
@@ -120,7 +134,9 @@ def plan_body(found: Plan) -> Body:
             "after": _range(found.after.splits),
         },
         "imbalance": {"before": found.before.imbalance, "after": found.after.imbalance},
-        "moves": [_move(move.split_id, move.before, move.after) for move in found.moves[:SHOWN_MOVES]],
+        "moves": [
+            _move(move.split_id, move.before, move.after) for move in found.moves[:SHOWN_MOVES]
+        ],
         "more": max(0, len(found.moves) - SHOWN_MOVES),
     }
 
@@ -163,7 +179,10 @@ def _is_current(seen: Seen, host: str) -> bool:
 
 
 def _acknowledged(seen: Seen) -> int | None:
-    """Return the newest epoch that all hosts have adopted; None if there is none, or nobody knows."""
+    """Return the newest epoch that all hosts have adopted.
+
+    None if there is none, or nobody knows.
+    """
     if seen.status:
         return seen.status.get("acknowledgedEpoch") or None
     return min((report.epoch for report in seen.reports.values()), default=0) or None
@@ -179,13 +198,18 @@ def _lag(seen: Seen) -> int | None:
     if seen.status:
         lag: int | None = seen.status.get("lag")
         return lag
-    lags = [report.lag if _is_current(seen, host) else None for host, report in seen.reports.items()]
+    lags = [
+        report.lag if _is_current(seen, host) else None for host, report in seen.reports.items()
+    ]
     known = [lag for lag in lags if lag is not None]
     return sum(known) if known and len(known) == len(lags) else None
 
 
 def _lags(seen: Seen, view: SourceView) -> Lags:
-    """Return the lags in all current reports. Sums per reader are those of the epoch that the report is about."""
+    """Return the lags in all current reports.
+
+    Sums per reader are those of the epoch that the report is about.
+    """
     splits: dict[SplitId, int | None] = {}
     readers: dict[int, int | None] = {}
     for host, report in seen.reports.items():
@@ -199,8 +223,13 @@ def _lags(seen: Seen, view: SourceView) -> Lags:
 
 
 def _alignment(seen: Seen) -> Body | None:
-    """Return how far the source and the others of its group are in event time; None if it is in no group."""
-    own = next((report.alignment for report in seen.reports.values() if report.alignment is not None), None)
+    """Return how far the source and the others of its group are in event time.
+
+    None if it is in no group.
+    """
+    own = next(
+        (report.alignment for report in seen.reports.values() if report.alignment is not None), None
+    )
     aligned = next((report.metrics.get("alignedTo") for report in seen.reports.values()), None)
     if own is None and aligned is None:
         return None

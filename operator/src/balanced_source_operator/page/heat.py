@@ -1,6 +1,7 @@
 """The heat map of a source: splits × readers, coloured by lag or by rate. Pure.
 
-A row per reader with a cell per split that it owns. A source with many splits has one cell per reader.
+A row per reader with a cell per split that it owns. A source with many splits has one cell per
+reader.
 """
 
 import math
@@ -24,7 +25,8 @@ class Cell:
         split: None in a map of readers.
         lag: records not yet read; None is unknown.
         rate: positions per second; None is unknown.
-        moves_from: reader that still reads the split, until the application adopts the newest epoch.
+        moves_from: reader that still reads the split, until the application adopts the newest
+            epoch.
     """
 
     split: SplitId | None
@@ -71,7 +73,9 @@ def heat_map(view: SourceView, lags: Lags, rates: Mapping[SplitId, float]) -> He
                 reader=reader,
                 splits=len(splits),
                 cells=tuple(
-                    _cells(splits, lags, rates, former) if is_per_split else [_sum(reader, splits, lags, rates)]
+                    _cells(splits, lags, rates, former)
+                    if is_per_split
+                    else [_sum(reader, splits, lags, rates)]
                 ),
             )
             for reader, splits in sorted(owned.items())
@@ -82,14 +86,21 @@ def heat_map(view: SourceView, lags: Lags, rates: Mapping[SplitId, float]) -> He
 
 def _former(view: SourceView) -> Mapping[SplitId, int]:
     """Return the readers that the application's epoch says, if that is not the newest one."""
-    return view.adopted.owners if view.adopted is not None and view.adopted.epoch < view.epoch else {}
+    return (
+        view.adopted.owners if view.adopted is not None and view.adopted.epoch < view.epoch else {}
+    )
 
 
 def _cells(
     splits: list[SplitId], lags: Lags, rates: Mapping[SplitId, float], former: Mapping[SplitId, int]
 ) -> Iterable[Cell]:
     for split in in_order(splits):
-        yield Cell(split=split, lag=lags.splits.get(split), rate=rates.get(split), moves_from=former.get(split))
+        yield Cell(
+            split=split,
+            lag=lags.splits.get(split),
+            rate=rates.get(split),
+            moves_from=former.get(split),
+        )
 
 
 def _sum(reader: int, splits: list[SplitId], lags: Lags, rates: Mapping[SplitId, float]) -> Cell:
@@ -114,7 +125,11 @@ def level(value: float | None, top: float) -> int | None:
 
 def bounds(top: float) -> list[float]:
     """Return the largest value of each level above 0; empty if all are 0."""
-    return [math.expm1(math.log1p(top) * step / LEVELS) for step in range(1, LEVELS + 1)] if top > 0 else []
+    return (
+        [math.expm1(math.log1p(top) * step / LEVELS) for step in range(1, LEVELS + 1)]
+        if top > 0
+        else []
+    )
 
 
 def to_json(found: HeatMap) -> dict[str, Any]:
@@ -130,7 +145,11 @@ def to_json(found: HeatMap) -> dict[str, Any]:
         "pending": found.pending,
         "bounds": {measure: bounds(top) for measure, top in tops.items()},
         "rows": [
-            {"reader": row.reader, "splits": row.splits, "cells": [_cell(cell, tops, row.reader) for cell in row.cells]}
+            {
+                "reader": row.reader,
+                "splits": row.splits,
+                "cells": [_cell(cell, tops, row.reader) for cell in row.cells],
+            }
             for row in found.rows
         ],
     }

@@ -1,4 +1,7 @@
-"""Lag and rate of a source over the last hour: a bounded number of points, whatever the source's size. Pure."""
+"""Lag and rate of a source over the last hour.
+
+A bounded number of points, whatever the source's size. Pure.
+"""
 
 from collections import deque
 from collections.abc import Mapping
@@ -28,7 +31,9 @@ class Point(NamedTuple):
 
 
 class _Mark(NamedTuple):
-    """How far a host was: one number for all of its splits, comparable only while it has the same splits.
+    """How far a host was.
+
+    One number for all of its splits, comparable only while it has the same splits.
 
     Attributes:
         terms: lineage, incarnation, epoch and number of splits.
@@ -74,14 +79,17 @@ def _mark(report: HostReport) -> _Mark:
     return _Mark(
         terms=(report.lineage, report.incarnation, report.epoch, len(positions)),
         at=report.heartbeat,
-        total=sum(position for position in positions if type(position) is int) if is_numeric else None,
+        total=sum(position for position in positions if type(position) is int)
+        if is_numeric
+        else None,
     )
 
 
 def _rate(before: _Mark | None, now: _Mark) -> float | None:
     """Return positions per second between two marks; None if nothing can be said.
 
-    After another epoch the sum is of other splits. A host that has not reported since says nothing about its rate.
+    After another epoch the sum is of other splits. A host that has not reported since says nothing
+    about its rate.
     """
     if before is None or before.terms != now.terms or now.at <= before.at:
         return None

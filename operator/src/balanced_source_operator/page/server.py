@@ -1,4 +1,6 @@
-"""Serves the page: three files, a plan, and a stream of server-sent events. Everything else is the page's own work.
+"""Serves the page: three files, a plan, and a stream of server-sent events.
+
+Everything else is the page's own work.
 
 The files say nothing about any source, so that they need no token. Everything under ``/api`` does.
 """
@@ -29,8 +31,9 @@ ASSETS: Final = {
 
 HEADERS: Final = {
     "Content-Security-Policy": (
-        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
-        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src"
+        " 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none';"
+        " require-trusted-types-for 'script'"
     ),
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
@@ -112,24 +115,34 @@ class StatusPage:
 
     async def _admit(self, request: web.Request) -> None:
         if self._hosts and _host_of(request) not in self._hosts:
-            raise AccessError(421, "Open this page as http://localhost or http://127.0.0.1, with its port.")
+            raise AccessError(
+                421, "Open this page as http://localhost or http://127.0.0.1, with its port."
+            )
         if request.path.startswith("/api/"):
             request[_GUEST] = await self._access.admit(_token(request))
             if absence := self._absence():
                 raise AccessError(503, absence)
 
     async def _plan(self, request: web.Request) -> web.Response:
-        """What another number of readers would move: computed beside the event loop, one plan at a time."""
+        """What another number of readers would move.
+
+        Computed beside the event loop, one plan at a time.
+        """
         if (key := _key(request)) is None:
             raise AccessError(400, "Name a source: ?namespace=NAMESPACE&name=NAME")
         shown = await self._admitted(request[_GUEST], key)
         if shown is None:
             where = f" in namespace {key[0]}" if key[0] else ""
-            raise AccessError(404, f"There is no BalancedSource {key[1]}{where}, or this operator does not serve it.")
+            raise AccessError(
+                404,
+                f"There is no BalancedSource {key[1]}{where}, or this operator does not serve it.",
+            )
         readers, seen = _number_of_readers(request), shown.look()
         if seen.source is None or seen.checkpoint is None:
             raise AccessError(
-                409, "There is no plan yet: the source has no state. Wait until its first discovery ends."
+                409,
+                "There is no plan yet: the source has no state. Wait until its first discovery"
+                " ends.",
             )
         async with self._planning:
             try:
@@ -139,18 +152,27 @@ class StatusPage:
         return web.json_response(plan_body(found))
 
     async def _admitted(self, guest: Guest, key: Key) -> Shown | None:
-        """Return what is shown of a source; None if there is none. A guest without the right does not learn that."""
+        """Return what is shown of a source; None if there is none.
+
+        A guest without the right does not learn that.
+        """
         if not await guest.may_see(key[0]):
             raise AccessError(403, guest.refusal(key[0]))
         return self._board.get(key)
 
     async def _events(self, request: web.Request) -> web.StreamResponse:
-        """Follow the list of sources and, if one is named, that source with its splits: also one that comes later."""
+        """Follow the list of sources and, if one is named, that source with its splits.
+
+        Also one that comes later.
+        """
         key, guest = _key(request), request[_GUEST]
         if key is not None:
             await self._admitted(guest, key)
         if self._viewers >= MAX_VIEWERS:
-            raise AccessError(503, f"{MAX_VIEWERS} people look at this page already: close a tab, or try again later.")
+            raise AccessError(
+                503,
+                f"{MAX_VIEWERS} people look at this page already: close a tab, or try again later.",
+            )
         self._viewers += 1
         try:
             return await self._stream(request, key)
@@ -158,13 +180,19 @@ class StatusPage:
             self._viewers -= 1
 
     async def _stream(self, request: web.Request, key: Key | None) -> web.StreamResponse:
-        response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "X-Accel-Buffering": "no"})
+        response = web.StreamResponse(
+            headers={"Content-Type": "text/event-stream", "X-Accel-Buffering": "no"}
+        )
         await response.prepare(request)
         feed = Feed(self._board, key)
-        with self._board.watching(key) as changed, contextlib.suppress(ConnectionError, AccessError):
+        with (
+            self._board.watching(key) as changed,
+            contextlib.suppress(ConnectionError, AccessError),
+        ):
             while not self._is_closing:
                 changed.clear()
-                guest = await self._access.admit(_token(request))  # a token may expire while its bearer looks
+                # a token may expire while its bearer looks
+                guest = await self._access.admit(_token(request))
                 if self._absence():
                     break
                 for part in await feed.news(guest):
@@ -203,7 +231,9 @@ def _token(request: web.Request) -> str:
 
 
 def _host_of(request: web.Request) -> str:
-    return request.host.rpartition(":")[0] if ":" in request.host.rpartition("]")[2] else request.host
+    return (
+        request.host.rpartition(":")[0] if ":" in request.host.rpartition("]")[2] else request.host
+    )
 
 
 def _key(request: web.Request) -> Key | None:
@@ -213,8 +243,15 @@ def _key(request: web.Request) -> Key | None:
 
 def _number_of_readers(request: web.Request) -> int:
     text = request.query.get("readers", "")
-    if not (text.isascii() and text.isdigit() and len(text) <= len(str(MAX_READERS)) and 1 <= int(text) <= MAX_READERS):
-        raise AccessError(400, f"The number of readers must be a whole number from 1 to {MAX_READERS}.")
+    if not (
+        text.isascii()
+        and text.isdigit()
+        and len(text) <= len(str(MAX_READERS))
+        and 1 <= int(text) <= MAX_READERS
+    ):
+        raise AccessError(
+            400, f"The number of readers must be a whole number from 1 to {MAX_READERS}."
+        )
     return int(text)
 
 
@@ -232,7 +269,10 @@ async def serving(page: StatusPage, host: str, port: int) -> AsyncIterator[int]:
         try:
             await site.start()
         except OSError as error:
-            message = f"the status page cannot listen on {host}:{port}: {error.strerror}. Choose another port"
+            message = (
+                f"the status page cannot listen on {host}:{port}: {error.strerror}. Choose another"
+                " port"
+            )
             raise BalancedSourceError(message) from error
         yield int(runner.addresses[0][1])
     finally:

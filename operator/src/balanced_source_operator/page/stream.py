@@ -24,20 +24,34 @@ class Feed:
         """
         since, self._seen_at = self._seen_at, self._board.version
         keys = self._board.keys()
-        namespaces = {namespace for namespace in {key[0] for key in keys} if await guest.may_see(namespace)}
+        namespaces = {
+            namespace for namespace in {key[0] for key in keys} if await guest.may_see(namespace)
+        }
         visible = [key for key in keys if key[0] in namespaces]
-        changed = [(key, shown) for key in visible if (shown := self._board.get(key)) and shown.version > since]
+        changed = [
+            (key, shown)
+            for key in visible
+            if (shown := self._board.get(key)) and shown.version > since
+        ]
         rows = [shown.exhibit.summary(shown.look()) for key, shown in changed]
         gone = sorted(self._sent - set(visible))
         self._sent = set(visible)
-        events = [event("sources", {"changed": rows, "gone": gone})] if rows or gone or since < 0 else []
-        return [*events, *self._source(dict(changed).get(self._key) if self._key is not None else None)]
+        events = (
+            [event("sources", {"changed": rows, "gone": gone})] if rows or gone or since < 0 else []
+        )
+        return [
+            *events,
+            *self._source(dict(changed).get(self._key) if self._key is not None else None),
+        ]
 
     def _source(self, shown: Shown | None) -> list[bytes]:
         if shown is None:
             return []
         seen = shown.look()
-        return [event("source", shown.exhibit.detail(seen)), event("splits", shown.exhibit.splits(seen))]
+        return [
+            event("source", shown.exhibit.detail(seen)),
+            event("splits", shown.exhibit.splits(seen)),
+        ]
 
 
 def event(name: str, data: Any) -> bytes:

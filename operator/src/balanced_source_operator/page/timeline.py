@@ -64,8 +64,13 @@ class Timeline:
         return tuple(reversed(self._entries))
 
     def take(self, assignment: Assignment | None, acknowledged: int | None, at: float) -> bool:
-        """Take over what is published and the epoch that all hosts have adopted; return whether that is news."""
-        is_new = assignment is not None and assignment.epoch > 0 and not _is_same(self._last, assignment)
+        """Take over what is published and the epoch that all hosts have adopted.
+
+        Return whether that is news.
+        """
+        is_new = (
+            assignment is not None and assignment.epoch > 0 and not _is_same(self._last, assignment)
+        )
         if assignment is not None and is_new:
             self._entries.append(_entry(self._last, assignment, at))
             self._last = assignment
@@ -73,14 +78,22 @@ class Timeline:
 
     def _note_adopted(self, acknowledged: int | None, at: float) -> bool:
         newest = self._entries[-1] if self._entries else None
-        if newest is None or acknowledged is None or newest.adopted_at is not None or acknowledged < newest.epoch:
+        if (
+            newest is None
+            or acknowledged is None
+            or newest.adopted_at is not None
+            or acknowledged < newest.epoch
+        ):
             return False
         self._entries[-1] = replace(newest, adopted_at=at)
         return True
 
 
 def _is_same(known: Assignment | None, assignment: Assignment) -> bool:
-    return known is not None and (known.lineage, known.epoch) == (assignment.lineage, assignment.epoch)
+    return known is not None and (known.lineage, known.epoch) == (
+        assignment.lineage,
+        assignment.epoch,
+    )
 
 
 def _entry(before: Assignment | None, now: Assignment, at: float) -> Entry:
@@ -153,14 +166,19 @@ def _members(assignment: Assignment) -> frozenset[str]:
 def _split_reasons(difference: _Difference) -> list[str]:
     return [
         f"{found.total()} {'split' if found.total() == 1 else 'splits'} {verb}{_places(found)}"
-        for found, verb in ((difference.added, "added"), (difference.removed, "removed, finished or revoked"))
+        for found, verb in (
+            (difference.added, "added"),
+            (difference.removed, "removed, finished or revoked"),
+        )
         if found
     ]
 
 
 def _places(found: Counter[SplitId]) -> str:
     """Return where splits are, such as the topics of partitions."""
-    largest = heapq.nsmallest(_PLACES, found, key=lambda prefix: (-found[prefix], split_name(prefix)))
+    largest = heapq.nsmallest(
+        _PLACES, found, key=lambda prefix: (-found[prefix], split_name(prefix))
+    )
     names = [split_name(prefix) for prefix in largest if prefix]
     more = f" and {len(found) - _PLACES} more" if len(found) > _PLACES else ""
     return f" in {', '.join(names)}{more}" if names else ""

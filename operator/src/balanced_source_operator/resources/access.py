@@ -52,11 +52,16 @@ def role_binding(source: Identity, service_account: str) -> dict[str, Any]:
             "kind": ROLE.kind,
             "name": f"{source.base}-documents",
         },
-        "subjects": [{"kind": "ServiceAccount", "name": service_account, "namespace": source.namespace}],
+        "subjects": [
+            {"kind": "ServiceAccount", "name": service_account, "namespace": source.namespace}
+        ],
     }
 
 
 def grants_the_same(stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
-    """Return whether a stored Role or RoleBinding says what `wanted` says. What the API server adds does not count."""
+    """Return whether a stored Role or RoleBinding says what `wanted` says.
+
+    What the API server adds does not count.
+    """
     fields = wanted.keys() - {"apiVersion", "kind", "metadata"}
     return all(stored.get(field) == wanted[field] for field in fields)

@@ -1,7 +1,8 @@
 """The SparkApplication of Apache's operator (`spark.apache.org/v1`, release 1.0.0).
 
-It submits through Spark's own Kubernetes code, so most of what is a field at Kubeflow is a Spark setting here. Without
-restart settings it starts a driver once and never again: a stream would end with its first failure.
+It submits through Spark's own Kubernetes code, so most of what is a field at Kubeflow is a Spark
+setting here. Without restart settings it starts a driver once and never again: a stream would end
+with its first failure.
 """
 
 from collections.abc import Mapping
@@ -57,12 +58,21 @@ def apache_application(
         "driverArgs": list(application.arguments),
         "deploymentMode": "ClusterMode",
         "runtimeVersions": {"sparkVersion": application.spark_version},
-        "sparkConf": {**DEFAULT_CONF, **conf, **application.spark_conf, **_settings(source, application, parallelism)},
-        "driverSpec": {"podTemplateSpec": driver_template(source, application, secrets, connector, options)},
+        "sparkConf": {
+            **DEFAULT_CONF,
+            **conf,
+            **application.spark_conf,
+            **_settings(source, application, parallelism),
+        },
+        "driverSpec": {
+            "podTemplateSpec": driver_template(source, application, secrets, connector, options)
+        },
         "executorSpec": {"podTemplateSpec": executor_template(application, secrets)},
         "applicationTolerations": _tolerations(max_failures, ends=ends),
     }
-    annotations = application_annotations(source, application, secrets=secrets, conf=conf, failures=failures)
+    annotations = application_annotations(
+        source, application, secrets=secrets, conf=conf, failures=failures
+    )
     return {
         "apiVersion": APACHE_APPLICATION.api_version,
         "kind": APACHE_APPLICATION.kind,
@@ -72,7 +82,10 @@ def apache_application(
 
 
 def _settings(source: Identity, application: Application, parallelism: int) -> dict[str, str]:
-    """What other fields of the spec say. They win over settings of the user, as Kubeflow's fields do."""
+    """What other fields of the spec say.
+
+    They win over settings of the user, as Kubeflow's fields do.
+    """
     pull_secrets = ",".join(application.image_pull_secrets)
     return {
         "spark.kubernetes.container.image": application.image,
@@ -84,7 +97,11 @@ def _settings(source: Identity, application: Application, parallelism: int) -> d
         "spark.executor.cores": str(application.executor.cores),
         "spark.executor.memory": application.executor.memory,
         "spark.executor.instances": str(executors(parallelism, application.executor.cores)),
-        **{f"spark.kubernetes.{role}.label.{k}": v for role in _ROLES for k, v in source.pod_labels.items()},
+        **{
+            f"spark.kubernetes.{role}.label.{k}": v
+            for role in _ROLES
+            for k, v in source.pod_labels.items()
+        },
         # Without it Spark takes the first container of a template, which may be a user's own.
         "spark.kubernetes.driver.podTemplateContainerName": DRIVER_CONTAINER,
         "spark.kubernetes.executor.podTemplateContainerName": EXECUTOR_CONTAINER,
@@ -104,6 +121,7 @@ def _tolerations(max_failures: int | None, *, ends: bool) -> dict[str, Any]:
             "restartBackoffMillis": RETRY_SECONDS * 1000,
             "restartCounterResetMillis": int(RUN_LONG_ENOUGH * 1000),
         },
-        # The pod of a driver that has failed is kept with its log, until the application is replaced.
+        # The pod of a driver that has failed is kept with its log, until the application is
+        # replaced.
         "resourceRetainPolicy": "OnFailure",
     }

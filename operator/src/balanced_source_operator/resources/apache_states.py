@@ -1,8 +1,8 @@
-"""What Apache's operator says of an application, in the words of Kubeflow's, which decisions are made by.
+"""What Apache's operator says of an application, in the words of Kubeflow's operator.
 
-Both mean the same things in other words. Differences that matter: Apache's operator ends every attempt in
-`ResourceReleased` or `TerminatedWithoutReleaseResources`, whatever came of it, so the state before tells; and a failure
-is a passing state there, because its restart policy decides next.
+Both mean the same things in other words. Differences that matter: Apache's operator ends every
+attempt in `ResourceReleased` or `TerminatedWithoutReleaseResources`, whatever came of it, so the
+state before tells; and a failure is a passing state there, because its restart policy decides next.
 """
 
 from collections.abc import Mapping
@@ -38,13 +38,19 @@ _STARTED: Final = frozenset({"Submitted", "DriverRequested"})
 
 
 def as_kubeflow(application: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the application with a status as Kubeflow's operator would write it; all else stays."""
+    """Return the application with a status as Kubeflow's operator would write it.
+
+    All else stays.
+    """
     status = application.get("status") or {}
     current = status.get("currentState") or {}
     history = _history(status)
     word = _word(str(current.get("currentStateSummary") or ""), history)
     translated: dict[str, Any] = {
-        "applicationState": {"state": word, "errorMessage": _cause(history) if word != "RUNNING" else ""},
+        "applicationState": {
+            "state": word,
+            "errorMessage": _cause(history) if word != "RUNNING" else "",
+        },
         "executionAttempts": _attempts(status),
     }
     if started := [state for state in history if state.get("currentStateSummary") in _STARTED]:
@@ -55,7 +61,10 @@ def as_kubeflow(application: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _word(state: str, history: list[Mapping[str, Any]]) -> str:
-    """Kubeflow's word. A state that a later release may add is UNKNOWN there, which is reported and left alone."""
+    """Kubeflow's word.
+
+    A state that a later release may add is UNKNOWN there, which is reported and left alone.
+    """
     if state not in ENDED:
         return WORDS.get(state, "UNKNOWN")
     before = [str(entry.get("currentStateSummary")) for entry in history]
@@ -66,12 +75,16 @@ def _word(state: str, history: list[Mapping[str, Any]]) -> str:
 def _history(status: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """All states so far, the oldest first: their keys are numbers, written as text."""
     found = status.get("stateTransitionHistory") or {}
-    return [found[key] or {} for key in sorted((key for key in found if str(key).isdigit()), key=int)]
+    return [
+        found[key] or {} for key in sorted((key for key in found if str(key).isdigit()), key=int)
+    ]
 
 
 def _cause(history: list[Mapping[str, Any]]) -> str:
     """What the newest failure says."""
-    failures = [entry for entry in history if WORDS.get(str(entry.get("currentStateSummary"))) == "FAILING"]
+    failures = [
+        entry for entry in history if WORDS.get(str(entry.get("currentStateSummary"))) == "FAILING"
+    ]
     return str(failures[-1].get("message") or "") if failures else ""
 
 

@@ -40,7 +40,12 @@ class Identity:
         """Of a BalancedSource's manifest."""
         metadata = body["metadata"]
         former = (metadata.get("annotations") or {}).get(FORMER_UID_ANNOTATION, "")
-        return cls(namespace=metadata["namespace"], name=metadata["name"], uid=metadata["uid"], former=former)
+        return cls(
+            namespace=metadata["namespace"],
+            name=metadata["name"],
+            uid=metadata["uid"],
+            former=former,
+        )
 
     @property
     def documents(self) -> Names:
@@ -81,7 +86,7 @@ class Identity:
         return {NAME_LABEL: self.name, **host}
 
     def owns(self, manifest: Mapping[str, Any]) -> bool:
-        """Return whether an object carries this source's uid (or its former one), as owner or as label."""
+        """Return whether an object carries this source's uid, or its former one, in any form."""
         metadata = manifest["metadata"]
         uids = {owner.get("uid") for owner in metadata.get("ownerReferences") or ()}
         uids.add((metadata.get("labels") or {}).get(UID_LABEL))
@@ -93,15 +98,22 @@ class Identity:
         return any(owner.get("uid") == self.uid for owner in owners)
 
     def is_marked(self, manifest: Mapping[str, Any]) -> bool:
-        """Return whether an object is bound and has all labels by which it is watched and recognised."""
-        return self.is_bound(manifest) and (manifest["metadata"].get("labels") or {}).items() >= self.labels.items()
+        """Return whether an object is bound and has all labels for watching and recognising it."""
+        return (
+            self.is_bound(manifest)
+            and (manifest["metadata"].get("labels") or {}).items() >= self.labels.items()
+        )
 
     def namesake_uid(self, manifest: Mapping[str, Any]) -> str:
         """Return the uid of another source of this name that owns an object; empty if none does."""
         metadata = manifest["metadata"]
         labels = metadata.get("labels") or {}
         namesake = {"kind": BALANCED_SOURCE.kind, "name": self.name}
-        owners = [owner for owner in metadata.get("ownerReferences") or () if owner.items() >= namesake.items()]
+        owners = [
+            owner
+            for owner in metadata.get("ownerReferences") or ()
+            if owner.items() >= namesake.items()
+        ]
         uids = [owner.get("uid", "") for owner in owners]
         uids += [labels.get(UID_LABEL, "")] if labels.get(NAME_LABEL) == self.name else []
         return next((str(uid) for uid in uids if uid not in ("", self.uid)), "")

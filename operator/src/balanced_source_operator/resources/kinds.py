@@ -14,26 +14,37 @@ UID_LABEL: Final = f"{GROUP}/uid"
 """On every child: uid of the BalancedSource. It stays when the owner reference is removed."""
 
 FORMER_UID_ANNOTATION: Final = f"{GROUP}/former-uid"
-"""On a BalancedSource that was restored from a backup: the uid under which its objects were made."""
+"""On a BalancedSource that was restored from a backup: the uid under which its objects were made.
+"""
 
 HOST_LABEL: Final = f"{GROUP}/host"
-"""On the objects and pods of further hosts of a source: name of the host. The first host's have none."""
+"""On the objects and pods of further hosts of a source: name of the host.
+
+The first host's have none.
+"""
 
 MANAGED_LABEL: Final = "app.kubernetes.io/managed-by"
 MANAGER: Final = "balanced-source-operator"
 """Label and value that limit what the operator watches."""
 
 HASH_ANNOTATION: Final = f"{GROUP}/spec-hash"
-"""Hash of the settings that a SparkApplication was made from. The live spec is no base for that: others default it."""
+"""Hash of the settings that a SparkApplication was made from.
+
+The live spec is no base for that: others default it.
+"""
 
 SETTINGS_ANNOTATION: Final = f"{GROUP}/settings"
-"""On a SparkApplication: the settings that it was made from, as far as they may be shown; see `made_from`."""
+"""On a SparkApplication: the settings that it was made from, as far as they may be shown; see
+`made_from`."""
 
 NONCE_ANNOTATION: Final = f"{GROUP}/restart-nonce"
 """On a SparkApplication: `spec.application.restart.nonce` when it was made."""
 
 INCARNATION_ANNOTATION: Final = f"{GROUP}/incarnation"
-"""On a SparkApplication: newest incarnation of its host when it was made. Its own drivers have higher ones."""
+"""On a SparkApplication: newest incarnation of its host when it was made.
+
+Its own drivers have higher ones.
+"""
 
 DRAIN_ANNOTATION: Final = f"{GROUP}/drain"
 """On a SparkApplication that only settles what a lost host has delivered; it gets no splits."""
@@ -42,7 +53,10 @@ FAILURES_ANNOTATION: Final = f"{GROUP}/failures"
 """On a SparkApplication: how many times in a row those before it have failed."""
 
 SECRETS_ANNOTATION: Final = f"{GROUP}/secrets"
-"""Names of the Secrets that a SparkApplication's pods mount, with commas. Pods cannot mount another one later."""
+"""Names of the Secrets that a SparkApplication's pods mount, with commas.
+
+Pods cannot mount another one later.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +107,12 @@ SERVICE_ACCOUNT: Final = ResourceKind("", "v1", "serviceaccounts", "ServiceAccou
 EVENT: Final = ResourceKind("", "v1", "events", "Event")
 ROLE: Final = ResourceKind("rbac.authorization.k8s.io", "v1", "roles", "Role")
 ROLE_BINDING: Final = ResourceKind("rbac.authorization.k8s.io", "v1", "rolebindings", "RoleBinding")
-KUBEFLOW_APPLICATION: Final = ResourceKind("sparkoperator.k8s.io", "v1beta2", "sparkapplications", "SparkApplication")
-APACHE_APPLICATION: Final = ResourceKind("spark.apache.org", "v1", "sparkapplications", "SparkApplication")
+KUBEFLOW_APPLICATION: Final = ResourceKind(
+    "sparkoperator.k8s.io", "v1beta2", "sparkapplications", "SparkApplication"
+)
+APACHE_APPLICATION: Final = ResourceKind(
+    "spark.apache.org", "v1", "sparkapplications", "SparkApplication"
+)
 
 CHILDREN: Final = (CONFIG_MAP, POD, KUBEFLOW_APPLICATION, APACHE_APPLICATION, ROLE, ROLE_BINDING)
 """Kinds of a source's objects that are watched; they carry the label with the source's name."""

@@ -1,7 +1,8 @@
-"""What a SparkApplication was made from, as an annotation, so that a pending restart can say what it would change.
+"""The origin of a SparkApplication as an annotation, to tell what a restart would change.
 
-The annotation shows values of plain settings only. Arguments and pod templates may hold anything, and a setting may
-hold a login: of these it has a digest, which tells that they changed, and not what they are.
+The annotation shows values of plain settings only. Arguments and pod templates may hold anything,
+and a setting may hold a login: of these it has a digest, which tells that they changed, and not
+what they are.
 """
 
 import hashlib
@@ -38,7 +39,8 @@ _KUBEFLOW: Final[Mapping[str, tuple[str, ...]]] = {
     "driver.memory": ("driver", "memory"),
     "executor.memory": ("executor", "memory"),
 }
-"""Where an application of Kubeflow's operator shows settings by itself, for one without the annotation."""
+"""Where an application of Kubeflow's operator shows settings by itself, for one without the
+annotation."""
 
 
 def effective_conf(application: Application, conf: Mapping[str, str]) -> dict[str, str]:
@@ -54,10 +56,13 @@ def settings_of(application: Application, *, conf: Mapping[str, str], uid: str) 
         conf: Spark configuration of the operator's settings.
         uid: of the source; digests of different sources cannot be compared.
     """
-    dump = application.model_dump(mode="json", by_alias=True, exclude_defaults=True, exclude=NOT_COMPARED)
+    dump = application.model_dump(
+        mode="json", by_alias=True, exclude_defaults=True, exclude=NOT_COMPARED
+    )
     found = {path: _leaf(path, value, uid) for path, value in _flat("", dump)}
     return found | {
-        f"{_CHART}{key}": _leaf(key, value, uid) for key, value in effective_conf(application, conf).items()
+        f"{_CHART}{key}": _leaf(key, value, uid)
+        for key, value in effective_conf(application, conf).items()
     }
 
 
@@ -77,7 +82,10 @@ def differences(made: Mapping[str, Any], wanted: Settings) -> str:
     text = str((made["metadata"].get("annotations") or {}).get(SETTINGS_ANNOTATION, ""))
     before = _recorded(text)
     if before is None:
-        return _listed(_seen_from_outside(made, wanted)) or "what changed is not recorded in this application"
+        return (
+            _listed(_seen_from_outside(made, wanted))
+            or "what changed is not recorded in this application"
+        )
     return changes(before, wanted)
 
 
@@ -95,7 +103,9 @@ def _recorded(text: str) -> Settings | None:
         return None
     if not isinstance(found, dict):
         return None
-    return {place: value if isinstance(value, list) else str(value) for place, value in found.items()}
+    return {
+        place: value if isinstance(value, list) else str(value) for place, value in found.items()
+    }
 
 
 def _flat(place: str, value: Any) -> Iterator[tuple[str, Any]]:
@@ -107,7 +117,9 @@ def _flat(place: str, value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _leaf(place: str, value: Any, uid: str) -> Leaf:
-    text = value if isinstance(value, str) else json.dumps(value, sort_keys=True, ensure_ascii=False)
+    text = (
+        value if isinstance(value, str) else json.dumps(value, sort_keys=True, ensure_ascii=False)
+    )
     if place in _HIDDEN or len(text) > _MAX_VALUE or holds_secret(place, text):
         return [hashlib.sha256(json.dumps([uid, place, text]).encode()).hexdigest()[:12]]
     return text
@@ -130,7 +142,7 @@ def _listed(changes: Iterator[str]) -> str:
 
 
 def _seen_from_outside(made: Mapping[str, Any], wanted: Settings) -> Iterator[str]:
-    """Yield changes of an application that an earlier release made, as far as its own fields show them."""
+    """Yield changes of an application that an earlier release made, as far as its fields tell."""
     for place, path in _KUBEFLOW.items():
         value: Any = made.get("spec") or {}
         for key in path:

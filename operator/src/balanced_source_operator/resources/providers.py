@@ -6,7 +6,11 @@ from typing import Any, Final
 
 from balanced_source_operator.resources.apache_application import apache_application
 from balanced_source_operator.resources.apache_states import as_kubeflow
-from balanced_source_operator.resources.kinds import APACHE_APPLICATION, KUBEFLOW_APPLICATION, ResourceKind
+from balanced_source_operator.resources.kinds import (
+    APACHE_APPLICATION,
+    KUBEFLOW_APPLICATION,
+    ResourceKind,
+)
 from balanced_source_operator.resources.spark_application import spark_application
 from balanced_source_operator.spec import application as spec
 
@@ -19,7 +23,8 @@ class SparkOperator:
         name: as people know it.
         kind: of its SparkApplication.
         build: returns the manifest of an application.
-        view: returns an application with its status in the words that decisions are made by, which are Kubeflow's.
+        view: returns an application with its status in the words that decisions are made by, which
+            are Kubeflow's.
     """
 
     name: str
@@ -29,10 +34,16 @@ class SparkOperator:
 
 
 _KUBEFLOW: Final = SparkOperator(
-    name="Kubeflow's spark-operator", kind=KUBEFLOW_APPLICATION, build=spark_application, view=lambda seen: seen
+    name="Kubeflow's spark-operator",
+    kind=KUBEFLOW_APPLICATION,
+    build=spark_application,
+    view=lambda seen: seen,
 )
 _APACHE: Final = SparkOperator(
-    name="Apache's spark-kubernetes-operator", kind=APACHE_APPLICATION, build=apache_application, view=as_kubeflow
+    name="Apache's spark-kubernetes-operator",
+    kind=APACHE_APPLICATION,
+    build=apache_application,
+    view=as_kubeflow,
 )
 
 SPARK_OPERATORS: Final[Mapping[spec.Provider, SparkOperator]] = {

@@ -8,17 +8,23 @@ from balanced_source_operator.spec import GROUP, Application
 from balanced_source_operator.spec.application import PACKAGED_APPLICATION
 
 NO_PODS: Final = f"{GROUP}/reader-pods=none"
-"""Matches no pod: nothing carries this label. A selector must not be empty, or autoscalers refuse to work at all."""
+"""Matches no pod: nothing carries this label.
+
+A selector must not be empty, or autoscalers refuse to work at all.
+"""
 
 _EXECUTORS: Final = "spark-role=executor"
 
 
-def reader_selector(source: Identity, application: Application | None, conf: Mapping[str, str]) -> str:
-    """Return a selector that matches one pod for each reader, or none where pods and readers differ in number.
+def reader_selector(
+    source: Identity, application: Application | None, conf: Mapping[str, str]
+) -> str:
+    """Return a selector that matches one pod for each reader, or none if the numbers differ.
 
-    The horizontal pod autoscaler multiplies by the number of matching pods for metrics of type Value, Utilization and
-    Pods. With another number than that of the readers it scales down under overload; without any pod it changes nothing
-    and says so. AverageValue works in both cases: it counts `status.readers`.
+    The horizontal pod autoscaler multiplies by the number of matching pods for metrics of type
+    Value, Utilization and Pods. With another number than that of the readers it scales down under
+    overload; without any pod it changes nothing and says so. AverageValue works in both cases: it
+    counts `status.readers`.
 
     Args:
         source: the BalancedSource.

@@ -1,8 +1,9 @@
 """The SparkApplication of Kubeflow's operator.
 
-Its CRD has no defaults of its own (they live in a webhook that may be absent), so every field is set here; pod fields
-that only the webhook would apply are put into the templates. Nothing in it depends on parallelism but the first
-number of executors: a change of parallelism must never edit a running application.
+Its CRD has no defaults of its own (they live in a webhook that may be absent), so every field is
+set here; pod fields that only the webhook would apply are put into the templates. Nothing in it
+depends on parallelism but the first number of executors: a change of parallelism must never edit a
+running application.
 """
 
 import copy
@@ -34,7 +35,12 @@ from balanced_source_operator.resources.kinds import (
     SECRETS_ANNOTATION,
     SETTINGS_ANNOTATION,
 )
-from balanced_source_operator.resources.made_from import NOT_COMPARED, annotation_text, effective_conf, settings_of
+from balanced_source_operator.resources.made_from import (
+    NOT_COMPARED,
+    annotation_text,
+    effective_conf,
+    settings_of,
+)
 from balanced_source_operator.spec import Application
 from balanced_source_operator.spec import application as spec
 from balanced_source_operator.spec.application import PACKAGED_APPLICATION
@@ -49,13 +55,16 @@ DRIVER_CONTAINER: Final = "spark-kubernetes-driver"
 EXECUTOR_CONTAINER: Final = "spark-kubernetes-executor"
 
 DEFAULT_CONF: Final[Mapping[str, str]] = {
-    # Python workers talk to the JVM by Unix sockets: two to four times less overhead per task than by TCP.
+    # Python workers talk to the JVM by Unix sockets: two to four times less overhead per task than
+    # by TCP.
     "spark.python.unix.domain.socket.enabled": "true",
     # Executors reach the driver by its address: no headless service, no cluster DNS needed.
     "spark.kubernetes.executor.useDriverPodIP": "true",
-    # Else the driver makes a ConfigMap for its executors, and a right to that is one to all ConfigMaps.
+    # Else the driver makes a ConfigMap for its executors, and a right to that is one to all
+    # ConfigMaps.
     "spark.kubernetes.executor.disableConfigMap": "true",
-    # Spark 4.2 creates a NetworkPolicy at submission, which the role of Kubeflow's chart does not allow.
+    # Spark 4.2 creates a NetworkPolicy at submission, which the role of Kubeflow's chart does not
+    # allow.
     "spark.kubernetes.driver.pod.excludedFeatureSteps": (
         "org.apache.spark.deploy.k8s.features.NetworkPolicyFeatureStep"
     ),
@@ -65,14 +74,18 @@ RACK: Final[Mapping[str, Any]] = {
     "name": environment.RACK,
     "valueFrom": {"fieldRef": {"fieldPath": "metadata.labels['topology.kubernetes.io/zone']"}},
 }
-"""Executors fetch from replicas in their zone. Kubernetes copies the node's label to the pod (1.35 and later); where it
-does not, this is empty, and then it is ignored."""
+"""Executors fetch from replicas in their zone.
+
+Kubernetes copies the node's label to the pod (1.35 and later); where it does not, this is empty,
+and then it is ignored.
+"""
 
 POD_IDENTITY: Final[Sequence[Mapping[str, Any]]] = (
     {"name": environment.POD_NAME, "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
     {"name": environment.POD_UID, "valueFrom": {"fieldRef": {"fieldPath": "metadata.uid"}}},
 )
-"""By these a driver tells its successor which pod it ran in: one whose pod is gone need not fall silent first."""
+"""By these a driver tells its successor which pod it ran in: one whose pod is gone need not fall
+silent first."""
 
 _VOLUME: Final = "bsrc-secret-"
 _HASHED_VOLUME: Final = "bsrc-sha-"
@@ -130,7 +143,9 @@ def spark_application(
     }
     if application.image_pull_secrets:
         spec["imagePullSecrets"] = list(application.image_pull_secrets)
-    annotations = application_annotations(source, application, secrets=secrets, conf=conf, failures=failures)
+    annotations = application_annotations(
+        source, application, secrets=secrets, conf=conf, failures=failures
+    )
     return {
         "apiVersion": KUBEFLOW_APPLICATION.api_version,
         "kind": KUBEFLOW_APPLICATION.kind,
@@ -140,9 +155,17 @@ def spark_application(
 
 
 def application_annotations(
-    source: Identity, application: Application, *, secrets: tuple[str, ...], conf: Mapping[str, str], failures: int
+    source: Identity,
+    application: Application,
+    *,
+    secrets: tuple[str, ...],
+    conf: Mapping[str, str],
+    failures: int,
 ) -> dict[str, str]:
-    """What the operator must know of an application that it finds; arguments as those of `spark_application`."""
+    """What the operator must know of an application that it finds.
+
+    Arguments as those of `spark_application`.
+    """
     settings = settings_of(application, conf=conf, uid=source.uid)
     text, nonce = annotation_text(settings), application.restart.nonce
     return {
@@ -155,12 +178,13 @@ def application_annotations(
 
 
 def application_hash(source: Identity, application: Application, *, conf: Mapping[str, str]) -> str:
-    """Returns the hash of the settings of an application in all versions, the present one first, with commas between.
+    """Returns the hash of an application's settings in all versions, the present one first.
 
-    It changes when the application must be made anew, whatever it is like now. Parallelism is no part of it. Neither
-    are Secrets: only one that is not mounted yet needs another application. Nor is what has its default: a newer
-    operator that knows a field more restarts nothing. Of `conf` only what the application does not set itself counts;
-    release 0.1.0, whose hashes have no prefix, counted all of it. See `controller.application` for the comparison.
+    It changes when the application must be made anew, whatever it is like now. Parallelism is no
+    part of it. Neither are Secrets: only one that is not mounted yet needs another application. Nor
+    is what has its default: a newer operator that knows a field more restarts nothing. Of `conf`
+    only what the application does not set itself counts; release 0.1.0, whose hashes have no
+    prefix, counted all of it. See `controller.application` for the comparison.
     """
     effective = effective_conf(application, conf)
     return f"2-{_digest(source, application, effective)},{_digest(source, application, conf)}"
@@ -169,7 +193,9 @@ def application_hash(source: Identity, application: Application, *, conf: Mappin
 def _digest(source: Identity, application: Application, conf: Mapping[str, str]) -> str:
     content = {
         "uid": source.uid,
-        "application": application.model_dump(mode="json", exclude_defaults=True, exclude=NOT_COMPARED),
+        "application": application.model_dump(
+            mode="json", exclude_defaults=True, exclude=NOT_COMPARED
+        ),
         "conf": dict(conf),
     }
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
@@ -186,18 +212,27 @@ def ends_by_itself(application: Application) -> bool:
 
 
 def _restart_policy(max_failures: int | None, *, ends: bool) -> dict[str, Any]:
-    """The Spark operator's part of restarts. With a limit it gives up, and the operator sees a failed application."""
+    """The Spark operator's part of restarts.
+
+    With a limit it gives up, and the operator sees a failed application.
+    """
     return {
         "type": "OnFailure" if ends or max_failures is not None else "Always",
         "onSubmissionFailureRetries": _SUBMISSION_RETRIES,
         "onSubmissionFailureRetryInterval": RETRY_SECONDS,
-        "onFailureRetries": _SUBMISSION_RETRIES if max_failures is None else max(0, max_failures - 1),
+        "onFailureRetries": _SUBMISSION_RETRIES
+        if max_failures is None
+        else max(0, max_failures - 1),
         "onFailureRetryInterval": RETRY_SECONDS,
     }
 
 
 def _driver(
-    source: Identity, application: Application, secrets: tuple[str, ...], connector: str, options: Mapping[str, str]
+    source: Identity,
+    application: Application,
+    secrets: tuple[str, ...],
+    connector: str,
+    options: Mapping[str, str],
 ) -> dict[str, Any]:
     return {
         "cores": application.driver.cores,
@@ -209,12 +244,21 @@ def _driver(
 
 
 def driver_template(
-    source: Identity, application: Application, secrets: tuple[str, ...], connector: str, options: Mapping[str, str]
+    source: Identity,
+    application: Application,
+    secrets: tuple[str, ...],
+    connector: str,
+    options: Mapping[str, str],
 ) -> dict[str, Any]:
     """The pod template of the driver."""
     variables = to_variables(driver_environment(source, application, connector, options))
     mounted = tuple(dict.fromkeys((*secrets, *_own_secrets(application))))
-    return _template(application.driver.template, DRIVER_CONTAINER, [*_variables(variables), *POD_IDENTITY], mounted)
+    return _template(
+        application.driver.template,
+        DRIVER_CONTAINER,
+        [*_variables(variables), *POD_IDENTITY],
+        mounted,
+    )
 
 
 def driver_environment(
@@ -224,7 +268,9 @@ def driver_environment(
     options: Mapping[str, str] = NO_OPTIONS,
 ) -> DriverEnvironment:
     """What the driver is told when it starts; only the packaged application gets a pipeline."""
-    wanted = application.pipeline if application.main_application_file == PACKAGED_APPLICATION else None
+    wanted = (
+        application.pipeline if application.main_application_file == PACKAGED_APPLICATION else None
+    )
     pipeline = None if wanted is None else _pipeline(wanted, connector, options)
     return DriverEnvironment(
         name=source.name,
@@ -259,7 +305,9 @@ def _pipeline(wanted: spec.Pipeline, connector: str, options: Mapping[str, str])
         alignment=None
         if alignment is None
         else EventTimeAlignment(
-            max_drift=alignment.max_drift, idle_timeout=alignment.idle_timeout, group=alignment.group
+            max_drift=alignment.max_drift,
+            idle_timeout=alignment.idle_timeout,
+            group=alignment.group,
         ),
     )
 
@@ -269,7 +317,8 @@ def _trigger(wanted: spec.Trigger) -> Trigger:
         return AvailableNow()
     if wanted.processing_time is None:
         raise InvalidSpecError(
-            "set either processingTime, or availableNow: true", field="spec.application.pipeline.trigger"
+            "set either processingTime, or availableNow: true",
+            field="spec.application.pipeline.trigger",
         )
     return ProcessingTime(wanted.processing_time)
 
@@ -287,7 +336,8 @@ def _names(sources: Iterable[SecretSource]) -> tuple[str, ...]:
 def _volume(secret: str) -> str:
     """Name of a Secret's volume: a DNS label, different for each Secret.
 
-    Names of Secrets may have dots and 253 characters, those of volumes have neither: such names get a hash.
+    Names of Secrets may have dots and 253 characters, those of volumes have neither: such names get
+    a hash.
     """
     if "." not in secret and len(secret) <= MAX_LABEL - len(_VOLUME):
         return f"{_VOLUME}{secret}"
@@ -296,7 +346,9 @@ def _volume(secret: str) -> str:
     return f"{_HASHED_VOLUME}{head}-{suffix}"
 
 
-def _executor(source: Identity, application: Application, secrets: tuple[str, ...], parallelism: int) -> dict[str, Any]:
+def _executor(
+    source: Identity, application: Application, secrets: tuple[str, ...], parallelism: int
+) -> dict[str, Any]:
     return {
         "cores": application.executor.cores,
         "memory": application.executor.memory,
@@ -331,10 +383,13 @@ def _template(
         containers.insert(0, ours)
     env = ours.setdefault("env", [])
     chosen = {variable.get("name") for variable in env}
-    env.extend(copy.deepcopy(dict(v)) for v in environment if v is not RACK or v["name"] not in chosen)
+    env.extend(
+        copy.deepcopy(dict(v)) for v in environment if v is not RACK or v["name"] not in chosen
+    )
     for secret in secrets:
         volume = _volume(secret)
-        # Optional: a Secret that is not there keeps its cluster from being read, not the pods from starting.
+        # Optional: a Secret that is not there keeps its cluster from being read, not the pods from
+        # starting.
         reference = {"secretName": secret, "optional": True}
         spec.setdefault("volumes", []).append({"name": volume, "secret": reference})
         mount = {"name": volume, "mountPath": f"{SECRETS_DIR}/{secret}", "readOnly": True}

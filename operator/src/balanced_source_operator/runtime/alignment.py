@@ -1,7 +1,10 @@
-"""Aligns sources of a namespace in event time: hears their reports, and says when one should be told of the others.
+"""Aligns sources of a namespace in event time.
 
-Nothing of it is stored: what sources said comes again with their next reports. An operator that has just started says
-nothing for `SETTLE` seconds, because it has not heard everybody yet; drivers keep to what they were told before.
+Hears their reports, and says when one should be told of the others.
+
+Nothing of it is stored: what sources said comes again with their next reports. An operator that has
+just started says nothing for `SETTLE` seconds, because it has not heard everybody yet; drivers keep
+to what they were told before.
 """
 
 import time
@@ -32,7 +35,11 @@ class Alignments:
         self._settled_at: float | None = None
 
     def hear(
-        self, source: Identity, spec: BalancedSourceSpec, report: HostReport | None, wake: Callable[[], None]
+        self,
+        source: Identity,
+        spec: BalancedSourceSpec,
+        report: HostReport | None,
+        wake: Callable[[], None],
     ) -> None:
         """What a source wants and what it said last. Those whom it concerns are woken."""
         now = time.monotonic()
@@ -61,7 +68,9 @@ class Alignments:
         key = (source.namespace, source.name)
         if self.pause(source) != 0.0:
             return None
-        return GroupWatermark(watermark=self._groups.tell(key, now=time.monotonic()), heartbeat=round(time.time(), 3))
+        return GroupWatermark(
+            watermark=self._groups.tell(key, now=time.monotonic()), heartbeat=round(time.time(), 3)
+        )
 
     def pause(self, source: Identity) -> float | None:
         """Seconds until there may be news although nobody says anything."""

@@ -1,4 +1,7 @@
-"""Announces each problem once: a Warning event and a log line when it appears, a log line when it is resolved."""
+"""Announces each problem once.
+
+A Warning event and a log line when it appears, a log line when it is resolved.
+"""
 
 from collections.abc import Sequence
 from typing import TypeAlias
@@ -23,11 +26,18 @@ class Announcer:
         self._log = log.bind(source=source.name, namespace=source.namespace)
 
     async def announce(self, problems: Sequence[Problem]) -> None:
-        """Announce the changes since the last call. An event that cannot be posted is tried again next time."""
+        """Announce the changes since the last call.
+
+        An event that cannot be posted is tried again next time.
+        """
         current = {(problem.reason, problem.scope): problem for problem in reversed(problems)}
         for key in self._announced.keys() - current.keys():
             gone = self._announced.pop(key)
-            self._log.info("problem resolved", reason=gone.reason, scope=gone.scope, message=gone.message)
+            self._log.info(
+                "problem resolved", reason=gone.reason, scope=gone.scope, message=gone.message
+            )
         for key, problem in current.items():
-            if key not in self._announced and await self._events.post(problem.reason, problem.message, warning=True):
+            if key not in self._announced and await self._events.post(
+                problem.reason, problem.message, warning=True
+            ):
                 self._announced[key] = problem

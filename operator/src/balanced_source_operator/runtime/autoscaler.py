@@ -24,7 +24,10 @@ from balanced_source_operator.runtime.environment import Desired
 from balanced_source_operator.runtime.events import EventRecorder
 
 SPLITS_PER_SECOND: Final = 10_000
-"""Splits of a sample for each second until the next one. A sample of 100,000 splits takes 0.4 s of a core."""
+"""Splits of a sample for each second until the next one.
+
+A sample of 100,000 splits takes 0.4 s of a core.
+"""
 
 LONGEST_SPACING: Final = 10.0
 """Seconds between two samples, at most."""
@@ -33,8 +36,8 @@ LONGEST_SPACING: Final = 10.0
 class Autoscaler:
     """Of one source.
 
-    The decision is written to `spec.parallelism` through the scale subresource, as every autoscaler does it: users see
-    it, `kubectl scale` still works, and a restarted operator finds it.
+    The decision is written to `spec.parallelism` through the scale subresource, as every autoscaler
+    does it: users see it, `kubectl scale` still works, and a restarted operator finds it.
     """
 
     def __init__(self, api: KubernetesApi, source: Identity, events: EventRecorder) -> None:
@@ -53,7 +56,9 @@ class Autoscaler:
         """The newest decision; None while the source has no autoscaling or is paused."""
         return self._refused or self._memory.verdict
 
-    async def turn(self, desired: Desired | None, report: HostReport | None, *, is_paused: bool) -> None:
+    async def turn(
+        self, desired: Desired | None, report: HostReport | None, *, is_paused: bool
+    ) -> None:
         """Decide if there is something new, and do it.
 
         Raises:
@@ -61,7 +66,12 @@ class Autoscaler:
         """
         policy = policy_of(desired.spec) if desired is not None else None
         if policy is None or desired is None or is_paused:
-            self._memory, self._decided_from, self._refused, self._seen = AutoscalerMemory(), None, None, None
+            self._memory, self._decided_from, self._refused, self._seen = (
+                AutoscalerMemory(),
+                None,
+                None,
+                None,
+            )
             return
         wanted, now = desired.spec.parallelism, time.monotonic()
         memory = self._observed(policy, report, now)
@@ -78,12 +88,18 @@ class Autoscaler:
         await self._announce(before, self.verdict)
 
     def _is_decided(self, decided_from: tuple[Policy, int, Sample | None]) -> bool:
-        """Whether the newest decision was taken from the same things. Samples are large: compared by identity."""
+        """Whether the newest decision was taken from the same things.
+
+        Samples are large: compared by identity.
+        """
         known = self._decided_from
         return known is not None and known[:2] == decided_from[:2] and known[2] is decided_from[2]
 
     def _observed(self, policy: Policy, report: HostReport | None, now: float) -> AutoscalerMemory:
-        """Return the memory with the newest report; without what was measured before if the driver is silent."""
+        """Return the memory with the newest report.
+
+        Without what was measured before if the driver is silent.
+        """
         key = (report.incarnation, report.heartbeat) if report is not None else None
         if report is None or key == self._seen:
             is_silent = report is None or now - self._since >= ALIVE
@@ -93,28 +109,41 @@ class Autoscaler:
             return self._memory
         self._sampled_at = now
         sample = Sample.of(report)
-        return observe(policy, self._memory, sample, now=now) if sample is not None else _without_samples(self._memory)
+        return (
+            observe(policy, self._memory, sample, now=now)
+            if sample is not None
+            else _without_samples(self._memory)
+        )
 
     async def _carry_out(self, memory: AutoscalerMemory, wanted: int) -> None:
-        """Change the number of readers. A conflict means that somebody else has: the next turn decides again."""
+        """Change the number of readers.
+
+        A conflict means that somebody else has: the next turn decides again.
+        """
         verdict = memory.verdict
         assert verdict is not None  # noqa: S101 - `decide` always sets one
         if verdict.readers != wanted:
             source = self._source
             try:
                 await self._api.scale(
-                    BALANCED_SOURCE, source.namespace, source.name, before=wanted, after=verdict.readers
+                    BALANCED_SOURCE,
+                    source.namespace,
+                    source.name,
+                    before=wanted,
+                    after=verdict.readers,
                 )
             except ConflictError:
                 return
             except RefusedError as error:
                 message = words.refused(verdict.readers, str(error))
-                self._refused = replace(verdict, reason=Reason.SCALING_REFUSED, message=message, is_able=False)
+                self._refused = replace(
+                    verdict, reason=Reason.SCALING_REFUSED, message=message, is_able=False
+                )
                 return
         self._memory, self._refused = memory, None
 
     async def _announce(self, before: Verdict | None, after: Verdict | None) -> None:
-        """Post an event for each change of the number of readers, and a warning when the autoscaler cannot help."""
+        """Post events for changes of the number of readers, and warn if autoscaling cannot help."""
         if after is None or after is before:
             return
         is_change = before is None or after.readers != before.readers
@@ -123,7 +152,13 @@ class Autoscaler:
             await self._events.post(after.reason, after.message, warning=not after.is_able)
 
 
-_CHANGES = (Reason.SCALED_UP, Reason.SCALED_DOWN, Reason.PROBING, Reason.SPLITS_UNEVEN, Reason.WITHIN_BOUNDS)
+_CHANGES = (
+    Reason.SCALED_UP,
+    Reason.SCALED_DOWN,
+    Reason.PROBING,
+    Reason.SPLITS_UNEVEN,
+    Reason.WITHIN_BOUNDS,
+)
 
 
 def _without_samples(memory: AutoscalerMemory) -> AutoscalerMemory:
@@ -137,4 +172,6 @@ def _spacing(report: HostReport) -> float:
 
 
 def _unknown(wanted: int) -> Verdict:
-    return Verdict(readers=wanted, reason=Reason.LAG_UNKNOWN, message=words.unknown(wanted), is_able=False)
+    return Verdict(
+        readers=wanted, reason=Reason.LAG_UNKNOWN, message=words.unknown(wanted), is_able=False
+    )

@@ -1,12 +1,13 @@
-"""Threads for calls to brokers, shared by all sources, such that silent clusters delay only themselves.
+"""Threads for calls to brokers, shared by all sources; silent clusters delay only themselves.
 
-Calls of one lane (one cluster of one source) run one after another, in a thread of their own. A prompt lane needs
-one of `PROMPT` places. A call that takes longer than `SLOW_AFTER` gives its place up and goes on; until the lane
-answers in time again, its calls use the places for slow lanes. So a lane that does not answer holds up others for at
-most `SLOW_AFTER`, once: after that, slow lanes wait for slow lanes only.
+Calls of one lane (one cluster of one source) run one after another, in a thread of their own. A
+prompt lane needs one of `PROMPT` places. A call that takes longer than `SLOW_AFTER` gives its place
+up and goes on; until the lane answers in time again, its calls use the places for slow lanes. So a
+lane that does not answer holds up others for at most `SLOW_AFTER`, once: after that, slow lanes
+wait for slow lanes only.
 
-Many lanes may lead to one server. What one of them learns of it holds for all: a server that has fallen silent takes
-at most `PROMPT` places once, however many sources are read from it.
+Many lanes may lead to one server. What one of them learns of it holds for all: a server that has
+fallen silent takes at most `PROMPT` places once, however many sources are read from it.
 """
 
 import asyncio
@@ -35,7 +36,9 @@ Lane: TypeAlias = tuple[Hashable, Hashable]
 class CallPool(Protocol):
     """Executes blocking calls off the event loop."""
 
-    async def run(self, lane: Lane, function: Callable[[Any], Any], call: Any, *, server: str = "") -> Any:
+    async def run(
+        self, lane: Lane, function: Callable[[Any], Any], call: Any, *, server: str = ""
+    ) -> Any:
         """Return ``function(call)``, or raise what it raises. Calls of one lane keep their order.
 
         Args:
@@ -75,13 +78,17 @@ class LanePool:
         slow_after: see `SLOW_AFTER`.
     """
 
-    def __init__(self, *, prompt: int = PROMPT, slow: int = SLOW, slow_after: float = SLOW_AFTER) -> None:
+    def __init__(
+        self, *, prompt: int = PROMPT, slow: int = SLOW, slow_after: float = SLOW_AFTER
+    ) -> None:
         self._free = {False: prompt, True: slow}
         self._slow_after = slow_after
         self._lanes: OrderedDict[Lane, _Lane] = OrderedDict()
         self._slow_servers: set[str] = set()
 
-    async def run(self, lane: Lane, function: Callable[[Any], Any], call: Any, *, server: str = "") -> Any:
+    async def run(
+        self, lane: Lane, function: Callable[[Any], Any], call: Any, *, server: str = ""
+    ) -> Any:
         """See `CallPool`."""
         waiting = _Call(lambda: function(call), server)
         found = self._lanes.setdefault(lane, _Lane())
@@ -107,7 +114,11 @@ class LanePool:
         loop = asyncio.get_running_loop()
         lane.is_running = True
         self._free[lane.is_slow] -= 1
-        timer = None if lane.is_slow else loop.call_later(self._slow_after, self._give_up_place, lane, call.server)
+        timer = (
+            None
+            if lane.is_slow
+            else loop.call_later(self._slow_after, self._give_up_place, lane, call.server)
+        )
         begun = loop.time()
 
         def ended() -> None:
@@ -154,7 +165,8 @@ class LanePool:
 def _execute(call: _Call) -> None:
     try:
         result = call.execute()
-    except BaseException as error:  # noqa: BLE001 - whoever waits for the call decides what it means
+    except BaseException as error:  # noqa: BLE001
+        # Whoever waits for the call decides what it means
         call.done.set_exception(error)
     else:
         call.done.set_result(result)

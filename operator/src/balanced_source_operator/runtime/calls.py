@@ -1,4 +1,4 @@
-"""Executes a coordinator's calls off the event loop, and hands the results back to its source's task."""
+"""Executes a coordinator's calls off the event loop, and hands the results to its source."""
 
 import asyncio
 from collections.abc import Callable
@@ -16,7 +16,10 @@ from balanced_source_operator.runtime.secrets import SecretCache
 
 
 class CallRunner:
-    """Calls of one coordinator. Close it with its coordinator: a result must never reach another one."""
+    """Calls of one coordinator.
+
+    Close it with its coordinator: a result must never reach another one.
+    """
 
     def __init__(
         self,
@@ -29,9 +32,10 @@ class CallRunner:
         connector: Connector,
         changed: Callable[[], None] = lambda: None,
     ) -> None:
-        """Runs calls for the source with that name in `namespace`, and hands each result to `deliver`.
+        """Runs calls for the source of that name in `namespace`, and hands results to `deliver`.
 
-        `changed` is called when a driver has to be asked for something, or need not be asked any more.
+        `changed` is called when a driver has to be asked for something, or need not be asked any
+        more.
 
         Raises:
             ConnectorError: the connector cannot be used here.
@@ -63,7 +67,8 @@ class CallRunner:
         await asyncio.sleep(effect.delay)
         try:
             result = await self._result(effect.call)
-        except Exception as error:  # noqa: BLE001 - whatever it was, the enumerator decides what it means
+        except Exception as error:  # noqa: BLE001
+            # Whatever it was, the enumerator decides what it means
             result = CallFailure(error)
         self._deliver(CallCompleted(effect.call_id, result))
 
@@ -85,10 +90,10 @@ class CallRunner:
 
     def _refused(self, scope: str | None) -> RefusedDiscoveryError:
         return RefusedDiscoveryError(
-            f"{scope or 'the source'} can be listed only by a process of its owner: connector "
-            f"{self._connector.kind!r} needs files or an identity that the source does not name, and the operator does "
-            "not lend its own. Its connector does not let a driver list it either. Read the source without an "
-            "operator, or by local mode",
+            f"{scope or 'the source'} can be listed only by a process of its owner: connector"
+            f" {self._connector.kind!r} needs files or an identity that the source does not name,"
+            " and the operator does not lend its own. Its connector does not let a driver list it"
+            " either. Read the source without an operator, or by local mode",
             scope=scope or "",
             reason=Reason.NEEDS_OWNER,
         )
@@ -98,5 +103,7 @@ class CallRunner:
             await self._secrets.load(names)
         except KubernetesError as error:
             raise RefusedDiscoveryError(
-                f"{scope}: cannot read its Secrets: {error}", scope=scope, reason=Reason.SECRET_NOT_READABLE
+                f"{scope}: cannot read its Secrets: {error}",
+                scope=scope,
+                reason=Reason.SECRET_NOT_READABLE,
             ) from error

@@ -1,4 +1,7 @@
-"""Everything that a source owns besides its documents: the driver's access, and the SparkApplication."""
+"""Everything that a source owns besides its documents.
+
+The driver's access, and the SparkApplication.
+"""
 
 import time
 from collections.abc import Callable, Mapping
@@ -85,7 +88,11 @@ class Children:
     def _pods(self) -> list[Manifest]:
         """Pods of this host; those that name no application belong to the first one."""
         source = self._identity
-        return [pod for pod in self._observed.all(POD) if source.host_of(application_name(pod)) == source.host]
+        return [
+            pod
+            for pod in self._observed.all(POD)
+            if source.host_of(application_name(pod)) == source.host
+        ]
 
     def _key(self, reason: Reason) -> ProblemKey:
         """Return the key of a problem that each host may have."""
@@ -121,7 +128,9 @@ class Children:
             return self._without_spark_operator(operator)
         self._problems.clear(Reason.SPARK_OPERATOR_MISSING)
         host = self._host(coordinator)
-        wanted = replace(self._wanted(desired, coordinator, needs_driver=needs_driver), may_replace=may_replace)
+        wanted = replace(
+            self._wanted(desired, coordinator, needs_driver=needs_driver), may_replace=may_replace
+        )
         decision = replaced(host, self._applications, self._pods) or self._decide(wanted)
         if decision.is_restart and not may_restart():
             decision = self._decide(replace(wanted, is_crowded=True))
@@ -176,10 +185,15 @@ class Children:
         if self._observed.get(CONFIG_MAP, name) is None:
             await self._adopt_or_create(CONFIG_MAP, config_map(self._identity, name, None))
         await self._grant(ROLE, role(self._identity))
-        await self._grant(ROLE_BINDING, role_binding(self._identity, desired.spec.application.service_account))
+        await self._grant(
+            ROLE_BINDING, role_binding(self._identity, desired.spec.application.service_account)
+        )
 
     async def _grant(self, kind: ResourceKind, manifest: Manifest) -> None:
-        """Create or repair an object, unless one of that name belongs to somebody else. Writes only what differs."""
+        """Create or repair an object, unless one of that name belongs to somebody else.
+
+        Writes only what differs.
+        """
         name = manifest["metadata"]["name"]
         seen = self._observed.get(kind, name)
         if seen is not None and self._identity.is_marked(seen) and grants_the_same(seen, manifest):
@@ -189,7 +203,10 @@ class Children:
         self._observed.note(kind, "MODIFIED", await self._env.api.apply(kind, manifest))
 
     async def _adopt_or_create(self, kind: ResourceKind, manifest: Manifest) -> bool:
-        """Create an object; one that exists is adopted if it is ours. Returns whether it was created."""
+        """Create an object; one that exists is adopted if it is ours.
+
+        Returns whether it was created.
+        """
         name, is_new = manifest["metadata"]["name"], True
         try:
             there = await self._env.api.create(kind, manifest)
@@ -204,7 +221,8 @@ class Children:
     async def _bind(self) -> None:
         """Restore the owner reference of the report: without one, an object outlives its source.
 
-        A SparkApplication is never written to, so a reference that it has lost is a problem that a person solves.
+        A SparkApplication is never written to, so a reference that it has lost is a problem that a
+        person solves.
         """
         report = self._observed.get(CONFIG_MAP, self._identity.documents.readers)
         if report is not None and not self._identity.is_marked(report):
@@ -215,10 +233,13 @@ class Children:
                 message = f"ConfigMap {name} had lost its owner reference: restored"
                 await self._events.post(Reason.OWNER_REFERENCE_RESTORED, message, warning=True)
         unbound = [a for a in self._applications if not self._identity.is_bound(a)]
-        self._problems.set(self._key(Reason.OWNER_REFERENCE_MISSING), unbound_problem(unbound[0]) if unbound else None)
+        self._problems.set(
+            self._key(Reason.OWNER_REFERENCE_MISSING),
+            unbound_problem(unbound[0]) if unbound else None,
+        )
 
     async def delete_unbound(self) -> None:
-        """Stop what Kubernetes does not delete together with the source, because its owner reference was removed.
+        """Stop what Kubernetes does not delete with the source, as its owner reference is gone.
 
         Raises:
             KubernetesError: the API server does not answer, or refused.
@@ -236,7 +257,11 @@ class Children:
         return Decision(state=state, reason=reason, message=message, look_again=_SOON)
 
     def _wanted(
-        self, desired: Desired, coordinator: SourceCoordinator[Any, Any] | None, *, needs_driver: bool
+        self,
+        desired: Desired,
+        coordinator: SourceCoordinator[Any, Any] | None,
+        *,
+        needs_driver: bool,
     ) -> Wanted:
         application, conf = desired.spec.application, self._conf(desired)
         return Wanted(
@@ -248,7 +273,9 @@ class Children:
             hold=hold_by_policy(application.restart, now=time.time()),
             secrets=desired.needed_secrets,
             may_end=_may_end(desired) or self._leaves(coordinator),
-            max_failures=None if drains(self._host(coordinator)) else desired.spec.restart.max_failures,
+            max_failures=None
+            if drains(self._host(coordinator))
+            else desired.spec.restart.max_failures,
             may_start=needs_driver or (coordinator is not None and _has_work(coordinator)),
         )
 
@@ -260,10 +287,15 @@ class Children:
         host = self._host(coordinator)
         if host is None or not host.acknowledged_epoch:
             return False
-        return all(has_registered(application, host.incarnation) for application in self._applications)
+        return all(
+            has_registered(application, host.incarnation) for application in self._applications
+        )
 
     def _leaves(self, coordinator: SourceCoordinator[Any, Any] | None) -> bool:
-        """Whether the host hands its splits over. The query of an image before this one then ends by itself."""
+        """Whether the host hands its splits over.
+
+        The query of an image before this one then ends by itself.
+        """
         host = self._host(coordinator)
         return host is not None and host.is_on_its_way_out
 
@@ -280,11 +312,15 @@ class Children:
             applications,
             self._pods,
             seen=self._seen,
-            deadlines=Deadlines(stuck_after=settings.stuck_after, retry_failed_after=settings.retry_failed_after),
+            deadlines=Deadlines(
+                stuck_after=settings.stuck_after, retry_failed_after=settings.retry_failed_after
+            ),
             now=now,
         )
 
-    def _held(self, decision: Decision, coordinator: SourceCoordinator[Any, Any] | None) -> Decision:
+    def _held(
+        self, decision: Decision, coordinator: SourceCoordinator[Any, Any] | None
+    ) -> Decision:
         """The decision, unless another query reads the source."""
         host = self._host(coordinator)
         report = host.report if host is not None else None
@@ -296,14 +332,19 @@ class Children:
     async def _delete(self, application: Manifest) -> None:
         metadata = application["metadata"]
         kind = kind_of(application)
-        await self._env.api.delete(kind, metadata["namespace"], metadata["name"], uid=metadata["uid"])
+        await self._env.api.delete(
+            kind, metadata["namespace"], metadata["name"], uid=metadata["uid"]
+        )
 
     async def _has_service_account(self, desired: Desired) -> bool:
         name = desired.spec.application.service_account
         if await self._env.api.get(SERVICE_ACCOUNT, self._identity.namespace, name) is not None:
             self._problems.clear(Reason.SERVICE_ACCOUNT_MISSING)
             return True
-        message = f"service account {name} does not exist: create it, with what Spark needs to run executors"
+        message = (
+            f"service account {name} does not exist: create it, with what Spark needs to run"
+            " executors"
+        )
         reason = Reason.SERVICE_ACCOUNT_MISSING
         self._problems.raise_(reason, Problem(reason=reason, message=message))
         return False
@@ -323,23 +364,27 @@ class Children:
             options=desired.reader_options,
             is_bounded=desired.source.boundedness is Boundedness.BOUNDED,
         )
-        manifest["metadata"]["annotations"][INCARNATION_ANNOTATION] = str(self._newest_incarnation(host))
+        manifest["metadata"]["annotations"][INCARNATION_ANNOTATION] = str(
+            self._newest_incarnation(host)
+        )
         if drains(host):
             manifest["metadata"]["annotations"][DRAIN_ANNOTATION] = "true"
         # One that exists was made by the operator before this one, and has not been seen yet.
         if await self._adopt_or_create(operator.kind, manifest):
             self._env.metrics.created(self._identity)
-            await self._events.post(Reason.APPLICATION_CREATED, f"SparkApplication {name} was created")
+            await self._events.post(
+                Reason.APPLICATION_CREATED, f"SparkApplication {name} was created"
+            )
 
     def _newest_incarnation(self, host: HostState | None) -> int:
-        """Return that of the host's last driver, also of one that ran before the host was removed and added again."""
+        """Return that of the host's last driver, even from before its host was removed."""
         report = Reports(self._identity, self._observed).newest()
         known = host.incarnation if host is not None else 0
         return max(known, report.incarnation) if report is not None else known
 
 
 def _has_work(coordinator: SourceCoordinator[Any, Any]) -> bool:
-    """Whether an assignment is published with splits in it, or with splits behind it that readers ask for."""
+    """Whether an assignment with splits, or with splits that readers ask for, is published."""
     asks = coordinator.source.look_ahead > 0 and not coordinator.enumerator.undiscovered()
     return coordinator.state.epoch > 0 and (asks or bool(coordinator.state.owners))
 

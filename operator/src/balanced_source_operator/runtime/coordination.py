@@ -1,4 +1,7 @@
-"""Runs a source's coordinator: loads it, feeds it, executes its effects, keeps its documents as it wrote them."""
+"""Runs a source's coordinator.
+
+Loads it, feeds it, executes its effects, keeps its documents as it wrote them.
+"""
 
 import contextlib
 import time
@@ -63,7 +66,10 @@ log = structlog.get_logger(__name__)
 
 
 class Coordination:
-    """Of one source. After any exception but a KubernetesError call `drop`: the next turn loads what is stored."""
+    """Of one source.
+
+    After any exception but a KubernetesError call `drop`: the next turn loads what is stored.
+    """
 
     def __init__(
         self,
@@ -108,7 +114,8 @@ class Coordination:
 
         Raises:
             StateConflictError: somebody else stores state for this source.
-            KubernetesError: the API server does not answer; the effects that were not executed come first next time.
+            KubernetesError: the API server does not answer; the effects that were not executed come
+                first next time.
         """
         coordinator = self.coordinator or await self._load(desired)
         if coordinator is None:
@@ -124,17 +131,22 @@ class Coordination:
 
     @property
     def report(self) -> HostReport | None:
-        """What the drivers have reported, as the coordinator has accepted it; None if there is nothing."""
+        """What the drivers have reported, as the coordinator has accepted it.
+
+        None if there is nothing.
+        """
         return newest_report(self.coordinator.state) if self.coordinator is not None else None
 
     @property
     def published(self) -> Assignment | None:
         """The assignment as it was published last; None if this operator has none yet."""
-        return None if self._published is None else replace(self._published, alignment=self._alignment)
+        return (
+            None if self._published is None else replace(self._published, alignment=self._alignment)
+        )
 
     @property
     def needs_driver(self) -> bool:
-        """Whether the source waits for something that only a driver can do, and that is published."""
+        """Whether the source waits for something published that only a driver can do."""
         return self._published is not None and bool(self._wanted)
 
     @property
@@ -150,14 +162,23 @@ class Coordination:
         return report if report is not None and report.host == host else None
 
     def host_of_report(self, name: str) -> str | None:
-        """Return the host whose reports are in the ConfigMap of that name; None if it holds something else."""
+        """Return the host whose reports are in the ConfigMap of that name.
+
+        None if it holds something else.
+        """
         hosts = self.coordinator.state.hosts if self.coordinator is not None else (FIRST_HOST,)
-        return next((host for host in hosts if self._identity.on_host(host).documents.readers == name), None)
+        return next(
+            (host for host in hosts if self._identity.on_host(host).documents.readers == name), None
+        )
 
     def is_echo(self, name: str) -> bool:
-        """Return whether a ConfigMap, as it was seen last, is a document just as this operator has written it."""
+        """Return whether a ConfigMap, as last seen, is just what this operator has written."""
         document = next((d for d in self._documents if d.name == name), None)
-        if document is None or document.content is None or self._observed.get(CONFIG_MAP, name) is None:
+        if (
+            document is None
+            or document.content is None
+            or self._observed.get(CONFIG_MAP, name) is None
+        ):
             return False
         return not (document.is_foreign(self._seen) or document.is_unmarked(self._seen))
 
@@ -174,7 +195,7 @@ class Coordination:
         self.coordinator, self._calls, self._results, self._undone = None, None, [], []
         self._published, self._asked = None, ()
 
-    # --- loading ------------------------------------------------------------------------------------------------
+    # --- loading ----------------------------------------------------------------------------------
 
     async def _load(self, desired: Desired) -> SourceCoordinator[Any, Any] | None:
         """Go on from the stored state, or begin; None while what is stored cannot be trusted."""
@@ -183,14 +204,17 @@ class Coordination:
             restored = await self._restored(stored, desired) if stored else None
         except StateError as error:
             message = (
-                f"The enumerator state in ConfigMap {self._state.name} cannot be read: {error}. The running query is "
-                "not affected. Restore the ConfigMap from a backup, or delete it to rebuild the state from the "
-                "driver's report"
+                f"The enumerator state in ConfigMap {self._state.name} cannot be read: {error}. The"
+                " running query is not affected. Restore the ConfigMap from a backup, or delete it"
+                " to rebuild the state from the driver's report"
             )
-            self._problems.raise_(Reason.STATE_CORRUPT, Problem(reason=Reason.STATE_CORRUPT, message=message))
+            self._problems.raise_(
+                Reason.STATE_CORRUPT, Problem(reason=Reason.STATE_CORRUPT, message=message)
+            )
             return None
         self._problems.clear(Reason.STATE_CORRUPT)
-        # One that is not wanted any more may still hold splits, and only its application tells if documents are lost.
+        # One that is not wanted any more may still hold splits, and only its application tells if
+        # documents are lost.
         hosts = tuple(dict.fromkeys((*host_names(desired.spec), *self._observed.by_host)))
         known = restored.coordinator.hosts if restored is not None else ()
         former = await self._publisher.read(dict.fromkeys((*known, *hosts)))
@@ -221,27 +245,44 @@ class Coordination:
     def _is_published(self, effect: Effect, former: Assignment | None) -> bool:
         """Return whether an effect would publish what is published already.
 
-        Start positions do not count: readers have their own, and no document is published when those move.
+        Start positions do not count: readers have their own, and no document is published when
+        those move.
         """
-        if former is None or not isinstance(effect, PublishAssignment) or not self._publisher.is_the_same:
+        if (
+            former is None
+            or not isinstance(effect, PublishAssignment)
+            or not self._publisher.is_the_same
+        ):
             return False
-        kept = {name: getattr(former, name) for name in ("starts", "since", "alignment", "report_within")}
+        kept = {
+            name: getattr(former, name)
+            for name in ("starts", "since", "alignment", "report_within")
+        }
         wanted = replace(effect.assignment, **kept)
         self._published = former if wanted == former else self._published
         return wanted == former
 
     async def _restored(self, stored: str, desired: Desired) -> Checkpoint[Any, Any]:
-        """The stored state. That of the source before it was restored from a backup is stored under the new uid."""
+        """The stored state.
+
+        That of the source before it was restored from a backup is stored under the new uid.
+        """
         if former := self._identity.former:
             with contextlib.suppress(CorruptDocumentError):
                 state = state_codec.decode(stored, desired.source, uid=former)
-                await self._state.swap(state_codec.encode(state, desired.source, uid=self._identity.uid))
+                await self._state.swap(
+                    state_codec.encode(state, desired.source, uid=self._identity.uid)
+                )
                 return state
         return state_codec.decode(stored, desired.source, uid=self._identity.uid)
 
     def _lineage(self, former: Assignment | None, hosts: tuple[str, ...]) -> int:
-        """For a coordinator without stored state: 1, or more than any seen if the source is not new."""
-        # An assignment before the first epoch only asks a driver for something: nothing was decided.
+        """For a coordinator without stored state.
+
+        1, or more than any seen if the source is not new.
+        """
+        # An assignment before the first epoch only asks a driver for something: nothing was
+        # decided.
         seen = [former.lineage] if former is not None and former.epoch else []
         seen += [report.lineage for host in hosts if (report := self.reported(host)) is not None]
         return max(seen, default=0) + 1
@@ -250,7 +291,7 @@ class Coordination:
         self._results.append(result)
         self._wake()
 
-    # --- feeding ------------------------------------------------------------------------------------------------
+    # --- feeding ----------------------------------------------------------------------------------
 
     async def _feed(self, coordinator: SourceCoordinator[Any, Any], desired: Desired) -> None:
         """Tell the coordinator what has changed since it was told last."""
@@ -267,28 +308,36 @@ class Coordination:
     async def _feed_hosts(self, coordinator: SourceCoordinator[Any, Any], desired: Desired) -> None:
         """Tell which hosts there are to be, what they report, and which ones do not come.
 
-        A spec that was recalled does not say how many hosts there are, nor what happens to lost ones.
+        A spec that was recalled does not say how many hosts there are, nor what happens to lost
+        ones.
         """
         await self._want_hosts(coordinator, desired)
         for host in tuple(coordinator.state.hosts):
             report, known = self.reported(host), coordinator.state.hosts.get(host)
             # The report of another host may have been what a leaving one was kept for.
-            if report is not None and known is not None and not self._is_of_former_times(known, report):
+            if (
+                report is not None
+                and known is not None
+                and not self._is_of_former_times(known, report)
+            ):
                 await self._handle(coordinator, ReportReceived(report))
         if (report := self.reported()) is not None:
             self._hear_driver(report)
         for host in self._deadlines.overdue(coordinator.state):
             await self._handle(coordinator, HostOverdue(host))
         if not desired.is_recalled:
-            for event in self._losses.given_up(coordinator.state, desired.spec.application.host_loss_policy):
+            for event in self._losses.given_up(
+                coordinator.state, desired.spec.application.host_loss_policy
+            ):
                 self._log.warning("host given up", host=event.host, incarnation=event.incarnation)
                 await self._handle(coordinator, event)
         await self._want_hosts(coordinator, desired)  # one that has drained may join again
 
     def _is_of_former_times(self, host: HostState, report: HostReport) -> bool:
-        """Whether a report was left by a driver that ran before its host was removed and added again.
+        """Whether a report is of a driver that ran before its host was removed and added again.
 
-        Taken for a registration it would give the host splits that nobody reads until its application runs.
+        Taken for a registration it would give the host splits that nobody reads until its
+        application runs.
         """
         if host.role is not HostRole.JOINING or host.phase is not HostPhase.EXPECTED:
             return False
@@ -297,11 +346,20 @@ class Coordination:
         return not any(has_registered(application, report.incarnation) for application in current)
 
     async def _want_hosts(self, coordinator: SourceCoordinator[Any, Any], desired: Desired) -> None:
-        """Tell which hosts there are to be. One that has drained waits until its drain attempt is stopped."""
+        """Tell which hosts there are to be.
+
+        One that has drained waits until its drain attempt is stopped.
+        """
         known = coordinator.state.hosts
         here = {name for name, host in known.items() if host.role is not HostRole.LEAVING}
-        drained = {h for h, found in self._observed.by_host.items() if h not in known and any(map(is_drain, found))}
-        wanted = tuple(name for name in host_names(desired.spec) if name not in {*drained, self._away})
+        drained = {
+            h
+            for h, found in self._observed.by_host.items()
+            if h not in known and any(map(is_drain, found))
+        }
+        wanted = tuple(
+            name for name in host_names(desired.spec) if name not in {*drained, self._away}
+        )
         if not desired.is_recalled and wanted and here != set(wanted):
             await self._handle(coordinator, HostsChanged(wanted))
 
@@ -320,7 +378,7 @@ class Coordination:
                 await self._do([PublishAssignment(self._published)])
 
     async def _align(self, desired: Desired) -> None:
-        """Hear how far the source is in event time, and tell it how far the others of its group are."""
+        """Hear how far the source is in event time, and tell it how far its group is."""
         self._env.alignments.hear(self._identity, desired.spec, self.reported(), self._wake)
         if (news := self._env.alignments.news(self._identity)) is not None:
             self._alignment = news
@@ -332,7 +390,10 @@ class Coordination:
             self._calls.driver.take(report)
 
     async def _ask_driver(self, coordinator: SourceCoordinator[Any, Any]) -> None:
-        """Publish what only a driver can call, also before the first epoch: no driver would ever list anything."""
+        """Publish what only a driver can call, also before the first epoch.
+
+        No driver would ever list anything.
+        """
         driver = self._calls.driver if self._calls is not None else None
         self._problems.set(_DRIVER_CALLS, driver.problem if driver is not None else None)
         if self._wanted != self._asked:
@@ -351,12 +412,14 @@ class Coordination:
             await perform(self._undone[0], self)
             self._undone.pop(0)
 
-    # --- ports of effects, see EffectPorts ----------------------------------------------------------------------
+    # --- ports of effects, see EffectPorts --------------------------------------------------------
 
     async def persist_state(self, effect: PersistState) -> None:
         """Swap the state in its ConfigMap."""
         assert self.coordinator is not None  # noqa: S101 - effects come from it
-        text = state_codec.encode(effect.checkpoint, self.coordinator.source, uid=self._identity.uid)
+        text = state_codec.encode(
+            effect.checkpoint, self.coordinator.source, uid=self._identity.uid
+        )
         await self._state.swap(text)
         self._saved_at = time.monotonic()
 
@@ -372,14 +435,16 @@ class Coordination:
     async def publish_assignment(self, effect: PublishAssignment) -> None:
         """Write the documents that drivers follow."""
         assignment, wanted = effect.assignment, self._wanted
-        document = replace(assignment, alignment=self._alignment, report_within=self._report_within, calls=wanted)
+        document = replace(
+            assignment, alignment=self._alignment, report_within=self._report_within, calls=wanted
+        )
         hosts = assignment.incarnations or (FIRST_HOST,)
         if await self._publisher.publish(document, hosts) and assignment is not self._published:
             self._log.info("assignment published", epoch=assignment.epoch)
             self._env.metrics.published(self._identity)
         self._published, self._asked = assignment, wanted
 
-    # --- keeping ------------------------------------------------------------------------------------------------
+    # --- keeping ----------------------------------------------------------------------------------
 
     async def _repair(self) -> None:
         """Restore what somebody else changed or deleted."""
@@ -404,7 +469,10 @@ class Coordination:
             await self._events.post(Reason.ASSIGNMENT_RESTORED, message, warning=True)
 
     async def _restore_state(self) -> None:
-        """Another operator's state is a conflict; anything else is overwritten with what we know."""
+        """Another operator's state is a conflict.
+
+        Anything else is overwritten with what we know.
+        """
         if not await self._state.is_still_foreign():
             return
         content, name = self._state.content, self._state.name
@@ -427,9 +495,14 @@ class Coordination:
 
     async def _save_progress(self, coordinator: SourceCoordinator[Any, Any]) -> None:
         """Store positions now and then, although nothing was decided."""
-        if time.monotonic() - self._saved_at < self._env.settings.save_interval or self._state.text is None:
+        if (
+            time.monotonic() - self._saved_at < self._env.settings.save_interval
+            or self._state.text is None
+        ):
             return
-        text = state_codec.encode(coordinator.checkpoint(), coordinator.source, uid=self._identity.uid)
+        text = state_codec.encode(
+            coordinator.checkpoint(), coordinator.source, uid=self._identity.uid
+        )
         if text != self._state.text:
             await self._state.swap(text)
         self._saved_at = time.monotonic()

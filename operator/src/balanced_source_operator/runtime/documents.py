@@ -1,4 +1,7 @@
-"""The operator's documents in ConfigMaps: compare-and-swap for the state, repair for the assignment."""
+"""The operator's documents in ConfigMaps.
+
+Compare-and-swap for the state, repair for the assignment.
+"""
 
 from collections.abc import Callable
 
@@ -77,7 +80,9 @@ class DocumentWriter:
         try:
             await self._write(Content(document))
         except ConflictError as error:
-            raise StateConflictError(f"ConfigMap {self.name} was written by another process") from error
+            raise StateConflictError(
+                f"ConfigMap {self.name} was written by another process"
+            ) from error
 
     async def put(self, content: Content) -> None:
         """Store, whatever is there."""
@@ -89,7 +94,10 @@ class DocumentWriter:
             await self._write(content)
 
     def is_foreign(self, seen: Lookup) -> bool:
-        """Whether what watches delivered is not what we wrote. It may only be late: ask `is_still_foreign`."""
+        """Whether what watches delivered is not what we wrote.
+
+        It may only be late: ask `is_still_foreign`.
+        """
         if self.content is None:
             return False
         head = seen(self.name)
@@ -105,12 +113,18 @@ class DocumentWriter:
         return not is_same_revision and blob_of(manifest) != self._head
 
     def is_unmarked(self, seen: Lookup) -> bool:
-        """Whether owner reference or labels are missing, as far as watches have delivered: ask `mark`."""
+        """Whether owner reference or labels are missing, as far as watches have delivered.
+
+        Ask `mark`.
+        """
         head = seen(self.name)
         return self.content is not None and (head is None or not self._source.is_marked(head))
 
     async def mark(self) -> bool:
-        """Restore owner reference and labels, and nothing else. Returns whether the owner reference was missing."""
+        """Restore owner reference and labels, and nothing else.
+
+        Returns whether the owner reference was missing.
+        """
         found = await self._found()
         if found is None or self._source.is_marked(found) or blob_of(found) != self._head:
             return False
@@ -119,10 +133,14 @@ class DocumentWriter:
         return not self._source.is_bound(found)
 
     async def _found(self) -> Manifest | None:
-        """The ConfigMap; one that is not ours is an error, never silently ignored or overwritten."""
+        """The ConfigMap.
+
+        One that is not ours is an error, never silently ignored or overwritten.
+        """
         found = await self._api.get(CONFIG_MAP, self._source.namespace, self.name)
         if found is None or found["metadata"]["uid"] == self._uid:
-            return found  # the object that was written before, whatever somebody has done to its metadata
+            # the object that was written before, whatever somebody has done to its metadata
+            return found
         return checked(self._source, CONFIG_MAP, found)
 
     async def _write(self, content: Content) -> None:
@@ -137,12 +155,19 @@ class DocumentWriter:
         else:
             metadata = {**manifest["metadata"], "resourceVersion": self._revision}
             stored = await self._api.replace(CONFIG_MAP, {**manifest, "metadata": metadata})
-        self.content, self._head, self._revision = content, head, stored["metadata"]["resourceVersion"]
+        self.content, self._head, self._revision = (
+            content,
+            head,
+            stored["metadata"]["resourceVersion"],
+        )
         self._uid = stored["metadata"]["uid"]
         await self._parts.head_stored()
 
     async def _check_revision(self) -> None:
-        """Parts are written without a compare-and-swap of their own: see before that we are still the only writer."""
+        """Parts are written without a compare-and-swap of their own.
+
+        See before that we are still the only writer.
+        """
         found = await self._found()
         revision = found["metadata"]["resourceVersion"] if found is not None else None
         if revision != self._revision:

@@ -1,4 +1,7 @@
-"""Calls of a source's enumerator that only its driver can make: asked in the assignment, answered in the report."""
+"""Calls of a source's enumerator that only its driver can make.
+
+Asked in the assignment, answered in the report.
+"""
 
 import asyncio
 import itertools
@@ -40,7 +43,9 @@ class _Asked:
 
 
 class CallsThroughDriver:
-    """Calls of one coordinator. Another coordinator has others, and never sees the answers to these.
+    """Calls of one coordinator.
+
+    Another coordinator has others, and never sees the answers to these.
 
     Args:
         codec: of the source's connector.
@@ -72,8 +77,9 @@ class CallsThroughDriver:
             return None
         scopes = ", ".join(sorted({str(getattr(asked.call, "scope", "")) for asked in late}))
         message = (
-            f"No driver has answered {len(late)} calls about {scopes} within {PATIENCE:.0f} s, and only a driver can "
-            "list these splits. Look at the driver's log; check that its image is as new as the operator's"
+            f"No driver has answered {len(late)} calls about {scopes} within {PATIENCE:.0f} s, and"
+            " only a driver can list these splits. Look at the driver's log; check that its image"
+            " is as new as the operator's"
         )
         return Problem(reason=Reason.DISCOVERY_FAILED, message=message)
 
@@ -94,7 +100,10 @@ class CallsThroughDriver:
             self._changed()
 
     def take(self, report: HostReport) -> None:
-        """Take the answers in a report. Those of an older driver, or to a former operator, are ignored."""
+        """Take the answers in a report.
+
+        Those of an older driver, or to a former operator, are ignored.
+        """
         if report.incarnation < self._incarnation:
             return
         self._incarnation = report.incarnation
@@ -123,14 +132,18 @@ class CallsThroughDriver:
 
     def _finish(self, asked: _Asked) -> None:
         try:
-            asked.answer.set_result(self._codec.result_from_json(asked.call, joined(asked.pages, asked.digest)))
+            asked.answer.set_result(
+                self._codec.result_from_json(asked.call, joined(asked.pages, asked.digest))
+            )
         except Exception as error:  # noqa: BLE001 - a driver may write anything
             asked.answer.set_exception(_unreadable(asked, f"{type(error).__name__}: {error}"))
 
 
 def _unreadable(asked: _Asked, why: str) -> DiscoveryError:
     scope = str(getattr(asked.call, "scope", ""))
-    return TransientDiscoveryError(f"{scope}: the driver's answer cannot be read: {why}", scope=scope)
+    return TransientDiscoveryError(
+        f"{scope}: the driver's answer cannot be read: {why}", scope=scope
+    )
 
 
 def _error(error: CallError) -> DiscoveryError:

@@ -19,7 +19,10 @@ from balanced_source_operator.spec import BalancedSourceSpec
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Environment:
-    """What all sources of the process share; a source's own parts get one whose `api` reports refusals."""
+    """What all sources of the process share.
+
+    A source's own parts get one whose `api` reports refusals.
+    """
 
     api: KubernetesApi
     settings: Settings
@@ -39,7 +42,8 @@ class Desired:
         source: what is read.
         conf: Spark configuration of the operator that is in effect; None for that of its settings.
         given_up: hash of settings that were given up for those in effect; empty if none were.
-        is_recalled: whether it is the last valid spec from before a restart: `spec.application` is a stand-in then.
+        is_recalled: whether it is the last valid spec from before a restart: `spec.application` is
+            a stand-in then.
     """
 
     spec: BalancedSourceSpec
@@ -49,7 +53,7 @@ class Desired:
     given_up: str = ""
 
     def conf_or(self, default: Mapping[str, str]) -> Mapping[str, str]:
-        """Return the Spark configuration of the operator that is in effect, given that of its settings."""
+        """Return the operator's Spark configuration in effect, given that of its settings."""
         return default if self.conf is None else self.conf
 
     @property
@@ -65,5 +69,8 @@ class Desired:
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """What a new application mounts: clusters that are not read now may be read again one day."""
+        """What a new application mounts.
+
+        Clusters that are not read now may be read again one day.
+        """
         return installed().of(self.source).secrets(self.source)

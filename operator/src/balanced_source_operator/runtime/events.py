@@ -21,7 +21,10 @@ log = structlog.get_logger(__name__)
 
 
 class EventRecorder:
-    """Events of one source. An event that cannot be posted is only logged: nothing depends on it."""
+    """Events of one source.
+
+    An event that cannot be posted is only logged: nothing depends on it.
+    """
 
     def __init__(self, api: KubernetesApi, source: Identity, *, reporter: str) -> None:
         self._api = api
@@ -30,15 +33,22 @@ class EventRecorder:
         self._posted: dict[tuple[str, str], tuple[bool, float]] = {}
 
     async def post(self, reason: str, message: str, *, warning: bool = False) -> bool:
-        """Post an event and log it, unless the same one was posted recently. Returns whether it is posted."""
+        """Post an event and log it, unless the same one was posted recently.
+
+        Returns whether it is posted.
+        """
         key, now = (reason, message), time.monotonic()
-        self._posted = {k: (done, until) for k, (done, until) in self._posted.items() if now < until}
+        self._posted = {
+            k: (done, until) for k, (done, until) in self._posted.items() if now < until
+        }
         if key in self._posted:
             return self._posted[key][0]
         write = log.warning if warning else log.info
         write(message, reason=reason, source=self._source.name, namespace=self._source.namespace)
         try:
-            await self._api.create(EVENT, self._manifest(reason, message, "Warning" if warning else "Normal"))
+            await self._api.create(
+                EVENT, self._manifest(reason, message, "Warning" if warning else "Normal")
+            )
         except KubernetesError as error:
             log.warning("event not posted", reason=reason, error=str(error))
             self._posted[key] = (False, now + RETRY_AFTER)
@@ -51,7 +61,10 @@ class EventRecorder:
         return {
             "apiVersion": EVENT.api_version,
             "kind": EVENT.kind,
-            "metadata": {"namespace": source.namespace, "name": f"{source.name}.{uuid4().hex[:16]}"},
+            "metadata": {
+                "namespace": source.namespace,
+                "name": f"{source.name}.{uuid4().hex[:16]}",
+            },
             "involvedObject": {
                 "apiVersion": BALANCED_SOURCE.api_version,
                 "kind": BALANCED_SOURCE.kind,

@@ -1,4 +1,7 @@
-"""The applications of all hosts of a source, each with what it owns. One that fails does not hold up the others."""
+"""The applications of all hosts of a source, each with what it owns.
+
+One that fails does not hold up the others.
+"""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
@@ -20,7 +23,10 @@ from balanced_source_operator.runtime.refused_hosts import RefusedHosts
 from balanced_source_operator.spec.hosts import host_names
 
 Decisions = Mapping[str, Decision]
-"""What was decided about the application of each host, by its name. The first host is always there."""
+"""What was decided about the application of each host, by its name.
+
+The first host is always there.
+"""
 
 
 class Fleet:
@@ -55,26 +61,42 @@ class Fleet:
 
     @property
     def away(self) -> str | None:
-        """The host that is to have no splits now, because it restarts with changed settings; None if there is none."""
+        """The host that is to have no splits now, because it restarts with changed settings.
+
+        None if there is none.
+        """
         return self._hand_over.host
 
     async def turn(
-        self, desired: Desired, coordinator: SourceCoordinator[Any, Any] | None, *, needs_driver: bool = False
+        self,
+        desired: Desired,
+        coordinator: SourceCoordinator[Any, Any] | None,
+        *,
+        needs_driver: bool = False,
     ) -> Decisions:
-        """Make the children of all hosts what they should be. Applications of hosts that are gone are stopped.
+        """Make the children of all hosts what they should be.
+
+        Applications of hosts that are gone are stopped.
 
         Raises:
-            KubernetesError: the API server does not answer, or refused something for one of the hosts.
+            KubernetesError: the API server does not answer, or refused something for one of the
+                hosts.
         """
         decisions = await self._turn(desired, coordinator, needs_driver=needs_driver)
         self._note_restart(decisions, coordinator)
         return decisions
 
     async def _turn(
-        self, desired: Desired, coordinator: SourceCoordinator[Any, Any] | None, *, needs_driver: bool
+        self,
+        desired: Desired,
+        coordinator: SourceCoordinator[Any, Any] | None,
+        *,
+        needs_driver: bool,
     ) -> Decisions:
         if coordinator is None:
-            return await self._each((FIRST_HOST,), lambda c, _: self._only(c, desired, needs_driver))
+            return await self._each(
+                (FIRST_HOST,), lambda c, _: self._only(c, desired, needs_driver)
+            )
         wanted, names = tuple(coordinator.state.hosts), host_names(desired.spec)
 
         async def act(children: Children, host: str) -> Decision:
@@ -85,10 +107,14 @@ class Fleet:
                 return paused
             is_first = host == FIRST_HOST
             others = [other for other in names if other != host]
-            # A host that has not read anything yet has nothing to lose, and may be what the others wait for.
+            # A host that has not read anything yet has nothing to lose, and may be what the others
+            # wait for.
             may_replace = not children.has_adopted(coordinator) or (
                 self.away in (None, host)
-                and all(self._runs(other) and self._of(other).has_adopted(coordinator) for other in others)
+                and all(
+                    self._runs(other) and self._of(other).has_adopted(coordinator)
+                    for other in others
+                )
             )
             turn = children.turn(
                 desired,
@@ -98,7 +124,9 @@ class Fleet:
                 may_restart=self._may_restart,
                 hands_over=lambda: self._hand_over.begin(host, coordinator.state),
             )
-            self._last[host] = await (turn if len(wanted) == 1 else self._unless_refused(host, turn, desired))
+            self._last[host] = await (
+                turn if len(wanted) == 1 else self._unless_refused(host, turn, desired)
+            )
             return self._last[host]
 
         self._hand_over.note_turn()
@@ -110,8 +138,13 @@ class Fleet:
             self._refused.clear(host)
         return {host: decision for host, decision in decisions.items() if host in wanted}
 
-    async def _unless_refused(self, host: str, turn: Awaitable[Decision], desired: Desired) -> Decision:
-        """Return what is decided about one of several hosts. One whose objects are refused does not stop the others."""
+    async def _unless_refused(
+        self, host: str, turn: Awaitable[Decision], desired: Desired
+    ) -> Decision:
+        """Return what is decided about one of several hosts.
+
+        One whose objects are refused does not stop the others.
+        """
         try:
             decision = await turn
         except RefusedError as error:
@@ -120,19 +153,28 @@ class Fleet:
         return decision
 
     async def _only(self, children: Children, desired: Desired, needs_driver: bool) -> Decision:
-        return await children.turn(desired, None, needs_driver=needs_driver, may_restart=self._may_restart)
+        return await children.turn(
+            desired, None, needs_driver=needs_driver, may_restart=self._may_restart
+        )
 
     def _may_restart(self) -> bool:
         return self._environment.restarts.take(self._identity, self._wake)
 
-    def _note_restart(self, decisions: Decisions, coordinator: SourceCoordinator[Any, Any] | None) -> None:
-        """Keep the place in the process's queue of restarts while one waits or is under way, and no longer.
+    def _note_restart(
+        self, decisions: Decisions, coordinator: SourceCoordinator[Any, Any] | None
+    ) -> None:
+        """Keep the place in the process's queue of restarts only while one waits or is under way.
 
         An operator that has just started goes on with what the one before it has begun.
         """
-        slots, is_first_look, self._has_looked = self._environment.restarts, not self._has_looked, True
+        slots, is_first_look, self._has_looked = (
+            self._environment.restarts,
+            not self._has_looked,
+            True,
+        )
         if any(
-            d.pending is not None and d.pending.reason == Reason.WAITING_FOR_OTHER_SOURCES for d in decisions.values()
+            d.pending is not None and d.pending.reason == Reason.WAITING_FOR_OTHER_SOURCES
+            for d in decisions.values()
         ):
             return
         if self._hand_over.host is None and all(
@@ -143,9 +185,11 @@ class Fleet:
             slots.resume(self._identity)
 
     def _runs(self, host: str) -> bool:
-        """Whether the application of a host runs, as it was seen last, so that another host may be stopped."""
+        """Whether a host's application runs, as last seen, so that another host may be stopped."""
         known = self._last.get(host)
-        return known is not None and known.state is ApplicationState.RUNNING and known.problem is None
+        return (
+            known is not None and known.state is ApplicationState.RUNNING and known.problem is None
+        )
 
     async def stop(self) -> Decisions:
         """Stop all applications. Needs no valid spec and no document: this is the emergency stop.
@@ -172,7 +216,10 @@ class Fleet:
     @property
     def images(self) -> Mapping[str, str]:
         """Image of the application of each host, where it is a field of the application."""
-        return {h: str(a[-1].get("spec", {}).get("image") or "") for h, a in self._observed.by_host.items()}
+        return {
+            h: str(a[-1].get("spec", {}).get("image") or "")
+            for h, a in self._observed.by_host.items()
+        }
 
     @property
     def _present(self) -> tuple[str, ...]:
@@ -186,7 +233,9 @@ class Fleet:
             self._children[host] = Children(self._environment, source, *parts)
         return self._children[host]
 
-    async def _each(self, hosts: tuple[str, ...], act: Callable[[Children, str], Awaitable[Decision]]) -> Decisions:
+    async def _each(
+        self, hosts: tuple[str, ...], act: Callable[[Children, str], Awaitable[Decision]]
+    ) -> Decisions:
         """Act for each host, also after one has failed; then raise what the first one raised."""
         decisions, failure = dict[str, Decision](), None
         for host in hosts:

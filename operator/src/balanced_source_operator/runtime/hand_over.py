@@ -11,11 +11,13 @@ from balanced_source.coordinator import CoordinatorState, HostPhase, HostRole
 class HandOver:
     """Of one source: hosts restart one after the other, so at most one hands over at a time.
 
-    The host leaves as if it were not wanted any more. When it has let go of its splits its application is stopped, and
-    when that is gone the host is wanted again. Nothing of this is stored: the next operator begins anew.
+    The host leaves as if it were not wanted any more. When it has let go of its splits its
+    application is stopped, and when that is gone the host is wanted again. Nothing of this is
+    stored: the next operator begins anew.
 
     Args:
-        patience: seconds after which a host that has not let go restarts all the same. It may be what hangs.
+        patience: seconds after which a host that has not let go restarts all the same. It may be
+            what hangs.
         wake: called when another host is to be away.
     """
 
@@ -32,7 +34,10 @@ class HandOver:
         self._asking = set()
 
     def begin(self, host: str, state: CoordinatorState[Any]) -> bool:
-        """Return whether a host hands over before it restarts; it does not if no other host could read its splits."""
+        """Return whether a host hands over before it restarts.
+
+        It does not if no other host could read its splits.
+        """
         self._asking.add(host)
         if host == self._given_up or not _can(host, state):
             return False
@@ -61,6 +66,12 @@ class HandOver:
 def _can(host: str, state: CoordinatorState[Any]) -> bool:
     """Whether a host answers, and another one is there to take over."""
     known = state.hosts.get(host)
-    if known is None or known.phase is not HostPhase.ACTIVE or known.role not in (HostRole.MEMBER, HostRole.LEAVING):
+    if (
+        known is None
+        or known.phase is not HostPhase.ACTIVE
+        or known.role not in (HostRole.MEMBER, HostRole.LEAVING)
+    ):
         return False
-    return any(name != host and state.hosts[name].phase is HostPhase.ACTIVE for name in state.members)
+    return any(
+        name != host and state.hosts[name].phase is HostPhase.ACTIVE for name in state.members
+    )

@@ -24,7 +24,10 @@ class HostDeadlines:
         self._deadlines: dict[str, Deadline] = {}
 
     def overdue(self, state: CoordinatorState[Any]) -> list[str]:
-        """Return the hosts that have taken too long, and that have readers. What is wrong is on the board."""
+        """Return the hosts that have taken too long, and that have readers.
+
+        What is wrong is on the board.
+        """
         missing = set(_missing(state))
         for host in self._deadlines.keys() - missing:
             del self._deadlines[host]
@@ -41,8 +44,8 @@ class HostDeadlines:
 
     def _problem(self, host: str) -> Problem:
         message = (
-            f"Host {host} has not registered for {self._seconds:.0f} s. The other hosts read its share until it does: "
-            "see the log of the driver's pod of that host"
+            f"Host {host} has not registered for {self._seconds:.0f} s. The other hosts read its"
+            " share until it does: see the log of the driver's pod of that host"
         )
         return Problem(reason=Reason.READERS_MISSING, message=message, scope=host)
 

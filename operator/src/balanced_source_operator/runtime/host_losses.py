@@ -1,11 +1,17 @@
-"""Which hosts are lost for so long that others should read their splits, and what people are told of them."""
+"""Which hosts are lost for so long that others should read their splits, and what is said."""
 
 import time
 from collections.abc import Iterator
 from typing import Any
 
 from balanced_source.api import Problem, ProblemBoard
-from balanced_source.coordinator import CoordinatorState, HostGivenUp, HostPhase, HostRole, HostState
+from balanced_source.coordinator import (
+    CoordinatorState,
+    HostGivenUp,
+    HostPhase,
+    HostRole,
+    HostState,
+)
 from balanced_source.reasons import Reason
 from balanced_source_operator.controller.liveness import ALIVE, Pulses
 from balanced_source_operator.spec.host_loss import Guarantee, HostLoss, HostLossPolicy
@@ -33,7 +39,9 @@ class HostLosses:
         lost = {
             name: host
             for name, host in state.hosts.items()
-            if len(state.hosts) > 1 and host.phase in (HostPhase.ACTIVE, HostPhase.LOST) and self._is_lost(name, now)
+            if len(state.hosts) > 1
+            and host.phase in (HostPhase.ACTIVE, HostPhase.LOST)
+            and self._is_lost(name, now)
         }
         for name in self._named - lost.keys():
             self._problems.clear((_KEY, name))
@@ -44,12 +52,18 @@ class HostLosses:
             return []
         duplicates = policy.guarantee is Guarantee.AT_LEAST_ONCE
         members = ((name, host) for name, host in lost.items() if host.role is HostRole.MEMBER)
-        return [HostGivenUp(name, host.incarnation, accepts_duplicates=duplicates) for name, host in members]
+        return [
+            HostGivenUp(name, host.incarnation, accepts_duplicates=duplicates)
+            for name, host in members
+        ]
 
     def pause(self) -> float | None:
         """Return the seconds until the next silent host counts as lost; None if none is silent."""
         now = time.monotonic()
-        left = [self._after - self._pulses.silence(host, now=now) for host in self._pulses.silent(now=now)]
+        left = [
+            self._after - self._pulses.silence(host, now=now)
+            for host in self._pulses.silent(now=now)
+        ]
         return min((seconds for seconds in left if seconds > 0), default=None)
 
     def _is_lost(self, host: str, now: float) -> bool:
@@ -58,25 +72,34 @@ class HostLosses:
     def _has_successor(self, state: CoordinatorState[Any], now: float) -> bool:
         """Whether a host with readers reports, so that it can take over."""
         return any(
-            state.hosts[name].phase is HostPhase.ACTIVE and self._pulses.silence(name, now=now) < ALIVE
+            state.hosts[name].phase is HostPhase.ACTIVE
+            and self._pulses.silence(name, now=now) < ALIVE
             for name in state.members
         )
 
 
-def _problem(state: CoordinatorState[Any], name: str, host: HostState, policy: HostLossPolicy) -> Problem:
-    message = f"Host {name} has not reported for {policy.seconds:.0f} s. {_who_reads(state, name, host, policy)}"
+def _problem(
+    state: CoordinatorState[Any], name: str, host: HostState, policy: HostLossPolicy
+) -> Problem:
+    message = (
+        f"Host {name} has not reported for {policy.seconds:.0f} s."
+        f" {_who_reads(state, name, host, policy)}"
+    )
     return Problem(reason=Reason.HOST_LOST, message=message, scope=name)
 
 
-def _who_reads(state: CoordinatorState[Any], name: str, host: HostState, policy: HostLossPolicy) -> str:
+def _who_reads(
+    state: CoordinatorState[Any], name: str, host: HostState, policy: HostLossPolicy
+) -> str:
     splits = f"Its {sum(1 for _ in _held(state, name))} splits"
     match host.role:
         case HostRole.JOINING:
             return "The other hosts read its splits"
         case HostRole.DRAINING:
             return (
-                f"{splits} go to the other hosts when a drain attempt has settled what it delivered. If "
-                "the attempt does not start, see its SparkApplication and the pod of its driver"
+                f"{splits} go to the other hosts when a drain attempt has settled what it"
+                " delivered. If the attempt does not start, see its SparkApplication and the pod"
+                " of its driver"
             )
         case HostRole.MEMBER if policy.type is HostLoss.REASSIGN:
             return f"{splits} wait, because no other host reports that could take them over"

@@ -1,4 +1,7 @@
-"""ConfigMaps that a spec refers to: not ours, so they have no label to watch them by; read again every few seconds."""
+"""ConfigMaps that a spec refers to: not ours, so they have no label to watch them by.
+
+Read again every few seconds.
+"""
 
 import time
 from collections.abc import Mapping, Sequence

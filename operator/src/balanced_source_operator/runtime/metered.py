@@ -3,7 +3,12 @@
 from collections.abc import Awaitable
 from typing import TypeVar
 
-from balanced_source_operator.kube.port import KubernetesApi, KubernetesError, Manifest, RefusedError
+from balanced_source_operator.kube.port import (
+    KubernetesApi,
+    KubernetesError,
+    Manifest,
+    RefusedError,
+)
 from balanced_source_operator.metrics import Metrics
 from balanced_source_operator.resources.kinds import ResourceKind
 
@@ -35,11 +40,19 @@ class MeteredApi:
     async def apply(self, kind: ResourceKind, manifest: Manifest) -> Manifest:
         return await self._counted("apply", kind, self._api.apply(kind, manifest))
 
-    async def patch_status(self, kind: ResourceKind, namespace: str, name: str, status: Manifest) -> Manifest | None:
-        return await self._counted("patch-status", kind, self._api.patch_status(kind, namespace, name, status))
+    async def patch_status(
+        self, kind: ResourceKind, namespace: str, name: str, status: Manifest
+    ) -> Manifest | None:
+        return await self._counted(
+            "patch-status", kind, self._api.patch_status(kind, namespace, name, status)
+        )
 
-    async def scale(self, kind: ResourceKind, namespace: str, name: str, *, before: int, after: int) -> None:
-        await self._counted("scale", kind, self._api.scale(kind, namespace, name, before=before, after=after))
+    async def scale(
+        self, kind: ResourceKind, namespace: str, name: str, *, before: int, after: int
+    ) -> None:
+        await self._counted(
+            "scale", kind, self._api.scale(kind, namespace, name, before=before, after=after)
+        )
 
     async def delete(self, kind: ResourceKind, namespace: str, name: str, *, uid: str) -> None:
         await self._counted("delete", kind, self._api.delete(kind, namespace, name, uid=uid))
@@ -56,4 +69,8 @@ class MeteredApi:
 
 def _word(error: KubernetesError) -> str:
     """Return the error as a label: the status code if there is one, else the kind of error."""
-    return str(error.status) if isinstance(error, RefusedError) else type(error).__name__.removesuffix("Error")
+    return (
+        str(error.status)
+        if isinstance(error, RefusedError)
+        else type(error).__name__.removesuffix("Error")
+    )

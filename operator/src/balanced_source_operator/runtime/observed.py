@@ -1,4 +1,7 @@
-"""What was last seen of a source and its children: fed by watches, refreshed by lists now and then."""
+"""What was last seen of a source and its children.
+
+Fed by watches, refreshed by lists now and then.
+"""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -58,14 +61,20 @@ class Observed:
     @property
     def applications(self) -> list[Manifest]:
         """All applications, of either Spark operator, with their states in the same words."""
-        return [operator.view(seen) for operator in SPARK_OPERATORS.values() for seen in self.all(operator.kind)]
+        return [
+            operator.view(seen)
+            for operator in SPARK_OPERATORS.values()
+            for seen in self.all(operator.kind)
+        ]
 
     @property
     def by_host(self) -> Mapping[str, list[Manifest]]:
         """The applications of each host that has any."""
         found: dict[str, list[Manifest]] = {}
         for application in self.applications:
-            found.setdefault(self.identity.host_of(application["metadata"]["name"]), []).append(application)
+            found.setdefault(self.identity.host_of(application["metadata"]["name"]), []).append(
+                application
+            )
         return found
 
     async def refresh(self, api: KubernetesApi) -> None:
@@ -88,10 +97,12 @@ class Observed:
                 found = []
             else:
                 self.unknown.discard(kind)
-            self._objects[kind] = {item["metadata"]["name"]: item for item in _owned(found, source, kind)}
+            self._objects[kind] = {
+                item["metadata"]["name"]: item for item in _owned(found, source, kind)
+            }
 
     def _is_child(self, kind: ResourceKind, manifest: Manifest) -> bool:
-        """Whether this is an object of ours, even if somebody has just removed its labels or owner reference.
+        """Whether this is our object, even if its labels or owner reference were just removed.
 
         Pods are owned by their application, and nothing is done to them.
         """
@@ -107,7 +118,10 @@ class Observed:
 
 
 def _owned(found: Iterable[Manifest], source: Identity, kind: ResourceKind) -> Iterable[Manifest]:
-    """Children of this very source, not of a namesake that was deleted; pods are owned by their application."""
+    """Children of this very source, not of a namesake that was deleted.
+
+    Pods are owned by their application.
+    """
     for manifest in found:
         if kind == POD or source.owns(manifest):
             yield manifest

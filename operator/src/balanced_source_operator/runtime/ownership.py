@@ -38,30 +38,32 @@ def checked(source: Identity, kind: ResourceKind, manifest: ManifestT) -> Manife
     other = source.namesake_uid(manifest)
     if other:
         message = (
-            f"{what} belongs to a former BalancedSource {source.name} with the uid {other}. Delete {what}, or, if it "
-            f"was restored from a backup, set the annotation {FORMER_UID_ANNOTATION}: {other} on the BalancedSource"
+            f"{what} belongs to a former BalancedSource {source.name} with the uid {other}. Delete"
+            f" {what}, or, if it was restored from a backup, set the annotation"
+            f" {FORMER_UID_ANNOTATION}: {other} on the BalancedSource"
         )
     else:
         message = (
-            f"{what} exists and does not belong to BalancedSource {source.name}: neither an owner reference nor the "
-            f"label {UID_LABEL} has the uid {source.uid}. Delete or rename {what}, or rename the BalancedSource; the "
-            "operator does not touch it and retries automatically"
+            f"{what} exists and does not belong to BalancedSource {source.name}: neither an owner"
+            f" reference nor the label {UID_LABEL} has the uid {source.uid}. Delete or rename"
+            f" {what}, or rename the BalancedSource; the operator does not touch it and retries"
+            " automatically"
         )
     is_passing = bool(other and manifest["metadata"].get("ownerReferences"))
     raise ForeignObjectError(message, scope=f"{kind.kind}/{name}", is_passing=is_passing)
 
 
 def binding(source: Identity, kind: ResourceKind, name: str) -> Manifest:
-    """Return what restores labels and owner reference of an object by server-side apply, and changes nothing else."""
+    """Return what restores labels and owner reference by server-side apply, and nothing else."""
     return {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": source.metadata(name)}
 
 
 def unbound_problem(application: Manifest) -> Problem:
-    """Return the problem that a SparkApplication is which Kubernetes does not delete together with its source."""
+    """Return the problem of a SparkApplication that Kubernetes does not delete with its source."""
     name = application["metadata"]["name"]
     message = (
-        f"SparkApplication {name} has lost its owner reference, so Kubernetes does not delete it with its source. "
-        f"The operator never writes to a SparkApplication: restore metadata.ownerReferences, or delete {name} and the "
-        "operator creates a new one"
+        f"SparkApplication {name} has lost its owner reference, so Kubernetes does not delete it"
+        " with its source. The operator never writes to a SparkApplication: restore"
+        f" metadata.ownerReferences, or delete {name} and the operator creates a new one"
     )
     return Problem(reason=Reason.OWNER_REFERENCE_MISSING, message=message)

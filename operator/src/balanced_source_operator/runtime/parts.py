@@ -11,7 +11,9 @@ from balanced_source_operator.resources.kinds import CONFIG_MAP
 from balanced_source_operator.runtime.ownership import checked
 
 
-async def read_parts(api: KubernetesApi, namespace: str, document: str, refs: Sequence[PartRef]) -> list[Blob]:
+async def read_parts(
+    api: KubernetesApi, namespace: str, document: str, refs: Sequence[PartRef]
+) -> list[Blob]:
     """The parts that a head names, as they are; an empty one for one that is missing."""
     names = part_names(document)
     found = [await api.get(CONFIG_MAP, namespace, names[ref.number]) for ref in refs]
@@ -19,7 +21,10 @@ async def read_parts(api: KubernetesApi, namespace: str, document: str, refs: Se
 
 
 class PartWriter:
-    """Parts of one document. The operator may not delete ConfigMaps, so a part that is not needed is emptied."""
+    """Parts of one document.
+
+    The operator may not delete ConfigMaps, so a part that is not needed is emptied.
+    """
 
     def __init__(self, api: KubernetesApi, source: Identity, document: str) -> None:
         self._api = api
@@ -40,7 +45,9 @@ class PartWriter:
         self._named, self._written = (), ()
 
     async def write(self, parts: Sequence[Part]) -> tuple[PartRef, ...]:
-        """Store the parts that are not stored yet. What the stored head names stays, until `head_stored`.
+        """Store the parts that are not stored yet.
+
+        What the stored head names stays, until `head_stored`.
 
         Raises:
             StateError: there are too many.
@@ -48,14 +55,19 @@ class PartWriter:
         refs = allocate(parts, self._named, self._written)
         for ref, part in zip(refs, parts, strict=True):
             if ref not in self._named and ref not in self._written:
-                self._written = tuple(other for other in self._written if other.number != ref.number)
+                self._written = tuple(
+                    other for other in self._written if other.number != ref.number
+                )
                 await self._put(ref.number, part.blob)
                 self._written += (ref,)
         self._next = refs
         return refs
 
     async def head_stored(self) -> None:
-        """The head that names what was written last is stored: empty the parts that nobody needs any more."""
+        """The head that names what was written last is stored.
+
+        Empty the parts that nobody needs any more.
+        """
         others = {ref.number for ref in (*self._named, *self._written)}
         self._outdated = (self._outdated | others) - {ref.number for ref in self._next}
         self.adopt(self._next)

@@ -13,7 +13,10 @@ from balanced_source_operator.runtime.documents import DocumentWriter
 
 
 class Publisher:
-    """Of one source. Drivers see the documents one after the other, in any order, so a turn may be cut off between."""
+    """Of one source.
+
+    Drivers see the documents one after the other, in any order, so a turn may be cut off between.
+    """
 
     def __init__(self, api: KubernetesApi, source: Identity) -> None:
         self._api = api
@@ -53,7 +56,9 @@ class Publisher:
         return all(content == contents[0] for content in contents)
 
     async def publish(self, document: Assignment, hosts: Iterable[str]) -> bool:
-        """Write the documents that differ. Returns whether there was any; hosts that are gone keep theirs.
+        """Write the documents that differ.
+
+        Returns whether there was any; hosts that are gone keep theirs.
 
         Raises:
             KubernetesError: the API server does not answer, or refused.

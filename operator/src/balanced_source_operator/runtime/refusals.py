@@ -1,4 +1,4 @@
-"""Turns refusals by the API server into problems, for every object that the operator reads or writes."""
+"""Turns refusals by the API server into problems, for every object the operator uses."""
 
 import time
 from collections.abc import Awaitable
@@ -34,9 +34,12 @@ _Key: TypeAlias = tuple[str, ...]
 
 
 class ReportingApi:
-    """Wraps a `KubernetesApi` for one source: each refusal that lasts is on the board until the call succeeds.
+    """Wraps a `KubernetesApi` for one source.
 
-    Refused reads of Secrets are not reported here: they fail a discovery, which is reported with its cluster.
+    Each refusal that lasts is on the board until the call succeeds.
+
+    Refused reads of Secrets are not reported here: they fail a discovery, which is reported with
+    its cluster.
     """
 
     def __init__(self, api: KubernetesApi, problems: ProblemBoard) -> None:
@@ -50,25 +53,37 @@ class ReportingApi:
         return await (call if kind == SECRET else self._reported("get", kind, name, call))
 
     async def list(self, kind: ResourceKind, namespace: str, *, selector: str) -> list[Manifest]:
-        return await self._reported("list", kind, "", self._api.list(kind, namespace, selector=selector))
+        return await self._reported(
+            "list", kind, "", self._api.list(kind, namespace, selector=selector)
+        )
 
     async def create(self, kind: ResourceKind, manifest: Manifest) -> Manifest:
-        return await self._reported("create", kind, manifest["metadata"]["name"], self._api.create(kind, manifest))
+        return await self._reported(
+            "create", kind, manifest["metadata"]["name"], self._api.create(kind, manifest)
+        )
 
     async def objection(self, kind: ResourceKind, manifest: Manifest) -> str | None:
         return await self._api.objection(kind, manifest)
 
     async def replace(self, kind: ResourceKind, manifest: Manifest) -> Manifest:
-        return await self._reported("update", kind, manifest["metadata"]["name"], self._api.replace(kind, manifest))
+        return await self._reported(
+            "update", kind, manifest["metadata"]["name"], self._api.replace(kind, manifest)
+        )
 
     async def apply(self, kind: ResourceKind, manifest: Manifest) -> Manifest:
-        return await self._reported("apply", kind, manifest["metadata"]["name"], self._api.apply(kind, manifest))
+        return await self._reported(
+            "apply", kind, manifest["metadata"]["name"], self._api.apply(kind, manifest)
+        )
 
-    async def patch_status(self, kind: ResourceKind, namespace: str, name: str, status: Manifest) -> Manifest | None:
+    async def patch_status(
+        self, kind: ResourceKind, namespace: str, name: str, status: Manifest
+    ) -> Manifest | None:
         call = self._api.patch_status(kind, namespace, name, status)
         return await self._reported(_STATUS, kind, name, call)
 
-    async def scale(self, kind: ResourceKind, namespace: str, name: str, *, before: int, after: int) -> None:
+    async def scale(
+        self, kind: ResourceKind, namespace: str, name: str, *, before: int, after: int
+    ) -> None:
         """Change the number of replicas. The autoscaler has a condition of its own for refusals."""
         await self._api.scale(kind, namespace, name, before=before, after=after)
 
@@ -76,7 +91,10 @@ class ReportingApi:
         await self._reported("delete", kind, name, self._api.delete(kind, namespace, name, uid=uid))
 
     def turn_succeeded(self) -> None:
-        """Clear refusals of calls that are no longer made. Status and events are written after a turn."""
+        """Clear refusals of calls that are no longer made.
+
+        Status and events are written after a turn.
+        """
         for key in [key for key in self._since if key[1] != _STATUS and key[2] != EVENT.plural]:
             self._clear(key)
 
@@ -91,11 +109,18 @@ class ReportingApi:
         return result
 
     def _refused(self, key: _Key, problem: Problem, *, is_final: bool) -> None:
-        """Set the problem. Names and numbers in its message may differ at each call: keep it for a while."""
+        """Set the problem.
+
+        Names and numbers in its message may differ at each call: keep it for a while.
+        """
         now = time.monotonic()
         first = self._since.setdefault(key, now)
         before = self._problems.get(key)
-        is_other = before is None or before.reason != problem.reason or now >= self._keep_until.get(key, now)
+        is_other = (
+            before is None
+            or before.reason != problem.reason
+            or now >= self._keep_until.get(key, now)
+        )
         if is_other and (is_final or now - first >= PATIENCE):
             self._problems.raise_(key, problem)
             self._keep_until[key] = now + KEEP_MESSAGE

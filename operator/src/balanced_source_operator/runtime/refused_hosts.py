@@ -1,4 +1,7 @@
-"""Hosts for which the API server refuses objects. Each is tried again after a pause of its own; the others go on."""
+"""Hosts for which the API server refuses objects.
+
+Each is tried again after a pause of its own; the others go on.
+"""
 
 import time
 from dataclasses import replace
@@ -37,7 +40,9 @@ class RefusedHosts:
             return None
         return replace(pause.decision, look_again=pause.until - now)
 
-    def note(self, host: str, spec: BalancedSourceSpec, error: RefusedError, *, seen: Decision) -> Decision:
+    def note(
+        self, host: str, spec: BalancedSourceSpec, error: RefusedError, *, seen: Decision
+    ) -> Decision:
         """Note a refusal, and return the decision about the host.
 
         Args:
@@ -47,7 +52,11 @@ class RefusedHosts:
             seen: what its application does.
         """
         before = self._pauses.get(host)
-        seconds = min(2 * before.seconds, _LONGEST) if before is not None and before.spec == spec else _FIRST
+        seconds = (
+            min(2 * before.seconds, _LONGEST)
+            if before is not None and before.spec == spec
+            else _FIRST
+        )
         problem = refusal_problem(f"serve host {host}", error, scope=host)
         decision = replace(seen, reason=problem.reason, message=problem.message, look_again=seconds)
         self._pauses[host] = _Pause(spec, decision, seconds, time.monotonic() + seconds)

@@ -25,7 +25,10 @@ class RestartSlots:
     _waiting: dict[Identity, Callable[[], None]] = field(default_factory=dict)
 
     def take(self, source: Identity, wake: Callable[[], None]) -> bool:
-        """Return whether a source may restart now. If not, `wake` is called when it should ask again."""
+        """Return whether a source may restart now.
+
+        If not, `wake` is called when it should ask again.
+        """
         now = time.monotonic()
         self._taken = {other: at for other, at in self._taken.items() if now - at < PATIENCE}
         ahead = list(self._waiting).index(source) if source in self._waiting else len(self._waiting)

@@ -28,7 +28,9 @@ class SecretCache:
                 self._values.pop(name, None)
             else:
                 data = found.get("data") or {}
-                self._values[name] = texts({key: base64.b64decode(value) for key, value in data.items()})
+                self._values[name] = texts(
+                    {key: base64.b64decode(value) for key, value in data.items()}
+                )
 
     def read(self, name: str) -> Mapping[str, str]:
         """Returns the keys of a Secret that was loaded, with their values.
@@ -37,5 +39,7 @@ class SecretCache:
             LookupError: there is no such Secret.
         """
         if name not in self._values:
-            raise LookupError(f"secret {name} does not exist in namespace {self._namespace}: create it")
+            raise LookupError(
+                f"secret {name} does not exist in namespace {self._namespace}: create it"
+            )
         return self._values[name]

@@ -1,8 +1,9 @@
 """One task per BalancedSource.
 
-Level-based: whatever wakes the task (a watch, a result, a timer) leads to the same turn: observe → stop if suspended →
-validate → coordinate → children → status. A turn may be cut off anywhere; the next one, or the next operator, ends in
-the same place, because every effect can be repeated and the state is stored before anything that it implies.
+Level-based: whatever wakes the task (a watch, a result, a timer) leads to the same turn: observe →
+stop if suspended → validate → coordinate → children → status. A turn may be cut off anywhere; the
+next one, or the next operator, ends in the same place, because every effect can be repeated and the
+state is stored before anything that it implies.
 """
 
 import asyncio
@@ -84,15 +85,27 @@ class SourceRuntime:
         self._api = ReportingApi(environment.api, self._problems)
         environment = replace(environment, api=self._api)
         self._env = environment
-        self._events = EventRecorder(environment.api, source, reporter=environment.settings.identity)
+        self._events = EventRecorder(
+            environment.api, source, reporter=environment.settings.identity
+        )
         self._pulses = Pulses()
         self._coordination = Coordination(
-            environment, source, self._observed, self._events, self._problems, pulses=self._pulses, wake=self._wake.set
+            environment,
+            source,
+            self._observed,
+            self._events,
+            self._problems,
+            pulses=self._pulses,
+            wake=self._wake.set,
         )
-        self._fleet = Fleet(environment, source, self._observed, self._events, self._problems, wake=self._wake.set)
+        self._fleet = Fleet(
+            environment, source, self._observed, self._events, self._problems, wake=self._wake.set
+        )
         self._trials = Trials(environment, source, self._observed, self._problems)
         self._autoscaler = Autoscaler(environment.api, source, self._events)
-        self._status = StatusWriter(environment.api, source, self._events, instance=environment.settings.instance)
+        self._status = StatusWriter(
+            environment.api, source, self._events, instance=environment.settings.instance
+        )
         self._announcer = Announcer(source, self._events)
         self._templates = TemplateCheck(environment.api, source)
         self._metadata = MetadataReader(environment.api, source.namespace)
@@ -112,10 +125,17 @@ class SourceRuntime:
         return revision(self._observed.body)
 
     def note(self, kind: ResourceKind, event: str | None, manifest: Mapping[str, Any]) -> None:
-        """Something of this source was seen. What says nothing new wakes nobody: it is most of what is seen."""
+        """Something of this source was seen.
+
+        What says nothing new wakes nobody: it is most of what is seen.
+        """
         before = self._observed.generation
         self._observed.note(kind, event, manifest)
-        host = self._coordination.host_of_report(manifest["metadata"]["name"]) if kind == CONFIG_MAP else None
+        host = (
+            self._coordination.host_of_report(manifest["metadata"]["name"])
+            if kind == CONFIG_MAP
+            else None
+        )
         if host is not None and self._is_heartbeat(host):
             return
         if kind == CONFIG_MAP and self._coordination.is_echo(manifest["metadata"]["name"]):
@@ -131,19 +151,32 @@ class SourceRuntime:
         return combined(self._decisions, coordinator.state if coordinator is not None else None)
 
     def _is_heartbeat(self, host: str) -> bool:
-        """Note the newest report; return whether a running source need not be looked at because of it."""
-        before, heard, now = self._heard.get(host), self._coordination.reported(host), time.monotonic()
+        """Note the newest report.
+
+        Return whether a running source need not be looked at because of it.
+        """
+        before, heard, now = (
+            self._heard.get(host),
+            self._coordination.reported(host),
+            time.monotonic(),
+        )
         self._heard[host] = heard
         was_silent = host in self._pulses.silent(now=now)
         self._pulses.look(host, heard, now=now)
         if heard is None or not is_heartbeat(before, heard):
             return False
-        hosts = coordinator.state.hosts if (coordinator := self._coordination.coordinator) is not None else (host,)
+        hosts = (
+            coordinator.state.hosts
+            if (coordinator := self._coordination.coordinator) is not None
+            else (host,)
+        )
         self._heard = {name: report for name, report in self._heard.items() if name in hosts}
         known = [report.heartbeat for report in self._heard.values() if report is not None]
         self._env.metrics.heard(self._identity, min(known))
         is_autoscaled = self._desired is None or self._desired.spec.autoscaling is not None
-        is_well = self._decision.state is ApplicationState.RUNNING and self._decision.problem is None
+        is_well = (
+            self._decision.state is ApplicationState.RUNNING and self._decision.problem is None
+        )
         return is_well and not was_silent and not is_autoscaled
 
     async def run(self) -> None:
@@ -157,7 +190,8 @@ class SourceRuntime:
                     with self._env.metrics.turn(self._identity):
                         pause = await self._turn()
                     backoff, awaited = BACKOFF_FIRST, self._wake
-                except Exception as error:  # noqa: BLE001 - an error in one source must not end the operator
+                except Exception as error:  # noqa: BLE001
+                    # An error in one source must not end the operator
                     await self._failed(error)
                     pause = backoff * random.uniform(0.5, 1.0)  # noqa: S311 - jitter
                     backoff, awaited = min(2 * backoff, BACKOFF_MAX), self._changed
@@ -177,7 +211,11 @@ class SourceRuntime:
         """Return what there is of the source now, for people."""
         coordinator = self._coordination.coordinator
         hosts = coordinator.state.hosts if coordinator is not None else ()
-        reports = {host: report for host in hosts if (report := self._coordination.reported(host)) is not None}
+        reports = {
+            host: report
+            for host in hosts
+            if (report := self._coordination.reported(host)) is not None
+        }
         return Seen(
             desired=self._desired.spec.parallelism if self._desired is not None else None,
             status=self._stored_status,
@@ -189,7 +227,7 @@ class SourceRuntime:
         )
 
     async def _turn(self) -> float:
-        """One turn; returns the seconds after which the next one is due although nothing was heard."""
+        """One turn; returns the seconds until the next one is due, even if nothing is heard."""
         await self._observe()
         if self._observed.is_deleted:
             return 0.0
@@ -201,12 +239,17 @@ class SourceRuntime:
         if not self._fleet.has_refused:
             self._api.turn_succeeded()
         held_back = await self._write_status()
-        metadata_due = self._metadata.pause(self._desired.spec if self._desired is not None else None)
+        metadata_due = self._metadata.pause(
+            self._desired.spec if self._desired is not None else None
+        )
         alignment_due = self._env.alignments.pause(self._identity)
         silence_due = self._pulses.pause(now=time.monotonic())
         pauses = (
             self._env.settings.resync,
-            min((d.look_again for d in self._decisions.values() if d.look_again is not None), default=None),
+            min(
+                (d.look_again for d in self._decisions.values() if d.look_again is not None),
+                default=None,
+            ),
             held_back,
             metadata_due,
             alignment_due,
@@ -216,7 +259,10 @@ class SourceRuntime:
         return min(pause for pause in pauses if pause is not None)
 
     async def _act(self) -> None:
-        """Stop first if that is wanted: nothing that fails afterwards may keep the application running."""
+        """Stop first if that is wanted.
+
+        Nothing that fails afterwards may keep the application running.
+        """
         if is_stopped := is_suspended(self._observed.body.get("spec")):
             self._decisions = await self._fleet.stop()
         await self._validate()
@@ -232,7 +278,9 @@ class SourceRuntime:
         coordinator = self._coordination.coordinator
         self._trials.recall(self._stored_status.get("settings"))
         effective = self._trials.effective(self._desired)
-        decisions = await self._fleet.turn(effective, coordinator, needs_driver=self._coordination.needs_driver)
+        decisions = await self._fleet.turn(
+            effective, coordinator, needs_driver=self._coordination.needs_driver
+        )
         if self._trials.judge(self._desired, effective, decisions, coordinator):
             self._wake.set()
         return decisions
@@ -256,7 +304,9 @@ class SourceRuntime:
         self._desired = self._valid.desired
 
     async def _newest(self, raw: Any) -> "_Valid":
-        """Return what the newest spec asks for; what was worked out before if nothing of it has changed since.
+        """Return what the newest spec asks for.
+
+        What was worked out before if nothing of it has changed since.
 
         Raises:
             InvalidSpecError: the spec is not valid.
@@ -275,19 +325,23 @@ class SourceRuntime:
         return _Valid(raw=raw, texts=texts, desired=desired)
 
     def _check_change(self, source: Source[Any, Any]) -> None:
-        """Compare with what is in effect, or with what the status remembers of it after a restart."""
+        """Compare with what is in effect, or with what the status remembers after a restart."""
         if self._desired is None or self._desired.is_recalled:
             check_fixed(kept_fixed(self._stored_status.get("lastValidSpec")), source)
         if self._desired is not None:
             check_change(self._desired.source, source)
 
     def _note_refusal(self, error: InvalidSpecError | ConnectorError | None) -> None:
-        """Set the problem that keeps the newest spec from taking effect, if there is one, and clear any former one."""
-        self._raise(Reason.INVALID_SPEC, str(error) if isinstance(error, InvalidSpecError) else None)
-        self._raise(Reason.CONNECTOR_BROKEN, str(error) if isinstance(error, ConnectorError) else None)
+        """Set the problem that keeps the newest spec from effect, and clear any former one."""
+        self._raise(
+            Reason.INVALID_SPEC, str(error) if isinstance(error, InvalidSpecError) else None
+        )
+        self._raise(
+            Reason.CONNECTOR_BROKEN, str(error) if isinstance(error, ConnectorError) else None
+        )
 
     async def _recalled(self) -> Desired | None:
-        """Return what was in effect before a restart, or None if that is unknown or not valid any more."""
+        """Return what was in effect before a restart; None if that is unknown or not valid now."""
         text = self._stored_status.get("lastValidSpec")
         spec = kept_spec(text)
         if spec is None:
@@ -304,22 +358,36 @@ class SourceRuntime:
         return self._status.written or self._observed.body.get("status") or {}
 
     def _last_valid(self) -> str:
-        """Return what the next operator needs of the spec in effect; what is stored while no spec is known."""
+        """Return what the next operator needs of the spec in effect.
+
+        What is stored while no spec is known.
+        """
         if self._desired is None:
             return str(self._stored_status.get("lastValidSpec", ""))[:LIMIT]
         if self._kept is None or self._kept[0] is not self._desired:
-            self._kept = (self._desired, kept_text(self._desired.spec, fixed_values(self._desired.source)))
+            self._kept = (
+                self._desired,
+                kept_text(self._desired.spec, fixed_values(self._desired.source)),
+            )
         return self._kept[1]
 
     def _settings(self) -> str:
-        """Return what the next operator needs of the settings; what is stored while that is not known."""
+        """Return what the next operator needs of the settings.
+
+        What is stored while that is not known.
+        """
         known = self._trials.text
         return str(self._stored_status.get("settings", ""))[:LIMIT] if known is None else known
 
     def _reader_selector(self) -> str:
-        """Return the selector of the scale subresource. A recalled spec has a stand-in for its application."""
+        """Return the selector of the scale subresource.
+
+        A recalled spec has a stand-in for its application.
+        """
         desired = self._desired
-        application = desired.spec.application if desired is not None and not desired.is_recalled else None
+        application = (
+            desired.spec.application if desired is not None and not desired.is_recalled else None
+        )
         return reader_selector(self._identity, application, self._env.settings.spark_conf)
 
     def _take_urgent_fields(self) -> None:
@@ -330,16 +398,23 @@ class SourceRuntime:
 
     def _raise(self, reason: Reason, message: str | None) -> None:
         """Set the problem with this reason, or clear it when `message` is None."""
-        self._problems.set(reason, None if message is None else Problem(reason=reason, message=message))
+        self._problems.set(
+            reason, None if message is None else Problem(reason=reason, message=message)
+        )
 
     async def _write_status(self) -> float | None:
-        """Write the status and announce problems. Problems are announced even if the status is refused."""
+        """Write the status and announce problems.
+
+        Problems are announced even if the status is refused.
+        """
         self._note_rival()
         facts = self._facts()
         status = status_of(facts)
         self._waiting.note(waits=any(c.reason in WAITS_FOR_READERS for c in status.conditions))
         desired_readers = self._desired.spec.parallelism if self._desired is not None else None
-        self._env.metrics.observe(self._identity, status, signals_of(facts, desired_readers=desired_readers))
+        self._env.metrics.observe(
+            self._identity, status, signals_of(facts, desired_readers=desired_readers)
+        )
         try:
             return await self._status.write(status, seen=self._observed.body)
         finally:
@@ -347,7 +422,11 @@ class SourceRuntime:
             await self._announcer.announce(problems_of(self._facts()))
 
     def _facts(self) -> Facts:
-        body, coordinator, now = self._observed.body, self._coordination.coordinator, time.monotonic()
+        body, coordinator, now = (
+            self._observed.body,
+            self._coordination.coordinator,
+            time.monotonic(),
+        )
         if coordinator is not None:
             self._pulses.look_at(coordinator.state, now=now)
         enumerator = coordinator.enumerator if coordinator is not None else None
@@ -375,7 +454,10 @@ class SourceRuntime:
         )
 
     async def _failed(self, error: Exception) -> None:
-        """Handle a turn that did not end. What is known stays, unless it may have been left half-changed."""
+        """Handle a turn that did not end.
+
+        What is known stays, unless it may have been left half-changed.
+        """
         self._refreshed_at = -float("inf")
         match error:
             case RefusedError():
@@ -399,20 +481,28 @@ class SourceRuntime:
     def _note_conflict(self, error: StateConflictError) -> None:
         """Two operators that take turns are a problem; one lost race is not."""
         if self._lasts():
-            message = f"{error}. Make sure that only one operator serves this namespace: enable leader election"
+            message = (
+                f"{error}. Make sure that only one operator serves this namespace: enable leader"
+                " election"
+            )
             self._raise(Reason.STATE_CONFLICT, message)
 
     def _note_rival(self) -> None:
-        """Two installations whose namespaces overlap agree about everything, and double every request."""
+        """Two installations with overlapping namespaces agree on everything and double requests."""
         rival, own = self._status.rival(self._observed.body), self._env.settings.instance
         message = (
-            f"Two operators serve this source: {own} and {rival}. Set watchNamespaces of the two releases so that no "
-            "namespace is in both, or uninstall one of them"
+            f"Two operators serve this source: {own} and {rival}. Set watchNamespaces of the two"
+            " releases so that no namespace is in both, or uninstall one of them"
         )
-        self._problems.set("rival", Problem(reason=Reason.STATE_CONFLICT, message=message) if rival else None)
+        self._problems.set(
+            "rival", Problem(reason=Reason.STATE_CONFLICT, message=message) if rival else None
+        )
 
     def _note_foreign(self, error: ForeignObjectError) -> None:
-        """An object of somebody else is a problem; one that the garbage collector is about to delete is not yet."""
+        """An object of somebody else is a problem.
+
+        One that the garbage collector is about to delete is not yet.
+        """
         if not error.is_passing or self._lasts():
             problem = Problem(reason=Reason.FOREIGN_OBJECT, message=str(error), scope=error.scope)
             self._problems.raise_(Reason.FOREIGN_OBJECT, problem)
@@ -426,6 +516,7 @@ class SourceRuntime:
 
 def _internal_error(error: Exception) -> str:
     return (
-        f"The operator failed with {type(error).__name__}: {error}. It starts over from the stored state and retries "
-        "automatically; the running query is untouched. Report this message and the operator's log"
+        f"The operator failed with {type(error).__name__}: {error}. It starts over from the stored"
+        " state and retries automatically; the running query is untouched. Report this message and"
+        " the operator's log"
     )

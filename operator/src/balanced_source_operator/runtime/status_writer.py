@@ -22,7 +22,8 @@ _MEASURED: Final[Mapping[str, Any]] = {"lag": None, "secondsBehind": None, "auto
 
 
 RIVAL_HOLD: Final = 60.0
-"""Seconds between updates while another installation writes, too: two that repair each other must not do so at once."""
+"""Seconds between updates while another installation writes, too: two that repair each other must
+not do so at once."""
 
 RIVAL_FORGET: Final = 180.0
 """Seconds without a status of another installation after which there is none any more."""
@@ -38,7 +39,9 @@ class StatusWriter:
         instance: name of the operator's installation; empty if it has none.
     """
 
-    def __init__(self, api: KubernetesApi, source: Identity, events: EventRecorder, *, instance: str = "") -> None:
+    def __init__(
+        self, api: KubernetesApi, source: Identity, events: EventRecorder, *, instance: str = ""
+    ) -> None:
         self._api = api
         self._source = source
         self._events = events
@@ -49,7 +52,10 @@ class StatusWriter:
         self._rival, self._rival_at = "", -float("inf")
 
     def rival(self, seen: Manifest) -> str:
-        """Return the name of another installation that has written the status after this one did; empty if none has."""
+        """Return the name of another installation that has written the status after this one did.
+
+        Empty if none has.
+        """
         now, writer = time.monotonic(), (seen.get("status") or {}).get("servedBy", "")
         if self._instance and writer not in ("", self._instance) and self._is_edited(seen):
             self._rival, self._rival_at = str(writer), now
@@ -61,24 +67,36 @@ class StatusWriter:
         return self._written
 
     async def write(self, status: Status, *, seen: Manifest) -> float | None:
-        """Write what has changed; returns seconds until a change that was held back should be written.
+        """Write what has changed.
+
+        Returns seconds until a change that was held back should be written.
 
         Args:
             status: what it should be.
-            seen: the resource as it was seen last. A status that somebody else has changed since is repaired.
+            seen: the resource as it was seen last. A status that somebody else has changed since is
+                repaired.
 
         Raises:
             KubernetesError: the API server does not answer.
         """
         wanted = {**status.model_dump(mode="json", by_alias=True), "servedBy": self._instance}
         now = time.monotonic()
-        if not self._written and self._stored is None and seen.get("status") == _without_null(wanted):
-            self._written, self._stored = wanted, seen  # as the operator before this one has left it
+        if (
+            not self._written
+            and self._stored is None
+            and seen.get("status") == _without_null(wanted)
+        ):
+            # as the operator before this one has left it
+            self._written, self._stored = wanted, seen
             return None
         if self.rival(seen) and (left := self._at + RIVAL_HOLD - now) > 0:
             return left
         if self._is_edited(seen):
-            log.warning("status was edited: restored", source=self._source.name, namespace=self._source.namespace)
+            log.warning(
+                "status was edited: restored",
+                source=self._source.name,
+                namespace=self._source.namespace,
+            )
             self._written = {}
         if wanted == self._written:
             return None
@@ -86,13 +104,15 @@ class StatusWriter:
         if is_only_lag and now - self._at < LAG_INTERVAL:
             return LAG_INTERVAL
         before, self._at = self._written, now
-        stored = await self._api.patch_status(BALANCED_SOURCE, self._source.namespace, self._source.name, wanted)
+        stored = await self._api.patch_status(
+            BALANCED_SOURCE, self._source.namespace, self._source.name, wanted
+        )
         self._written, self._stored = wanted, stored
         await self._tell(before, wanted)
         return None
 
     def _is_edited(self, seen: Manifest) -> bool:
-        """Whether the status differs from what the API server made of ours, in a version after that."""
+        """Whether the status differs from what the API server made of ours in a later version."""
         if self._stored is None or not self._written or revision(seen) <= revision(self._stored):
             return False
         return bool(seen.get("status") != self._stored.get("status"))

@@ -38,7 +38,9 @@ class Supervisor:
             known[1].note(BALANCED_SOURCE, event, body)
         elif event != "DELETED" and not body["metadata"].get("deletionTimestamp"):
             runtime = SourceRuntime(self._env, body)
-            task = asyncio.create_task(runtime.run(), name=f"source {source.namespace}/{source.name}")
+            task = asyncio.create_task(
+                runtime.run(), name=f"source {source.namespace}/{source.name}"
+            )
             self._running[key] = (source, runtime, task)
 
     def on_child(self, kind: ResourceKind, event: str | None, manifest: Mapping[str, Any]) -> None:

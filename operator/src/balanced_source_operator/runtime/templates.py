@@ -1,7 +1,8 @@
 """Asks the API server about pod templates before anything is made from them.
 
-It knows more than a schema: names, duplicates, fields of newer versions. The question is a dry run of a PodTemplate, an
-object that does nothing even if it exists: the right to create it is harmless, that to create a Pod is not.
+It knows more than a schema: names, duplicates, fields of newer versions. The question is a dry run
+of a PodTemplate, an object that does nothing even if it exists: the right to create it is harmless,
+that to create a Pod is not.
 """
 
 import copy
@@ -23,7 +24,10 @@ log = structlog.get_logger(__name__)
 
 
 class TemplateCheck:
-    """Of one source. An answer holds until a template changes; an objection is asked for again in each turn."""
+    """Of one source.
+
+    An answer holds until a template changes; an objection is asked for again in each turn.
+    """
 
     def __init__(self, api: KubernetesApi, source: Identity) -> None:
         self._api = api
@@ -41,7 +45,12 @@ class TemplateCheck:
         if application.driver.template is None and application.executor.template is None:
             return
         manifest = spark_application(
-            self._source, application, name=self._source.name, parallelism=1, secrets=desired.secrets, conf={}
+            self._source,
+            application,
+            name=self._source.name,
+            parallelism=1,
+            secrets=desired.secrets,
+            conf={},
         )
         templates = {role: manifest["spec"][role]["template"] for role in ("driver", "executor")}
         key = json.dumps(templates, sort_keys=True)
@@ -64,7 +73,10 @@ class TemplateCheck:
         except RefusedError as error:
             if error.status != HTTPStatus.FORBIDDEN:
                 raise
-            log.warning("the API server does not check pod templates: allow the operator to", error=str(error))
+            log.warning(
+                "the API server does not check pod templates: allow the operator to",
+                error=str(error),
+            )
             return
         if objection is not None:
             raise InvalidSpecError(objection, field=f"spec.application.{role}.template")

@@ -1,4 +1,4 @@
-"""Gives up new settings that an application is not healthy with, for the last ones that one was healthy with."""
+"""Gives up new settings that an application is unhealthy with, for the last healthy ones."""
 
 import time
 from collections.abc import Iterator, Mapping
@@ -35,7 +35,9 @@ log = structlog.get_logger(__name__)
 class Trials:
     """Of one source."""
 
-    def __init__(self, environment: Environment, source: Identity, observed: Observed, problems: ProblemBoard) -> None:
+    def __init__(
+        self, environment: Environment, source: Identity, observed: Observed, problems: ProblemBoard
+    ) -> None:
         self._env = environment
         self._source = source
         self._observed = observed
@@ -60,7 +62,9 @@ class Trials:
         if found is wanted:
             return desired
         newest = desired.spec.application
-        application = found.application.model_copy(update={name: getattr(newest, name) for name in NOT_COMPARED})
+        application = found.application.model_copy(
+            update={name: getattr(newest, name) for name in NOT_COMPARED}
+        )
         spec = desired.spec.model_copy(update={"application": application})
         given_up = memory.refused.hash if memory.refused is not None else ""
         return replace(desired, spec=spec, conf=found.conf, given_up=given_up)
@@ -84,7 +88,11 @@ class Trials:
         patience = durations.seconds(desired.spec.application.restart.rollback_after)
         settings = self._wanted(effective)
         seen = dict(self._seen(decisions, coordinator, now=now))
-        if coordinator is not None and seen.keys() >= set(coordinator.state.members) and self._work(seen, settings):
+        if (
+            coordinator is not None
+            and seen.keys() >= set(coordinator.state.members)
+            and self._work(seen, settings)
+        ):
             self._memory = before.with_healthy(settings, self._source)
         for each in seen.values():
             if patience and not effective.given_up and on_trial(each, before, self._source):
@@ -124,44 +132,61 @@ class Trials:
             yield name, replace(seen, since=self._first_seen(name, seen, now))
 
     def _first_seen(self, host: str, seen: TriedApplication, now: float) -> float:
-        """When the first application of a host with these settings was made: failures make it anew again and again."""
+        """When the first application of a host with these settings was made.
+
+        Failures make it anew again and again.
+        """
         known = self._since.get(host)
         if known is None or known[0] != seen.hash:
             known = self._since[host] = (seen.hash, _created(seen.manifest, now))
         return known[1]
 
-    def _give_up(self, seen: TriedApplication, settings: ApplicationSettings, *, patience: float, now: float) -> None:
+    def _give_up(
+        self, seen: TriedApplication, settings: ApplicationSettings, *, patience: float, now: float
+    ) -> None:
         why = seen.failure(patience=patience, now=now)
         healthy = self._known.healthy
         if not why or healthy is None or not is_made_from(seen.hash, settings.hash(self._source)):
             return
         changed = changes(self._plain(healthy), self._plain(settings))
-        what = f"{seen.decision.name} was not healthy after {patience:.0f} s with its new settings ({changed}): {why}"
+        what = (
+            f"{seen.decision.name} was not healthy after {patience:.0f} s with its new settings"
+            f" ({changed}): {why}"
+        )
         nonce = settings.application.restart.nonce
         self._memory = self._known.with_refused(seen.hash, nonce=nonce, why=what, now=now)
         self._since.clear()
-        log.warning("settings given up", source=self._source.name, namespace=self._source.namespace, why=what)
+        log.warning(
+            "settings given up",
+            source=self._source.name,
+            namespace=self._source.namespace,
+            why=what,
+        )
 
     def _plain(self, settings: ApplicationSettings) -> Any:
         return settings_of(settings.application, conf=settings.conf, uid=self._source.uid)
 
     def _tell(self, desired: Desired) -> None:
         refused, now = self._known.refused, time.time()
-        if refused is None or not self._known.is_refused(self._wanted(desired), self._source, now=now):
+        if refused is None or not self._known.is_refused(
+            self._wanted(desired), self._source, now=now
+        ):
             self._problems.clear(Reason.ROLLED_BACK)
             return
         again = f"{datetime.fromtimestamp(refused.again_at, UTC):%Y-%m-%dT%H:%MZ}"
         is_on_nonce = desired.spec.application.restart.policy is RestartPolicy.ON_NONCE
         when = "" if is_on_nonce else f"; the new ones are tried again from {again} on"
         message = (
-            f"{refused.why.rstrip('.')}. The last healthy settings are in effect again{when}. Correct the spec, or "
-            "change spec.application.restart.nonce to try again now"
+            f"{refused.why.rstrip('.')}. The last healthy settings are in effect again{when}."
+            " Correct the spec, or change spec.application.restart.nonce to try again now"
         )
         self._problems.set(Reason.ROLLED_BACK, Problem(reason=Reason.ROLLED_BACK, message=message))
 
 
 def _created(manifest: Manifest, now: float) -> float:
     try:
-        return datetime.fromisoformat(str(manifest["metadata"].get("creationTimestamp"))).timestamp()
+        return datetime.fromisoformat(
+            str(manifest["metadata"].get("creationTimestamp"))
+        ).timestamp()
     except ValueError:
         return now

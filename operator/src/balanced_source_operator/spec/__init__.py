@@ -1,4 +1,7 @@
-"""The custom resource as pydantic models: the one source of the CRD, of defaults and of validation."""
+"""The custom resource as pydantic models.
+
+The one source of the CRD, of defaults and of validation.
+"""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, Final
@@ -35,7 +38,9 @@ WORDS: Final[Mapping[str, str]] = {
 
 NO_COLUMNS: Final = "names columns that rows of this kind of source do not have"
 
-NO_HOSTS: Final = "hosts cannot be used with this kind of source, which one application reads: remove hosts"
+NO_HOSTS: Final = (
+    "hosts cannot be used with this kind of source, which one application reads: remove hosts"
+)
 
 
 class BalancedSourceSpec(Model):
@@ -57,7 +62,10 @@ class BalancedSourceSpec(Model):
     )
 
     parallelism: Annotated[int, Field(ge=1, le=1000)] = 1
-    """Number of readers. A change takes effect while the query runs. With `autoscaling` the operator changes it."""
+    """Number of readers.
+
+    A change takes effect while the query runs. With `autoscaling` the operator changes it.
+    """
 
     autoscaling: Autoscaling | None = None
     """Lets the operator choose the number of readers. Absent: parallelism stays as it is."""
@@ -86,7 +94,8 @@ def parse_spec(raw: Any) -> BalancedSourceSpec:
     """The spec of a resource.
 
     Raises:
-        InvalidSpecError: what the API server could not check, or a resource older than its CRD. Names the fields.
+        InvalidSpecError: what the API server could not check, or a resource older than its CRD.
+            Names the fields.
     """
     try:
         return BalancedSourceSpec.model_validate(raw)

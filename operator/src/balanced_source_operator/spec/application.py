@@ -99,7 +99,8 @@ class Trigger(Model):
     model_config = ConfigDict(
         json_schema_extra=with_rules(
             rule(
-                "has(self.availableNow) && self.availableNow ? !has(self.processingTime) : has(self.processingTime)",
+                "has(self.availableNow) && self.availableNow ? !has(self.processingTime) :"
+                " has(self.processingTime)",
                 "set either processingTime, or availableNow: true",
             )
         )
@@ -113,13 +114,15 @@ class Trigger(Model):
 
 
 class Alignment(Model):
-    """Event-time alignment by admission, over all splits of the source, and of the other sources of its group."""
+    """Event-time alignment by admission, over the splits of all sources of the group."""
 
     model_config = ConfigDict(
         json_schema_extra=with_rules(
             rule(
-                "!has(self.group) || !has(self.idleTimeout) || duration(self.idleTimeout) >= duration('3s')",
-                "sources of a group hear of each other every few seconds: idleTimeout must be 3s or more",
+                "!has(self.group) || !has(self.idleTimeout) || duration(self.idleTimeout) >="
+                " duration('3s')",
+                "sources of a group hear of each other every few seconds: idleTimeout must be 3s or"
+                " more",
             )
         )
     )
@@ -139,7 +142,9 @@ class Alignment(Model):
 class Pipeline(Model):
     """What the packaged application does with the rows."""
 
-    transform: Annotated[str, Field(pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$", max_length=256)] | None = None
+    transform: (
+        Annotated[str, Field(pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$", max_length=256)] | None
+    ) = None
     """Function that transforms the rows, as module:function. It takes a DataFrame and returns one.
     The module must be on the Python path of the image."""
 
@@ -153,17 +158,21 @@ class Pipeline(Model):
     """Folder or URL of the Spark checkpoint. It holds the positions: keep it as long as the source
     exists."""
 
-    accept_checkpoint_of: Annotated[str, Field(pattern=CHECKPOINT_OWNER, max_length=317)] | None = None
-    """Namespace and name of another source, such as shop/orders-old, whose Spark checkpoint this source continues from,
-    for example after a rename. Absent: the query ends with an error when its checkpoint belongs to another source."""
+    accept_checkpoint_of: Annotated[str, Field(pattern=CHECKPOINT_OWNER, max_length=317)] | None = (
+        None
+    )
+    """Namespace and name of another source, such as shop/orders-old, whose Spark checkpoint this
+    source continues from, for example after a rename. Absent: the query ends with an error when its
+    checkpoint belongs to another source."""
 
     include_headers: bool = False
     """Whether rows of a Kafka source have a column `headers`."""
 
     columns: Annotated[list[ColumnName], Field(min_length=1, max_length=200)] | None = None
-    """Columns of the rows, in this order, for sources that let you choose them: Kafka (key, value, topic, partition,
-    offset, timestamp, timestampType, headers, cluster) and files (those of the schema). Columns that are not listed are
-    not created. Absent: all columns; for Kafka all except headers."""
+    """Columns of the rows, in this order, for sources that let you choose them: Kafka (key, value,
+    topic, partition, offset, timestamp, timestampType, headers, cluster) and files (those of the
+    schema). Columns that are not listed are not created. Absent: all columns; for Kafka all except
+    headers."""
 
     max_records_per_reader: Annotated[int, Field(ge=1, le=2**53)] | None = None
     """If a reader's share of a micro-batch exceeds this many records, the surplus is split into
@@ -204,29 +213,40 @@ class Executor(Model):
 
 
 _ALIGNED: Final = (
-    "hosts cannot be used with pipeline.alignment: splits of different hosts would not wait for each other"
+    "hosts cannot be used with pipeline.alignment: splits of different hosts would not wait for"
+    " each other"
 )
-_ENDING: Final = "hosts cannot be used with trigger availableNow: a query that ends by itself cannot take over splits"
+_ENDING: Final = (
+    "hosts cannot be used with trigger availableNow: a query that ends by itself cannot take over"
+    " splits"
+)
 
 
 class Application(Model):
-    """The Spark application. A change here (and only here) restarts it, when `restart` allows it."""
+    """The Spark application.
+
+    A change here (and only here) restarts it, when `restart` allows it.
+    """
 
     model_config = ConfigDict(
         json_schema_extra=with_rules(
             rule(
                 f"has(self.pipeline) || self.mainApplicationFile != '{PACKAGED_APPLICATION}'",
-                "the packaged application needs pipeline; set it, or name your own mainApplicationFile",
+                "the packaged application needs pipeline; set it, or name your own"
+                " mainApplicationFile",
             ),
             rule(
-                f"!has(self.sparkConfFrom) || size(self.sparkConfFrom) == 0 "
+                "!has(self.sparkConfFrom) || size(self.sparkConfFrom) == 0 "
                 f"|| self.mainApplicationFile == '{PACKAGED_APPLICATION}'",
-                "only the packaged application reads sparkConfFrom: mount the Secret with the driver's template",
+                "only the packaged application reads sparkConfFrom: mount the Secret with the"
+                " driver's template",
             ),
-            rule("!has(self.hosts) || !has(self.pipeline) || !has(self.pipeline.alignment)", _ALIGNED),
             rule(
-                "!has(self.hosts) || !has(self.pipeline) || !has(self.pipeline.trigger.availableNow) "
-                "|| !self.pipeline.trigger.availableNow",
+                "!has(self.hosts) || !has(self.pipeline) || !has(self.pipeline.alignment)", _ALIGNED
+            ),
+            rule(
+                "!has(self.hosts) || !has(self.pipeline) ||"
+                " !has(self.pipeline.trigger.availableNow) || !self.pipeline.trigger.availableNow",
                 _ENDING,
             ),
         )
@@ -248,7 +268,9 @@ class Application(Model):
     spark_version: SparkVersion
     """Spark version in the image; 4.2 or newer."""
 
-    main_application_file: Annotated[str, Field(min_length=1, max_length=4096, pattern=PROGRAM)] = PACKAGED_APPLICATION
+    main_application_file: Annotated[str, Field(min_length=1, max_length=4096, pattern=PROGRAM)] = (
+        PACKAGED_APPLICATION
+    )
     """PySpark program to run. The default is the packaged application. A program of your own reads
     format("balanced")."""
 
@@ -264,10 +286,14 @@ class Application(Model):
             max_length=256,
             json_schema_extra=with_rules(
                 no_secrets("settings", "sparkConfFrom"),
-                rule(f"self.all(key, key.matches('{CONF_KEY}'))", "names of Spark settings begin with spark."),
                 rule(
-                    "!self.exists(key, key in ['spark.kubernetes.container.image', "
-                    "'spark.kubernetes.driver.container.image', 'spark.kubernetes.executor.container.image'])",
+                    f"self.all(key, key.matches('{CONF_KEY}'))",
+                    "names of Spark settings begin with spark.",
+                ),
+                rule(
+                    "!self.exists(key, key in ['spark.kubernetes.container.image',"
+                    " 'spark.kubernetes.driver.container.image',"
+                    " 'spark.kubernetes.executor.container.image'])",
                     "set spec.application.image instead of an image in sparkConf",
                 ),
                 rule(

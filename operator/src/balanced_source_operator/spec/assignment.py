@@ -52,7 +52,8 @@ class Assignment(Model):
         json_schema_extra=with_rules(
             rule(
                 "!(self.strategy == 'Hash' && self.rebalance.mode == 'Drift')",
-                "owners by Hash follow from name and parallelism alone: use RoundRobin or LoadAware with mode Drift",
+                "owners by Hash follow from name and parallelism alone: use RoundRobin or LoadAware"
+                " with mode Drift",
             )
         )
     )

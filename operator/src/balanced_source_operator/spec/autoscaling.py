@@ -8,7 +8,10 @@ from balanced_source_operator.contract.base import Duration, Model, rule, with_r
 
 
 class Autoscaling(Model):
-    """The operator sets parallelism by what the readers report. Do not let another autoscaler set it, too."""
+    """The operator sets parallelism by what the readers report.
+
+    Do not let another autoscaler set it, too.
+    """
 
     model_config = ConfigDict(
         json_schema_extra=with_rules(
@@ -24,7 +27,10 @@ class Autoscaling(Model):
     """Most readers. More readers than splits have nothing to read, unless they share splits."""
 
     target_utilization: Annotated[int, Field(ge=10, le=95)] = 80
-    """Percentage of its capacity that the busiest reader uses. The rest is for growth while new readers start."""
+    """Percentage of its capacity that the busiest reader uses.
+
+    The rest is for growth while new readers start.
+    """
 
     max_lag: Duration = "60s"
     """Lag, in time, above which readers are added to catch up."""

@@ -26,7 +26,8 @@ _COLUMNS = (
 
 _NAME_RULE = rule(
     "self.metadata.name.size() <= 40 && self.metadata.name.matches('^[a-z]([a-z0-9-]*[a-z0-9])?$')",
-    "the name begins pod and ConfigMap names: at most 40 lower case letters, digits and '-', beginning with a letter",
+    "the name begins pod and ConfigMap names: at most 40 lower case letters, digits and '-',"
+    " beginning with a letter",
 )
 
 
@@ -34,7 +35,8 @@ def custom_resource_definition(connectors: Sequence[str] = ()) -> dict[str, Any]
     """Return the CRD as a manifest.
 
     Args:
-        connectors: kinds that get a branch of their own in ``spec.source``, besides those of this project.
+        connectors: kinds that get a branch of their own in ``spec.source``, besides those of this
+            project.
 
     Raises:
         ConnectorError: one of them is not installed, or is broken.
@@ -73,13 +75,20 @@ def _version(connectors: Sequence[str]) -> dict[str, Any]:
             },
         },
         "additionalPrinterColumns": [
-            {"name": name, "type": kind, "jsonPath": path, **({"priority": priority} if priority else {})}
+            {
+                "name": name,
+                "type": kind,
+                "jsonPath": path,
+                **({"priority": priority} if priority else {}),
+            }
             for name, kind, path, priority in _COLUMNS
         ],
         "schema": {
             "openAPIV3Schema": {
                 "type": "object",
-                "description": "A streaming source whose splits stay evenly spread over the readers of Spark.",
+                "description": (
+                    "A streaming source whose splits stay evenly spread over the readers of Spark."
+                ),
                 "required": ["spec"],
                 "x-kubernetes-validations": [_NAME_RULE],
                 "properties": {
@@ -99,12 +108,18 @@ def _spec(connectors: Sequence[str]) -> dict[str, Any]:
     if connectors:
         halves = {**BRANCHES, **{kind: half_of(kind) for kind in connectors}}
         description = schema["properties"]["source"]["description"]
-        schema["properties"]["source"] = {**structural_schema(choice_of(halves)), "description": description}
+        schema["properties"]["source"] = {
+            **structural_schema(choice_of(halves)),
+            "description": description,
+        }
     return schema
 
 
 def structural_schema(model: type[BaseModel]) -> dict[str, Any]:
-    """The model's JSON schema in the form that Kubernetes calls structural: inlined, typed, without unions."""
+    """The model's JSON schema in the form that Kubernetes calls structural.
+
+    Inlined, typed, without unions.
+    """
     schema = model.model_json_schema(by_alias=True)
     definitions = schema.pop("$defs", {})
     structural: dict[str, Any] = _structural(schema, definitions)
@@ -116,9 +131,13 @@ def _structural(schema: Any, definitions: dict[str, Any]) -> Any:
         return [_structural(item, definitions) for item in schema]
     if not isinstance(schema, dict):
         return schema
-    schema = _without_pattern_keys(_resolved(_without_null(_resolved(schema, definitions)), definitions))
+    schema = _without_pattern_keys(
+        _resolved(_without_null(_resolved(schema, definitions)), definitions)
+    )
     converted = {
-        key: _converted(key, value, definitions) for key, value in schema.items() if not _is_left_out(key, value)
+        key: _converted(key, value, definitions)
+        for key, value in schema.items()
+        if not _is_left_out(key, value)
     }
     return _ordered(_as_object(converted))
 
@@ -145,7 +164,10 @@ def _converted(key: str, value: Any, definitions: dict[str, Any]) -> Any:
 
 
 def _without_pattern_keys(schema: dict[str, Any]) -> dict[str, Any]:
-    """A CRD has no patterns for keys, and rules for all of them would cost too much: the operator checks them."""
+    """A CRD has no patterns for keys, and rules for all of them would cost too much.
+
+    The operator checks them.
+    """
     if "patternProperties" not in schema:
         return schema
     rest = {key: value for key, value in schema.items() if key != "patternProperties"}

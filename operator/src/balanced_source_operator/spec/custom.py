@@ -1,4 +1,7 @@
-"""``spec.source.custom``: a source of a connector that is installed besides those of this project."""
+"""``spec.source.custom``.
+
+A source of a connector that is installed besides those of this project.
+"""
 
 from typing import Annotated, Any, Final
 

@@ -1,4 +1,7 @@
-"""``spec.application.hostLossPolicy``: what happens to the splits of a host that is lost for long."""
+"""``spec.application.hostLossPolicy``.
+
+What happens to the splits of a host that is lost for long.
+"""
 
 import enum
 from typing import Annotated, Final
@@ -11,7 +14,10 @@ from balanced_source_operator.contract.base import Duration, Model, rule, with_r
 
 MIN_AFTER: Final = 60.0
 MAX_AFTER: Final = 24 * 3600.0
-"""Seconds. A driver reports every 10 s, and stops planning when it could not report for half of this time."""
+"""Seconds.
+
+A driver reports every 10 s, and stops planning when it could not report for half of this time.
+"""
 
 _AFTER: Final = "after must be between 1m and 24h"
 
@@ -37,26 +43,40 @@ class Guarantee(enum.StrEnum):
 
 
 class HostLossPolicy(Model):
-    """What happens to the splits of a host that has not reported for long. It has an effect with several hosts only."""
+    """What happens to the splits of a host that has not reported for long.
+
+    It has an effect with several hosts only.
+    """
 
     model_config = ConfigDict(
         json_schema_extra=with_rules(
-            rule("duration(self.after) >= duration('1m') && duration(self.after) <= duration('24h')", _AFTER)
+            rule(
+                "duration(self.after) >= duration('1m') && duration(self.after) <= duration('24h')",
+                _AFTER,
+            )
         )
     )
 
     type: HostLoss = HostLoss.WAIT
-    """Wait: its splits wait until its application runs again. Reassign: the other hosts read them after a drain
-    attempt has settled what the lost host delivered. Drivers then stop reading when they could not report for half of
-    `after`."""
+    """Wait: its splits wait until its application runs again.
+
+    Reassign: the other hosts read them after a drain attempt has settled what the lost host
+    delivered. Drivers then stop reading when they could not report for half of `after`.
+    """
 
     after: Annotated[Duration, AfterValidator(_is_long_enough)] = "2m"
-    """Time without a report after which a host counts as lost, from 1m to 24h. Choose more than a restart of the
-    application takes."""
+    """Time without a report after which a host counts as lost, from 1m to 24h.
+
+    Choose more than a restart of the application takes.
+    """
 
     guarantee: Guarantee = Guarantee.EXACTLY_ONCE
-    """For type Reassign. ExactlyOnce: the splits wait for the drain attempt. AtLeastOnce: the other hosts continue at
-    once from the last reported positions; records that the lost host has read since are delivered twice."""
+    """For type Reassign.
+
+    ExactlyOnce: the splits wait for the drain attempt. AtLeastOnce: the other hosts continue at
+    once from the last reported positions; records that the lost host has read since are delivered
+    twice.
+    """
 
     @property
     def seconds(self) -> float:

@@ -16,7 +16,10 @@ _ONE_OF: Final = "set either count or readersPerHost"
 
 
 class Hosts(Model):
-    """How many SparkApplications (hosts) read the source. Each one has a Spark checkpoint of its own."""
+    """How many SparkApplications (hosts) read the source.
+
+    Each one has a Spark checkpoint of its own.
+    """
 
     model_config = ConfigDict(
         json_schema_extra=with_rules(rule("has(self.count) != has(self.readersPerHost)", _ONE_OF))
@@ -26,7 +29,10 @@ class Hosts(Model):
     """Number of hosts, whatever the parallelism is."""
 
     readers_per_host: Annotated[int, Field(ge=1, le=1000)] | None = None
-    """Number of readers for each host. The number of hosts then follows parallelism, up to 64 hosts."""
+    """Number of readers for each host.
+
+    The number of hosts then follows parallelism, up to 64 hosts.
+    """
 
     @model_validator(mode="after")
     def _has_one(self) -> "Hosts":

@@ -1,8 +1,9 @@
 """Checks pod templates before anything is made from them.
 
-The Spark operator decodes every SparkApplication of the cluster into Go's types. One value of the wrong type, e.g.
-``cpu: lots``, stops its watch for all namespaces. The schema is that of Kubernetes, as an API server publishes it;
-fields that it does not know are left to the API server, which may be newer.
+The Spark operator decodes every SparkApplication of the cluster into Go's types. One value of the
+wrong type, e.g. ``cpu: lots``, stops its watch for all namespaces. The schema is that of
+Kubernetes, as an API server publishes it; fields that it does not know are left to the API server,
+which may be newer.
 """
 
 import functools
@@ -56,7 +57,8 @@ def checked_template(template: dict[str, Any]) -> dict[str, Any]:
     for place, expected, value in wrong(template, ROOT, ""):
         raise PydanticCustomError(
             "wrong_template",
-            "{place} must be {expected}, not {value}: the Spark operator could not read the application",
+            "{place} must be {expected}, not {value}: the Spark operator could not read the"
+            " application",
             {"place": place, "expected": expected, "value": value},
         )
     found: dict[str, Any] = _without_null(template)
@@ -70,7 +72,7 @@ def _without_null(value: Any) -> Any:
 
 
 def wrong(value: Any, kind: str, place: str, depth: int = 0) -> Iterator[tuple[str, str, str]]:
-    """Yields place, expectation and value of everything in a template that Kubernetes could not decode."""
+    """Yields place, expectation and value of all that Kubernetes could not decode in a template."""
     if value is None:
         if place.endswith("]"):
             yield place, "set", "null"
@@ -103,7 +105,9 @@ def _wrong_map(value: Any, kind: str, place: str, depth: int) -> Iterator[tuple[
         yield from wrong(item, kind, f"{place}.{_step(key)}".lstrip("."), depth + 1)
 
 
-def _wrong_object(value: Any, fields: Mapping[str, str], place: str, depth: int) -> Iterator[tuple[str, str, str]]:
+def _wrong_object(
+    value: Any, fields: Mapping[str, str], place: str, depth: int
+) -> Iterator[tuple[str, str, str]]:
     if not isinstance(value, dict):
         yield place, "an object", _quoted(value)
         return
@@ -131,7 +135,9 @@ def _is(value: Any, kind: str) -> bool:
 
 
 def _is_int(value: Any, kind: str) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2 ** _INT_BITS[kind]
+    return (
+        isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2 ** _INT_BITS[kind]
+    )
 
 
 def _is_quantity(value: Any) -> bool:

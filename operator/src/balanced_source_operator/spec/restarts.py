@@ -40,7 +40,11 @@ class Window(Model):
 
     model_config = ConfigDict(
         json_schema_extra=with_rules(
-            rule("duration(self.duration) >= duration('1m') && duration(self.duration) <= duration('24h')", _DURATION)
+            rule(
+                "duration(self.duration) >= duration('1m') && duration(self.duration) <="
+                " duration('24h')",
+                _DURATION,
+            )
         )
     )
 
@@ -63,26 +67,32 @@ class RestartPolicy(enum.StrEnum):
 
 
 class ApplicationRestart(Model):
-    """When changed settings restart a running application. Of the fields here, only nonce restarts it."""
+    """When changed settings restart a running application.
+
+    Of the fields here, only nonce restarts it.
+    """
 
     model_config = ConfigDict(
         json_schema_extra=with_rules(rule("(self.policy == 'Window') == has(self.window)", _WINDOW))
     )
 
     policy: RestartPolicy = RestartPolicy.AUTOMATIC
-    """Automatic: at once. OnNonce: when `nonce` changes. Window: in the next `window`. The condition RestartPending
-    shows changes that wait. An application that does not run is replaced at once."""
+    """Automatic: at once.
+
+    OnNonce: when `nonce` changes. Window: in the next `window`. The condition RestartPending shows
+    changes that wait. An application that does not run is replaced at once.
+    """
 
     nonce: Annotated[int, Field(ge=0, le=2147483647)] | None = None
-    """Change this value to restart the application now, with every policy, even if nothing else has changed. Removing
-    it restarts nothing."""
+    """Change this value to restart the application now, with every policy, even if nothing else has
+    changed. Removing it restarts nothing."""
 
     window: Window | None = None
     """When restarts may begin, for policy Window."""
 
     rollback_after: Duration = "10m"
-    """Time after which a new application that has not completed a micro-batch, and does not run without failures, is
-    replaced by one with the last healthy settings. 0: never."""
+    """Time after which a new application that has not completed a micro-batch, and does not run
+    without failures, is replaced by one with the last healthy settings. 0: never."""
 
     @model_validator(mode="after")
     def _has_its_window(self) -> "ApplicationRestart":

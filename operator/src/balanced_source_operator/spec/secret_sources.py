@@ -15,8 +15,8 @@ def no_secrets(what: str, instead: str) -> dict[str, str]:
     """Returns the rule that keys of a map hold no secrets."""
     return rule(
         f"!self.exists(key, key.matches('{HOLDING}') && !key.matches('{NAMING}'))",
-        f"{what} whose names end in password, secret, token or the like are secrets: put them into a Secret and name "
-        f"it in {instead}",
+        f"{what} whose names end in password, secret, token or the like are secrets: put them into"
+        f" a Secret and name it in {instead}",
     )
 
 
@@ -27,8 +27,8 @@ def without_secrets(instead: str) -> Callable[[Options], Options]:
         if found := [key for key, value in options.items() if holds_secret(key, value)]:
             raise PydanticCustomError(
                 "secret_in_spec",
-                "{key} holds a secret, which everybody who may read the object would see: put it into a Secret and "
-                "name that in {instead}",
+                "{key} holds a secret, which everybody who may read the object would see: put it"
+                " into a Secret and name that in {instead}",
                 {"key": shown(found[0]), "instead": instead},
             )
         return options

@@ -1,4 +1,7 @@
-"""``spec.source``: what is read. Each connector of this project has a branch; all others share `custom`."""
+"""``spec.source``: what is read.
+
+Each connector of this project has a branch; all others share `custom`.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Self, cast
@@ -45,16 +48,20 @@ class SourceChoice(Model):
             made: Model = half.spec.model_validate(value.config)
         except ValidationError as error:
             place, message = in_words(error, half.words)
-            raise InvalidSpecError(message, field=".".join(filter(None, [self.field, place]))) from error
+            raise InvalidSpecError(
+                message, field=".".join(filter(None, [self.field, place]))
+            ) from error
         return made
 
     @model_validator(mode="before")
     @classmethod
     def _take_named(cls, value: Any) -> Any:
-        """Accept the branch of a connector that ``balanced-source crd --with`` has added to the CRD."""
+        """Accept the branch of a connector that ``balanced-source crd --with`` added to the CRD."""
         if not isinstance(value, Mapping):
             return value
-        named = [kind for kind in value if kind not in cls.model_fields and kind in installed().kinds]
+        named = [
+            kind for kind in value if kind not in cls.model_fields and kind in installed().kinds
+        ]
         if len(named) != 1 or CUSTOM in value:
             return value
         rest = {kind: branch for kind, branch in value.items() if kind not in named}
@@ -64,7 +71,9 @@ class SourceChoice(Model):
     def _check_one(self) -> Self:
         if len(self._chosen()) != 1:
             kinds = ", ".join(type(self).model_fields)
-            raise PydanticCustomError("not_one_kind", "set exactly one of: {kinds}", {"kinds": kinds})
+            raise PydanticCustomError(
+                "not_one_kind", "set exactly one of: {kinds}", {"kinds": kinds}
+            )
         return self
 
     def _branch(self) -> tuple[str, Model]:
@@ -83,14 +92,17 @@ def choice_of(halves: Mapping[str, OperatorHalf[Any]]) -> type[SourceChoice]:
         model_config = ConfigDict(json_schema_extra=with_rules(_exactly_one(kinds)))
 
     fields: dict[str, Any] = {
-        kind: (half.spec | None, Field(default=None, description=half.description)) for kind, half in halves.items()
+        kind: (half.spec | None, Field(default=None, description=half.description))
+        for kind, half in halves.items()
     }
     fields[CUSTOM] = (Custom | None, Field(default=None, description=Custom.__doc__))
     return _model(OneOf, fields)
 
 
 def _model(base: type[SourceChoice], fields: Mapping[str, Any]) -> type[SourceChoice]:
-    made: type[SourceChoice] = create_model("Source", __base__=base, __doc__=SourceChoice.__doc__, **fields)
+    made: type[SourceChoice] = create_model(
+        "Source", __base__=base, __doc__=SourceChoice.__doc__, **fields
+    )
     return made
 
 
@@ -102,7 +114,8 @@ def _exactly_one(kinds: Sequence[str]) -> dict[str, str]:
 BRANCHES: Final[Mapping[str, OperatorHalf[Any]]] = {
     kind: half_of(kind, built_in()) for kind in built_in().kinds if built_in().get(kind).operator
 }
-"""Operator halves of the connectors that the CRD has a branch for: those of this project that have one."""
+"""Operator halves of the connectors that the CRD has a branch for: those of this project that have
+one."""
 
 if TYPE_CHECKING:
     Source = SourceChoice

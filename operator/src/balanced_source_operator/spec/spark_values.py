@@ -20,15 +20,22 @@ def _enough(memory: str) -> str:
     if memory[-1].isdigit():
         mebibytes = float(memory)
     else:
-        mebibytes = int(memory[:-1]) * {"k": 1 / 1024, "m": 1.0, "g": 1024.0, "t": 1024.0**2}[memory[-1].lower()]
+        mebibytes = (
+            int(memory[:-1])
+            * {"k": 1 / 1024, "m": 1.0, "g": 1024.0, "t": 1024.0**2}[memory[-1].lower()]
+        )
     if mebibytes < MIN_MEMORY:
-        raise PydanticCustomError("too_little_memory", "must be at least 512m: Spark does not start with less")
+        raise PydanticCustomError(
+            "too_little_memory", "must be at least 512m: Spark does not start with less"
+        )
     return memory
 
 
 Memory = Annotated[str, Field(pattern=MEMORY, max_length=16), AfterValidator(_enough)]
 
-_TOO_OLD: Final = "must be 4.2.0 or newer: older versions lack the data source API that the readers use"
+_TOO_OLD: Final = (
+    "must be 4.2.0 or newer: older versions lack the data source API that the readers use"
+)
 
 
 def _supported(version: str) -> str:
@@ -44,7 +51,9 @@ SparkVersion = Annotated[
     Field(
         pattern=VERSION,
         max_length=32,
-        json_schema_extra=with_rules(rule(f"self.matches('{SUPPORTED}')", f"sparkVersion {_TOO_OLD}")),
+        json_schema_extra=with_rules(
+            rule(f"self.matches('{SUPPORTED}')", f"sparkVersion {_TOO_OLD}")
+        ),
     ),
     AfterValidator(_supported),
 ]

@@ -77,7 +77,10 @@ class HostStatus(Model):
     """Number of splits of its readers."""
 
     lag: int | None = None
-    """Number of available records of its splits that have not been read yet. Absent while unknown."""
+    """Number of available records of its splits that have not been read yet.
+
+    Absent while unknown.
+    """
 
     acknowledged_epoch: int = 0
     """Newest epoch that it has adopted."""
@@ -93,7 +96,8 @@ class AutoscalingStatus(Model):
     """Number of readers that the autoscaler chose."""
 
     utilization: int | None = None
-    """Percentage of its capacity that the busiest reader uses, without a backlog; absent while unknown."""
+    """Percentage of its capacity that the busiest reader uses, without a backlog; absent while
+    unknown."""
 
     arrival_rate: int | None = None
     """Records per second that arrive; absent while unknown."""
@@ -108,7 +112,9 @@ class Status(Model):
     observed_generation: int = 0
     """Generation of the spec that the operator handled last."""
 
-    conditions: Annotated[list[Condition], Field(max_length=16, json_schema_extra=CONDITIONS_SCHEMA)] = []
+    conditions: Annotated[
+        list[Condition], Field(max_length=16, json_schema_extra=CONDITIONS_SCHEMA)
+    ] = []
     """Conditions of the source."""
 
     epoch: int = 0
@@ -121,7 +127,10 @@ class Status(Model):
     """Number of readers in the newest adopted epoch. Autoscalers use it as the current size."""
 
     selector: str = ""
-    """Label selector for autoscalers. It matches the executors if each of them is one reader, and no pod otherwise."""
+    """Label selector for autoscalers.
+
+    It matches the executors if each of them is one reader, and no pod otherwise.
+    """
 
     splits: int = 0
     """Number of known splits."""
@@ -136,8 +145,8 @@ class Status(Model):
     """Number of available records that have not been read yet. Absent while unknown."""
 
     seconds_behind: int | None = None
-    """Seconds by which the slowest split is behind its newest record, for sources that measure this instead of the
-    number of records, such as Kinesis. Absent while unknown."""
+    """Seconds by which the slowest split is behind its newest record, for sources that measure this
+    instead of the number of records, such as Kinesis. Absent while unknown."""
 
     autoscaling: AutoscalingStatus | None = None
     """What the autoscaler measures; absent without spec.autoscaling."""
@@ -158,8 +167,9 @@ class Status(Model):
     """Namespace and name of the operator's installation that wrote this status."""
 
     settings: Annotated[str, Field(max_length=65_536)] = ""
-    """The settings of the last healthy application, and those that failed since: what a restarted operator needs to
-    roll back. Empty if there are none. Settings that look like secrets are not kept."""
+    """The settings of the last healthy application, and those that failed since: what a restarted
+    operator needs to roll back. Empty if there are none. Settings that look like secrets are not
+    kept."""
 
     last_valid_spec: Annotated[str, Field(max_length=65_536)] = ""
     """The parts of the last valid spec that a restarted operator needs while the newest spec is

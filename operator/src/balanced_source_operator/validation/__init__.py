@@ -1,4 +1,7 @@
-"""Checks manifests without an API server: the CRD's own schema and CEL rules, then what the operator checks."""
+"""Checks manifests without an API server.
+
+The CRD's own schema and CEL rules, then what the operator checks.
+"""
 
 from balanced_source_operator.validation.findings import Finding, Path, path_text
 from balanced_source_operator.validation.manifest import check_manifest, check_spec

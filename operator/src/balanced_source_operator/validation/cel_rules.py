@@ -17,7 +17,8 @@ def broken_rule(rule: dict[str, str], value: Any) -> str | None:
         return None
     try:
         kept = _program(rule["rule"]).execute({"self": value})
-    except Exception as error:  # noqa: BLE001 - the library raises several types; the API server refuses, too
+    except Exception as error:  # noqa: BLE001
+        # The library raises several types; the API server refuses, too
         return f"{rule['message']} ({shown(' '.join(str(error).split()))})"
     return None if kept is True else rule["message"]
 
@@ -28,7 +29,7 @@ def _program(text: str) -> Any:
 
 
 def matches(pattern: str, text: str) -> bool:
-    """Return whether a text matches a pattern of the schema, by the syntax of RE2 and not that of Python."""
+    """Return whether a text matches a pattern of the schema, by RE2's syntax, not Python's."""
     found: bool = _program(f"self.matches({_literal(pattern)})").execute({"self": text})
     return found
 

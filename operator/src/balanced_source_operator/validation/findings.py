@@ -22,7 +22,8 @@ class Finding:
     Attributes:
         path: of the value; that of a missing field ends with the field.
         message: a sentence without the path.
-        is_final: whether no other check can say it better. Patterns and bounds are not: the models use words.
+        is_final: whether no other check can say it better. Patterns and bounds are not: the models
+            use words.
     """
 
     path: Path
@@ -44,7 +45,7 @@ def path_text(path: Sequence[str | int]) -> str:
 
 
 def parsed_path(text: str) -> Path:
-    """Return the path that a text such as ``spec.clusters[0].name`` stands for, as far as it is one."""
+    """Return the path that a text such as ``spec.clusters[0].name`` means, if it is one."""
     steps: list[str | int] = []
     for part in text.replace("[", ".[").split("."):
         inner = part.removeprefix("[").removesuffix("]")
@@ -56,7 +57,11 @@ def quoted(value: Any, path: Path) -> str:
     """Return a value for a message; its type alone where it may be a secret, or is long."""
     if isinstance(value, str) and not _MAY_BE_SECRET.intersection(path) and len(value) <= _LONGEST:
         return shown(value)
-    return f"the number {value}" if type(value) in (int, float) and abs(value) < 2**64 else _type_of(value)
+    return (
+        f"the number {value}"
+        if type(value) in (int, float) and abs(value) < 2**64
+        else _type_of(value)
+    )
 
 
 def _type_of(value: Any) -> str:

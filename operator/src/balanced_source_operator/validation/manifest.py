@@ -27,15 +27,20 @@ def schema() -> Schema:
     return found
 
 
-def check_manifest(manifest: Any, texts: Callable[[BalancedSourceSpec], Texts | None]) -> list[Finding]:
+def check_manifest(
+    manifest: Any, texts: Callable[[BalancedSourceSpec], Texts | None]
+) -> list[Finding]:
     """Return what is wrong with a BalancedSource.
 
     Args:
         manifest: a document whose kind is BalancedSource.
-        texts: returns the texts that a spec refers to; None if they are not known, which skips what depends on them.
+        texts: returns the texts that a spec refers to; None if they are not known, which skips what
+            depends on them.
     """
     if not isinstance(manifest, dict):
-        return [Finding(path=(), message="must be an object with apiVersion, kind, metadata and spec")]
+        return [
+            Finding(path=(), message="must be an object with apiVersion, kind, metadata and spec")
+        ]
     found = [*_check_head(manifest), *refused_by_api_server(manifest)]
     if any(finding.path[:1] == ("spec",) and len(finding.path) == 1 for finding in found):
         return found
@@ -50,13 +55,20 @@ def _check_head(manifest: Mapping[str, Any]) -> Iterator[Finding]:
     metadata = manifest.get("metadata")
     name = metadata.get("name") if isinstance(metadata, dict) else None
     if not isinstance(name, str) or not name:
-        yield Finding(path=("metadata", "name"), message="required field is missing: set the name of the source")
+        yield Finding(
+            path=("metadata", "name"),
+            message="required field is missing: set the name of the source",
+        )
 
 
 def refused_by_api_server(manifest: Mapping[str, Any]) -> list[Finding]:
     """Return what the API server would refuse by the schema and the CEL rules of the CRD."""
     metadata = manifest.get("metadata")
-    named = metadata if isinstance(metadata, dict) and isinstance(metadata.get("name"), str) else {"name": "unnamed"}
+    named = (
+        metadata
+        if isinstance(metadata, dict) and isinstance(metadata.get("name"), str)
+        else {"name": "unnamed"}
+    )
     complete = with_defaults({**manifest, "metadata": named}, schema())
     return list(check(complete, schema()))
 
@@ -87,11 +99,20 @@ def _of_operator(error: InvalidSpecError) -> Finding:
 
 
 def _merged(schema_findings: list[Finding], model_findings: list[Finding]) -> list[Finding]:
-    """Say each thing once: the schema knows unknown fields best, the models have words for patterns."""
+    """Say each thing once.
+
+    The schema knows unknown fields best, the models have words for patterns.
+    """
     final = {finding.path for finding in schema_findings if finding.is_final}
-    kept = [finding for finding in model_findings if not any(_covers(path, finding.path) for path in final)]
+    kept = [
+        finding
+        for finding in model_findings
+        if not any(_covers(path, finding.path) for path in final)
+    ]
     reported = {finding.path for finding in kept}
-    rest = [finding for finding in schema_findings if finding.is_final or finding.path not in reported]
+    rest = [
+        finding for finding in schema_findings if finding.is_final or finding.path not in reported
+    ]
     return sorted([*kept, *rest], key=lambda finding: tuple(map(str, finding.path)))
 
 

@@ -1,4 +1,7 @@
-"""Checks a value against the structural schema of a CRD: defaults, types, bounds, unknown fields, CEL rules."""
+"""Checks a value against the structural schema of a CRD.
+
+Defaults, types, bounds, unknown fields, CEL rules.
+"""
 
 import difflib
 from collections.abc import Iterator, Mapping
@@ -28,7 +31,10 @@ _IN_WORDS: Final[Mapping[str, str]] = {
 
 
 def with_defaults(value: Any, schema: Schema) -> Any:
-    """Return a value as the API server would store it: defaults set, and fields that are null left out."""
+    """Return a value as the API server would store it.
+
+    Defaults set, and fields that are null left out.
+    """
     if isinstance(value, dict):
         return _object_with_defaults(value, schema)
     if isinstance(value, list):
@@ -40,7 +46,11 @@ def _object_with_defaults(value: dict[str, Any], schema: Schema) -> dict[str, An
     fields: Mapping[str, Schema] = schema.get("properties", {})
     others: Any = schema.get("additionalProperties")
     is_map = isinstance(others, dict)
-    found = {name: item for name, item in value.items() if item is not None or not (is_map or name in fields)}
+    found = {
+        name: item
+        for name, item in value.items()
+        if item is not None or not (is_map or name in fields)
+    }
     for name, field in fields.items():
         if "default" in field and name not in found:
             found[name] = field["default"]
@@ -54,7 +64,9 @@ def check(value: Any, schema: Schema, path: Path = ()) -> Iterator[Finding]:
     Rules are evaluated where everything below is sound, as in the API server.
     """
     if not _has_type(value, schema):
-        yield Finding(path=path, message=f"must be {_IN_WORDS[schema['type']]}, not {quoted(value, path)}")
+        yield Finding(
+            path=path, message=f"must be {_IN_WORDS[schema['type']]}, not {quoted(value, path)}"
+        )
         return
     found = [*_bounds(value, schema, path), *_below(value, schema, path)]
     yield from found

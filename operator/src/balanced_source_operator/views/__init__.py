@@ -1,1 +1,4 @@
-"""What commands show of a source: its readers, splits, lag and conditions, from a cluster or from a folder."""
+"""What commands show of a source.
+
+Its readers, splits, lag and conditions, from a cluster or from a folder.
+"""

@@ -55,7 +55,9 @@ def _hosts_in(status: Mapping[str, Any]) -> list[str]:
     return [str(host.get("name", "")) for host in status.get("hosts", ())] or [FIRST_HOST]
 
 
-async def _report(api: KubernetesApi, body: Manifest, host: str, notes: list[str]) -> HostReport | None:
+async def _report(
+    api: KubernetesApi, body: Manifest, host: str, notes: list[str]
+) -> HostReport | None:
     name = Identity.of(body).on_host(host).documents.readers
     text = await _document(api, body["metadata"]["namespace"], name, notes)
     report: HostReport | None = _decoded(text, report_document.decode, name, notes)
@@ -84,7 +86,10 @@ def _decoded(text: str | None, decode: Any, name: str, notes: list[str]) -> Any:
 def of_folder(folder: Path, *, name: str, desired: int | None = None) -> SourceView:
     """Return the source that local mode serves in a folder."""
     notes: list[str] = []
-    assignment, report = read_text(assignment_path(folder)), read_text(report_path(folder, FIRST_HOST))
+    assignment, report = (
+        read_text(assignment_path(folder)),
+        read_text(report_path(folder, FIRST_HOST)),
+    )
     decoded = _decoded(report, report_document.decode, "report", notes)
     return view_of(
         namespace="",
@@ -128,7 +133,9 @@ def view_of(
 
 
 def _condition(found: Mapping[str, Any]) -> ConditionView:
-    return ConditionView(**{key: str(found.get(key, "")) for key in ("type", "status", "reason", "message")})
+    return ConditionView(
+        **{key: str(found.get(key, "")) for key in ("type", "status", "reason", "message")}
+    )
 
 
 def _host(found: Mapping[str, Any]) -> HostView:
@@ -150,9 +157,14 @@ def _lag(reports: Sequence[HostReport]) -> int | None:
 
 
 def _adopted(reports: Sequence[HostReport]) -> Adopted:
-    """What all hosts have adopted: the oldest epoch among them, and the readers of the newest one."""
+    """What all hosts have adopted.
+
+    The oldest epoch among them, and the readers of the newest one.
+    """
     newest = max(reports, key=lambda report: report.epoch)
-    positions = {s: at for report in reports for s, at in report.positions.items() if type(at) is int}
+    positions = {
+        s: at for report in reports for s, at in report.positions.items() if type(at) is int
+    }
     return Adopted(
         epoch=min(report.epoch for report in reports),
         parallelism=newest.parallelism,

@@ -138,9 +138,13 @@ def changes(before: Mapping[SplitId, int], after: Mapping[SplitId, int]) -> Iter
             yield OwnerChange(split=split, before=before.get(split), after=after.get(split))
 
 
-def first_moves(before: Mapping[SplitId, int], after: Mapping[SplitId, int], count: int) -> tuple[OwnerChange, ...]:
+def first_moves(
+    before: Mapping[SplitId, int], after: Mapping[SplitId, int], count: int
+) -> tuple[OwnerChange, ...]:
     """Return the first changes in the order of the splits, without keeping all of them."""
-    return tuple(heapq.nsmallest(count, changes(before, after), key=lambda move: _order(move.split)))
+    return tuple(
+        heapq.nsmallest(count, changes(before, after), key=lambda move: _order(move.split))
+    )
 
 
 def readers(view: SourceView, before: SourceView | None = None) -> tuple[ReaderRow, ...]:
@@ -148,7 +152,9 @@ def readers(view: SourceView, before: SourceView | None = None) -> tuple[ReaderR
     rates = split_rates(view, before)
     rows = []
     for reader in range(view.parallelism):
-        splits = sorted((split for split, owner in view.owners.items() if owner == reader), key=_order)
+        splits = sorted(
+            (split for split, owner in view.owners.items() if owner == reader), key=_order
+        )
         measured = [rates[split] for split in splits if split in rates]
         rate = sum(measured) if len(measured) == len(splits) and rates else None
         rows.append(ReaderRow(reader=reader, splits=tuple(splits), rate=rate))
@@ -156,13 +162,18 @@ def readers(view: SourceView, before: SourceView | None = None) -> tuple[ReaderR
 
 
 def split_rates(view: SourceView, before: SourceView | None) -> dict[SplitId, float]:
-    """Return split → positions per second committed since an earlier view; splits of unknown rate are missing."""
+    """Return split → positions per second committed since an earlier view.
+
+    Splits of unknown rate are missing.
+    """
     then, now = before.adopted if before is not None else None, view.adopted
     if then is None or now is None or now.heartbeat <= then.heartbeat:
         return {}
     seconds = now.heartbeat - then.heartbeat
     known = ((split, now.positions[split], then.positions.get(split)) for split in now.positions)
-    return {split: (new - old) / seconds for split, new, old in known if old is not None and new >= old}
+    return {
+        split: (new - old) / seconds for split, new, old in known if old is not None and new >= old
+    }
 
 
 def in_order(splits: Iterable[SplitId]) -> list[SplitId]:

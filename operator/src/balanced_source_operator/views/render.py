@@ -25,7 +25,17 @@ SHOWN: Final = 12
 
 def overview(views: Sequence[SourceView]) -> RenderableType:
     """Return a row per source, then what is wrong with each."""
-    table = Table("source", "ready", "readers", "splits", "per reader", "epoch", "lag", "application", box=None)
+    table = Table(
+        "source",
+        "ready",
+        "readers",
+        "splits",
+        "per reader",
+        "epoch",
+        "lag",
+        "application",
+        box=None,
+    )
     for view in views:
         table.add_row(*map(escape, _overview_row(view)))
     problems = [line for view in views for line in _problems(view)]
@@ -35,7 +45,13 @@ def overview(views: Sequence[SourceView]) -> RenderableType:
 def _overview_row(view: SourceView) -> tuple[str, ...]:
     ready = view.condition("Ready")
     counts = [len(row.splits) for row in readers(view)]
-    shown = UNKNOWN if not counts else str(counts[0]) if len(set(counts)) == 1 else f"{min(counts)}–{max(counts)}"
+    shown = (
+        UNKNOWN
+        if not counts
+        else str(counts[0])
+        if len(set(counts)) == 1
+        else f"{min(counts)}–{max(counts)}"
+    )
     return (
         view.name,
         ready.status if ready else UNKNOWN,
@@ -67,7 +83,9 @@ def number(value: float | None) -> str:
 
 def lag_text(view: SourceView) -> str:
     """Return the records that are not read yet, or else the seconds; a dash if neither is known."""
-    return f"{view.behind:,} s" if view.lag is None and view.behind is not None else number(view.lag)
+    return (
+        f"{view.behind:,} s" if view.lag is None and view.behind is not None else number(view.lag)
+    )
 
 
 def _problems(view: SourceView) -> list[Text]:
@@ -77,31 +95,42 @@ def _problems(view: SourceView) -> list[Text]:
         is_unready = condition.type == "Ready" and condition.status != "True"
         if is_bad or is_unready:
             lines.append(
-                Text(f"{view.name}: {condition.type}={condition.status} {condition.reason}: {condition.message}")
+                Text(
+                    f"{view.name}: {condition.type}={condition.status} {condition.reason}:"
+                    f" {condition.message}"
+                )
             )
     return [*lines, *(Text(f"{view.name}: {note}") for note in view.notes)]
 
 
-def detail(view: SourceView, before: SourceView | None = None, recent: Sequence[OwnerChange] = ()) -> RenderableType:
+def detail(
+    view: SourceView, before: SourceView | None = None, recent: Sequence[OwnerChange] = ()
+) -> RenderableType:
     """Return a source with a row per reader: its splits and, given an earlier view, its rate."""
     title = (
-        f"{view.name}: epoch {_epoch_text(view)}, readers {_readers_text(view)}, splits {len(view.owners)}, "
-        f"lag {lag_text(view)}"
+        f"{view.name}: epoch {_epoch_text(view)}, readers {_readers_text(view)}, splits"
+        f" {len(view.owners)}, lag {lag_text(view)}"
     )
     table = Table("reader", "splits", "records/s", "which", box=None)
     for row in readers(view, before):
-        table.add_row(str(row.reader), str(len(row.splits)), number(row.rate), escape(_names(row.splits)))
+        table.add_row(
+            str(row.reader), str(len(row.splits)), number(row.rate), escape(_names(row.splits))
+        )
     hosts = [_hosts(view)] if view.hosts else []
     moves = moves_under_way(view)
     lines = [Text(f"moving: {_moves_text(moves)}")] if moves else []
     if recent:
         lines.append(Text(f"moved since the last look: {_moves_text(recent)}"))
     conditions = [Text(f"{c.type}={c.status} {c.reason}: {c.message}") for c in view.conditions]
-    return Group(Text(title, style="bold"), *hosts, table, *lines, *conditions, *map(Text, view.notes))
+    return Group(
+        Text(title, style="bold"), *hosts, table, *lines, *conditions, *map(Text, view.notes)
+    )
 
 
 def _hosts(view: SourceView) -> Table:
-    table = Table("host", "role", "application", "state", "readers", "splits", "epoch", "lag", box=None)
+    table = Table(
+        "host", "role", "application", "state", "readers", "splits", "epoch", "lag", box=None
+    )
     for host in view.hosts:
         counts = (str(host.readers), str(host.splits), str(host.epoch), number(host.lag))
         texts = (host.name, host.role, host.application or UNKNOWN, host.state or UNKNOWN)
@@ -140,13 +169,20 @@ def as_json(view: SourceView, before: SourceView | None = None) -> dict[str, Any
         "application": view.application or None,
         "hosts": [asdict(host) for host in view.hosts],
         "conditions": [
-            {"type": c.type, "status": c.status, "reason": c.reason, "message": c.message} for c in view.conditions
+            {"type": c.type, "status": c.status, "reason": c.reason, "message": c.message}
+            for c in view.conditions
         ],
         "assignment": [
-            {"reader": row.reader, "splits": [list(s) for s in row.splits], "recordsPerSecond": row.rate}
+            {
+                "reader": row.reader,
+                "splits": [list(s) for s in row.splits],
+                "recordsPerSecond": row.rate,
+            }
             for row in readers(view, before)
         ],
-        "moving": [{"split": list(m.split), "from": m.before, "to": m.after} for m in moves_under_way(view)],
+        "moving": [
+            {"split": list(m.split), "from": m.before, "to": m.after} for m in moves_under_way(view)
+        ],
         "notes": list(view.notes),
     }
 

@@ -9,22 +9,28 @@ from balanced_source.documents.report import HostReport
 from balanced_source_spark.instance import Instance
 
 AssignmentListener = Callable[[Assignment], None]
-"""Called from a thread of the channel for each assignment seen, in any order, possibly repeatedly."""
+"""Called from a thread of the channel for each assignment seen, in any order, possibly repeatedly.
+"""
 
 
 class AssignmentChannel(Protocol):
     """Documents in both directions. Thread-safe; all methods may be called from any thread.
 
     Attributes:
-        has_operator: whether an operator turns reported problems into conditions. If not, fatal ones end the query.
-        is_durable: whether the assigning side stores what it decides. If not, Spark's checkpoint is all that is stored.
+        has_operator: whether an operator turns reported problems into conditions. If not, fatal
+            ones end the query.
+        is_durable: whether the assigning side stores what it decides. If not, Spark's checkpoint is
+            all that is stored.
     """
 
     has_operator: bool
     is_durable: bool
 
     def start(self, listener: AssignmentListener) -> None:
-        """Begin to follow the assignment. Faults that pass are retried for ever, in the background."""
+        """Begin to follow the assignment.
+
+        Faults that pass are retried for ever, in the background.
+        """
         ...
 
     def claim(self, host: str) -> int:
@@ -59,11 +65,17 @@ class AssignmentChannel(Protocol):
         ...
 
     def refusal(self) -> str | None:
-        """Why no assignment will come until somebody acts; None if there is no reason, or it is told elsewhere."""
+        """Why no assignment will come until somebody acts.
+
+        None if there is no reason, or it is told elsewhere.
+        """
         ...
 
     def problems(self) -> Mapping[ProblemKey, Problem]:
-        """Return the problems of the assigning side, if it runs in this process; an operator reports its own."""
+        """Return the problems of the assigning side, if it runs in this process.
+
+        An operator reports its own.
+        """
         ...
 
     def close(self) -> None:
@@ -73,7 +85,10 @@ class AssignmentChannel(Protocol):
 
 @runtime_checkable
 class Rescalable(Protocol):
-    """A channel whose number of readers the query's own program may change: nobody else decides it."""
+    """A channel whose number of readers the query's own program may change.
+
+    Nobody else decides it.
+    """
 
     def rescale(self, parallelism: int) -> None:
         """Set the number of readers; it takes effect at a micro-batch boundary."""

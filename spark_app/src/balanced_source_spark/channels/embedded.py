@@ -1,6 +1,7 @@
 """No operator: the driver runs the coordinator itself, in a thread.
 
-Nothing is stored outside Spark's checkpoint, unless the query has a folder for the enumerator state.
+Nothing is stored outside Spark's checkpoint, unless the query has a folder for the enumerator
+state.
 """
 
 from collections.abc import Mapping
@@ -27,9 +28,12 @@ from balanced_source_spark.channels.channel import AssignmentListener
 from balanced_source_spark.instance import Instance
 
 CONFIRM: Final = CONFIRMATION_DELAY + 1.0
-"""Seconds without any split after which there is nothing to read: brokers learn of a new topic one after another."""
+"""Seconds without any split after which there is nothing to read: brokers learn of a new topic one
+after another."""
 
-NO_SPLITS: Final = "the source has answered, and what the options select has no splits. Check the options"
+NO_SPLITS: Final = (
+    "the source has answered, and what the options select has no splits. Check the options"
+)
 
 
 UID: Final = "embedded"
@@ -62,7 +66,9 @@ class EmbeddedChannel:
         self._coordinator: SourceCoordinator[Any, Any] = SourceCoordinator(
             source, parallelism=parallelism, keeps_finished=state is None, restored=restored
         )
-        self._is_rescaled = restored is not None and self._coordinator.state.parallelism != parallelism
+        self._is_rescaled = (
+            restored is not None and self._coordinator.state.parallelism != parallelism
+        )
         self._parallelism = parallelism
         self._execute = execute
         self._loop: CoordinatorLoop | None = None
@@ -75,7 +81,9 @@ class EmbeddedChannel:
 
     def start(self, listener: AssignmentListener) -> None:
         publish = partial(self._publish, listener)
-        self._loop = CoordinatorLoop(self._coordinator, self._execute, publish=publish, persist=self._persist)
+        self._loop = CoordinatorLoop(
+            self._coordinator, self._execute, publish=publish, persist=self._persist
+        )
         self._loop.start()
         if self._is_rescaled:
             self.rescale(self._parallelism)
@@ -83,9 +91,9 @@ class EmbeddedChannel:
     def _publish(self, listener: AssignmentListener, assignment: Assignment) -> None:
         """Hold back epochs without splits until the first one that has some.
 
-        Spark's checkpoint is all that is stored. If its first micro-batch held no splits because no broker had answered
-        yet, the next query could not tell that a topic was recreated since. Where readers ask for splits, they must
-        have seen an epoch before.
+        Spark's checkpoint is all that is stored. If its first micro-batch held no splits because no
+        broker had answered yet, the next query could not tell that a topic was recreated since.
+        Where readers ask for splits, they must have seen an epoch before.
         """
         self._has_splits |= bool(assignment.owners) or assignment.look_ahead > 0
         if self._has_splits:
@@ -115,21 +123,37 @@ class EmbeddedChannel:
             self._loop.put(ParallelismChanged(parallelism))
 
     def refusal(self) -> str | None:
-        """Return what the first discovery or look-up of start offsets was refused for, or why there is nothing."""
+        """Return why the first discovery or look-up was refused, or why there is nothing."""
         if self._loop is not None and (problem := self._loop.problem) is not None:
             return f"the coordinator failed: {problem!r}. Please report this as a bug"
         if self._loop is not None and self._loop.empty_for > self._confirm:
-            why = "; ".join(problem.message for problem in self._loop.problems.values()) or NO_SPLITS
-            return f"there is nothing to read: {why.removesuffix('; looking again')}, then start the query again"
+            why = (
+                "; ".join(problem.message for problem in self._loop.problems.values()) or NO_SPLITS
+            )
+            return (
+                f"there is nothing to read: {why.removesuffix('; looking again')}, then start the"
+                " query again"
+            )
         blocked = self.coordinator.enumerator.blocked().values()
-        return "; ".join(str(problem) for problem in blocked if isinstance(problem, RefusedDiscoveryError)) or None
+        return (
+            "; ".join(
+                str(problem) for problem in blocked if isinstance(problem, RefusedDiscoveryError)
+            )
+            or None
+        )
 
     def problems(self) -> Mapping[ProblemKey, Problem]:
-        """Return what is wrong now. A topic that does not exist is fatal while there is nothing else to read."""
+        """Return what is wrong now.
+
+        A topic that does not exist is fatal while there is nothing else to read.
+        """
         found = self._loop.problems if self._loop is not None else {}
         if self._loop is None or self._has_splits or self._loop.empty_for <= self._confirm:
             return found
-        return {key: replace(p, is_fatal=p.is_fatal or p.reason == Reason.UNKNOWN_TOPIC) for key, p in found.items()}
+        return {
+            key: replace(p, is_fatal=p.is_fatal or p.reason == Reason.UNKNOWN_TOPIC)
+            for key, p in found.items()
+        }
 
     def close(self) -> None:
         if self._loop is not None:

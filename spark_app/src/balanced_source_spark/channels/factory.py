@@ -23,10 +23,18 @@ def _kubernetes(source: str, options: Options) -> AssignmentChannel:
     import httpx2
     from lightkube import Client
 
-    from balanced_source_spark.channels.kubernetes import REQUEST_TIMEOUT, KubernetesChannel, in_cluster_config
+    from balanced_source_spark.channels.kubernetes import (
+        REQUEST_TIMEOUT,
+        KubernetesChannel,
+        in_cluster_config,
+    )
 
-    client = Client(config=in_cluster_config(), timeout=httpx2.Timeout(REQUEST_TIMEOUT), trust_env=False)
-    return KubernetesChannel(client, namespace=options.namespace, source=source, uid=options.uid, host=options.host)
+    client = Client(
+        config=in_cluster_config(), timeout=httpx2.Timeout(REQUEST_TIMEOUT), trust_env=False
+    )
+    return KubernetesChannel(
+        client, namespace=options.namespace, source=source, uid=options.uid, host=options.host
+    )
 
 
 def _embedded(options: Options) -> AssignmentChannel:
@@ -37,6 +45,12 @@ def _embedded(options: Options) -> AssignmentChannel:
 
     assert options.embedded is not None  # noqa: S101 - parse_options sees to it
     source, secrets = options.embedded, options.secrets
-    execute = installed().of(source).executor(secrets, caller=Caller.OWNER, client_id="balanced-source-embedded")
+    execute = (
+        installed()
+        .of(source)
+        .executor(secrets, caller=Caller.OWNER, client_id="balanced-source-embedded")
+    )
     state = FolderStore(state_path(options.state_dir)) if options.state_dir is not None else None
-    return EmbeddedChannel(source, with_alarms(execute), parallelism=options.parallelism, state=state)
+    return EmbeddedChannel(
+        source, with_alarms(execute), parallelism=options.parallelism, state=state
+    )

@@ -11,7 +11,13 @@ from balanced_source.documents import report as report_document
 from balanced_source.documents.assignment import Assignment
 from balanced_source.documents.report import HostReport
 from balanced_source.errors import FencedError, StateError
-from balanced_source_adapters.folder import FolderWatch, assignment_path, read_text, report_path, write_atomically
+from balanced_source_adapters.folder import (
+    FolderWatch,
+    assignment_path,
+    read_text,
+    report_path,
+    write_atomically,
+)
 from balanced_source_adapters.lazy_log import get_logger
 from balanced_source_spark.channels.channel import AssignmentListener
 from balanced_source_spark.channels.errors import ChannelError
@@ -37,7 +43,9 @@ class FolderChannel:
         self._stop = threading.Event()
 
     def start(self, listener: AssignmentListener) -> None:
-        threading.Thread(target=self._follow, args=(listener,), name="bsrc-folder", daemon=True).start()
+        threading.Thread(
+            target=self._follow, args=(listener,), name="bsrc-folder", daemon=True
+        ).start()
 
     def claim(self, host: str) -> int:
         seen = [0]
@@ -81,7 +89,9 @@ class FolderChannel:
     def _read_assignment(self) -> Assignment | None:
         try:
             text = read_text(assignment_path(self._folder))
-            return assignment_document.decode(text, source=self._source) if text is not None else None
+            return (
+                assignment_document.decode(text, source=self._source) if text is not None else None
+            )
         except (StateError, OSError) as error:
             log.warning("assignment refused", error=str(error))
             return None

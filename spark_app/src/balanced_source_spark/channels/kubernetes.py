@@ -1,4 +1,7 @@
-"""Documents as ConfigMaps. The driver may read its assignment and write its report, and nothing else."""
+"""Documents as ConfigMaps.
+
+The driver may read its assignment and write its report, and nothing else.
+"""
 
 import os
 import threading
@@ -64,16 +67,21 @@ class KubernetesChannel:
     has_operator = True
     is_durable = True
 
-    def __init__(self, client: Client, *, namespace: str, source: str, uid: str, host: str = FIRST_HOST) -> None:
+    def __init__(
+        self, client: Client, *, namespace: str, source: str, uid: str, host: str = FIRST_HOST
+    ) -> None:
         """Makes a channel for a host of the BalancedSource `source` with that uid.
 
         Raises:
-            InvalidSpecError: namespace or name would lead to other URLs than those of the source's documents.
+            InvalidSpecError: namespace or name would lead to other URLs than those of the source's
+                documents.
         """
         self._client = client
         self._namespace = checked_label(namespace, field="option namespace")
         self._names = Names.of(
-            checked_object(source, field="option source"), checked_label(host, field="option host"), uid=uid
+            checked_object(source, field="option source"),
+            checked_label(host, field="option host"),
+            uid=uid,
         )
         self._uid = uid
         self._stop = threading.Event()
@@ -83,11 +91,13 @@ class KubernetesChannel:
         self._revision: str | None = None
 
     def start(self, listener: AssignmentListener) -> None:
-        # msgspec learns a type when it is first decoded, and crashes if two threads make it do so at once.
+        # msgspec learns a type when it is first decoded, and crashes if two threads make it do so
+        # at once.
         for kind in (ConfigMap, Pod):
             kind.from_dict({})
         http = client_adapter.Client(
-            self._client.config, ConnectionParams(timeout=httpx2.Timeout(REQUEST_TIMEOUT), trust_env=False)
+            self._client.config,
+            ConnectionParams(timeout=httpx2.Timeout(REQUEST_TIMEOUT), trust_env=False),
         )
         watch = ConfigMapWatch(http, namespace=self._namespace, name=self._names.assignment)
         follower = Follower(watch, partial(self._tell, listener), self._stop)
@@ -106,7 +116,10 @@ class KubernetesChannel:
         return self._report_in(self._get(self._names.readers))
 
     def is_gone(self, instance: Instance) -> bool:
-        """Ask for the pod, if the driver's service account may: Spark itself needs that right for its executors."""
+        """Ask for the pod, if the driver's service account may.
+
+        Spark itself needs that right for its executors.
+        """
         if not instance.pod:
             return False
         try:
@@ -115,8 +128,12 @@ class KubernetesChannel:
             return error.status.code == _NOT_FOUND
         except _FAULTS:
             return False
-        is_other = found.metadata is not None and bool(instance.uid) and found.metadata.uid != instance.uid
-        return is_other or (found.status is not None and found.status.phase in ("Succeeded", "Failed"))
+        is_other = (
+            found.metadata is not None and bool(instance.uid) and found.metadata.uid != instance.uid
+        )
+        return is_other or (
+            found.status is not None and found.status.phase in ("Succeeded", "Failed")
+        )
 
     def write(self, report: HostReport) -> None:
         document = report_document.encode(report, source=self._uid)
@@ -194,7 +211,8 @@ class KubernetesChannel:
 
         Raises:
             StateError: it cannot be used.
-            ChannelError: head and parts do not belong together, because another base is being written: try again.
+            ChannelError: head and parts do not belong together, because another base is being
+                written: try again.
         """
         refs = parts_of(head)
         if not refs:

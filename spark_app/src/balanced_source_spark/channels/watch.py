@@ -1,8 +1,9 @@
 """Follows one ConfigMap at the API server: lists it, then watches from the revision of that list.
 
-The revision of an object is no place to start a watch from: an object that has not changed for a while is older than
-what the API server keeps, and each such watch ends at once with "too old resource version". The revision of a list is
-always recent, and bookmarks keep it recent while nothing happens.
+The revision of an object is no place to start a watch from: an object that has not changed for a
+while is older than what the API server keeps, and each such watch ends at once with "too old
+resource version". The revision of a list is always recent, and bookmarks keep it recent while
+nothing happens.
 """
 
 import json
@@ -24,7 +25,10 @@ WATCH_TIMEOUT: Final = 240
 """Seconds after which the API server ends a watch."""
 
 WATCH_SILENCE: Final = 90.0
-"""Seconds without a byte after which a watch is given up. The API server sends a bookmark every minute."""
+"""Seconds without a byte after which a watch is given up.
+
+The API server sends a bookmark every minute.
+"""
 
 HELD: Final = 10.0
 """Seconds that a watch must last before the next fault is treated as the first one."""
@@ -99,7 +103,9 @@ class ConfigMapWatch:
             "timeoutSeconds": str(WATCH_TIMEOUT),
         }
         usual = self._http.timeout
-        timeout = httpx2.Timeout(connect=usual.connect, write=usual.write, pool=usual.pool, read=WATCH_SILENCE)
+        timeout = httpx2.Timeout(
+            connect=usual.connect, write=usual.write, pool=usual.pool, read=WATCH_SILENCE
+        )
         with self._http.stream("GET", self._path, params=asked, timeout=timeout) as response:
             if not response.is_success:
                 response.read()
@@ -143,7 +149,8 @@ class Backoff:
         spread: returns a factor between 0.5 and 1, so that many drivers do not come at once.
     """
 
-    spread: Callable[[], float] = field(default=lambda: random.uniform(0.5, 1.0))  # noqa: S311 - jitter
+    # Jitter
+    spread: Callable[[], float] = field(default=lambda: random.uniform(0.5, 1.0))  # noqa: S311
     _delay: float = _RETRY_FIRST
 
     def after(self, seconds: float) -> float:
@@ -163,7 +170,9 @@ class Follower:
         stop: ends `run` at the next event.
     """
 
-    def __init__(self, watch: ConfigMapWatch, tell: Callable[[ConfigMap], None], stop: threading.Event) -> None:
+    def __init__(
+        self, watch: ConfigMapWatch, tell: Callable[[ConfigMap], None], stop: threading.Event
+    ) -> None:
         self._watch = watch
         self._tell = tell
         self._stop = stop
@@ -199,7 +208,8 @@ class Follower:
         except ChannelError as error:
             self._revision = None
             return error
-        except Exception as error:  # noqa: BLE001 - a thread that ends would leave the query with an old assignment
+        except Exception as error:  # noqa: BLE001
+            # A thread that ends would leave the query with an old assignment
             return error
         return None
 
@@ -214,4 +224,6 @@ class Follower:
         if text == str(error) and time.monotonic() - at < SAY_AGAIN:
             return
         self._logged = (str(error), time.monotonic())
-        log.warning("cannot follow the assignment now; the query continues", error=str(error) or repr(error))
+        log.warning(
+            "cannot follow the assignment now; the query continues", error=str(error) or repr(error)
+        )

@@ -1,1 +1,4 @@
-"""What the Spark side asks of a connector: its options, schema and task reader, and what planning asks of it."""
+"""What the Spark side asks of a connector.
+
+Its options, schema and task reader, and what planning asks of it.
+"""

@@ -23,7 +23,10 @@ def selected(ddl: str, columns: Collection[str]) -> str:
     known = columns_of(ddl)
     names = [name for name, _ in known]
     if missing := [name for name in columns if name not in names]:
-        raise rejected("columns", f"{shown(missing[0])} is not a column of schema: there are {', '.join(names)}")
+        raise rejected(
+            "columns",
+            f"{shown(missing[0])} is not a column of schema: there are {', '.join(names)}",
+        )
     return ", ".join(text for name, text in known if name in columns)
 
 

@@ -1,8 +1,10 @@
-"""The Spark half of a connector: options, schema, task reader and planner hooks of one kind of source.
+"""The Spark half of a connector.
 
-A connector names its half in `Connector.spark`. Spark starts several Python processes per query, and each of them
-imports this half. So the module of a half must be cheap to import: clients, Arrow and planning are imported by the
-method that needs them.
+Options, schema, task reader and planner hooks of one kind of source.
+
+A connector names its half in `Connector.spark`. Spark starts several Python processes per query,
+and each of them imports this half. So the module of a half must be cheap to import: clients, Arrow
+and planning are imported by the method that needs them.
 """
 
 from abc import ABC, abstractmethod
@@ -38,7 +40,8 @@ class Query(Generic[ReadT]):
         read: what `SparkHalf.read_options` returned.
         has_metrics: whether the driver serves Prometheus metrics of the query.
         journal: where the journals are; only for a `ReadersHalf`.
-        schema: columns of the rows, as Spark has parsed them or as the user has set them; None where Spark did not say.
+        schema: columns of the rows, as Spark has parsed them or as the user has set them; None
+            where Spark did not say.
     """
 
     client_id: str
@@ -55,9 +58,12 @@ class Choices:
 
     Attributes:
         assigner: picks the owners of splits.
-        is_batch: whether this is a batch query: it reads from the start to the end of what there is.
-        is_stream: whether this is a streaming query that begins; not while only its columns are asked for.
-        is_part: whether the source is a part of a hybrid one: it starts at its beginning unless told otherwise.
+        is_batch: whether this is a batch query: it reads from the start to the end of what there
+            is.
+        is_stream: whether this is a streaming query that begins; not while only its columns are
+            asked for.
+        is_part: whether the source is a part of a hybrid one: it starts at its beginning unless
+            told otherwise.
     """
 
     assigner: SplitAssigner
@@ -70,9 +76,12 @@ class TaskReader(Protocol):
     """Reads one reader's share of a micro-batch, in a Spark task."""
 
     def read(self, partition: ReaderPartition) -> "Iterator[pa.RecordBatch]":
-        """Return the records of the partition's ranges: each exactly once, and no others. There may be no ranges.
+        """Return the records of the partition's ranges: each exactly once, and no others.
 
-        A task may be run again, also at the same time: the same partition must give the same records.
+        There may be no ranges.
+
+        A task may be run again, also at the same time: the same partition must give the same
+        records.
         """
         ...
 
@@ -87,7 +96,10 @@ class AnyHalf(ABC, Generic[ReadT]):
     """
 
     def options(self) -> tuple[Option, ...] | None:
-        """Return the options of this kind of source, for the check of names; None: names are not checked."""
+        """Return the options of this kind of source, for the check of names.
+
+        None: names are not checked.
+        """
         return None
 
     @abstractmethod
@@ -99,7 +111,7 @@ class AnyHalf(ABC, Generic[ReadT]):
         """
 
     def secrets(self, options: Mapping[str, str]) -> QuerySecrets:
-        """Return what nobody may see of the options of a query that runs without an operator or local mode.
+        """Return what is secret in the options of a query without an operator or local mode.
 
         Raises:
             InvalidSpecError: names the option; never holds a value.
@@ -107,12 +119,15 @@ class AnyHalf(ABC, Generic[ReadT]):
         return secrets_in(options)
 
     def notes(self, options: Mapping[str, str]) -> tuple[str, ...]:
-        """Return sentences that the user has to know about the options; a query logs them when it starts."""
+        """Return sentences that the user has to know about the options.
+
+        A query logs them when it starts.
+        """
         return ()
 
     @abstractmethod
     def schema(self, read: ReadT) -> "StructType | str":
-        """Return the columns of the rows, as a type or as DDL such as ``number BIGINT, text STRING``."""
+        """Return the columns of the rows, as a type or as ``number BIGINT, text STRING``."""
 
     @abstractmethod
     def source(self, options: Mapping[str, str], choices: Choices) -> Source[Any, Any]:
@@ -124,7 +139,10 @@ class AnyHalf(ABC, Generic[ReadT]):
 
     @abstractmethod
     def hooks(self, context: "PlannerContext[ReadT]") -> "PlannerHooks":
-        """Return what planning asks while a query runs; called once per query, in the planning process."""
+        """Return what planning asks while a query runs.
+
+        Called once per query, in the planning process.
+        """
 
 
 class SparkHalf(AnyHalf[ReadT]):
@@ -132,7 +150,10 @@ class SparkHalf(AnyHalf[ReadT]):
 
     @abstractmethod
     def task_reader(self, query: Query[ReadT]) -> Callable[[], TaskReader]:
-        """Return what makes the reader of a task. It is pickled for every micro-batch: keep it small."""
+        """Return what makes the reader of a task.
+
+        It is pickled for every micro-batch: keep it small.
+        """
 
 
 def secrets_in(options: Mapping[str, str]) -> QuerySecrets:
@@ -142,11 +163,13 @@ def secrets_in(options: Mapping[str, str]) -> QuerySecrets:
 
 
 def half_of(kind: str, connectors: Connectors | None = None) -> AnyHalf[Any]:
-    """Return the Spark half of the connector of a kind, among all that are installed unless said otherwise.
+    """Return the Spark half of a connector's kind, among all installed ones by default.
 
     Raises:
         ConnectorError: there is no such connector, or it is broken.
     """
     base: type[Any] = AnyHalf
-    half: AnyHalf[Any] = (connectors or installed()).half(kind, lambda connector: connector.spark, base)
+    half: AnyHalf[Any] = (connectors or installed()).half(
+        kind, lambda connector: connector.spark, base
+    )
     return half

@@ -1,8 +1,11 @@
-"""What planning asks of a connector while a query runs. Every hook but `ends` has a neutral default.
+"""What planning asks of a connector while a query runs.
 
-All hooks are called in the planning process beside the driver JVM. An exception there ends the query, so a hook raises
-only what its docstring names. `ends` and `event_times` are called in threads of their own, one per scope; all others in
-Spark's planning thread, where they must not block.
+Every hook but `ends` has a neutral default.
+
+All hooks are called in the planning process beside the driver JVM. An exception there ends the
+query, so a hook raises only what its docstring names. `ends` and `event_times` are called in
+threads of their own, one per scope; all others in Spark's planning thread, where they must not
+block.
 """
 
 from abc import ABC, abstractmethod
@@ -35,14 +38,16 @@ class PlannerContext(Generic[ReadT]):
 
     Attributes:
         query: see `Query`.
-        settings: returns `Source.reader_settings` of the newest assignment; empty while there is none.
-        known_settings: returns the same after `PlannerHooks.with_former`; empty while there is none.
-        set_problem: sets the problem for a key, or clears it when the problem is None. The operator turns it into a
-            condition.
+        settings: returns `Source.reader_settings` of the newest assignment; empty while there is
+            none.
+        known_settings: returns the same after `PlannerHooks.with_former`; empty while there is
+            none.
+        set_problem: sets the problem for a key, or clears it when the problem is None. The operator
+            turns it into a condition.
         check_problems: raises the first fatal problem if there is no operator to report it.
-        send_source_event: sends an event of a reader to the enumerator, once and in order. Returns whether it was sent:
-            while the driver is not registered there is nobody to send it, and a driver that dies takes along what
-            was not delivered.
+        send_source_event: sends an event of a reader to the enumerator, once and in order. Returns
+            whether it was sent: while the driver is not registered there is nobody to send it, and
+            a driver that dies takes along what was not delivered.
     """
 
     query: Query[ReadT]
@@ -92,17 +97,26 @@ class PlannerHooks(ABC):
             marks: up to where each of them is read; for sources whose logs may be cut.
 
         Raises:
-            DiscoveryError: the scope does not answer, or not for all splits; with the answers that there are.
+            DiscoveryError: the scope does not answer, or not for all splits; with the answers that
+                there are.
         """
 
     def scope_of(self, split_id: SplitId) -> str:
-        """Return the part of the source that answers for a split: a silent one holds back no other."""
+        """Return the part of the source that answers for a split.
+
+        A silent one holds back no other.
+        """
         return str(split_id[0])
 
-    def event_times(self, scope: str, millis: Mapping[SplitId, int]) -> Mapping[SplitId, RecordTime | None]:
-        """Return the first record at or after a time of each split, None for a split without one. Blocking.
+    def event_times(
+        self, scope: str, millis: Mapping[SplitId, int]
+    ) -> Mapping[SplitId, RecordTime | None]:
+        """Return the first record at or after a time of each split, None for a split without one.
 
-        Only asked when splits are aligned in event time. Splits that are left out are not read on until they are idle.
+        Blocking.
+
+        Only asked when splits are aligned in event time. Splits that are left out are not read on
+        until they are idle.
 
         Raises:
             DiscoveryError: the scope does not answer.
@@ -126,28 +140,41 @@ class PlannerHooks(ABC):
         return False
 
     def note_look(self, base: StreamOffset, seen: Look) -> None:  # noqa: B027 - neutral
-        """Take note of what the ends mean for the splits of `base`: here a connector reports records that are gone.
+        """Take note of what the ends mean for the splits of `base`.
+
+        Here a connector reports records that are gone.
 
         Raises:
-            FatalProblemError: records are gone, the user does not accept that, and no operator can report it.
+            FatalProblemError: records are gone, the user does not accept that, and no operator can
+                report it.
         """
 
-    def note_planned(self, plans: Iterable[ReaderPlan], settings: Mapping[str, Any]) -> None:  # noqa: B027 - neutral
+    # Neutral
+    def note_planned(self, plans: Iterable[ReaderPlan], settings: Mapping[str, Any]) -> None:  # noqa: B027
         """Take note of a micro-batch that is planned, with the settings that its tasks get."""
 
     def handle_source_event(self, subtask_id: int, event: SourceEvent) -> None:
-        """Take an event that the enumerator has sent to a reader: once, in order, after the splits before it.
+        """Take an event that the enumerator has sent to a reader.
 
-        Spark's tasks live for one micro-batch, so the planning process receives events on behalf of its readers. Those
-        of a former incarnation of the driver are not repeated: the enumerator says again what a new one must know.
+        Once, in order, after the splits before it.
+
+        Spark's tasks live for one micro-batch, so the planning process receives events on behalf of
+        its readers. Those of a former incarnation of the driver are not repeated: the enumerator
+        says again what a new one must know.
         """
-        log.warning("this event of the enumerator is not expected", reader=subtask_id, name=event.name)
+        log.warning(
+            "this event of the enumerator is not expected", reader=subtask_id, name=event.name
+        )
 
     def note_delivered(self, delivered: StreamOffset) -> None:  # noqa: B027 - neutral
-        """Take note that everything up to `delivered` is committed (FLIP-27's ``notifyCheckpointComplete``)."""
+        """Note that all up to `delivered` is committed (FLIP-27's ``notifyCheckpointComplete``)."""
 
-    def with_former(self, settings: Mapping[str, Any], former: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return the settings for tasks: the newest, with what a micro-batch that was planned before may still need.
+    def with_former(
+        self, settings: Mapping[str, Any], former: Mapping[str, Any]
+    ) -> Mapping[str, Any]:
+        """Return the settings for tasks.
+
+        The newest, with what a micro-batch that was planned before may still need.
 
         Called in any thread.
         """

@@ -55,7 +55,9 @@ def rejected(name: str, message: str) -> InvalidSpecError:
     return InvalidSpecError(message, field=f"option {name}")
 
 
-def check_options(given: Mapping[str, str], known: Sequence[Option], *, is_embedded: bool) -> tuple[str, ...]:
+def check_options(
+    given: Mapping[str, str], known: Sequence[Option], *, is_embedded: bool
+) -> tuple[str, ...]:
     """Return sentences about options that have no effect.
 
     Args:
@@ -72,7 +74,9 @@ def check_options(given: Mapping[str, str], known: Sequence[Option], *, is_embed
     options = [option for option in found.values() if option is not None]
     notes = [f"option {o.name} has no effect: {o.instead}" for o in options if o.instead]
     if not is_embedded and (idle := sorted({o.name for o in options if o.is_embedded})):
-        notes.append(f"option {', '.join(idle)} has no effect: the BalancedSource says it. Change it there")
+        notes.append(
+            f"option {', '.join(idle)} has no effect: the BalancedSource says it. Change it there"
+        )
     return tuple(notes)
 
 
@@ -91,16 +95,21 @@ def _declared(name: str, known: Iterable[Option]) -> Option | None:
 def _unknown(names: Sequence[str], known: Iterable[Option]) -> InvalidSpecError:
     if names[0] in _PATHS:
         return rejected(
-            names[0], "this source has no path: call load() without arguments, and name what to read in options"
+            names[0],
+            "this source has no path: call load() without arguments, and name what to read in"
+            " options",
         )
     hints = [f"{shown(name)}{_hint(name, known)}" for name in names[:SHOWN]]
     return InvalidSpecError(
-        f'unknown option {", ".join(hints)}. All names are on the page "Options" of the documentation',
+        f'unknown option {", ".join(hints)}. All names are on the page "Options" of the'
+        " documentation",
         field="options",
     )
 
 
 def _hint(name: str, known: Iterable[Option]) -> str:
-    declared = {option.name.lower(): option.name for option in known if not option.name.endswith(ANY)}
+    declared = {
+        option.name.lower(): option.name for option in known if not option.name.endswith(ANY)
+    }
     near = difflib.get_close_matches(name, declared, n=1)
     return f" (did you mean {declared[near[0]]}?)" if near else ""

@@ -48,7 +48,9 @@ class QuerySecrets:
     def _everything(self) -> Mapping[str, str]:
         """Return the properties in files of the folder, and in files of its folders."""
         if self.folder is None or not self.folder.is_dir():
-            raise LookupError(f"the folder {self.folder} of the option secretsDir does not exist on this machine")
+            raise LookupError(
+                f"the folder {self.folder} of the option secretsDir does not exist on this machine"
+            )
         visible = sorted(path for path in self.folder.iterdir() if not path.name.startswith("."))
         found = texts({path.name: path.read_bytes() for path in visible if path.is_file()})
         for path in visible:
@@ -56,7 +58,8 @@ class QuerySecrets:
                 found |= MountedSecrets(self.folder).read(path.name)
         if not found:
             raise LookupError(
-                f"the folder {self.folder} of the option secretsDir is empty: it needs a file per property"
+                f"the folder {self.folder} of the option secretsDir is empty: it needs a file per"
+                " property"
             )
         return found
 
@@ -66,12 +69,12 @@ NO_SECRETS: Final = QuerySecrets()
 
 
 def has_reference(value: str) -> bool:
-    """Return whether the value of an option refers to an environment variable, as ``${env:NAME}``."""
+    """Return whether an option's value refers to an environment variable, ``${env:NAME}``."""
     return _REFERENCE.search(value) is not None
 
 
 def resolved(name: str, value: str, environment: Mapping[str, str] = os.environ) -> str:
-    """Return the value of an option, with the values of the environment variables that it refers to.
+    """Return the value of an option, with the values of the environment variables it names.
 
     Args:
         name: of the option.
@@ -85,7 +88,9 @@ def resolved(name: str, value: str, environment: Mapping[str, str] = os.environ)
     def found(match: re.Match[str]) -> str:
         if (text := environment.get(match[1])) is None:
             raise rejected(
-                name, f"the environment variable {match[1]} is not set in Spark's driver: set it before Spark starts"
+                name,
+                f"the environment variable {match[1]} is not set in Spark's driver: set it before"
+                " Spark starts",
             )
         return text
 

@@ -1,4 +1,7 @@
-"""Reads values of options. Keys of the mappings are lower case; the names in calls are the documented ones."""
+"""Reads values of options.
+
+Keys of the mappings are lower case; the names in calls are the documented ones.
+"""
 
 import difflib
 from collections.abc import Iterable, Mapping
@@ -64,7 +67,10 @@ def choice(options: Mapping[str, str], name: str, known: tuple[str, ...]) -> str
 
 
 def one_of(value: str, known: Iterable[str]) -> str:
-    """Return the message about a value that is none of those that are known; it suggests the nearest one."""
+    """Return the message about a value that is none of those that are known.
+
+    It suggests the nearest one.
+    """
     names = list(known)
     near = difflib.get_close_matches(value, names, n=1)
     hint = f"; did you mean {near[0]}?" if near else ""
@@ -82,5 +88,7 @@ def seconds(duration: str, name: str) -> float:
         InvalidSpecError: it is no duration.
     """
     if not durations.is_duration(duration):
-        raise rejected(name, f"expected a duration such as 500ms, 5m or 1h30m, not {shown(duration)}")
+        raise rejected(
+            name, f"expected a duration such as 500ms, 5m or 1h30m, not {shown(duration)}"
+        )
     return durations.seconds(duration)

@@ -1,4 +1,7 @@
-"""Row groups of Parquet files and stripes of ORC files: those whose middle lies in a range of bytes."""
+"""Row groups of Parquet files and stripes of ORC files.
+
+Those whose middle lies in a range of bytes.
+"""
 
 from collections.abc import Iterator
 from typing import Any, Final
@@ -14,7 +17,11 @@ def parquet(file: pa.NativeFile, start: int, end: int, schema: pa.Schema) -> Ite
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(file) as opened:
-        groups = [n for n in range(opened.metadata.num_row_groups) if start <= _middle(opened.metadata, n) < end]
+        groups = [
+            n
+            for n in range(opened.metadata.num_row_groups)
+            if start <= _middle(opened.metadata, n) < end
+        ]
         known = set(opened.schema_arrow.names)
         wanted = [name for name in schema.names if name in known]
         if not groups:
@@ -22,11 +29,15 @@ def parquet(file: pa.NativeFile, start: int, end: int, schema: pa.Schema) -> Ite
         if not wanted:
             yield from (_nulls(schema, opened.metadata.row_group(n).num_rows) for n in groups)
             return
-        for batch in opened.iter_batches(batch_size=ROWS, row_groups=groups, columns=wanted, use_threads=False):
+        for batch in opened.iter_batches(
+            batch_size=ROWS, row_groups=groups, columns=wanted, use_threads=False
+        ):
             yield _fitted(pa.Table.from_batches([batch]), schema)
 
 
-def orc(file: pa.NativeFile, start: int, end: int, size: int, schema: pa.Schema) -> Iterator[pa.Table]:
+def orc(
+    file: pa.NativeFile, start: int, end: int, size: int, schema: pa.Schema
+) -> Iterator[pa.Table]:
     """Return the rows of the stripes of the range; the stripes of a file count as equally long."""
     from pyarrow import orc as library
 
@@ -65,7 +76,8 @@ def _fitted(table: pa.Table, schema: pa.Schema) -> pa.Table:
             columns.append(found if found.type == field.type else found.cast(field.type))
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             raise TypeError(
-                f"column {field.name} has type {found.type}, which does not fit {field.type} of the schema: {error}"
+                f"column {field.name} has type {found.type}, which does not fit {field.type} of the"
+                f" schema: {error}"
             ) from error
     return pa.Table.from_arrays(columns, schema=schema)
 

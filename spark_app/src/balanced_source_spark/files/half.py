@@ -8,7 +8,12 @@ from balanced_source.connectors.files import FilesSource
 from balanced_source_spark.contract.half import Choices, Query, SparkHalf
 from balanced_source_spark.contract.option_table import Option
 from balanced_source_spark.files.option_names import OPTIONS
-from balanced_source_spark.files.options import FileReadOptions, ddl_of, file_read_options, files_source
+from balanced_source_spark.files.options import (
+    FileReadOptions,
+    ddl_of,
+    file_read_options,
+    files_source,
+)
 
 if TYPE_CHECKING:
     from balanced_source_spark.contract.hooks import PlannerContext

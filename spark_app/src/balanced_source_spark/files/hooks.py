@@ -19,8 +19,8 @@ _KEY = ("files", "lost")
 class FilesHooks(PlannerHooks):
     """Looks at each block's file once, before it is planned first.
 
-    A file that is not the one that was listed any more is left out, which holds its block back, or is counted and
-    left to the task to skip. Tasks look again.
+    A file that is not the one that was listed any more is left out, which holds its block back, or
+    is counted and left to the task to skip. Tasks look again.
 
     Args:
         context: of the query.
@@ -45,7 +45,9 @@ class FilesHooks(PlannerHooks):
         if len(self._good) > 2 * len(known):
             self._good = {s: identity for s, identity in self._good.items() if s in known}
         found = [s for s in split_ids if s in self._good]
-        return {s: SplitEnd(end=file_of("", self._good[s]).size, identity=self._good[s]) for s in found}
+        return {
+            s: SplitEnd(end=file_of("", self._good[s]).size, identity=self._good[s]) for s in found
+        }
 
     def may_skip(self) -> bool:
         return self._policy() is OnLoss.SKIP
@@ -63,8 +65,9 @@ class FilesHooks(PlannerHooks):
             Problem(
                 reason=Reason.SPLITS_LOST,
                 message=(
-                    f"{len(lost)} blocks of files cannot be read, such as one of {path}: it {self._bad[lost[0]]} after "
-                    "it was listed. Restore the file, or set onLoss to Skip to continue without it"
+                    f"{len(lost)} blocks of files cannot be read, such as one of {path}: it"
+                    f" {self._bad[lost[0]]} after it was listed. Restore the file, or set onLoss to"
+                    " Skip to continue without it"
                 ),
                 is_fatal=True,
             ),
@@ -80,7 +83,8 @@ class FilesHooks(PlannerHooks):
             now = self._opened().stat(file.path)
         except OSError as error:
             raise TransientDiscoveryError(
-                f"cannot look at {file.path}: {error}. Check the store and its credentials", scope="files"
+                f"cannot look at {file.path}: {error}. Check the store and its credentials",
+                scope="files",
             ) from error
         if now is not None and now.identity == file.identity:
             self._bad.pop(split_id, None)
@@ -95,7 +99,11 @@ class FilesHooks(PlannerHooks):
     def _opened(self) -> FileStore:
         settings = self._context.known_settings()[KIND]
         if self._store is None or self._store[0] != settings:
-            store = store_of(Store.from_json(settings["store"]), (settings["scheme"],), self._context.query.secrets)
+            store = store_of(
+                Store.from_json(settings["store"]),
+                (settings["scheme"],),
+                self._context.query.secrets,
+            )
             self._store = settings, store
         return self._store[1]
 

@@ -1,4 +1,7 @@
-"""Lines of a range of bytes: those that begin in it. So each line belongs to exactly one of any ranges of a file."""
+"""Lines of a range of bytes: those that begin in it.
+
+So each line belongs to exactly one of any ranges of a file.
+"""
 
 import struct
 from collections.abc import Iterator
@@ -20,8 +23,10 @@ class LineTooLongError(Exception):
     """A line is longer than `MAX_LINE`."""
 
 
-def chunks(file: pa.NativeFile, start: int, end: int, size: int, *, chunk: int = CHUNK) -> Iterator[bytes]:
-    """Return the lines that begin in a range, several at a time, each with its end of line but perhaps the last.
+def chunks(
+    file: pa.NativeFile, start: int, end: int, size: int, *, chunk: int = CHUNK
+) -> Iterator[bytes]:
+    """Return the lines that begin in a range, in batches; only the last may lack its line end.
 
     Args:
         file: open for reading.
@@ -91,7 +96,9 @@ def texts(lines: bytes) -> pa.Array:
     offsets = pa.py_buffer(struct.pack("<ii", 0, len(body)))
     whole = pa.Array.from_buffers(pa.string(), 1, [None, offsets, pa.py_buffer(body)])
     found = pc.split_pattern(whole, pattern="\n").flatten()
-    return pc.replace_substring_regex(found, pattern="\r$", replacement="") if b"\r" in body else found
+    return (
+        pc.replace_substring_regex(found, pattern="\r$", replacement="") if b"\r" in body else found
+    )
 
 
 def _longer(wanted: int) -> int:

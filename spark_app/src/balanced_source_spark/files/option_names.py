@@ -22,8 +22,9 @@ OPTIONS: Final = (
         group=_READ,
         is_embedded=True,
         meaning=(
-            "Files to read: a file, a folder with everything in it, or a pattern with `*`, `?`, `[a-z]`, `{a,b}` and "
-            "`**`. An absolute path, or an `s3://` URL. Names that begin with `_` or `.` are skipped."
+            "Files to read: a file, a folder with everything in it, or a pattern with `*`, `?`,"
+            " `[a-z]`, `{a,b}` and `**`. An absolute path, or an `s3://` URL. Names that begin with"
+            " `_` or `.` are skipped."
         ),
     ),
     Option(
@@ -42,14 +43,18 @@ OPTIONS: Final = (
         name="schema",
         group=_READ,
         meaning=(
-            "Columns as DDL, such as `id BIGINT, name STRING`. `text` has the column `value`, `binary` the column "
-            "`content`. Columns that a Parquet or ORC file does not have are null."
+            "Columns as DDL, such as `id BIGINT, name STRING`. `text` has the column `value`,"
+            " `binary` the column `content`. Columns that a Parquet or ORC file does not have are"
+            " null."
         ),
     ),
     Option(
         name="columns",
         group=_READ,
-        meaning="Names of the columns to read, separated by commas: the others of `schema` are left out.",
+        meaning=(
+            "Names of the columns to read, separated by commas: the others of `schema` are left"
+            " out."
+        ),
     ),
     Option(
         name="metadataColumns",
@@ -62,7 +67,10 @@ OPTIONS: Final = (
         group=_READ,
         default="64 MiB",
         is_embedded=True,
-        meaning="Size of the blocks into which files are cut. Compressed text and `binary` files are never cut.",
+        meaning=(
+            "Size of the blocks into which files are cut. Compressed text and `binary` files are"
+            " never cut."
+        ),
     ),
     Option(
         name="lookAhead",
@@ -76,8 +84,8 @@ OPTIONS: Final = (
         group=_READ,
         is_embedded=True,
         meaning=(
-            "Time between two listings of new files. Absent: the query reads the files that exist at the start, "
-            "and ends. If set, `stateDir` is required."
+            "Time between two listings of new files. Absent: the query reads the files that exist"
+            " at the start, and ends. If set, `stateDir` is required."
         ),
     ),
     Option(
@@ -86,8 +94,9 @@ OPTIONS: Final = (
         default="`false`",
         is_embedded=True,
         meaning=(
-            "Whether names of new objects sort after those of older ones, as with names that begin with a time. "
-            "Then most listings of an S3-compatible store return only new objects. No effect on volumes."
+            "Whether names of new objects sort after those of older ones, as with names that begin"
+            " with a time. Then most listings of an S3-compatible store return only new objects. No"
+            " effect on volumes."
         ),
     ),
     Option(
@@ -95,30 +104,39 @@ OPTIONS: Final = (
         group=_READ,
         default="`1h`",
         is_embedded=True,
-        meaning="How late a file may appear: how much older it may be than files found before (modification time).",
+        meaning=(
+            "How late a file may appear: how much older it may be than files found before"
+            " (modification time)."
+        ),
     ),
     Option(
         name="onLoss",
         group=_READ,
         default="`Fail`",
         is_embedded=True,
-        meaning="What happens if a file changed, disappeared or arrived too late: `Fail`, or `Skip` it and count it.",
+        meaning=(
+            "What happens if a file changed, disappeared or arrived too late: `Fail`, or `Skip` it"
+            " and count it."
+        ),
     ),
     Option(
         name="allowRepeat",
         group=_READ,
         default="`false`",
         is_embedded=True,
-        meaning="Whether reading continues after the state was lost, although files may then be read twice.",
+        meaning=(
+            "Whether reading continues after the state was lost, although files may then be read"
+            " twice."
+        ),
     ),
     Option(
         name="mode",
         group=_PARSED,
         default="`PERMISSIVE`",
         meaning=(
-            "Malformed records of `json` and `csv`. `PERMISSIVE` sets all their columns to null, and puts the "
-            "text into the column `columnNameOfCorruptRecord` if the schema has it. `DROPMALFORMED` drops them. "
-            "`FAILFAST` fails."
+            "Malformed records of `json` and `csv`. `PERMISSIVE` sets all their columns to null,"
+            " and puts the text into the column `columnNameOfCorruptRecord` if the schema has it."
+            " `DROPMALFORMED` drops them. `FAILFAST` fails."
         ),
     ),
     Option(
@@ -133,10 +151,26 @@ OPTIONS: Final = (
         default="`false`",
         meaning="`csv`: whether the first line of each file has column names and is skipped.",
     ),
-    Option(name="sep", group=_PARSED, default="`,`", meaning="`csv`: the character between two values."),
-    Option(name="quote", group=_PARSED, default='`"`', meaning="`csv`: the character around values; empty: none."),
-    Option(name="escape", group=_PARSED, meaning="`csv`: the character that escapes; absent: quotes are doubled."),
-    Option(name="nullValue", group=_PARSED, default="empty text", meaning="`csv`: the text that means null."),
+    Option(
+        name="sep", group=_PARSED, default="`,`", meaning="`csv`: the character between two values."
+    ),
+    Option(
+        name="quote",
+        group=_PARSED,
+        default='`"`',
+        meaning="`csv`: the character around values; empty: none.",
+    ),
+    Option(
+        name="escape",
+        group=_PARSED,
+        meaning="`csv`: the character that escapes; absent: quotes are doubled.",
+    ),
+    Option(
+        name="nullValue",
+        group=_PARSED,
+        default="empty text",
+        meaning="`csv`: the text that means null.",
+    ),
     Option(
         name="s3Endpoint",
         group=_STORE,
@@ -149,8 +183,9 @@ OPTIONS: Final = (
         group=_STORE,
         is_embedded=True,
         meaning=(
-            "Name of a folder in `secretsDir` with the files `accessKeyId` and `secretAccessKey`, and optionally "
-            "`sessionToken`. Absent: the credentials of the driver's and executors' environment."
+            "Name of a folder in `secretsDir` with the files `accessKeyId` and `secretAccessKey`,"
+            " and optionally `sessionToken`. Absent: the credentials of the driver's and executors'"
+            " environment."
         ),
     ),
 )

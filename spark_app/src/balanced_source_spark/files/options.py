@@ -59,7 +59,9 @@ def file_read_options(options: Mapping[str, str]) -> FileReadOptions:
     return FileReadOptions(
         kind=kind,
         ddl=options.get("schema", "") or _OWN_COLUMN.get(kind, ""),
-        columns=tuple(name.strip() for name in options.get("columns", "").split(",") if name.strip()),
+        columns=tuple(
+            name.strip() for name in options.get("columns", "").split(",") if name.strip()
+        ),
         has_metadata=flag(options, "metadataColumns", default=True),
         mode=choice(options, "mode", MODES),
         corrupt=options.get("columnnameofcorruptrecord", CORRUPT),
@@ -78,7 +80,10 @@ def ddl_of(read: FileReadOptions) -> str:
         InvalidSpecError: nobody says what they are.
     """
     if not read.ddl:
-        raise rejected("schema", f"is missing: format {read.kind} needs the columns, such as id BIGINT, name STRING")
+        raise rejected(
+            "schema",
+            f"is missing: format {read.kind} needs the columns, such as id BIGINT, name STRING",
+        )
     ddl = selected(read.ddl, read.columns) if read.columns else read.ddl
     added = [f"`{name}` {kind}" for name, kind in METADATA.items()] if read.has_metadata else []
     return ", ".join([ddl, *added])
@@ -96,7 +101,8 @@ def files_source(options: Mapping[str, str], *, is_batch: bool) -> FilesSource:
     if interval is not None and not options.get("statedir"):
         raise rejected(
             "discoveryInterval",
-            "needs the option stateDir: without it, the Spark checkpoint would name every file that was ever read",
+            "needs the option stateDir: without it, the Spark checkpoint would name every file that"
+            " was ever read",
         )
     losses = tuple(known.value.lower() for known in (OnLoss.FAIL, OnLoss.SKIP))
     return FilesSource(
@@ -104,7 +110,9 @@ def files_source(options: Mapping[str, str], *, is_batch: bool) -> FilesSource:
         kind_of_file=file_read_options(options).kind,
         store=_store(options),
         split_bytes=number(options, "splitBytes", SPLIT_BYTES, least=1),
-        discovery_interval=None if interval is None else max(0.1, seconds(interval, "discoveryInterval")),
+        discovery_interval=None
+        if interval is None
+        else max(0.1, seconds(interval, "discoveryInterval")),
         late=seconds(options["latewindow"], "lateWindow") if "latewindow" in options else LATE,
         on_loss=OnLoss(choice(options, "onLoss", losses).capitalize()),
         ahead=BATCH_AHEAD if is_batch else number(options, "lookAhead", 2, least=1),
@@ -140,14 +148,18 @@ def _array(text: str) -> list[str]:
 
 def _store(options: Mapping[str, str]) -> Store:
     endpoint, secret = options.get("s3endpoint", ""), options.get("s3secret")
-    if endpoint and not (urlsplit(endpoint).scheme in ("http", "https") and urlsplit(endpoint).netloc):
+    if endpoint and not (
+        urlsplit(endpoint).scheme in ("http", "https") and urlsplit(endpoint).netloc
+    ):
         raise rejected("s3Endpoint", f"expected an http or https URL, not {shown(endpoint)}")
     if secret is not None:
         checked_object(secret, field="option s3Secret")
     return Store(endpoint=endpoint, region=options.get("s3region", ""), secret=secret)
 
 
-def _character(options: Mapping[str, str], name: str, default: str, *, may_miss: bool = False) -> str:
+def _character(
+    options: Mapping[str, str], name: str, default: str, *, may_miss: bool = False
+) -> str:
     value = options.get(name.lower(), default).replace("\\t", "\t")
     if len(value.encode()) != 1 and not (may_miss and not value):
         raise rejected(name, f"expected one ASCII character, not {shown(value)}")

@@ -1,4 +1,7 @@
-"""Turns lines into columns: JSON, CSV and plain text, with Spark's three modes for records that do not fit."""
+"""Turns lines into columns.
+
+JSON, CSV and plain text, with Spark's three modes for records that do not fit.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -42,7 +45,9 @@ class Parser:
             CorruptRecordError: see the class.
         """
         if self.read.kind is Format.TEXT:
-            yield pa.table({self.schema.names[0]: texts(lines)} if self.schema.names else {"": texts(lines)})
+            yield pa.table(
+                {self.schema.names[0]: texts(lines)} if self.schema.names else {"": texts(lines)}
+            )
             return
         for begin, table in _by_halves(lines, self._parsed):
             if table is not None:
@@ -58,7 +63,9 @@ class Parser:
             case "dropmalformed":
                 return
             case _:
-                empty = pa.table({f.name: pa.nulls(1, f.type) for f in self.schema}, schema=self.schema)
+                empty = pa.table(
+                    {f.name: pa.nulls(1, f.type) for f in self.schema}, schema=self.schema
+                )
                 yield self._with_corrupt(empty, [text])
 
     def _with_corrupt(self, table: pa.Table, found: Sequence[str | None]) -> pa.Table:
@@ -75,7 +82,9 @@ class Parser:
         return pa.json.read_json(
             pa.BufferReader(lines),
             read_options=pa.json.ReadOptions(use_threads=False, block_size=len(lines) + 1),
-            parse_options=pa.json.ParseOptions(explicit_schema=self._raw, unexpected_field_behavior="ignore"),
+            parse_options=pa.json.ParseOptions(
+                explicit_schema=self._raw, unexpected_field_behavior="ignore"
+            ),
         )
 
     def _csv(self, lines: bytes) -> pa.Table:
@@ -103,7 +112,9 @@ class Parser:
     @cached_property
     def _raw(self) -> pa.Schema:
         """Times are parsed by `converted`, because the parsers know fewer forms of them."""
-        return pa.schema([(f.name, pa.string() if _is_time(f.type) else f.type) for f in self.schema])
+        return pa.schema(
+            [(f.name, pa.string() if _is_time(f.type) else f.type) for f in self.schema]
+        )
 
 
 def converted(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
@@ -127,7 +138,10 @@ def _is_time(kind: pa.DataType) -> bool:
 
 
 def _by_halves(lines: bytes, parse: Parse) -> Iterator[tuple[bytes, pa.Table | None]]:
-    """Parse lines, and halve what fails until single lines are left: None for a line that does not fit."""
+    """Parse lines, and halve what fails until single lines are left.
+
+    None for a line that does not fit.
+    """
     if not lines.strip():
         return
     try:

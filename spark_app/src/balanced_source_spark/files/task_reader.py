@@ -8,7 +8,15 @@ from typing import Any
 
 import pyarrow as pa
 
-from balanced_source.connectors.files import KIND, File, Format, OnLoss, Store, compression_of, file_of
+from balanced_source.connectors.files import (
+    KIND,
+    File,
+    Format,
+    OnLoss,
+    Store,
+    compression_of,
+    file_of,
+)
 from balanced_source.errors import BalancedSourceError
 from balanced_source.host import SplitRange
 from balanced_source_adapters.files.stores import FileStore, store_of
@@ -70,13 +78,21 @@ class FilesTaskReader:
         try:
             with closing(store.open(file.path)) as opened:
                 yield from self._parsed(opened, file, start, end)
-        except (OSError, pa.ArrowException, TypeError, CorruptRecordError, LineTooLongError) as error:
+        except (
+            OSError,
+            pa.ArrowException,
+            TypeError,
+            CorruptRecordError,
+            LineTooLongError,
+        ) as error:
             raise FileReadError(
-                f"cannot read {file.path}, bytes {start} to {end}: {error}. Correct the file, the schema or the "
-                "option mode"
+                f"cannot read {file.path}, bytes {start} to {end}: {error}. Correct the file, the"
+                " schema or the option mode"
             ) from error
 
-    def _parsed(self, opened: pa.NativeFile, file: File, start: int, end: int) -> Iterator[pa.Table]:
+    def _parsed(
+        self, opened: pa.NativeFile, file: File, start: int, end: int
+    ) -> Iterator[pa.Table]:
         match self.read_options.kind:
             case Format.PARQUET:
                 yield from parquet(opened, start, end, self._data)
@@ -100,9 +116,15 @@ class FilesTaskReader:
             found = streamed(pa.CompressedInputStream(opened, compression))
         else:
             return
-        has_header = self.read_options.header and self.read_options.kind is Format.CSV and start == 0
+        has_header = (
+            self.read_options.header and self.read_options.kind is Format.CSV and start == 0
+        )
         for number, lines in enumerate(found):
-            body = lines[lines.find(b"\n") + 1 or len(lines) :] if has_header and number == 0 else lines
+            body = (
+                lines[lines.find(b"\n") + 1 or len(lines) :]
+                if has_header and number == 0
+                else lines
+            )
             if body:
                 yield from self._parser.tables(body)
 
@@ -133,12 +155,20 @@ class FilesTaskReader:
     @cached_property
     def _data(self) -> pa.Schema:
         """Columns that come from the content of files."""
-        return pa.schema([f for f in self._arrow if f.name not in METADATA and f.name != self.read_options.corrupt])
+        return pa.schema(
+            [
+                f
+                for f in self._arrow
+                if f.name not in METADATA and f.name != self.read_options.corrupt
+            ]
+        )
 
     @cached_property
     def _parser(self) -> Parser:
         read = self.read_options
-        names = tuple(name for name, _ in columns_of(read.ddl)) if read.ddl else tuple(self._data.names)
+        names = (
+            tuple(name for name, _ in columns_of(read.ddl)) if read.ddl else tuple(self._data.names)
+        )
         return Parser(
             read=read,
             schema=self._data,
@@ -158,7 +188,8 @@ def _loss(store: FileStore, file: File) -> str | None:
 def _lost(path: str, why: str, *, is_strict: bool) -> None:
     if is_strict:
         raise FileLostError(
-            f"{path} {why}, after it was listed. Restore it, or set onLoss to Skip to continue without it"
+            f"{path} {why}, after it was listed. Restore it, or set onLoss to Skip to continue"
+            " without it"
         )
     import structlog
 

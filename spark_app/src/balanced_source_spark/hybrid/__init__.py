@@ -1,1 +1,4 @@
-"""The hybrid source on the Spark side: options, planner hooks and tasks of its parts, under their names."""
+"""The hybrid source on the Spark side.
+
+Options, planner hooks and tasks of its parts, under their names.
+"""

@@ -1,4 +1,7 @@
-"""The Spark half of the hybrid source; see `SparkHalf`. Every Python process of a query imports this module."""
+"""The Spark half of the hybrid source; see `SparkHalf`.
+
+Every Python process of a query imports this module.
+"""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -10,7 +13,13 @@ from balanced_source_spark.contract.half import AnyHalf, Choices, Query, SparkHa
 from balanced_source_spark.contract.option_table import Option
 from balanced_source_spark.contract.secrets import QuerySecrets
 from balanced_source_spark.hybrid.option_names import OPTIONS
-from balanced_source_spark.hybrid.options import PartRead, given_parts, hybrid_secrets, hybrid_source, part_reads
+from balanced_source_spark.hybrid.options import (
+    PartRead,
+    given_parts,
+    hybrid_secrets,
+    hybrid_source,
+    part_reads,
+)
 from balanced_source_spark.hybrid.schema import check_columns
 
 if TYPE_CHECKING:
@@ -36,7 +45,9 @@ class HybridSparkHalf(SparkHalf[Reads]):
         return hybrid_secrets(options)
 
     def notes(self, options: Mapping[str, str]) -> tuple[str, ...]:
-        return tuple(note for part in given_parts(options) for note in part.half.notes(part.options))
+        return tuple(
+            note for part in given_parts(options) for note in part.half.notes(part.options)
+        )
 
     def schema(self, read: Reads) -> "StructType | str":
         schemas = [(part.name, half_of(part.kind).schema(part.read)) for part in read]
@@ -49,7 +60,10 @@ class HybridSparkHalf(SparkHalf[Reads]):
     def task_reader(self, query: Query[Reads]) -> "partial[HybridTaskReader]":
         from balanced_source_spark.hybrid.task_reader import HybridTaskReader
 
-        readers = {part.name: _ranges(part.kind).task_reader(part_query(query, part)) for part in query.read}
+        readers = {
+            part.name: _ranges(part.kind).task_reader(part_query(query, part))
+            for part in query.read
+        }
         return partial(HybridTaskReader, readers)
 
     def hooks(self, context: "PlannerContext[Reads]") -> "HybridHooks":

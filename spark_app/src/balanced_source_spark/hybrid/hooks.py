@@ -1,4 +1,7 @@
-"""What planning asks of a hybrid source: it asks the hooks of the parts, each about its own splits."""
+"""What planning asks of a hybrid source.
+
+It asks the hooks of the parts, each about its own splits.
+"""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack
@@ -29,7 +32,10 @@ class HybridHooks(PlannerHooks):
 
     def __init__(self, context: PlannerContext[Reads]) -> None:
         self._context = context
-        self._parts = {part.name: half_of(part.kind).hooks(_context(context, part)) for part in context.query.read}
+        self._parts = {
+            part.name: half_of(part.kind).hooks(_context(context, part))
+            for part in context.query.read
+        }
         self._held: frozenset[str] = frozenset(self._parts)
 
     def scope_of(self, split_id: SplitId) -> str:
@@ -51,7 +57,9 @@ class HybridHooks(PlannerHooks):
             found |= _outer(answers, name)
         return found
 
-    def event_times(self, scope: str, millis: Mapping[SplitId, int]) -> Mapping[SplitId, RecordTime | None]:
+    def event_times(
+        self, scope: str, millis: Mapping[SplitId, int]
+    ) -> Mapping[SplitId, RecordTime | None]:
         found: dict[SplitId, RecordTime | None] = {}
         for name, own in _by_part(millis).items():
             hooks = self._parts[name]
@@ -63,7 +71,9 @@ class HybridHooks(PlannerHooks):
     ) -> Mapping[SplitId, int]:
         found: dict[SplitId, int] = {}
         for name in _by_part(held):
-            own = self._parts[name].admit(_own(held, name), _own(reachable, name), may_wait=may_wait)
+            own = self._parts[name].admit(
+                _own(held, name), _own(reachable, name), may_wait=may_wait
+            )
             found |= _outer(own, name)
         return found
 
@@ -89,18 +99,26 @@ class HybridHooks(PlannerHooks):
         if hooks is None:
             super().handle_source_event(subtask_id, event)
         else:
-            hooks.handle_source_event(subtask_id, SourceEvent(name=event.name, payload=known.get("payload")))
+            hooks.handle_source_event(
+                subtask_id, SourceEvent(name=event.name, payload=known.get("payload"))
+            )
 
     def note_delivered(self, delivered: StreamOffset) -> None:
         for name in _by_part(delivered.positions):
             self._parts[name].note_delivered(_offset(delivered, name))
 
-    def with_former(self, settings: Mapping[str, Any], former: Mapping[str, Any]) -> Mapping[str, Any]:
+    def with_former(
+        self, settings: Mapping[str, Any], former: Mapping[str, Any]
+    ) -> Mapping[str, Any]:
         known = settings.get(KIND)
         if known is None:
             return settings
         before = former.get(KIND, {})
-        merged = {n: self._parts[n].with_former(own, before.get(n, {})) for n, own in known.items() if n in self._parts}
+        merged = {
+            n: self._parts[n].with_former(own, before.get(n, {}))
+            for n, own in known.items()
+            if n in self._parts
+        }
         return {**settings, KIND: {**known, **merged}}
 
     def numbers(self) -> Mapping[str, int]:
@@ -165,7 +183,11 @@ def _outer(values: Mapping[SplitId, V], name: str) -> dict[SplitId, V]:
 
 
 def _ranges(plan: ReaderPlan, name: str) -> tuple[Any, ...]:
-    return tuple(replace(piece, split_id=piece.split_id[1:]) for piece in plan.ranges if piece.split_id[0] == name)
+    return tuple(
+        replace(piece, split_id=piece.split_id[1:])
+        for piece in plan.ranges
+        if piece.split_id[0] == name
+    )
 
 
 def _offset(offset: StreamOffset, name: str) -> StreamOffset:

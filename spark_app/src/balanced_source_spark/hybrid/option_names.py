@@ -11,10 +11,10 @@ OPTIONS: Final = (
         name="parts",
         group=_GROUP,
         meaning=(
-            "Parts that are read in turn, as a JSON array of objects: `connector`, the options of that "
-            "connector, and optionally `startAfter`, which says what the part before measures so that this one starts "
-            'behind it: `{"time": "column"}`, or `{"offsets": {"topic": "column", "partition": "column", "offset": '
-            '"column"}}`.'
+            "Parts that are read in turn, as a JSON array of objects: `connector`, the options of"
+            " that connector, and optionally `startAfter`, which says what the part before measures"
+            ' so that this one starts behind it: `{"time": "column"}`, or `{"offsets": {"topic":'
+            ' "column", "partition": "column", "offset": "column"}}`.'
         ),
     ),
     Option(

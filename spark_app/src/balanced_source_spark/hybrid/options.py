@@ -95,9 +95,15 @@ def hybrid_source(options: Mapping[str, str], choices: Choices) -> HybridSource:
         InvalidSpecError: names the option.
     """
     if choices.is_stream and not options.get("statedir"):
-        raise rejected("stateDir", "is missing: a hybrid source keeps there which part is read, and where it started")
+        raise rejected(
+            "stateDir",
+            "is missing: a hybrid source keeps there which part is read, and where it started",
+        )
     parts = given_parts(options)
-    sources = [(part.half.source(part.options, replace(choices, is_part=True)), part.start) for part in parts]
+    sources = [
+        (part.half.source(part.options, replace(choices, is_part=True)), part.start)
+        for part in parts
+    ]
     return checked_hybrid(sources, field="option parts")
 
 
@@ -107,9 +113,15 @@ def hybrid_secrets(options: Mapping[str, str]) -> QuerySecrets:
     Raises:
         InvalidSpecError: two parts have.
     """
-    found = [secrets for part in given_parts(options) if (secrets := part.half.secrets(part.options)).given]
+    found = [
+        secrets
+        for part in given_parts(options)
+        if (secrets := part.half.secrets(part.options)).given
+    ]
     if len(found) > 1:
-        raise rejected("parts", "two parts have secrets among their options: put them into files of secretsDir")
+        raise rejected(
+            "parts", "two parts have secrets among their options: put them into files of secretsDir"
+        )
     return found[0] if found else secrets_in(options)
 
 
@@ -128,8 +140,14 @@ def _array(text: str | None) -> list[dict[str, Any]]:
 def _part(number: int, entry: Mapping[str, Any], shared: Mapping[str, str]) -> GivenPart:
     kind = str(entry.get("connector", ""))
     if not kind or kind == KIND:
-        raise rejected(f"parts[{number}]", f"connector is {shown(kind)}: name one of {', '.join(_kinds())}")
-    written = {name.lower(): _text(value) for name, value in entry.items() if name not in ("connector", START)}
+        raise rejected(
+            f"parts[{number}]", f"connector is {shown(kind)}: name one of {', '.join(_kinds())}"
+        )
+    written = {
+        name.lower(): _text(value)
+        for name, value in entry.items()
+        if name not in ("connector", START)
+    }
     return GivenPart(
         number=number,
         kind=kind,
@@ -147,8 +165,8 @@ def _ranges(half: AnyHalf[Any], kind: str, number: int) -> SparkHalf[Any]:
     if not isinstance(half, SparkHalf):
         raise rejected(
             f"parts[{number}]",
-            f"connector {kind!r} does not know how far its splits can be read, and cannot be a part of a hybrid "
-            "source: read it by itself",
+            f"connector {kind!r} does not know how far its splits can be read, and cannot be a part"
+            " of a hybrid source: read it by itself",
         )
     return half
 
@@ -172,8 +190,8 @@ def _start(given: Any, number: int) -> Measure | None:
             return Measure(offsets=(topic, partition, offset))
         case _:
             raise InvalidSpecError(
-                'expected {"time": "column"} or {"offsets": {"topic": "column", "partition": "column", "offset": '
-                '"column"}}',
+                'expected {"time": "column"} or {"offsets": {"topic": "column", "partition":'
+                ' "column", "offset": "column"}}',
                 field=field,
             )
 

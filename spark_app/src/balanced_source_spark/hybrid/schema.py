@@ -1,4 +1,7 @@
-"""Compares the columns of parts: all parts have the same columns, with the same names and types, in the same order."""
+"""Compares the columns of parts.
+
+All parts have the same columns, with the same names and types, in the same order.
+"""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
@@ -38,8 +41,9 @@ def check_columns(schemas: Iterable[tuple[str, "StructType | str"]]) -> None:
     for name, found in known[1:]:
         if found != expected:
             raise InvalidSpecError(
-                f"parts {first} and {name} have different columns: {_difference(expected, found)}. Set columns, schema "
-                "and metadataColumns of the parts so that both have the same columns in the same order",
+                f"parts {first} and {name} have different columns: {_difference(expected, found)}."
+                " Set columns, schema and metadataColumns of the parts so that both have the same"
+                " columns in the same order",
                 field="option parts",
             )
 

@@ -1,4 +1,7 @@
-"""What a task unpickles: the task readers of the parts. It imports what reading needs and no more."""
+"""What a task unpickles: the task readers of the parts.
+
+It imports what reading needs and no more.
+"""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -25,12 +28,17 @@ class HybridTaskReader:
         """Return the rows of the ranges, part after part."""
         for name, make in self.readers.items():
             ranges = tuple(
-                replace(piece, split_id=piece.split_id[1:]) for piece in partition.ranges if piece.split_id[0] == name
+                replace(piece, split_id=piece.split_id[1:])
+                for piece in partition.ranges
+                if piece.split_id[0] == name
             )
             if ranges:
                 settings: Mapping[str, Any] = partition.settings[KIND][name]
                 yield from make().read(
                     ReaderPartition(
-                        subtask_id=partition.subtask_id, ranges=ranges, splits=partition.splits, settings=settings
+                        subtask_id=partition.subtask_id,
+                        ranges=ranges,
+                        splits=partition.splits,
+                        settings=settings,
                     )
                 )

@@ -1,1 +1,4 @@
-"""Sources whose ends are not known when a micro-batch is planned: their planner, and what runs in their tasks."""
+"""Sources whose ends are not known when a micro-batch is planned.
+
+Their planner, and what runs in their tasks.
+"""

@@ -1,4 +1,7 @@
-"""What a task has fetched and may not emit yet: rows in memory, and in a temporary file beyond that."""
+"""What a task has fetched and may not emit yet.
+
+Rows in memory, and in a temporary file beyond that.
+"""
 
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -14,8 +17,11 @@ CHUNK: Final = 1000
 """Records of one Arrow batch at most."""
 
 CHUNK_BYTES: Final = 4 * 1024 * 1024
-"""Bytes after which an Arrow batch is full. The size of some records shows only when they have become rows. So the
-first batches are small, and later ones are as large as the rows before them allow."""
+"""Bytes after which an Arrow batch is full.
+
+The size of some records shows only when they have become rows. So the first batches are small, and
+later ones are as large as the rows before them allow.
+"""
 
 IN_MEMORY: Final = 32 * 1024 * 1024
 """Bytes of rows that stay in memory."""
@@ -29,7 +35,9 @@ class Buffer(Generic[T]):
         in_memory: see `IN_MEMORY`.
     """
 
-    def __init__(self, rows: Callable[[Sequence[T]], pa.RecordBatch], *, in_memory: int = IN_MEMORY) -> None:
+    def __init__(
+        self, rows: Callable[[Sequence[T]], pa.RecordBatch], *, in_memory: int = IN_MEMORY
+    ) -> None:
         self._rows = rows
         self._limit = in_memory
         self._records: list[T] = []
@@ -70,7 +78,9 @@ class Buffer(Generic[T]):
         if not self._records:
             return
         batch = self._checked(self._rows(self._records))
-        self._chunk = max(1, min(2 * self._chunk, CHUNK, CHUNK_BYTES * batch.num_rows // max(1, batch.nbytes)))
+        self._chunk = max(
+            1, min(2 * self._chunk, CHUNK, CHUNK_BYTES * batch.num_rows // max(1, batch.nbytes))
+        )
         self._records, self._weight = [], 0
         self.bytes += batch.nbytes
         self._held += batch.nbytes
@@ -82,18 +92,21 @@ class Buffer(Generic[T]):
         """Return the rows of the records, if that is what the connector made."""
         if not isinstance(batch, pa.RecordBatch):
             raise ContractViolationError(
-                f"rows of the connector's Spark half returned a {type(batch).__name__}: return a pyarrow.RecordBatch"
+                f"rows of the connector's Spark half returned a {type(batch).__name__}: return a"
+                " pyarrow.RecordBatch"
             )
         if batch.num_rows != len(self._records):
             raise ContractViolationError(
-                f"rows of the connector's Spark half returned {batch.num_rows} rows for {len(self._records)} records: "
-                "return one row per record. Leave out a record, or split it up, in the reader"
+                f"rows of the connector's Spark half returned {batch.num_rows} rows for"
+                f" {len(self._records)} records: return one row per record. Leave out a record, or"
+                " split it up, in the reader"
             )
         return batch
 
     def _spill(self) -> None:
         if self._file is None:
-            self._file = tempfile.TemporaryFile(prefix="balanced-source-")  # noqa: SIM115 - see close
+            # See close
+            self._file = tempfile.TemporaryFile(prefix="balanced-source-")  # noqa: SIM115
             self._writer = pa.ipc.new_stream(self._file, self._batches[0].schema)
         for batch in self._batches:
             self._writer.write_batch(batch)

@@ -1,4 +1,7 @@
-"""Checks what a connector says of positions, before it is sealed: a record of the journal is never changed."""
+"""Checks what a connector says of positions, before it is sealed.
+
+A record of the journal is never changed.
+"""
 
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -9,24 +12,29 @@ from balanced_source_spark.contract.readers import ReadersHalf
 
 
 def checked_split(
-    half: ReadersHalf[Any, Any, Any], split_id: SplitId, position: Position, attributes: Mapping[str, Json]
+    half: ReadersHalf[Any, Any, Any],
+    split_id: SplitId,
+    position: Position,
+    attributes: Mapping[str, Json],
 ) -> Any:
     """Return the split that the half makes.
 
     Raises:
-        ContractViolationError: it is another split, or begins elsewhere. What it reads would be counted for nobody.
+        ContractViolationError: it is another split, or begins elsewhere. What it reads would be
+            counted for nobody.
     """
     made = half.split(split_id, position, attributes)
     found = getattr(made, "split_id", None)
     if found != split_id:
         raise ContractViolationError(
-            f"split of the connector's Spark half was asked for split {split_id}, and returned {found!r}: return the "
-            "split with the same id. Its parts must keep their types"
+            f"split of the connector's Spark half was asked for split {split_id}, and returned"
+            f" {found!r}: return the split with the same id. Its parts must keep their types"
         )
     if position is not None and made.position != position:
         raise ContractViolationError(
-            f"split of the connector's Spark half was asked for split {split_id} at position {position}, and returned "
-            f"it at {made.position!r}: begin at the position that was asked for"
+            f"split of the connector's Spark half was asked for split {split_id} at position"
+            f" {position}, and returned it at {made.position!r}: begin at the position that was"
+            " asked for"
         )
     return made
 
@@ -40,8 +48,8 @@ def check_known(found: Collection[SplitId], own: Collection[SplitId]) -> None:
     for split_id in found:
         if split_id not in own:
             raise ContractViolationError(
-                f"snapshot_state of the reader returned split {split_id!r}, which it was not given: return the splits "
-                "of add_splits, with the same ids"
+                f"snapshot_state of the reader returned split {split_id!r}, which it was not given:"
+                " return the splits of add_splits, with the same ids"
             )
 
 
@@ -55,12 +63,14 @@ def check_moves(starts: Mapping[SplitId, Position], moved: Mapping[SplitId, Posi
         start = starts[split_id]
         if type(position) is not int:
             raise ContractViolationError(
-                f"the reader is at position {position!r} of split {split_id}, a {type(position).__name__}: a position "
-                "is an int that grows. If the source has cursors of another kind, count its records instead"
+                f"the reader is at position {position!r} of split {split_id}, a"
+                f" {type(position).__name__}: a position is an int that grows. If the source has"
+                " cursors of another kind, count its records instead"
             )
         if start is not None and position < start:
             raise ContractViolationError(
-                f"the reader went back from position {start} of split {split_id} to {position}: a position only grows"
+                f"the reader went back from position {start} of split {split_id} to {position}: a"
+                " position only grows"
             )
 
 
@@ -74,7 +84,7 @@ def checked_millis(reader: SourceReader[Any, Any]) -> Mapping[SplitId, int]:
     for split_id, millis in behind.items():
         if type(millis) is not int:
             raise ContractViolationError(
-                f"millis_behind of the reader returned {millis!r} for split {split_id}: return whole milliseconds, and "
-                "leave out splits of which that is unknown"
+                f"millis_behind of the reader returned {millis!r} for split {split_id}: return"
+                " whole milliseconds, and leave out splits of which that is unknown"
             )
     return behind

@@ -65,7 +65,10 @@ class Folding:
         return self._ask(("find", name), lambda: self._found(name))
 
     def close(self, end: StreamOffset) -> list[JournalRecord] | None:
-        """Return the final records of a micro-batch that is over; None if they cannot be had now."""
+        """Return the final records of a micro-batch that is over.
+
+        None if they cannot be had now.
+        """
         point = end.journal
         if point is None:
             return []
@@ -87,7 +90,8 @@ class Folding:
         return self._journal.newest(name)
 
     def _closed(self, end: StreamOffset, name: str, number: int) -> list[JournalRecord] | None:
-        # Also of a micro-batch without anything to read: a missing record tells a journal that is older.
+        # Also of a micro-batch without anything to read: a missing record tells a journal that is
+        # older.
         found = close(self._journal, name, number, readers_of(end) or [0])
         if number % DELETE_EVERY == 0:
             self._journal.delete_below(name, number - self._min_batches)

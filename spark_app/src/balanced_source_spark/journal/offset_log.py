@@ -1,7 +1,8 @@
 """Looks whether Spark has logged a micro-batch before it runs, where that can be seen.
 
-With asynchronous progress tracking Spark logs offsets after the fact, and not all of them. After a restart it would
-plan a micro-batch anew whose range is sealed already, under the number of one that the sink may have committed.
+With asynchronous progress tracking Spark logs offsets after the fact, and not all of them. After a
+restart it would plan a micro-batch anew whose range is sealed already, under the number of one that
+the sink may have committed.
 """
 
 import json
@@ -11,7 +12,8 @@ from typing import Any, Final
 from balanced_source.errors import InvalidSpecError
 
 _VERSION: Final = "v1"
-"""First line of an entry in the format that is read here: a version, metadata, and an offset per source."""
+"""First line of an entry in the format that is read here: a version, metadata, and an offset per
+source."""
 
 _NOTHING: Final = "-"
 """Entry of a source that has no offset yet."""
@@ -31,8 +33,8 @@ def check_logged(newest: str | None, end: Mapping[str, Any]) -> None:
     if entries is None or end in entries:
         return
     raise InvalidSpecError(
-        "must not be used with a source that is read with a journal: its micro-batches must be in the "
-        "offset log before they run. Leave it out",
+        "must not be used with a source that is read with a journal: its micro-batches must be in"
+        " the offset log before they run. Leave it out",
         field="asyncProgressTrackingEnabled",
     )
 

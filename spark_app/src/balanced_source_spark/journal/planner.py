@@ -1,7 +1,9 @@
-"""Plans micro-batches whose ends are not known: tasks seal them in a journal, and the next planning folds them.
+"""Plans micro-batches whose ends are not known.
 
-The order of Spark's calls is that of `balanced_source_spark.planner`. `partitions` depends on the end offset alone and
-never reads the journal.
+Tasks seal them in a journal, and the next planning folds them.
+
+The order of Spark's calls is that of `balanced_source_spark.planner`. `partitions` depends on the
+end offset alone and never reads the journal.
 """
 
 import time
@@ -22,7 +24,14 @@ from balanced_source.errors import (
     InvalidSpecError,
     JournalError,
 )
-from balanced_source.host.journaling import caught_up, delivered, has_progress, millis_behind, next_end, shares
+from balanced_source.host.journaling import (
+    caught_up,
+    delivered,
+    has_progress,
+    millis_behind,
+    next_end,
+    shares,
+)
 from balanced_source.reasons import Reason
 from balanced_source_spark.contract.readers import ReaderHooks, ReadersHalf
 from balanced_source_spark.journal.folding import Folding
@@ -35,19 +44,21 @@ from balanced_source_spark.planner import StreamPlanner
 T = TypeVar("T")
 
 CHECKED: Final = 20
-"""Micro-batches of a process that are looked up in the offset log: in an object store that costs two requests."""
+"""Micro-batches of a process that are looked up in the offset log: in an object store that costs
+two requests."""
 
 _RETRY: Final = 0.2
 """Seconds until the journal is asked again, where waiting is unavoidable."""
 
 _UNFINISHED: Final = (
-    "the last micro-batch of the Spark checkpoint was planned without a journal, and is not committed. Start the query "
-    "once with the connector's former release, so that it finishes this micro-batch, then upgrade"
+    "the last micro-batch of the Spark checkpoint was planned without a journal, and is not"
+    " committed. Start the query once with the connector's former release, so that it finishes this"
+    " micro-batch, then upgrade"
 )
 
 _AT_LEAST_ONCE: Final = (
-    "connector {} cannot read a split again, so delivery is at least once: after a failure, records come again or are "
-    "gone. Use a sink that recognises records by a key"
+    "connector {} cannot read a split again, so delivery is at least once: after a failure, records"
+    " come again or are gone. Use a sink that recognises records by a key"
 )
 
 _OLDER: Final = ("journal", "older")
@@ -83,18 +94,25 @@ class JournalPlanner(StreamPlanner):
         self._unchecked = CHECKED
 
     def _take_targets(self) -> None:
-        """The targets are the ends at this time, or for a source that does not know any: to be caught up once."""
+        """The targets are the ends at this time, or for a source that does not know any.
+
+        To be caught up once.
+        """
         if self._hooks.knows_ends:
             super()._take_targets()
-        elif not self._begins_pulling(self._runtime.first_assignment(timeout=self._options.start_timeout)):
+        elif not self._begins_pulling(
+            self._runtime.first_assignment(timeout=self._options.start_timeout)
+        ):
             self._targets = {}
 
     def _begins_pulling(self, assignment: Assignment) -> bool:
         if assignment.look_ahead and self._journal.is_batch:
-            # All micro-batches are planned before the first is read, and where it ends is unknown until then.
+            # All micro-batches are planned before the first is read, and where it ends is unknown
+            # until then.
             raise InvalidSpecError(
-                f"a batch query cannot read connector {self._options.connector!r}: its readers ask for splits while "
-                "they read, and the ends of the splits are unknown. Use a stream with trigger AvailableNow",
+                f"a batch query cannot read connector {self._options.connector!r}: its readers ask"
+                " for splits while they read, and the ends of the splits are unknown. Use a stream"
+                " with trigger AvailableNow",
                 field="options.connector",
             )
         return super()._begins_pulling(assignment)
@@ -127,7 +145,8 @@ class JournalPlanner(StreamPlanner):
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """Return one partition per reader; depends on `end` alone."""
         finish = self._own(end)
-        if finish.journal is None and finish.owners:  # without splits it reads nothing: Spark's first offset
+        # without splits it reads nothing: Spark's first offset
+        if finish.journal is None and finish.owners:
             raise ForeignCheckpointError(_UNFINISHED)
         self._check_logged(end)
         self._has_closed |= finish.closings > 0
@@ -149,7 +168,9 @@ class JournalPlanner(StreamPlanner):
 
     def _tell_guarantee(self) -> None:
         if isinstance(self._half, ReadersHalf) and not self._half.is_replayable:
-            problem = Problem(reason=Reason.AT_LEAST_ONCE, message=_AT_LEAST_ONCE.format(self._options.connector))
+            problem = Problem(
+                reason=Reason.AT_LEAST_ONCE, message=_AT_LEAST_ONCE.format(self._options.connector)
+            )
             self._set_problem(("guarantee",), problem)
 
     def _check_logged(self, end: Mapping[str, Any]) -> None:
@@ -164,12 +185,18 @@ class JournalPlanner(StreamPlanner):
         super().stop()
 
     def _check_shape(self, found: StreamOffset) -> None:
-        """A checkpoint without a journal gets one: its positions are where the first micro-batch begins."""
+        """A checkpoint without a journal gets one.
 
-    # --- what the last micro-batch delivered --------------------------------------------------------------------
+        Its positions are where the first micro-batch begins.
+        """
+
+    # --- what the last micro-batch delivered ------------------------------------------------------
 
     def _delivered(self, logged: StreamOffset) -> StreamOffset | None:
-        """The offset behind everything that was delivered; None while the journal cannot be asked."""
+        """The offset behind everything that was delivered.
+
+        None while the journal cannot be asked.
+        """
         point = logged.journal
         if point is None:
             return logged
@@ -188,7 +215,9 @@ class JournalPlanner(StreamPlanner):
         self._note_folded(logged, found, records)
         return found
 
-    def _note_folded(self, logged: StreamOffset, found: StreamOffset, records: Sequence[JournalRecord]) -> None:
+    def _note_folded(
+        self, logged: StreamOffset, found: StreamOffset, records: Sequence[JournalRecord]
+    ) -> None:
         self._is_active = has_progress(records)
         if found.positions != logged.positions:
             self._moved_at = time.monotonic()
@@ -216,10 +245,11 @@ class JournalPlanner(StreamPlanner):
         return True
 
     def _begin_anew(self, point: JournalPoint, newest: int) -> None:
-        """Records of micro-batches that the checkpoint does not know are of another life of the query.
+        """Records of micro-batches unknown to the checkpoint are of another life of the query.
 
         Raises:
-            ForeignJournalError: the records of the checkpoint's last micro-batch were deleted since.
+            ForeignJournalError: the records of the checkpoint's last micro-batch were deleted
+                since.
         """
         if newest - point.number >= self._journal.min_batches:
             raise ForeignJournalError(_too_old(point, newest))
@@ -236,14 +266,16 @@ class JournalPlanner(StreamPlanner):
             time.sleep(_RETRY)
         return answer
 
-    # --- the next micro-batch -----------------------------------------------------------------------------------
+    # --- the next micro-batch ---------------------------------------------------------------------
 
     def _next_point(self, former: JournalPoint | None) -> JournalPoint | None:
         """The point of the next micro-batch; None while its journal cannot be made."""
         is_going_on = former is not None and self._name in ("", former.journal)
         if former is None or not is_going_on:
             self._name = self._name or self._journal.new_name()
-            if self._made != self._name and not self._patiently(lambda: self._folding.create(self._name) or None):
+            if self._made != self._name and not self._patiently(
+                lambda: self._folding.create(self._name) or None
+            ):
                 return None
             self._made, self._is_found = self._name, True
         limits = self._journal.limits
@@ -299,31 +331,34 @@ class JournalPlanner(StreamPlanner):
 
 def _older(point: JournalPoint, newest: int) -> str:
     return (
-        f"the Spark checkpoint is older than its journal: it ends with micro-batch {point.number}, and "
-        f"the journal has records up to {newest}. The checkpoint was restored from an older copy, or "
-        "asynchronous progress tracking is on. Records are delivered again, and a sink that recognises "
-        "micro-batches by their number may skip new ones. Restore the sink to the same point"
+        f"the Spark checkpoint is older than its journal: it ends with micro-batch {point.number},"
+        f" and the journal has records up to {newest}. The checkpoint was restored from an older"
+        " copy, or asynchronous progress tracking is on. Records are delivered again, and a sink"
+        " that recognises micro-batches by their number may skip new ones. Restore the sink to the"
+        " same point"
     )
 
 
 def _lost(point: JournalPoint, newest: int) -> str:
     return (
-        f"the journal is older than the Spark checkpoint: it ends with micro-batch {newest}, and the checkpoint with "
-        f"{point.number}. Where that micro-batch ended is unknown. Restore the journal that belongs to the checkpoint, "
-        "or start the query with a new checkpointLocation"
+        f"the journal is older than the Spark checkpoint: it ends with micro-batch {newest}, and"
+        f" the checkpoint with {point.number}. Where that micro-batch ended is unknown. Restore the"
+        " journal that belongs to the checkpoint, or start the query with a new checkpointLocation"
     )
 
 
 def _too_old(point: JournalPoint, newest: int) -> str:
     return (
-        f"the Spark checkpoint ends with micro-batch {point.number}, whose records were deleted: its "
-        f"journal is at {newest}. Where that micro-batch ended is unknown. Restore a newer checkpoint, "
-        "or start the query with a new checkpointLocation"
+        f"the Spark checkpoint ends with micro-batch {point.number}, whose records were deleted:"
+        f" its journal is at {newest}. Where that micro-batch ended is unknown. Restore a newer"
+        " checkpoint, or start the query with a new checkpointLocation"
     )
 
 
-def _stuck(split_id: SplitId, end: StreamOffset, targets: Mapping[SplitId, int], timeout: float) -> str:
+def _stuck(
+    split_id: SplitId, end: StreamOffset, targets: Mapping[SplitId, int], timeout: float
+) -> str:
     return (
-        f"split {split_id} stays at {end.positions[split_id]} for {timeout:.0f} s, and was to be read "
-        f"up to {targets.get(split_id)}: check that the source still has these records"
+        f"split {split_id} stays at {end.positions[split_id]} for {timeout:.0f} s, and was to be"
+        f" read up to {targets.get(split_id)}: check that the source still has these records"
     )

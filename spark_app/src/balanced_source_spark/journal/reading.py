@@ -1,4 +1,7 @@
-"""Runs a connector's reader in a task: to fetch up to limits, or to read a sealed range once more."""
+"""Runs a connector's reader in a task.
+
+To fetch up to limits, or to read a sealed range once more.
+"""
 
 import socket
 import threading
@@ -24,7 +27,12 @@ from balanced_source.reader import SplitOutputs
 from balanced_source_spark.contract.half import Query
 from balanced_source_spark.contract.readers import ReadersHalf
 from balanced_source_spark.journal.buffer import Buffer
-from balanced_source_spark.journal.exactness import check_known, check_moves, checked_millis, checked_split
+from balanced_source_spark.journal.exactness import (
+    check_known,
+    check_moves,
+    checked_millis,
+    checked_split,
+)
 from balanced_source_spark.task_log import tell
 
 SETTLE: Final = 100
@@ -69,7 +77,9 @@ class TaskContext(SourceReaderContext):
         """Nothing to do: the host requests splits on behalf of its readers."""
 
     def send_source_event_to_coordinator(self, event: SourceEvent) -> None:
-        raise ContractViolationError(f"a Spark task cannot send event {event.name}: it outlives no micro-batch")
+        raise ContractViolationError(
+            f"a Spark task cannot send event {event.name}: it outlives no micro-batch"
+        )
 
     def notify_available(self) -> None:
         self._available.set()
@@ -108,7 +118,9 @@ class Reading:
         self._left: set[SplitId] = set(share.starts)
         self._finished: set[SplitId] = set()
         self._empty = 0
-        self._splits = [checked_split(half, s, p, self._attributes(s)) for s, p in share.starts.items()]
+        self._splits = [
+            checked_split(half, s, p, self._attributes(s)) for s, p in share.starts.items()
+        ]
         self._reader: SourceReader[Any, Any] = half.reader(query, settings, self._context)
 
     def __enter__(self) -> Self:
@@ -145,7 +157,10 @@ class Reading:
 
     @property
     def is_at_tip(self) -> bool:
-        """Whether the source says that everything is read: no need to wait whether something comes."""
+        """Whether the source says that everything is read.
+
+        No need to wait whether something comes.
+        """
         if self.has_stops or self.is_catching_up:
             return False
         behind = self._reader.millis_behind()
@@ -184,7 +199,8 @@ class Reading:
         """Return what was read so far.
 
         Raises:
-            ContractViolationError: it cannot be read again. A record is never changed, so it is not even written.
+            ContractViolationError: it cannot be read again. A record is never changed, so it is not
+                even written.
         """
         self.settle()
         starts = self._share.starts
@@ -198,7 +214,11 @@ class Reading:
             finished=frozenset(self._finished),
             has_more=has_more,
             records=self.buffer.count,
-            behind={s: millis for s, millis in sorted(checked_millis(self._reader).items()) if s in self._left},
+            behind={
+                s: millis
+                for s, millis in sorted(checked_millis(self._reader).items())
+                if s in self._left
+            },
         )
 
     def check_exact(self) -> None:
@@ -210,12 +230,14 @@ class Reading:
         for split_id, stop in self._stops.items():
             if (self._at[split_id] or 0) > (stop or 0):
                 raise ContractViolationError(
-                    f"split {split_id} was sealed up to position {stop}, and reading it again leads "
-                    f"to {self._at[split_id]}: the connector's positions are not exact"
+                    f"split {split_id} was sealed up to position {stop}, and reading it again leads"
+                    f" to {self._at[split_id]}: the connector's positions are not exact"
                 )
 
     def _check_unmoved(self, moved: Collection[SplitId]) -> None:
-        """Check that no split has emitted records and stays where it was: they would come again, and never replay.
+        """Check that no split has emitted records and stays where it was.
+
+        They would come again, and never replay.
 
         Raises:
             ContractViolationError: one has.
@@ -223,15 +245,21 @@ class Reading:
         emitted = self._output.records()
         stuck = sorted(s for s in self._left if emitted.get(s) and s not in moved)
         if stuck or (self.buffer.count and not moved and not self._finished):
-            where = f"split {stuck[0]} stays at {self._at[stuck[0]]!r}" if stuck else "no split has moved"
+            where = (
+                f"split {stuck[0]} stays at {self._at[stuck[0]]!r}"
+                if stuck
+                else "no split has moved"
+            )
             raise ContractViolationError(
-                f"the reader has emitted records, and {where}: move the position of a split behind each record that "
-                "it emits"
+                f"the reader has emitted records, and {where}: move the position of a split behind"
+                " each record that it emits"
             )
 
     def _note_end(self, split_id: SplitId) -> None:
         """Note where a split ends: the snapshots after this one do not have it any more."""
-        ends = (split.position for split in self._reader.snapshot_state(1) if split.split_id == split_id)
+        ends = (
+            split.position for split in self._reader.snapshot_state(1) if split.split_id == split_id
+        )
         self._at[split_id] = next(ends, self._at.get(split_id))
 
     def _is_at(self, split_id: SplitId) -> bool:
@@ -271,8 +299,12 @@ def fetch(reading: Reading, limits: FetchLimits) -> JournalRecord:
     return reading.record(has_more=False)
 
 
-def read_again(reading: Reading, record: JournalRecord, *, may_skip: Callable[[], bool]) -> Iterator[pa.RecordBatch]:
-    """Return the rows of a sealed range. Those that are gone are skipped if the user accepts that, and said.
+def read_again(
+    reading: Reading, record: JournalRecord, *, may_skip: Callable[[], bool]
+) -> Iterator[pa.RecordBatch]:
+    """Return the rows of a sealed range.
+
+    Those that are gone are skipped if the user accepts that, and said.
 
     Args:
         reading: of the range.
@@ -280,7 +312,8 @@ def read_again(reading: Reading, record: JournalRecord, *, may_skip: Callable[[]
         may_skip: whether the user accepts that; asked when rows are gone.
 
     Raises:
-        JournalError: they are not there any more, at least for now. The task fails, and the micro-batch with it.
+        JournalError: they are not there any more, at least for now. The task fails, and the
+            micro-batch with it.
         ContractViolationError: the reader is not exact.
     """
     last = time.monotonic()
@@ -295,8 +328,9 @@ def read_again(reading: Reading, record: JournalRecord, *, may_skip: Callable[[]
     if not reading.is_done or reading.buffer.count < record.records:
         if not may_skip():
             raise JournalError(
-                f"{_difference(reading, record)}: the source does not have them any more. Restore them there, or "
-                "allow that they are skipped, if the connector has an option for that"
+                f"{_difference(reading, record)}: the source does not have them any more. Restore"
+                " them there, or allow that they are skipped, if the connector has an option for"
+                " that"
             )
         tell("warning", _loss(reading, record))
     yield from reading.buffer.batches()
@@ -305,7 +339,9 @@ def read_again(reading: Reading, record: JournalRecord, *, may_skip: Callable[[]
 def _check_count(reading: Reading, record: JournalRecord) -> None:
     """More records than before: which of them were sealed is unknown."""
     if reading.buffer.count > record.records:
-        raise ContractViolationError(f"{_difference(reading, record)}: the connector's positions are not exact")
+        raise ContractViolationError(
+            f"{_difference(reading, record)}: the connector's positions are not exact"
+        )
 
 
 def _difference(reading: Reading, record: JournalRecord) -> str:
@@ -316,23 +352,34 @@ def _difference(reading: Reading, record: JournalRecord) -> str:
 
 
 def _loss(reading: Reading, record: JournalRecord) -> str:
-    """A reader does not say which of its records are missing, so all ranges of the task are named."""
-    ranges = [f"{'/'.join(map(str, s))}: {record.starts[s]} to {end}" for s, end in sorted(record.ends.items())]
-    shown = ", ".join(ranges[:NAMED]) + (f", and {len(ranges) - NAMED} more" if len(ranges) > NAMED else "")
+    """A reader does not say which records are missing, so all ranges of the task are named."""
+    ranges = [
+        f"{'/'.join(map(str, s))}: {record.starts[s]} to {end}"
+        for s, end in sorted(record.ends.items())
+    ]
+    shown = ", ".join(ranges[:NAMED]) + (
+        f", and {len(ranges) - NAMED} more" if len(ranges) > NAMED else ""
+    )
     return (
-        f"{record.records - reading.buffer.count} of {record.records} records of micro-batch {record.key.number} are "
-        f"gone at the source since reader {record.key.reader} sealed them, and are skipped. They are among {shown}"
+        f"{record.records - reading.buffer.count} of {record.records} records of micro-batch"
+        f" {record.key.number} are gone at the source since reader {record.key.reader} sealed them,"
+        f" and are skipped. They are among {shown}"
     )
 
 
 def stops_of(record: JournalRecord) -> dict[SplitId, Position]:
-    """Return where splits stop when a sealed range is read again; one that finished ends by itself."""
+    """Return where splits stop when a sealed range is read again.
+
+    One that finished ends by itself.
+    """
     return {s: end for s, end in record.ends.items() if s not in record.finished}
 
 
 def _is_caught_up(reading: Reading, silence: float, patience: float) -> bool:
     """Whether the source says so, or nothing has come for long enough to take it for that."""
-    return reading.is_at_tip or (reading.is_idle and silence >= patience and not reading.is_catching_up)
+    return reading.is_at_tip or (
+        reading.is_idle and silence >= patience and not reading.is_catching_up
+    )
 
 
 def _is_full(buffer: Buffer[Any], limits: FetchLimits) -> bool:

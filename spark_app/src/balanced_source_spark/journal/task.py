@@ -47,7 +47,9 @@ class JournalTaskReader:
                 return
         yield from self._again(share, emit.record, partition)
 
-    def _again(self, share: Share, record: JournalRecord, partition: ReaderPartition) -> Iterator[pa.RecordBatch]:
+    def _again(
+        self, share: Share, record: JournalRecord, partition: ReaderPartition
+    ) -> Iterator[pa.RecordBatch]:
         if not record.starts:
             return
         sealed = replace(share, starts=record.starts)
@@ -82,5 +84,6 @@ class _Once:
     @property
     def reading(self) -> Reading:
         """What was fetched; there is a reading if there is a buffer to emit."""
-        assert self._reading is not None  # noqa: S101 - the caller was told that the buffer holds it
+        # The caller was told that the buffer holds it
+        assert self._reading is not None  # noqa: S101
         return self._reading

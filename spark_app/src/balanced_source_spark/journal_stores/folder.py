@@ -1,11 +1,13 @@
 """Journals in a folder that driver and executors share: a file per record, created by hard link.
 
-A link fails if its name is taken, on local file systems and on NFS; a rename would replace the file. The content is
-whole before it has its name, so no reader ever sees half a record. Whoever acts on a record makes its name durable
-first: a machine that loses power must not forget a range whose rows were emitted.
+A link fails if its name is taken, on local file systems and on NFS; a rename would replace the
+file. The content is whole before it has its name, so no reader ever sees half a record. Whoever
+acts on a record makes its name durable first: a machine that loses power must not forget a range
+whose rows were emitted.
 
-Each journal has a folder of its own, with a marker that only the driver writes. Nobody else makes a folder: an executor
-that does not see the driver's folder fails, where it would seal records that nobody reads.
+Each journal has a folder of its own, with a marker that only the driver writes. Nobody else makes a
+folder: an executor that does not see the driver's folder fails, where it would seal records that
+nobody reads.
 """
 
 import contextlib
@@ -80,7 +82,10 @@ class FolderJournal:
             return None
 
     def read(self, key: RecordKey) -> JournalRecord | None:
-        """See `Journal`; raises CorruptDocumentError for a file that is no record of this journal."""
+        """See `Journal`.
+
+        Raises CorruptDocumentError for a file that is no record of this journal.
+        """
         path = self._path(key)
         try:
             text = path.read_text(encoding="utf-8")
@@ -109,7 +114,10 @@ class FolderJournal:
                     path.unlink()
 
     def delete_made_before(self, prefix: str, time: float) -> None:
-        """See `JournalStore`. The marker goes first: without it, no task begins a range that others have emitted."""
+        """See `JournalStore`.
+
+        The marker goes first: without it, no task begins a range that others have emitted.
+        """
         with contextlib.suppress(OSError):
             for home in [path for path in self.folder.glob(f"{prefix}*") if _made(path) < time]:
                 (home / MARKER).unlink(missing_ok=True)
@@ -125,21 +133,24 @@ class FolderJournal:
             self.check(journal)
         except ForeignJournalError as error:
             raise JournalError(
-                f"journal {journal} is not in {self.folder}: journalLocation must be a folder that "
-                "the driver and all executors share. Mount it in all pods. The journal of a batch query is deleted "
-                "after a week: read its source again"
+                f"journal {journal} is not in {self.folder}: journalLocation must be a folder that"
+                " the driver and all executors share. Mount it in all pods. The journal of a batch"
+                " query is deleted after a week: read its source again"
             ) from error
 
     def _prove(self, home: Path) -> None:
-        """Create a file twice: where that works twice, two attempts would emit different records."""
+        """Create a file twice.
+
+        Where that works twice, two attempts would emit different records.
+        """
         probe = home / f".probe-{uuid.uuid4().hex}"
         outcomes = [self._link(probe, text) for text in ("first", "second")]
         content = probe.read_text(encoding="utf-8")
         probe.unlink()
         if outcomes != [True, False] or content != "first":
             raise JournalError(
-                f"journal {self.folder} cannot create a file only if there is none: use a folder on a file "
-                "system with hard links"
+                f"journal {self.folder} cannot create a file only if there is none: use a folder on"
+                " a file system with hard links"
             )
 
     def _link(self, path: Path, text: str) -> bool:
@@ -185,11 +196,16 @@ class FolderJournal:
         return self.folder / home_of(journal)
 
     def _unusable(self, error: OSError) -> JournalError:
-        return JournalError(f"journal {self.folder} cannot be used: {error}. Check the folder and its rights")
+        return JournalError(
+            f"journal {self.folder} cannot be used: {error}. Check the folder and its rights"
+        )
 
 
 def _make_durable(folder: Path) -> None:
-    """Write the names of a folder's files to the disk. File systems that cannot do that do it at once (NFS)."""
+    """Write the names of a folder's files to the disk.
+
+    File systems that cannot do that do it at once (NFS).
+    """
     number = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(number)

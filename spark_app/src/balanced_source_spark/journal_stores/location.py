@@ -26,13 +26,16 @@ def journal_store(location: str, *, field: str) -> JournalStore:
     parts = urlsplit(location)
     if parts.scheme in OBJECT_STORES:
         if not parts.netloc:
-            raise InvalidSpecError(f"{shown(location)} names no bucket: write s3://bucket/prefix", field=field)
+            raise InvalidSpecError(
+                f"{shown(location)} names no bucket: write s3://bucket/prefix", field=field
+            )
         return _objects(location, field)
     if parts.scheme not in ("", "file") or parts.netloc not in ("", "localhost"):
         raise InvalidSpecError(
-            f"{shown(location)} is neither a folder nor an object store: a journal must create a record only "
-            "if there is none. Name a folder on a file system with hard links (local, NFS) that the driver "
-            f"and all executors share, or an object store ({', '.join(sorted(OBJECT_STORES))})",
+            f"{shown(location)} is neither a folder nor an object store: a journal must create a"
+            " record only if there is none. Name a folder on a file system with hard links (local,"
+            " NFS) that the driver and all executors share, or an object store"
+            f" ({', '.join(sorted(OBJECT_STORES))})",
             field=field,
         )
     path = Path(unquote(parts.path) if parts.scheme else location)
@@ -46,8 +49,8 @@ def _objects(location: str, field: str) -> JournalStore:
         from balanced_source_spark.journal_stores.objects import ObjectJournal
     except ImportError as error:
         raise InvalidSpecError(
-            f"{shown(location)} is an object store, and its client is not installed: pip install obstore, for "
-            "the driver and the executors",
+            f"{shown(location)} is an object store, and its client is not installed: pip install"
+            " obstore, for the driver and the executors",
             field=field,
         ) from error
     return ObjectJournal(location)

@@ -1,4 +1,7 @@
-"""What journals in folders and in object stores have in common: how records are named, and what is missing."""
+"""What journals in folders and in object stores have in common.
+
+How records are named, and what is missing.
+"""
 
 from collections.abc import Iterable
 from typing import Final
@@ -35,14 +38,17 @@ def number_of(name: str) -> int:
 
 
 def newest_entry(names: Iterable[str]) -> str | None:
-    """Return the name of the newest entry of a Spark log among the names of its folder; None if there is none."""
+    """Return the name of the newest entry of a Spark log among the names of its folder.
+
+    None if there is none.
+    """
     return max((name for name in names if name.isdecimal()), key=int, default=None)
 
 
 def foreign(journal: str, location: str) -> ForeignJournalError:
     """Return the error of a journal that is not where it should be."""
     return ForeignJournalError(
-        f"the Spark checkpoint of this query belongs to journal {journal}, which is not in {location}: what "
-        "its last micro-batch delivered is unknown. Set journalLocation to the place that the query had "
-        "before, or restore that place"
+        f"the Spark checkpoint of this query belongs to journal {journal}, which is not in"
+        f" {location}: what its last micro-batch delivered is unknown. Set journalLocation to the"
+        " place that the query had before, or restore that place"
     )

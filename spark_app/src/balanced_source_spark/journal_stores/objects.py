@@ -1,10 +1,14 @@
-"""Journals in an object store: a record is an object that is put only if there is none (a conditional PUT).
+"""Journals in an object store.
 
-S3, Google Cloud Storage and Azure offer that; a store that only looks like one of them may not, so a journal is made
-after a proof. A put that was repeated after a lost answer may find its own object: then reading it back tells.
+A record is an object that is put only if there is none (a conditional PUT).
 
-Endpoint and credentials are those of the process: the variables of its environment (``AWS_…``, ``GOOGLE_…``,
-``AZURE_…``), or the identity that the cloud gives to the pod. Driver and executors need the same.
+S3, Google Cloud Storage and Azure offer that; a store that only looks like one of them may not, so
+a journal is made after a proof. A put that was repeated after a lost answer may find its own
+object: then reading it back tells.
+
+Endpoint and credentials are those of the process: the variables of its environment (``AWS_…``,
+``GOOGLE_…``, ``AZURE_…``), or the identity that the cloud gives to the pod. Driver and executors
+need the same.
 """
 
 import contextlib
@@ -44,12 +48,18 @@ if TYPE_CHECKING:
 
 _RETRIES: Final = 3
 _RETRY: Final = timedelta(seconds=30)
-"""Longest time of one request with its retries: a task waits for it, and planning asks in a thread of its own."""
+"""Longest time of one request with its retries: a task waits for it, and planning asks in a thread
+of its own."""
 
 _ERRORS: Final = (BaseError, OSError, ValueError)
 """What the client raises; a missing object or bucket is a FileNotFoundError."""
 
-_CERTAIN: Final = (PermissionDeniedError, UnauthenticatedError, NotSupportedError, FileNotFoundError)
+_CERTAIN: Final = (
+    PermissionDeniedError,
+    UnauthenticatedError,
+    NotSupportedError,
+    FileNotFoundError,
+)
 """Answers of the store: nothing was created."""
 
 
@@ -118,7 +128,10 @@ class ObjectJournal:
                 _client(self.url).delete(old)
 
     def delete_made_before(self, prefix: str, time: float) -> None:
-        """See `JournalStore`. The marker goes first: without it, no task begins a range that others have emitted."""
+        """See `JournalStore`.
+
+        The marker goes first: without it, no task begins a range that others have emitted.
+        """
         with contextlib.suppress(*_ERRORS):
             homes = defaultdict[str, dict[str, float]](dict)
             for found in self._listed():
@@ -142,24 +155,30 @@ class ObjectJournal:
                     yield found["path"]
 
     def _check_reachable(self, journal: str) -> None:
-        """No record, or another bucket: a record that is not seen is no record that does not exist."""
+        """No record, or another bucket.
+
+        A record that is not seen is no record that does not exist.
+        """
         if not _known(self.url, home_of(journal)):
             _known.cache_clear()
             raise JournalError(
-                f"journal {journal} is not in {self.url}: the driver and all executors must see the same "
-                "place. Give them the same endpoint and credentials"
+                f"journal {journal} is not in {self.url}: the driver and all executors must see the"
+                " same place. Give them the same endpoint and credentials"
             )
 
     def _prove(self, home: str) -> None:
-        """Create an object twice: where that works twice, two attempts would emit different records."""
+        """Create an object twice.
+
+        Where that works twice, two attempts would emit different records.
+        """
         probe = f"{home}/probe-{uuid.uuid4().hex}"
         outcomes = [self._put(probe, text) for text in ("first", "second")]
         content = _client(self.url).get(probe).bytes().to_bytes()
         _client(self.url).delete(probe)
         if outcomes != [True, False] or content != b"first":
             raise JournalError(
-                f"journal {self.url} cannot create an object only if there is none (conditional PUT): use a "
-                "store that can, or a folder that the driver and all executors share"
+                f"journal {self.url} cannot create an object only if there is none (conditional"
+                " PUT): use a store that can, or a folder that the driver and all executors share"
             )
 
     def _put(self, path: str, text: str) -> bool:
@@ -182,8 +201,8 @@ class ObjectJournal:
     def _unusable(self, error: Exception) -> JournalError:
         cause = str(error).splitlines()[0].rstrip(". ") if str(error) else type(error).__name__
         return JournalError(
-            f"journal {self.url} cannot be used: {cause}. Check the bucket, its endpoint, and the credentials "
-            "and rights of the driver and the executors"
+            f"journal {self.url} cannot be used: {cause}. Check the bucket, its endpoint, and the"
+            " credentials and rights of the driver and the executors"
         )
 
 
@@ -199,7 +218,8 @@ def _last(path: str) -> str:
 def _client(url: str) -> ObjectStore:
     """One client a place and process: a task of the next micro-batch uses its connections again.
 
-    Without options of its own: they would replace those of the environment, such as a proxy or plain HTTP.
+    Without options of its own: they would replace those of the environment, such as a proxy or
+    plain HTTP.
     """
     return from_url(url, retry_config={"max_retries": _RETRIES, "retry_timeout": _RETRY})
 

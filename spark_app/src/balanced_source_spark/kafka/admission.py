@@ -1,4 +1,7 @@
-"""The limits of the source applied to a micro-batch: pure arithmetic in `connectors.kafka.limits`, clock here."""
+"""The limits of the source applied to a micro-batch.
+
+Pure arithmetic in `connectors.kafka.limits`, clock here.
+"""
 
 import time
 from collections.abc import Callable, Mapping
@@ -7,7 +10,8 @@ from balanced_source.api import SplitId
 from balanced_source.connectors.kafka import ReadLimits, admit
 
 SizesOf = Callable[[Mapping[SplitId, int]], Mapping[SplitId, float]]
-"""Mean bytes of a record per split, given where reading stands; asked only if a limit is in bytes."""
+"""Mean bytes of a record per split, given where reading stands; asked only if a limit is in bytes.
+"""
 
 
 class Admission:
@@ -19,7 +23,12 @@ class Admission:
         self._began = clock()
 
     def cap(
-        self, held: Mapping[SplitId, int], reachable: Mapping[SplitId, int], limits: ReadLimits, *, may_wait: bool
+        self,
+        held: Mapping[SplitId, int],
+        reachable: Mapping[SplitId, int],
+        limits: ReadLimits,
+        *,
+        may_wait: bool,
     ) -> dict[SplitId, int]:
         """Ends of the next micro-batch.
 
@@ -27,12 +36,16 @@ class Admission:
             held: where each split stands.
             reachable: how far it could be read.
             limits: of the source.
-            may_wait: whether too few records may wait; not in a query that ends by itself, because one that does not
-                move has ended.
+            may_wait: whether too few records may wait; not in a query that ends by itself, because
+                one that does not move has ended.
         """
         backlog = {s: max(0, reachable[s] - p) for s, p in held.items()}
         now = self._clock()
-        sizes = self._sizes_of({s: p for s, p in held.items() if backlog[s]}) if limits.max_bytes is not None else {}
+        sizes = (
+            self._sizes_of({s: p for s, p in held.items() if backlog[s]})
+            if limits.max_bytes is not None
+            else {}
+        )
         waited = now - self._began if may_wait else limits.max_delay
         shares = admit(backlog, limits, waited=waited, record_bytes=sizes)
         if any(shares.values()):

@@ -24,5 +24,8 @@ TYPES: Final[Mapping[str, pa.DataType]] = {
 
 
 def arrow_schema(columns: Sequence[str] = PLAIN) -> pa.Schema:
-    """Columns in the given order, as Spark checks them: all nullable, timestamps in microseconds UTC."""
+    """Columns in the given order, as Spark checks them.
+
+    All nullable, timestamps in microseconds UTC.
+    """
     return pa.schema([pa.field(name, TYPES[name]) for name in columns])

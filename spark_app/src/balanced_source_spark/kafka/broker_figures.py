@@ -15,7 +15,11 @@ def broker_figures(statistics: Mapping[str, BrokerStatistics]) -> Iterator[Figur
     """Return the figures of each cluster; a round trip that nobody has measured is left out."""
     for cluster, seen in statistics.items():
         labels = {"cluster": cluster}
-        yield Figure(name="kafka_brokers_connected", text=_CONNECTED, labels=labels, value=seen.connected)
+        yield Figure(
+            name="kafka_brokers_connected", text=_CONNECTED, labels=labels, value=seen.connected
+        )
         if seen.rtt is not None:
             yield Figure(name="kafka_rtt_seconds", text=_RTT, labels=labels, value=seen.rtt)
-        yield Figure(name="kafka_throttle_seconds", text=_THROTTLE, labels=labels, value=seen.throttle)
+        yield Figure(
+            name="kafka_throttle_seconds", text=_THROTTLE, labels=labels, value=seen.throttle
+        )

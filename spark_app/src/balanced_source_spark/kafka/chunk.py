@@ -1,7 +1,7 @@
 """Messages that came together. Each of their accessors is called once, for all of them in one go.
 
-A loop in Python that looks at topic, partition and offset of each message takes longer than everything else that is
-done to it.
+A loop in Python that looks at topic, partition and offset of each message takes longer than
+everything else that is done to it.
 """
 
 from array import array
@@ -84,7 +84,9 @@ class Chunk:
     @cached_property
     def stamps(self) -> tuple[pa.Array, pa.Array]:
         """Kind and milliseconds of each message's time, which one accessor gives."""
-        kinds, millis = zip(*map(_TIMESTAMP, self.messages), strict=True) if self.messages else ((), ())
+        kinds, millis = (
+            zip(*map(_TIMESTAMP, self.messages), strict=True) if self.messages else ((), ())
+        )
         return _view(array("i", kinds)), _view(array("q", millis))
 
     def each(self, accessor: Callable[[Message], T]) -> list[T]:
@@ -93,15 +95,30 @@ class Chunk:
 
     def runs(self) -> Iterator[Run]:
         """All of it, in order."""
-        stops = [*compute.indices_nonzero(self._breaks()).to_pylist(), len(self) - 1] if len(self) else []
+        stops = (
+            [*compute.indices_nonzero(self._breaks()).to_pylist(), len(self) - 1]
+            if len(self)
+            else []
+        )
         for before, final in pairwise([-1, *stops]):
             message, start = self.messages[final], before + 1
-            yield Run((message.topic() or "", message.partition() or 0), start, final + 1, self._offsets[final])
+            yield Run(
+                (message.topic() or "", message.partition() or 0),
+                start,
+                final + 1,
+                self._offsets[final],
+            )
 
     def _breaks(self) -> pa.Array:
         """Whether the next message belongs to another run."""
-        partitions, offsets, topics = _neighbours(self.partitions), _neighbours(self.offsets), _neighbours(self.topics)
-        found = compute.or_(compute.not_equal(*partitions), compute.less_equal(offsets[1], offsets[0]))
+        partitions, offsets, topics = (
+            _neighbours(self.partitions),
+            _neighbours(self.offsets),
+            _neighbours(self.topics),
+        )
+        found = compute.or_(
+            compute.not_equal(*partitions), compute.less_equal(offsets[1], offsets[0])
+        )
         return found if self._topic is not None else compute.or_(found, compute.not_equal(*topics))
 
     def index(self, run: Run, offset: int) -> int:
@@ -112,7 +129,9 @@ class Chunk:
         """Only what lies between these indices."""
         if sum(stop - start for start, stop in pieces) == len(self):
             return self
-        return Chunk([m for start, stop in pieces for m in self.messages[start:stop]], topic=self._topic)
+        return Chunk(
+            [m for start, stop in pieces for m in self.messages[start:stop]], topic=self._topic
+        )
 
 
 def _neighbours(values: pa.Array) -> tuple[pa.Array, pa.Array]:
@@ -120,6 +139,9 @@ def _neighbours(values: pa.Array) -> tuple[pa.Array, pa.Array]:
 
 
 def _view(packed: "array[int]") -> pa.Array:
-    """Numbers without nulls, packed by Python's own `array`: twice as fast as Arrow's conversion."""
+    """Numbers without nulls, packed by Python's own `array`.
+
+    Twice as fast as Arrow's conversion.
+    """
     kind = pa.int32() if packed.typecode == "i" else pa.int64()
     return pa.Array.from_buffers(kind, len(packed), [None, pa.py_buffer(packed)])

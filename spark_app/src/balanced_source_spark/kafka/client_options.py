@@ -11,7 +11,13 @@ from balanced_source.errors import InvalidSpecError
 from balanced_source.names import shown
 from balanced_source_spark.contract.half import secrets_in
 from balanced_source_spark.contract.option_table import rejected
-from balanced_source_spark.contract.secrets import GIVEN, WHOLE_FOLDER, QuerySecrets, has_reference, resolved
+from balanced_source_spark.contract.secrets import (
+    GIVEN,
+    WHOLE_FOLDER,
+    QuerySecrets,
+    has_reference,
+    resolved,
+)
 
 PREFIX: Final = "kafka."
 BOOTSTRAP: Final = "kafka.bootstrap.servers"
@@ -24,7 +30,9 @@ _REDACTED_BY_SPARK: Final = re.compile("(?i)secret|password|token|access[.]?key"
 
 _INSTEAD: Final[Mapping[str, str]] = {
     "metadata.broker.list": f"set {BOOTSTRAP}",
-    "group.id": "readers join no consumer group: leave it out. For tools that watch lag, set commitGroup",
+    "group.id": (
+        "readers join no consumer group: leave it out. For tools that watch lag, set commitGroup"
+    ),
     "partition.assignment.strategy": "set strategy",
     "auto.offset.reset": "set startingOffsets",
     "topic.blacklist": "set subscribe or subscribePattern",
@@ -32,7 +40,8 @@ _INSTEAD: Final[Mapping[str, str]] = {
     "oauth_cb": "set tokenProvider",
     "plugin.library.paths": "it would load code into the driver and the tasks",
 }
-"""Properties that a query may not set, and what to set: where the custom resource calls it otherwise."""
+"""Properties that a query may not set, and what to set: where the custom resource calls it
+otherwise."""
 
 
 def client_properties(options: Mapping[str, str]) -> dict[str, str]:
@@ -41,12 +50,14 @@ def client_properties(options: Mapping[str, str]) -> dict[str, str]:
     Raises:
         InvalidSpecError: names the option and what to set instead; never a value.
     """
-    found = _translated({name: value for name, value in _given(options).items() if not _is_hidden(name, value)})
+    found = _translated(
+        {name: value for name, value in _given(options).items() if not _is_hidden(name, value)}
+    )
     return {"sasl.mechanism": "OAUTHBEARER", **found} if "tokenprovider" in options else found
 
 
 def query_secrets(options: Mapping[str, str]) -> QuerySecrets:
-    """Return the properties that nobody may see, in librdkafka's words, and where files with more of them are.
+    """Return the secret properties, in librdkafka's words, and the files with more of them.
 
     Raises:
         InvalidSpecError: names the option, never a value.
@@ -54,7 +65,9 @@ def query_secrets(options: Mapping[str, str]) -> QuerySecrets:
     hidden = {name: value for name, value in _given(options).items() if _is_hidden(name, value)}
     values = {name: resolved(f"{PREFIX}{name}", value) for name, value in hidden.items()}
     given = tuple(sorted(_translated(values).items()))
-    return replace(secrets_in(options), given=given, token_provider=options.get("tokenprovider", ""))
+    return replace(
+        secrets_in(options), given=given, token_provider=options.get("tokenprovider", "")
+    )
 
 
 def secret_names(options: Mapping[str, str]) -> tuple[str, ...]:
@@ -64,11 +77,19 @@ def secret_names(options: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def shown_by_spark(options: Mapping[str, str]) -> tuple[str, ...]:
-    """Return a sentence about each secret that Spark itself shows: `explain` does, unless the name says "password"."""
-    given = {name: value for name, value in _given(options).items() if is_secret(name) and not has_reference(value)}
+    """Return a sentence about each secret that Spark itself shows.
+
+    `explain` does, unless the name says "password".
+    """
+    given = {
+        name: value
+        for name, value in _given(options).items()
+        if is_secret(name) and not has_reference(value)
+    }
     return tuple(
-        f"option {PREFIX}{name} is a secret that Spark shows in explain(): write it as ${{env:NAME}}, put it into a "
-        f"file of secretsDir, or set spark.sql.redaction.options.regex to {REDACTED}"
+        f"option {PREFIX}{name} is a secret that Spark shows in explain(): write it as"
+        " ${env:NAME}, put it into a file of secretsDir, or set"
+        f" spark.sql.redaction.options.regex to {REDACTED}"
         for name in sorted(given)
         if _REDACTED_BY_SPARK.search(name) is None
     )
@@ -83,8 +104,8 @@ def bootstrap_servers(options: Mapping[str, str]) -> str:
     servers = options.get(BOOTSTRAP)
     if servers is None:
         raise InvalidSpecError(
-            f"set {BOOTSTRAP} to read by this driver alone, source to read what an operator assigns, or assignmentDir "
-            "to read what local mode assigns",
+            f"set {BOOTSTRAP} to read by this driver alone, source to read what an operator"
+            " assigns, or assignmentDir to read what local mode assigns",
             field="options",
         )
     if not is_brokers(servers):
@@ -93,7 +114,11 @@ def bootstrap_servers(options: Mapping[str, str]) -> str:
 
 
 def _given(options: Mapping[str, str]) -> dict[str, str]:
-    given = {k.removeprefix(PREFIX): v for k, v in options.items() if k.startswith(PREFIX) and k != BOOTSTRAP}
+    given = {
+        k.removeprefix(PREFIX): v
+        for k, v in options.items()
+        if k.startswith(PREFIX) and k != BOOTSTRAP
+    }
     for name in sorted(given):
         if reason := _INSTEAD.get(name) or RESERVED.get(name):
             raise rejected(f"{PREFIX}{name}", f"cannot be set: {reason}")

@@ -22,7 +22,10 @@ _Maker = Callable[[Chunk], pa.Array]
 
 @contextmanager
 def collector_paused() -> Iterator[None]:
-    """Python's cyclic collector off while many short-lived objects are made: none of them is in a cycle."""
+    """Python's cyclic collector off while many short-lived objects are made.
+
+    None of them is in a cycle.
+    """
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -35,7 +38,9 @@ def collector_paused() -> Iterator[None]:
 def record_batch(chunk: Chunk, *, cluster: str, columns: Sequence[str] = PLAIN) -> pa.RecordBatch:
     """The messages as rows with these columns; nothing is made of what is not asked for."""
     made = [
-        pa.repeat(pa.scalar(cluster, pa.string()), len(chunk)) if name == "cluster" else _MAKERS[name](chunk)
+        pa.repeat(pa.scalar(cluster, pa.string()), len(chunk))
+        if name == "cluster"
+        else _MAKERS[name](chunk)
         for name in columns
     ]
     return pa.RecordBatch.from_arrays(made, schema=arrow_schema(columns))

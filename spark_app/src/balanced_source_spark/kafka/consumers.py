@@ -1,7 +1,10 @@
-"""Consumers that outlive a micro-batch: Spark reuses its Python workers, so a module global survives.
+"""Consumers that outlive a micro-batch.
 
-A consumer holds no position of ours: each use assigns partitions with explicit offsets. (One that was kept *with*
-its position lost 3–7 % of the rows silently, because messages past a batch's end had already been taken.)
+Spark reuses its Python workers, so a module global survives.
+
+A consumer holds no position of ours: each use assigns partitions with explicit offsets. (One that
+was kept *with* its position lost 3–7 % of the rows silently, because messages past a batch's end
+had already been taken.)
 """
 
 import json
@@ -22,9 +25,12 @@ _pool: Final[Pool[Consumer]] = Pool()
 def borrowed_consumer(config: Mapping[str, Any]) -> Iterator[Consumer]:
     """A consumer with this configuration; kept for the next use, unless the use failed.
 
-    The client id names its owner. A worker that serves many readers hands a consumer on to another one, see `Pool`.
+    The client id names its owner. A worker that serves many readers hands a consumer on to another
+    one, see `Pool`.
     """
-    with _pool.borrowed(_key(config), lambda: _made(config), owner=config.get("client.id")) as consumer:
+    with _pool.borrowed(
+        _key(config), lambda: _made(config), owner=config.get("client.id")
+    ) as consumer:
         yield consumer
         consumer.unassign()
 
@@ -37,4 +43,6 @@ def _made(config: Mapping[str, Any]) -> Consumer:
 
 
 def _key(config: Mapping[str, Any]) -> str:
-    return json.dumps(sorted((name, value) for name, value in config.items() if name != "client.id"), default=str)
+    return json.dumps(
+        sorted((name, value) for name, value in config.items() if name != "client.id"), default=str
+    )

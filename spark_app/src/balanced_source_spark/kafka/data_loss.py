@@ -1,4 +1,7 @@
-"""``onDataLoss: Continue`` in the planning process: how much is skipped. Tasks skip it, see `skipping`."""
+"""``onDataLoss: Continue`` in the planning process: how much is skipped.
+
+Tasks skip it, see `skipping`.
+"""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Final, Protocol
@@ -43,8 +46,9 @@ _Ranges = dict[SplitId, tuple[int, int]]
 class LossCounter:
     """Counts what is skipped, in the planning process. Never in the way of planning.
 
-    Ranges of partitions that do not answer are kept, and counted as soon as the partitions answer. The count is then an
-    upper bound: records that were deleted after they had been read count as skipped.
+    Ranges of partitions that do not answer are kept, and counted as soon as the partitions answer.
+    The count is then an upper bound: records that were deleted after they had been read count as
+    skipped.
     """
 
     def __init__(self, begins: Begins) -> None:
@@ -92,7 +96,9 @@ class LossCounter:
             **{s: r for s, r in self._uncounted.items() if s not in planned},
             **{s: planned[s] for s in silent},
         }
-        if skipped := self._counter.note({s: r for s, r in planned.items() if s not in silent}, begins):
+        if skipped := self._counter.note(
+            {s: r for s, r in planned.items() if s not in silent}, begins
+        ):
             log.warning(
                 "records were deleted before they were read, and are skipped",
                 cluster=cluster.name,
@@ -101,14 +107,21 @@ class LossCounter:
             )
 
 
-_MAKERS: Final = {"recreated": topic_recreated, "truncated": log_truncated, "deleted": topic_deleted}
+_MAKERS: Final = {
+    "recreated": topic_recreated,
+    "truncated": log_truncated,
+    "deleted": topic_deleted,
+}
 
 
 class LossProblems:
-    """Reports records that are gone: of recreated topics, and of logs that were truncated. Used by the planning thread.
+    """Reports records that are gone: of recreated topics, and of logs that were truncated.
+
+    Used by the planning thread.
 
     Args:
-        problems: gets one problem per kind and topic, and ends the query for it where nobody else can act.
+        problems: gets one problem per kind and topic, and ends the query for it where nobody else
+            can act.
         losses: counts what is skipped.
     """
 
@@ -122,7 +135,8 @@ class LossProblems:
         """Take note of what the ends say of the splits of `base`.
 
         Raises:
-            FatalProblemError: records are gone, the policy is Fail, and there is no operator to report it.
+            FatalProblemError: records are gone, the policy is Fail, and there is no operator to
+                report it.
         """
         gone = {
             **_by_topic("recreated", seen.recreated),
@@ -130,8 +144,13 @@ class LossProblems:
             **_by_topic("deleted", seen.deleted),
         }
         policy = settings.on_data_loss
-        for key in [k for k, reported in self._reported.items() if reported is OnDataLoss.FAIL and k not in gone]:
-            self._problems.set_problem(key, None)  # with consent, it stays as the record of what is missing
+        for key in [
+            k
+            for k, reported in self._reported.items()
+            if reported is OnDataLoss.FAIL and k not in gone
+        ]:
+            # with consent, it stays as the record of what is missing
+            self._problems.set_problem(key, None)
             del self._reported[key]
         for key, split_ids in gone.items():
             if self._reported.get(key) is not policy:
@@ -147,7 +166,9 @@ class LossProblems:
             Gap(partition=KafkaSplitId.of(s).partition, start=seen.cuts[s], end=held[s])
             if s in seen.cuts
             else Gap(
-                partition=KafkaSplitId.of(s).partition, start=held[s], end=seen.deleted.get(s, self._before.get(s))
+                partition=KafkaSplitId.of(s).partition,
+                start=held[s],
+                end=seen.deleted.get(s, self._before.get(s)),
             )
             for s in split_ids
         ]

@@ -1,7 +1,10 @@
-"""``commitGroup``: tells a consumer group how far the query is, so that lag tools see it. Never read back by us.
+"""``commitGroup``: tells a consumer group how far the query is, so that lag tools see it.
 
-Runs in the planning process, after Spark has committed: what is told here has been delivered. In a thread of its own,
-every few seconds at most; a cluster that does not answer costs nothing but a line in the log.
+Never read back by us.
+
+Runs in the planning process, after Spark has committed: what is told here has been delivered. In a
+thread of its own, every few seconds at most; a cluster that does not answer costs nothing but a
+line in the log.
 """
 
 import threading
@@ -62,7 +65,9 @@ class GroupCommits:
 
     def _commit(self, offsets: Mapping[SplitId, int]) -> None:
         for name in sorted({KafkaSplitId.of(s).cluster for s in offsets}):
-            in_cluster = {s: offset for s, offset in offsets.items() if KafkaSplitId.of(s).cluster == name}
+            in_cluster = {
+                s: offset for s, offset in offsets.items() if KafkaSplitId.of(s).cluster == name
+            }
             started = time.monotonic()
             try:
                 self._commit_to(name, in_cluster)
@@ -70,4 +75,9 @@ class GroupCommits:
                 log.warning("cannot commit to the group now", cluster=name, error=str(error))
             else:
                 self._done |= in_cluster
-                log.debug("committed", cluster=name, splits=len(in_cluster), seconds=time.monotonic() - started)
+                log.debug(
+                    "committed",
+                    cluster=name,
+                    splits=len(in_cluster),
+                    seconds=time.monotonic() - started,
+                )

@@ -1,9 +1,9 @@
 """One heap for all threads of a worker.
 
-glibc gives each thread a heap ("arena") of its own, up to eight per core. What one of librdkafka's threads has
-allocated another frees, and what is free in one arena is of no use to the others; so a worker grew with every consumer
-that it opened, to three times its size after eight queries. With the main arena alone it stays as it is, and reads as
-fast.
+glibc gives each thread a heap ("arena") of its own, up to eight per core. What one of librdkafka's
+threads has allocated another frees, and what is free in one arena is of no use to the others; so a
+worker grew with every consumer that it opened, to three times its size after eight queries. With
+the main arena alone it stays as it is, and reads as fast.
 """
 
 import ctypes

@@ -6,7 +6,12 @@ from functools import cached_property
 from typing import Any
 
 from balanced_source.api import SplitId
-from balanced_source.connectors.kafka import KafkaReaderSettings, OnDataLoss, SettingsCache, with_former
+from balanced_source.connectors.kafka import (
+    KafkaReaderSettings,
+    OnDataLoss,
+    SettingsCache,
+    with_former,
+)
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.host import ReaderPlan
 from balanced_source.host.alignment import RecordTime
@@ -37,7 +42,9 @@ class KafkaHooks(PlannerHooks):
     @cached_property
     def _admin(self) -> KafkaAdmin:
         query = self._context.query
-        return KafkaAdmin(query.secrets, client_id=query.client_id, has_statistics=query.has_metrics)
+        return KafkaAdmin(
+            query.secrets, client_id=query.client_id, has_statistics=query.has_metrics
+        )
 
     @cached_property
     def _losses(self) -> LossCounter:
@@ -60,7 +67,9 @@ class KafkaHooks(PlannerHooks):
     ) -> Mapping[SplitId, SplitEnd]:
         return self._admin.ends(self._known().cluster(scope), split_ids, marks)
 
-    def event_times(self, scope: str, millis: Mapping[SplitId, int]) -> Mapping[SplitId, RecordTime | None]:
+    def event_times(
+        self, scope: str, millis: Mapping[SplitId, int]
+    ) -> Mapping[SplitId, RecordTime | None]:
         return self._admin.records_from(self._known().cluster(scope), millis)
 
     def admit(
@@ -79,9 +88,13 @@ class KafkaHooks(PlannerHooks):
 
     def note_delivered(self, delivered: StreamOffset) -> None:
         if self._settings().commit_group:
-            self._group_commits.note({s: p for s, p in delivered.positions.items() if p is not None})
+            self._group_commits.note(
+                {s: p for s, p in delivered.positions.items() if p is not None}
+            )
 
-    def with_former(self, settings: Mapping[str, Any], former: Mapping[str, Any]) -> Mapping[str, Any]:
+    def with_former(
+        self, settings: Mapping[str, Any], former: Mapping[str, Any]
+    ) -> Mapping[str, Any]:
         return with_former(settings, former)
 
     def numbers(self) -> Mapping[str, int]:
@@ -112,4 +125,8 @@ class KafkaHooks(PlannerHooks):
 
     def _sample(self, split_id: SplitId, offset: int) -> float | None:
         cluster, query = self._known().cluster(str(split_id[0])), self._context.query
-        return sampled(consumer_config(cluster, query.secrets, client_id=f"{query.client_id}-sizes"), split_id, offset)
+        return sampled(
+            consumer_config(cluster, query.secrets, client_id=f"{query.client_id}-sizes"),
+            split_id,
+            offset,
+        )

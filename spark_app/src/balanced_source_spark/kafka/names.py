@@ -2,7 +2,17 @@
 
 from typing import Final
 
-COLUMNS: Final = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType", "headers", "cluster")
+COLUMNS: Final = (
+    "key",
+    "value",
+    "topic",
+    "partition",
+    "offset",
+    "timestamp",
+    "timestampType",
+    "headers",
+    "cluster",
+)
 """All columns that rows can have, in the order of ``format("kafka")``, then `cluster`."""
 
 PLAIN: Final = tuple(name for name in COLUMNS if name != "headers")

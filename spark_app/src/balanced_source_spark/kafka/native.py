@@ -31,8 +31,9 @@ MAX_BYTES: Final = 8 << 20
 """Bytes of keys and values after which a record batch is full."""
 
 FORGET_AFTER: Final = 60.0
-"""Seconds after which a partition that the reader does not read any more is not fetched any more: it has another reader
-now, or it is idle, and then fetching it again costs a few milliseconds when a record arrives."""
+"""Seconds after which a partition that the reader does not read any more is not fetched any more:
+it has another reader now, or it is idle, and then fetching it again costs a few milliseconds when a
+record arrives."""
 
 _pool: Final[Pool[Any]] = Pool(hand_on=lambda reader: reader.forget_idle(0.0))
 _topics: Final[dict[tuple[str, str], str]] = {}
@@ -47,14 +48,22 @@ def is_available() -> bool:
     return importlib.util.find_spec(MODULE) is not None
 
 
-def read_ranges(ranges: Sequence[SplitRange], settings: RangeReaderSettings) -> Iterator[pa.RecordBatch]:
+def read_ranges(
+    ranges: Sequence[SplitRange], settings: RangeReaderSettings
+) -> Iterator[pa.RecordBatch]:
     """See `range_reader.read_ranges`."""
     module = importlib.import_module(MODULE)
-    wanted = [(*KafkaSplitId.of(r.split_id)[1:], int(r.start or 0), int(r.end or 0), r.term) for r in ranges]
+    wanted = [
+        (*KafkaSplitId.of(r.split_id)[1:], int(r.start or 0), int(r.end or 0), r.term)
+        for r in ranges
+    ]
     try:
         key = (*_key(settings), _renewals_of(settings.cluster, ranges))
         with _pool.borrowed(
-            key, lambda: _open(module, settings), owner=settings.reader, begin=lambda reader: reader.begin(wanted)
+            key,
+            lambda: _open(module, settings),
+            owner=settings.reader,
+            begin=lambda reader: reader.begin(wanted),
         ) as reader:
             with settings.interrupt.calls(reader.close):
                 while (batch := reader.next_batch()) is not None:
@@ -70,12 +79,17 @@ def read_ranges(ranges: Sequence[SplitRange], settings: RangeReaderSettings) -> 
         raise ReadStalledError(str(error)) from None
     except module.NativeReadError as error:
         if settings.interrupt.is_set:
-            raise ReadStalledError(f"cluster {settings.cluster}: the read was interrupted") from None
+            raise ReadStalledError(
+                f"cluster {settings.cluster}: the read was interrupted"
+            ) from None
         raise ReadRefusedError(without_secrets(str(error), settings.config)) from None
 
 
 def _tell(settings: RangeReaderSettings, reader: Any) -> None:
-    """One line per consumer and minute in the executor's log: since its consumer was made. None in its first minute."""
+    """One line per consumer and minute in the executor's log: since its consumer was made.
+
+    None in its first minute.
+    """
     now = time.monotonic()
     if now - _logged.setdefault(settings.reader, now) >= TELL_EVERY:
         _logged[settings.reader] = now
@@ -91,10 +105,12 @@ def counters() -> list[Mapping[str, float]]:
 def _renewals_of(cluster: str, ranges: Sequence[SplitRange]) -> int:
     """Returns a number that grows when a topic is recreated.
 
-    A consumer that is kept holds records beyond the ranges that it has read. They may be of the old topic, at offsets
-    that the new one has, too.
+    A consumer that is kept holds records beyond the ranges that it has read. They may be of the old
+    topic, at offsets that the new one has, too.
     """
-    for topic, identity in {(KafkaSplitId.of(r.split_id).topic, r.identity) for r in ranges if r.identity is not None}:
+    for topic, identity in {
+        (KafkaSplitId.of(r.split_id).topic, r.identity) for r in ranges if r.identity is not None
+    }:
         if _topics.setdefault((cluster, topic), identity) != identity:
             _topics[cluster, topic] = identity
             _renewals[cluster] += 1
@@ -117,7 +133,10 @@ def _text(value: Any) -> str:
 
 
 def _key(settings: RangeReaderSettings) -> tuple[Any, ...]:
-    """What consumers must have in common to stand in for each other: all but the client id, which names the reader."""
+    """What consumers must have in common to stand in for each other.
+
+    All but the client id, which names the reader.
+    """
     config = settings.consumer(queue_per_split=True)
     same = tuple(sorted((k, _text(v)) for k, v in config.items() if k != "client.id"))
     return settings.cluster, settings.columns, settings.stall, same

@@ -1,4 +1,6 @@
-"""Options that say where reading starts and ends: the names, forms and precedence of Spark's own Kafka source.
+"""Options that say where reading starts and ends.
+
+The names, forms and precedence of Spark's own Kafka source.
 
 A timestamp for all partitions goes before timestamps per partition, those before offsets.
 """
@@ -26,7 +28,9 @@ _ANCHORS: Final = {"earliest": EARLIEST, "latest": LATEST}
 
 
 def starting_offsets(options: Mapping[str, str], *, default: str) -> OffsetsInitializer:
-    """``startingTimestamp``, ``startingOffsetsByTimestamp``, ``startingOffsets``; keys are lower case.
+    """``startingTimestamp``, ``startingOffsetsByTimestamp``, ``startingOffsets``.
+
+    Keys are lower case.
 
     Raises:
         InvalidSpecError: names the option.
@@ -37,7 +41,9 @@ def starting_offsets(options: Mapping[str, str], *, default: str) -> OffsetsInit
 
 
 def ending_offsets(options: Mapping[str, str]) -> OffsetsInitializer | None:
-    """``endingTimestamp``, ``endingOffsetsByTimestamp``, ``endingOffsets``; None if none of them is given.
+    """``endingTimestamp``, ``endingOffsetsByTimestamp``, ``endingOffsets``.
+
+    None if none of them is given.
 
     Spark's own source knows them in batch queries only; here they end a streaming query, too.
 
@@ -47,7 +53,9 @@ def ending_offsets(options: Mapping[str, str]) -> OffsetsInitializer | None:
     if not any(key.startswith(("endingoffsets", "endingtimestamp")) for key in options):
         return None
     if options.get("endingoffsets", "").lower() == "earliest":
-        raise rejected("endingOffsets", "reading cannot end at earliest: set latest, or offsets as JSON")
+        raise rejected(
+            "endingOffsets", "reading cannot end at earliest: set latest, or offsets as JSON"
+        )
     return _offsets(options, "ending", default="latest", reset=Anchor.LATEST)
 
 
@@ -62,7 +70,9 @@ def given_as(options: Mapping[str, str], which: str) -> str:
     return by_time if by_time.lower() in options else f"{which}Offsets"
 
 
-def _offsets(options: Mapping[str, str], which: str, *, default: str, reset: Anchor | None) -> OffsetsInitializer:
+def _offsets(
+    options: Mapping[str, str], which: str, *, default: str, reset: Anchor | None
+) -> OffsetsInitializer:
     if moment := options.get(f"{which}timestamp"):
         return FromTime(_whole(moment, f"{which}Timestamp"), reset=reset)
     last = LATEST if which == "ending" else EARLIEST
@@ -78,7 +88,9 @@ def _offsets(options: Mapping[str, str], which: str, *, default: str, reset: Anc
 def _listed(text: str, wish: Callable[[int], Any], name: str) -> dict[tuple[str, int], Any]:
     try:
         read: dict[str, dict[str, int]] = json.loads(text)
-        listed = {(topic, int(p)): wish(int(n)) for topic, ps in read.items() for p, n in ps.items()}
+        listed = {
+            (topic, int(p)): wish(int(n)) for topic, ps in read.items() for p, n in ps.items()
+        }
     except (ValueError, AttributeError, TypeError) as error:
         expected = 'expected earliest, latest or {"topic":{"0":23}}'
         raise rejected(name, f"{expected}, not {shown(text)}") from error
@@ -87,8 +99,12 @@ def _listed(text: str, wish: Callable[[int], Any], name: str) -> dict[tuple[str,
     return listed
 
 
-def check_subscribed(offsets: OffsetsInitializer | None, subscriber: KafkaSubscriber, name: str) -> None:
-    """Reject offsets for partitions that are not read: a misspelt topic would be read from the default.
+def check_subscribed(
+    offsets: OffsetsInitializer | None, subscriber: KafkaSubscriber, name: str
+) -> None:
+    """Reject offsets for partitions that are not read.
+
+    A misspelt topic would be read from the default.
 
     Raises:
         InvalidSpecError: names the option and the partition.
@@ -98,7 +114,9 @@ def check_subscribed(offsets: OffsetsInitializer | None, subscriber: KafkaSubscr
     for topic, partition in sorted(offsets.listed):
         if not subscriber.subscribes(topic, partition):
             where = f"partition {partition} of topic {shown(topic)}"
-            raise rejected(name, f"{where} is not subscribed: correct it, or add it to the subscription")
+            raise rejected(
+                name, f"{where} is not subscribed: correct it, or add it to the subscription"
+            )
 
 
 def _whole(text: str, name: str) -> int:

@@ -14,7 +14,10 @@ _OTHERS: Final = "Options of Spark's own source without an effect"
 
 _RETRIED: Final = "a request is retried until the broker answers"
 _INSTEAD: Final[Mapping[str, str]] = {
-    "minPartitions": "`parallelism` sets the exact number of readers, and `maxRecordsPerReader` divides large shares",
+    "minPartitions": (
+        "`parallelism` sets the exact number of readers, and `maxRecordsPerReader` divides large"
+        " shares"
+    ),
     "maxRecordsPerPartition": "`maxRecordsPerReader` divides large shares",
     "groupIdPrefix": "readers join no consumer group. For tools that watch lag, set `commitGroup`",
     "kafkaConsumer.pollTimeoutMs": "a task that makes no progress for 120 s fails",
@@ -28,15 +31,19 @@ OPTIONS: Final = (
         name="kafka.bootstrap.servers",
         group=_READ,
         is_embedded=True,
-        meaning=("Brokers (`host:port`, separated by commas): the driver assigns by itself, without an operator."),
+        meaning=(
+            "Brokers (`host:port`, separated by commas): the driver assigns by itself, without an"
+            " operator."
+        ),
     ),
     Option(
         name="kafka.*",
         group=_READ,
         is_embedded=True,
         meaning=(
-            "Any other property of librdkafka or of a Java client, with the prefix `kafka.`; some are reserved. "
-            "Secrets are hidden. `${env:NAME}` stands for the value of an environment variable of the driver."
+            "Any other property of librdkafka or of a Java client, with the prefix `kafka.`; some"
+            " are reserved. Secrets are hidden. `${env:NAME}` stands for the value of an"
+            " environment variable of the driver."
         ),
     ),
     Option(
@@ -44,15 +51,19 @@ OPTIONS: Final = (
         group=_READ,
         is_embedded=True,
         meaning=(
-            "`module:function` that returns a token for OAUTHBEARER and the time when it expires, in seconds since the "
-            "epoch. It is called by the driver and by tasks, which then use the Python reader."
+            "`module:function` that returns a token for OAUTHBEARER and the time when it expires,"
+            " in seconds since the epoch. It is called by the driver and by tasks, which then use"
+            " the Python reader."
         ),
     ),
     Option(
         name="subscribe",
         group=_READ,
         is_embedded=True,
-        meaning=("Topics, separated by commas. Exactly one of `subscribe`, `subscribePattern` and `assign`."),
+        meaning=(
+            "Topics, separated by commas. Exactly one of `subscribe`, `subscribePattern` and"
+            " `assign`."
+        ),
     ),
     Option(
         name="subscribePattern",
@@ -98,7 +109,8 @@ OPTIONS: Final = (
         default="`latest`; batch: `earliest`",
         is_embedded=True,
         meaning=(
-            '`earliest`, `latest`, or offsets as JSON such as `{"orders":{"0":23,"1":-2}}` (−2 earliest, −1 latest).'
+            '`earliest`, `latest`, or offsets as JSON such as `{"orders":{"0":23,"1":-2}}` (−2'
+            " earliest, −1 latest)."
         ),
     ),
     Option(
@@ -129,14 +141,17 @@ OPTIONS: Final = (
         default="batch: `latest`",
         is_embedded=True,
         meaning=(
-            "As `startingOffsets`. A streaming query with an end is bounded: it ends when everything has been read."
+            "As `startingOffsets`. A streaming query with an end is bounded: it ends when"
+            " everything has been read."
         ),
     ),
     Option(
         name="endingTimestamp",
         group=_RANGE,
         is_embedded=True,
-        meaning=("Milliseconds since the epoch: reading ends before the first record at or after it."),
+        meaning=(
+            "Milliseconds since the epoch: reading ends before the first record at or after it."
+        ),
     ),
     Option(
         name="endingOffsetsByTimestamp",
@@ -155,7 +170,8 @@ OPTIONS: Final = (
         group=_ROWS,
         default="all but `headers`",
         meaning=(
-            "Columns of the rows, separated by commas, in this order. Columns that are not listed are not created."
+            "Columns of the rows, separated by commas, in this order. Columns that are not listed"
+            " are not created."
         ),
     ),
     Option(
@@ -174,7 +190,10 @@ OPTIONS: Final = (
         name="maxBytesPerTrigger",
         group=_BATCHES,
         is_embedded=True,
-        meaning="Maximum number of bytes of keys, values and headers that a micro-batch reads; estimated.",
+        meaning=(
+            "Maximum number of bytes of keys, values and headers that a micro-batch reads;"
+            " estimated."
+        ),
     ),
     Option(
         name="minOffsetsPerTrigger",
@@ -188,7 +207,8 @@ OPTIONS: Final = (
         default="`15m`",
         is_embedded=True,
         meaning=(
-            "Time after which a micro-batch begins although fewer offsets than `minOffsetsPerTrigger` are available."
+            "Time after which a micro-batch begins although fewer offsets than"
+            " `minOffsetsPerTrigger` are available."
         ),
     ),
     Option(
@@ -204,7 +224,12 @@ OPTIONS: Final = (
         meaning="Maximum number of bytes that one reader fetches ahead.",
     ),
     *(
-        Option(name=name, group=_OTHERS, instead=instead, meaning=f"The query logs one warning: {instead}.")
+        Option(
+            name=name,
+            group=_OTHERS,
+            instead=instead,
+            meaning=f"The query logs one warning: {instead}.",
+        )
         for name, instead in _INSTEAD.items()
     ),
 )

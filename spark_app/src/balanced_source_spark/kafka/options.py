@@ -1,4 +1,7 @@
-"""Options of ``format("balanced")`` for Kafka: the names, forms and defaults of Spark's own Kafka source."""
+"""Options of ``format("balanced")`` for Kafka.
+
+The names, forms and defaults of Spark's own Kafka source.
+"""
 
 import json
 from collections.abc import Mapping
@@ -23,9 +26,18 @@ from balanced_source.names import shown
 from balanced_source_spark.contract.half import Choices
 from balanced_source_spark.contract.option_table import rejected
 from balanced_source_spark.contract.values import choice, flag, number, one_of, positive, seconds
-from balanced_source_spark.kafka.client_options import bootstrap_servers, client_properties, secret_names
+from balanced_source_spark.kafka.client_options import (
+    bootstrap_servers,
+    client_properties,
+    secret_names,
+)
 from balanced_source_spark.kafka.names import COLUMNS, PLAIN
-from balanced_source_spark.kafka.offset_options import check_subscribed, ending_offsets, given_as, starting_offsets
+from balanced_source_spark.kafka.offset_options import (
+    check_subscribed,
+    ending_offsets,
+    given_as,
+    starting_offsets,
+)
 from balanced_source_spark.kafka.settings import PREFETCH
 
 
@@ -76,7 +88,9 @@ def embedded_source(options: Mapping[str, str], choices: Choices) -> KafkaSource
         clusters=(cluster,),
         subscriber=subscriber,
         starting_offsets=_start(
-            options, subscriber, default="earliest" if choices.is_batch or choices.is_part else "latest"
+            options,
+            subscriber,
+            default="earliest" if choices.is_batch or choices.is_part else "latest",
         ),
         stopping_offsets=_stop(options, subscriber) or (LATEST if choices.is_batch else None),
         assigner=choices.assigner,
@@ -88,7 +102,9 @@ def embedded_source(options: Mapping[str, str], choices: Choices) -> KafkaSource
     return replace(source, limits=ReadLimits()) if choices.is_batch else source
 
 
-def _start(options: Mapping[str, str], subscriber: KafkaSubscriber, *, default: str) -> OffsetsInitializer:
+def _start(
+    options: Mapping[str, str], subscriber: KafkaSubscriber, *, default: str
+) -> OffsetsInitializer:
     start = starting_offsets(options, default=default)
     check_subscribed(start, subscriber, given_as(options, "starting"))
     return start
@@ -128,7 +144,9 @@ def _on_data_loss(options: Mapping[str, str]) -> OnDataLoss:
 def _subscriber(options: Mapping[str, str]) -> KafkaSubscriber:
     chosen = [key for key in ("subscribe", "subscribepattern", "assign") if key in options]
     if len(chosen) != 1:
-        raise InvalidSpecError("set exactly one of subscribe, subscribePattern and assign", field="options")
+        raise InvalidSpecError(
+            "set exactly one of subscribe, subscribePattern and assign", field="options"
+        )
     value = options[chosen[0]]
     if chosen == ["subscribe"]:
         return TopicList(_topics(value))
@@ -148,16 +166,22 @@ def _checked_pattern(value: str) -> str:
 def _topics(value: str) -> tuple[str, ...]:
     names = tuple(dict.fromkeys(name.strip() for name in value.split(",")))
     if "" in names:
-        raise rejected("subscribe", f"expected names of topics, separated by commas, not {shown(value)}")
+        raise rejected(
+            "subscribe", f"expected names of topics, separated by commas, not {shown(value)}"
+        )
     return names
 
 
 def _partitions(value: str) -> frozenset[tuple[str, int]]:
     try:
         listed: Any = json.loads(value)
-        found = frozenset((str(topic), int(p)) for topic, partitions in listed.items() for p in partitions)
+        found = frozenset(
+            (str(topic), int(p)) for topic, partitions in listed.items() for p in partitions
+        )
     except (ValueError, AttributeError, TypeError) as error:
         raise rejected("assign", f'expected {{"topic":[0,1]}}, not {shown(value)}') from error
     if not found or min(partition for _, partition in found) < 0:
-        raise rejected("assign", f"{shown(value)} names no partition: numbers of partitions begin at 0")
+        raise rejected(
+            "assign", f"{shown(value)} names no partition: numbers of partitions begin at 0"
+        )
     return found

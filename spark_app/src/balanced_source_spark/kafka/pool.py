@@ -1,11 +1,12 @@
 """What outlives a micro-batch: Spark reuses its Python workers, so what a module holds survives.
 
-Spark gives a reader's task to any idle worker, so a worker may hold what another one will use, or never use it again.
-Hence a bound on how many consumers are kept, and an age after which they are closed: a thread looks, for an idle worker
-runs no code of ours.
+Spark gives a reader's task to any idle worker, so a worker may hold what another one will use, or
+never use it again. Hence a bound on how many consumers are kept, and an age after which they are
+closed: a thread looks, for an idle worker runs no code of ours.
 
-A worker may serve more readers than it keeps consumers. A consumer is then handed on to the next reader: making another
-one, and closing one for it, takes half a second, which is many times what a small micro-batch takes.
+A worker may serve more readers than it keeps consumers. A consumer is then handed on to the next
+reader: making another one, and closing one for it, takes half a second, which is many times what a
+small micro-batch takes.
 """
 
 import os
@@ -17,7 +18,8 @@ from dataclasses import dataclass
 from typing import Any, Final, Generic, Protocol, TypeVar
 
 MAX_KEPT: Final = 4
-"""Consumers that one worker keeps; with more readers, the one that was used longest ago is handed on."""
+"""Consumers that one worker keeps; with more readers, the one that was used longest ago is handed
+on."""
 
 MAX_IDLE: Final = 30.0
 """Seconds after which an unused consumer is closed. Spark ends an idle worker after a minute."""
@@ -55,7 +57,11 @@ class Pool(Generic[C]):
     """
 
     def __init__(
-        self, *, max_kept: int = MAX_KEPT, max_idle: float = MAX_IDLE, hand_on: Callable[[C], Any] = _nothing
+        self,
+        *,
+        max_kept: int = MAX_KEPT,
+        max_idle: float = MAX_IDLE,
+        hand_on: Callable[[C], Any] = _nothing,
     ) -> None:
         self._max_kept = max_kept
         self._max_idle = max_idle
@@ -77,16 +83,18 @@ class Pool(Generic[C]):
         """Lend a consumer; it is kept afterwards, unless its use failed.
 
         Args:
-            begin: sends a consumer to where its use begins. If a kept one cannot go there, a new one is lent: while
-                nobody looked, librdkafka may have given up a partition, for a log that was cut for example, and refuses
-                to move there.
+            begin: sends a consumer to where its use begins. If a kept one cannot go there, a new
+                one is lent: while nobody looked, librdkafka may have given up a partition, for a
+                log that was cut for example, and refuses to move there.
             key: consumers of one key are interchangeable.
             make: makes a consumer.
-            owner: gets the consumer that it used last, if that is kept; else a new one while there is room, else the
-                one of the same key that was used longest ago.
+            owner: gets the consumer that it used last, if that is kept; else a new one while there
+                is room, else the one of the same key that was used longest ago.
         """
         kept, is_other = self._take(key, owner)
-        lent = kept if kept is not None and self._can_begin(kept, begin, is_other=is_other) else None
+        lent = (
+            kept if kept is not None and self._can_begin(kept, begin, is_other=is_other) else None
+        )
         is_new = lent is None
         if lent is None:
             lent = make()
@@ -126,7 +134,10 @@ class Pool(Generic[C]):
             return taken.consumer, own is None
 
     def _can_begin(self, kept: C, begin: Callable[[C], Any], *, is_other: bool) -> bool:
-        """Prepare a kept consumer for its next use; returns False if it cannot be used, and closes it then."""
+        """Prepare a kept consumer for its next use.
+
+        Returns False if it cannot be used, and closes it then.
+        """
         try:
             if is_other:
                 self._hand_on(kept)
@@ -147,7 +158,9 @@ class Pool(Generic[C]):
 
     def _start_sweeper(self) -> None:
         if self._sweeper is None:
-            self._sweeper = threading.Thread(target=self._keep_sweeping, name="bsrc-idle-consumers", daemon=True)
+            self._sweeper = threading.Thread(
+                target=self._keep_sweeping, name="bsrc-idle-consumers", daemon=True
+            )
             self._sweeper.start()
 
     def _keep_sweeping(self) -> None:

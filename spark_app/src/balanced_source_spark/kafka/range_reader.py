@@ -1,8 +1,10 @@
-"""Reads exact offset ranges of many partitions with one consumer per cluster: the reference implementation.
+"""Reads exact offset ranges of many partitions with one consumer per cluster.
 
-A range ends by offset, never by counting messages: transaction markers and compaction leave offsets that are never
-delivered. It has ended when a message at ``end − 1`` or beyond was seen, or when the broker says that the partition
-has nothing before ``end`` any more (partition EOF at or past it).
+The reference implementation.
+
+A range ends by offset, never by counting messages: transaction markers and compaction leave offsets
+that are never delivered. It has ended when a message at ``end − 1`` or beyond was seen, or when the
+broker says that the partition has nothing before ``end`` any more (partition EOF at or past it).
 """
 
 import time
@@ -30,12 +32,17 @@ CHUNK: Final = 2000
 """Messages per call; 1000 to 2000 measured best in Python."""
 
 WAIT: Final = 0.1
-"""Seconds that one call waits at most. `consume` waits them out when fewer messages remain than were asked for."""
+"""Seconds that one call waits at most.
+
+`consume` waits them out when fewer messages remain than were asked for.
+"""
 
 _Key = tuple[str, int]
 
 
-def read_ranges(ranges: Sequence[SplitRange], settings: RangeReaderSettings) -> Iterator[pa.RecordBatch]:
+def read_ranges(
+    ranges: Sequence[SplitRange], settings: RangeReaderSettings
+) -> Iterator[pa.RecordBatch]:
     """All records of the ranges, in offset order within each split.
 
     Raises:
@@ -50,12 +57,16 @@ def read_ranges(ranges: Sequence[SplitRange], settings: RangeReaderSettings) -> 
 class _Reading:
     """Progress of one call of `read_ranges`."""
 
-    def __init__(self, consumer: Consumer, ranges: Sequence[SplitRange], settings: RangeReaderSettings) -> None:
+    def __init__(
+        self, consumer: Consumer, ranges: Sequence[SplitRange], settings: RangeReaderSettings
+    ) -> None:
         self._consumer = consumer
         self._settings = settings
         self._next: dict[_Key, int] = {}
         self._ends: dict[_Key, int] = {}
-        self._terms = {KafkaSplitId.of(r.split_id)[1:]: r.term for r in ranges if r.term is not None}
+        self._terms = {
+            KafkaSplitId.of(r.split_id)[1:]: r.term for r in ranges if r.term is not None
+        }
         for piece in ranges:
             key = KafkaSplitId.of(piece.split_id)[1:]
             self._next[key] = int(piece.start or 0)
@@ -66,7 +77,9 @@ class _Reading:
         self._refreshed: set[str] = set()
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        self._consumer.assign([TopicPartition(t, p, offset) for (t, p), offset in self._next.items()])
+        self._consumer.assign(
+            [TopicPartition(t, p, offset) for (t, p), offset in self._next.items()]
+        )
         deadline = time.monotonic() + self._settings.stall
         while self._ends:
             left = sum(end - self._next[key] for key, end in self._ends.items())
@@ -76,7 +89,9 @@ class _Reading:
             elif time.monotonic() > deadline:
                 raise ReadStalledError(self._stalled())
             if self._settings.interrupt.is_set:
-                raise ReadStalledError(f"cluster {self._settings.cluster}: the read was interrupted")
+                raise ReadStalledError(
+                    f"cluster {self._settings.cluster}: the read was interrupted"
+                )
             with collector_paused():
                 accepted = self._accepted(messages)
                 batch = self._batch(accepted) if len(accepted) else None
@@ -87,7 +102,10 @@ class _Reading:
         return record_batch(chunk, cluster=self._settings.cluster, columns=self._settings.columns)
 
     def _accepted(self, messages: Sequence[Message]) -> Chunk:
-        """Those that belong to their ranges. The end of a partition is told after the records before it."""
+        """Those that belong to their ranges.
+
+        The end of a partition is told after the records before it.
+        """
         failed = [m for m in messages if m.error() is not None]
         fine = [m for m in messages if m.error() is None] if failed else messages
         accepted = self._within(Chunk(fine, topic=self._topic))
@@ -111,7 +129,7 @@ class _Reading:
         return chunk.index(run, begin), chunk.index(run, end)
 
     def _check_term(self, chunk: Chunk, run: Run, end: int) -> None:
-        """Leader epochs grow with offsets, so that of the last record of the range is the newest."""
+        """Leader epochs grow with offsets, so that of the last record of a range is the newest."""
         term, messages = self._terms.get(run.key), chunk.messages
         last = chunk.index(run, end) - 1
         if term is None or last < run.start or _epoch(messages[last]) <= term:
@@ -119,15 +137,18 @@ class _Reading:
         first = messages[bisect_right(messages, term, run.start, last, key=_epoch)]
         offset = first.offset() or 0
         raise LogRewrittenError(
-            f"cluster {self._settings.cluster}, topic {run.key[0]}, partition {run.key[1]}: the log was cut and "
-            f"written again after this micro-batch was planned (offset {offset} is of leader epoch {_epoch(first)}, "
-            f"the micro-batch of {term})",
+            f"cluster {self._settings.cluster}, topic {run.key[0]}, partition {run.key[1]}: the log"
+            f" was cut and written again after this micro-batch was planned (offset {offset} is of"
+            f" leader epoch {_epoch(first)}, the micro-batch of {term})",
             key=run.key,
             offset=offset,
         )
 
     def _finish(self, key: _Key) -> None:
-        """Nothing is fetched for nobody. Not by a pause: librdkafka may take a second to fetch again after one."""
+        """Nothing is fetched for nobody.
+
+        Not by a pause: librdkafka may take a second to fetch again after one.
+        """
         del self._ends[key]
         self._consumer.incremental_unassign([TopicPartition(*key)])
 
@@ -141,19 +162,24 @@ class _Reading:
                 self._finish(key)
         elif code in (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE):
             raise OffsetsLostError(
-                f"cluster {self._settings.cluster}, topic {key[0]}, partition {key[1]}: offset "
-                f"{self._next.get(key)} does not exist any more ({error.str()}): records were deleted before they "
-                "were read, or the topic was recreated"
+                f"cluster {self._settings.cluster}, topic {key[0]}, partition {key[1]}: offset"
+                f" {self._next.get(key)} does not exist any more ({error.str()}): records were"
+                " deleted before they were read, or the topic was recreated"
             )
         elif code in _UNKNOWN and key[0] not in self._refreshed:
             self._refresh(key[0])
         elif error.fatal() or code in _HOPELESS or code in _UNKNOWN:
-            raise ReadRefusedError(f"cluster {self._settings.cluster}, topic {key[0]}: {error.str()}")
+            raise ReadRefusedError(
+                f"cluster {self._settings.cluster}, topic {key[0]}: {error.str()}"
+            )
         else:
             self._last_error = error
 
     def _refresh(self, topic: str) -> None:
-        """A consumer that was kept knows nothing of partitions that were added since: let it look again."""
+        """A consumer that was kept knows nothing of partitions that were added since.
+
+        Let it look again.
+        """
         self._refreshed.add(topic)
         self._consumer.list_topics(topic, timeout=self._settings.stall)
 
@@ -161,8 +187,9 @@ class _Reading:
         key, end = next(iter(self._ends.items()))
         why = f": {self._last_error.str()}" if self._last_error is not None else ""
         return (
-            f"cluster {self._settings.cluster}: nothing arrived for {self._settings.stall:.0f} s; waiting for "
-            f"{len(self._ends)} ranges, e.g. topic {key[0]}, partition {key[1]}, {self._next[key]} to {end}{why}"
+            f"cluster {self._settings.cluster}: nothing arrived for {self._settings.stall:.0f} s;"
+            f" waiting for {len(self._ends)} ranges, e.g. topic {key[0]}, partition {key[1]},"
+            f" {self._next[key]} to {end}{why}"
         )
 
 
@@ -188,4 +215,5 @@ _HOPELESS: Final = frozenset(
 _UNKNOWN: Final = frozenset(
     {KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_PARTITION, KafkaError._UNKNOWN_TOPIC}
 )
-"""A partition that the client, or the broker that it asked, has not heard of yet; hopeless if it stays so."""
+"""A partition that the client, or the broker that it asked, has not heard of yet; hopeless if it
+stays so."""

@@ -1,4 +1,6 @@
-"""Which implementation reads: the native accelerator where it is installed, else the reference in Python.
+"""Which implementation reads.
+
+The native accelerator where it is installed, else the reference in Python.
 
 Both give the same rows and raise the same errors, and pass the same tests.
 """
@@ -21,7 +23,9 @@ from balanced_source_spark.task_log import tell
 _log: Final = ReadingLog()
 
 
-def read_ranges(ranges: Sequence[SplitRange], settings: RangeReaderSettings) -> Iterator[pa.RecordBatch]:
+def read_ranges(
+    ranges: Sequence[SplitRange], settings: RangeReaderSettings
+) -> Iterator[pa.RecordBatch]:
     """All records of the ranges, by the implementation that the settings name.
 
     Raises:
@@ -29,12 +33,19 @@ def read_ranges(ranges: Sequence[SplitRange], settings: RangeReaderSettings) -> 
     """
     share_one_heap()  # before a consumer has threads
     is_python = TOKENS in settings.config  # only Python can call the function of the user
-    read = _python_reader() if is_python or not is_native(settings.implementation) else native.read_ranges
+    read = (
+        _python_reader()
+        if is_python or not is_native(settings.implementation)
+        else native.read_ranges
+    )
     return _log.measured(read(ranges, settings), cluster=settings.cluster, reader=settings.reader)
 
 
-def _python_reader() -> Callable[[Sequence[SplitRange], RangeReaderSettings], Iterator[pa.RecordBatch]]:
-    from balanced_source_spark.kafka import range_reader  # with it comes a client that the native one needs not
+def _python_reader() -> Callable[
+    [Sequence[SplitRange], RangeReaderSettings], Iterator[pa.RecordBatch]
+]:
+    # with it comes a client that the native one needs not
+    from balanced_source_spark.kafka import range_reader
 
     return range_reader.read_ranges
 
@@ -48,8 +59,13 @@ def is_native(implementation: str) -> bool:
         return True
     if implementation == "native":
         raise InvalidSpecError(
-            f"the module {native.MODULE} is not installed for this Python: `make native`, or use the image",
+            f"the module {native.MODULE} is not installed for this Python: `make native`, or use"
+            " the image",
             field="option reader",
         )
-    tell("warning", "native reader not installed: the Python reader serves, about half as fast", module=native.MODULE)
+    tell(
+        "warning",
+        "native reader not installed: the Python reader serves, about half as fast",
+        module=native.MODULE,
+    )
     return False

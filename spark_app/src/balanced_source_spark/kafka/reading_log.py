@@ -1,7 +1,8 @@
 """What a reader has read and how long it waited, in the executor's log.
 
-It goes nowhere else: tasks run in processes that the planning process never hears of, and Spark gives a Python data
-source no way back from a task (no accumulator, no metric of its own) but its rows.
+It goes nowhere else: tasks run in processes that the planning process never hears of, and Spark
+gives a Python data source no way back from a task (no accumulator, no metric of its own) but its
+rows.
 """
 
 import time
@@ -33,17 +34,21 @@ class ReadingLog:
         clock: seconds, monotonic.
     """
 
-    def __init__(self, tell: Callable[..., Any] = tell, clock: Callable[[], float] = time.perf_counter) -> None:
+    def __init__(
+        self, tell: Callable[..., Any] = tell, clock: Callable[[], float] = time.perf_counter
+    ) -> None:
         self._tell = tell
         self._clock = clock
         self._sums: dict[tuple[str, int], _Sums] = {}
 
-    def measured(self, batches: Iterator[pa.RecordBatch], *, cluster: str, reader: int) -> Iterator[pa.RecordBatch]:
+    def measured(
+        self, batches: Iterator[pa.RecordBatch], *, cluster: str, reader: int
+    ) -> Iterator[pa.RecordBatch]:
         """The same record batches; counts them, and the time until each was there.
 
-        Figures of a line, since the line before: `micro_batches`, `rows`, `bytes` (of the Arrow columns), `waited`
-        (seconds in which the task had nothing to hand on) and `first_rows` (the longest that a micro-batch waited for
-        its first rows: the fetch latency that a query sees).
+        Figures of a line, since the line before: `micro_batches`, `rows`, `bytes` (of the Arrow
+        columns), `waited` (seconds in which the task had nothing to hand on) and `first_rows` (the
+        longest that a micro-batch waited for its first rows: the fetch latency that a query sees).
         """
         began = self._clock()
         sums = self._sums.setdefault((cluster, reader), _Sums(began))

@@ -1,4 +1,7 @@
-"""How large records are: a sample of each topic, taken now and then where reading stands. For limits in bytes."""
+"""How large records are: a sample of each topic, taken now and then where reading stands.
+
+For limits in bytes.
+"""
 
 import time
 from collections.abc import Callable, Mapping
@@ -47,7 +50,10 @@ class RecordSizes:
             if topic not in self._pending and now - self._asked.get(topic, -FRESH) >= FRESH:
                 self._asked[topic] = now
                 self._pending[topic] = self._pool.submit(self._sample, split_id, position)
-        wait([future for topic, future in self._pending.items() if topic not in self._known], PATIENCE)
+        wait(
+            [future for topic, future in self._pending.items() if topic not in self._known],
+            PATIENCE,
+        )
         self._collect()
         return {s: self._known[topic] for s in positions if (topic := _topic_of(s)) in self._known}
 
@@ -58,8 +64,11 @@ class RecordSizes:
             del self._pending[topic]
             try:
                 size = future.result()
-            except (KafkaException, BalancedSourceError, LookupError):  # also a Secret that is not there now
-                log.warning("cannot tell how large records are now", cluster=topic[0], topic=topic[1])
+            except (KafkaException, BalancedSourceError, LookupError):
+                # also a Secret that is not there now
+                log.warning(
+                    "cannot tell how large records are now", cluster=topic[0], topic=topic[1]
+                )
                 continue
             if size is not None:
                 self._known[topic] = size
@@ -83,7 +92,11 @@ def sampled(config: Mapping[str, Any], split_id: SplitId, offset: int) -> float 
 def size_of(message: Message) -> int:
     """Bytes of key, value and headers."""
     headers: Any = message.headers() or ()
-    return len(message.key() or b"") + len(message.value() or b"") + sum(len(k) + len(v or b"") for k, v in headers)
+    return (
+        len(message.key() or b"")
+        + len(message.value() or b"")
+        + sum(len(k) + len(v or b"") for k, v in headers)
+    )
 
 
 def _topic_of(split_id: SplitId) -> _Topic:

@@ -1,7 +1,8 @@
 """Reads through the rotation of a Secret.
 
-A broker may know the new password for a minute before the kubelet has renewed the file: whoever connects in between is
-refused. A task that failed then would end the query after a few attempts within a second.
+A broker may know the new password for a minute before the kubelet has renewed the file: whoever
+connects in between is refused. A task that failed then would end the query after a few attempts
+within a second.
 """
 
 import time
@@ -30,7 +31,9 @@ def read_with_newest(
     interval: float = INTERVAL,
     stall: float = STALL,
 ) -> Iterator[pa.RecordBatch]:
-    """All records of the ranges; begun anew with newer settings while the broker refuses the first ones.
+    """All records of the ranges.
+
+    Begun anew with newer settings while the broker refuses the first ones.
 
     Args:
         ranges: see `range_reader.read_ranges`.
@@ -38,8 +41,8 @@ def read_with_newest(
         read: an implementation.
         patience: seconds after which a refusal counts; 0 if nothing can change.
         interval: seconds between two attempts.
-        stall: seconds to wait for a leader that does not say where its partition begins: without that, what the
-            partition holds would pass for deleted.
+        stall: seconds to wait for a leader that does not say where its partition begins: without
+            that, what the partition holds would pass for deleted.
 
     Raises:
         ReadRefusedError: the broker still refuses, or does so after records have come.
@@ -55,7 +58,11 @@ def read_with_newest(
             is_passing = isinstance(error, TransientDiscoveryError)
             if time.monotonic() >= began + (stall if is_passing else patience):
                 raise
-            what = "no answer; trying again" if is_passing else "refused; trying again with what the Secret says then"
+            what = (
+                "no answer; trying again"
+                if is_passing
+                else "refused; trying again with what the Secret says then"
+            )
             tell("warning", what, error=str(error))
             time.sleep(interval)
             continue

@@ -1,8 +1,9 @@
-"""Reads only from the topics that a micro-batch was planned for, never from others with the same names.
+"""Reads only from the topics that a micro-batch was planned for, never from their namesakes.
 
-What a micro-batch reads is in Spark's offset log. Before it is read, or read again after a restart, a topic may be
-deleted and created again: its offsets mean other records then. Tasks compare the topics' ids before they read, and
-after it: ids never return, so a range is of the planned topic if the id is the same after the last record of it.
+What a micro-batch reads is in Spark's offset log. Before it is read, or read again after a restart,
+a topic may be deleted and created again: its offsets mean other records then. Tasks compare the
+topics' ids before they read, and after it: ids never return, so a range is of the planned topic if
+the id is the same after the last record of it.
 """
 
 import time
@@ -25,7 +26,8 @@ RETRY: Final = 0.5
 """Seconds between two questions to a cluster that does not answer."""
 
 MISSING: Final = 5.0
-"""Seconds for which a topic has to be missing until it counts as deleted: brokers learn of topics one after another."""
+"""Seconds for which a topic has to be missing until it counts as deleted: brokers learn of topics
+one after another."""
 
 Read = Callable[[Sequence[SplitRange]], Iterator[pa.RecordBatch]]
 """Reads ranges."""
@@ -68,7 +70,8 @@ class SameTopics:
             interrupt: ends `read` when a topic is deleted meanwhile.
 
         Raises:
-            OffsetsLostError: a topic was deleted or recreated, and must not be skipped or has been read already.
+            OffsetsLostError: a topic was deleted or recreated, and must not be skipped or has been
+                read already.
             TransientDiscoveryError: the cluster does not answer.
             RefusedDiscoveryError: the cluster refuses.
         """
@@ -84,8 +87,10 @@ class SameTopics:
             raise
         self._check(kept)
 
-    def _read_while_asking(self, ranges: Sequence[SplitRange], read: Read) -> Iterator[pa.RecordBatch]:
-        """Fetch the first records while the cluster is asked, and deliver none before it has answered.
+    def _read_while_asking(
+        self, ranges: Sequence[SplitRange], read: Read
+    ) -> Iterator[pa.RecordBatch]:
+        """Fetch the first records while the cluster is asked; deliver none before it answered.
 
         A task whose rows are not all wanted, as by `limit`, may never come to the check at the end.
         """
@@ -108,7 +113,10 @@ class SameTopics:
             raise OffsetsLostError(self._message(others, found))
 
     def _deletion(self, ranges: Sequence[SplitRange]) -> Callable[[], bool]:
-        """Return a test whether a topic of these ranges is gone; one that is only missing must be so for a while."""
+        """Return a test whether a topic of these ranges is gone.
+
+        One that is only missing must be so for a while.
+        """
         missing_since = float("inf")
 
         def is_gone() -> bool:
@@ -141,10 +149,17 @@ class SameTopics:
         return {}
 
     def _message(self, ranges: Sequence[SplitRange], found: Mapping[str, str]) -> str:
-        by_topic = groupby(sorted(ranges, key=lambda r: r.split_id), key=lambda r: KafkaSplitId.of(r.split_id).topic)
+        by_topic = groupby(
+            sorted(ranges, key=lambda r: r.split_id),
+            key=lambda r: KafkaSplitId.of(r.split_id).topic,
+        )
         gaps = {
             topic: [
-                Gap(partition=KafkaSplitId.of(r.split_id).partition, start=int(r.start or 0), end=int(r.end or 0))
+                Gap(
+                    partition=KafkaSplitId.of(r.split_id).partition,
+                    start=int(r.start or 0),
+                    end=int(r.end or 0),
+                )
                 for r in pieces
             ]
             for topic, pieces in by_topic
@@ -165,4 +180,8 @@ def _topics(ranges: Sequence[SplitRange]) -> set[str]:
 
 def _others(ranges: Sequence[SplitRange], found: Mapping[str, str]) -> list[SplitRange]:
     """The ranges whose topics do not exist any more."""
-    return [r for r in ranges if r.identity is not None and found.get(KafkaSplitId.of(r.split_id).topic) != r.identity]
+    return [
+        r
+        for r in ranges
+        if r.identity is not None and found.get(KafkaSplitId.of(r.split_id).topic) != r.identity
+    ]

@@ -1,4 +1,6 @@
-"""How a reader reads, for both implementations: settings of its consumer, and the errors that both raise.
+"""How a reader reads, for both implementations.
+
+Settings of its consumer, and the errors that both raise.
 
 Neither client is imported here: a task pays for the one that serves it.
 """
@@ -17,14 +19,16 @@ from balanced_source_spark.kafka.names import PLAIN
 from balanced_source_spark.kafka.topic_watch import Interrupt
 
 STALL: Final = 120.0
-"""Seconds without any progress until the task fails, like ``kafkaConsumer.pollTimeoutMs`` of Spark's own source."""
+"""Seconds without any progress until the task fails, like ``kafkaConsumer.pollTimeoutMs`` of
+Spark's own source."""
 
 DEFAULTS: Final[Mapping[str, Any]] = {
-    # librdkafka's default of 1000 ms is a twelfth of the throughput, 0 spins a core while the queue is full.
+    # librdkafka's default of 1000 ms is a twelfth of the throughput, 0 spins a core while the queue
+    # is full.
     "fetch.queue.backoff.ms": 2,
     "queued.min.messages": 20_000,
-    # A fetch that waits at the end of the log holds back one for a partition that has just been added; the
-    # broker's answer to a record that arrives is not held back by this.
+    # A fetch that waits at the end of the log holds back one for a partition that has just been
+    # added; the broker's answer to a record that arrives is not held back by this.
     "fetch.wait.max.ms": 20,
 }
 """Measured settings; users may override them."""
@@ -39,7 +43,8 @@ _MOST: Final = 1 << 20
 """Bytes: what a broker gives of one partition at once unless it is told otherwise."""
 
 FORCED: Final[Mapping[str, Any]] = {
-    "group.id": "balanced-source-readers",  # librdkafka wants one; nothing is ever joined or committed
+    # librdkafka wants one; nothing is ever joined or committed
+    "group.id": "balanced-source-readers",
     "enable.auto.commit": False,
     "enable.auto.offset.store": False,
     "auto.offset.reset": "error",  # a missing offset is lost data, never a silent jump
@@ -51,8 +56,8 @@ FORCED: Final[Mapping[str, Any]] = {
 def bounds(splits: int, prefetch: int, *, queue_per_split: bool) -> dict[str, int]:
     """Settings that keep what one consumer has fetched ahead within `prefetch` bytes.
 
-    `queued.max.messages.kbytes` is per partition when partitions have queues of their own, else for all together.
-    A single record that is larger is delivered all the same.
+    `queued.max.messages.kbytes` is per partition when partitions have queues of their own, else for
+    all together. A single record that is larger is delivered all the same.
     """
     share = prefetch // 2 // max(1, splits)
     queued = share if queue_per_split else prefetch // 2
@@ -67,7 +72,7 @@ class OffsetsLostError(BalancedSourceError):
 
 
 class LogRewrittenError(OffsetsLostError):
-    """The log of a range was cut after the range was planned, and other records have its offsets now (KIP-320).
+    """The log was cut after a range was planned: its offsets have other records now (KIP-320).
 
     Attributes:
         key: topic and partition.
@@ -81,7 +86,7 @@ class LogRewrittenError(OffsetsLostError):
 
 
 class ReadRefusedError(BalancedSourceError):
-    """The broker refuses to be read, for a reason that waiting alone does not mend, e.g. a wrong password."""
+    """The broker refuses to be read, for a reason that waiting does not mend, e.g. a password."""
 
 
 class ReadStalledError(BalancedSourceError):
@@ -116,12 +121,18 @@ class RangeReaderSettings:
 
     def consumer(self, *, queue_per_split: bool) -> Mapping[str, Any]:
         """Configuration of the consumer; what the user has set goes first."""
-        rounded = 1 << max(0, self.splits - 1).bit_length()  # so that one more split needs no other consumer
+        # so that one more split needs no other consumer
+        rounded = 1 << max(0, self.splits - 1).bit_length()
         return {**bounds(rounded, self.prefetch, queue_per_split=queue_per_split), **self.config}
 
 
-def consumer_config(cluster: KafkaCluster, secrets: SecretReader, *, client_id: str) -> dict[str, Any]:
-    """Configuration of a reader's consumer; `client.rack` of the cluster wins. Holds secrets: never log it."""
+def consumer_config(
+    cluster: KafkaCluster, secrets: SecretReader, *, client_id: str
+) -> dict[str, Any]:
+    """Configuration of a reader's consumer; `client.rack` of the cluster wins.
+
+    Holds secrets: never log it.
+    """
     rack = os.environ.get(RACK, "")
     return {
         **DEFAULTS,

@@ -1,8 +1,8 @@
 """``onDataLoss: Continue`` in a task: ranges without what does not exist any more.
 
-What a micro-batch reads is in the offset log and cannot change, so a range whose beginning was deleted in between
-would fail at every replay. Hence tasks look at what there is before they read, and once more whenever retention was
-faster than that look.
+What a micro-batch reads is in the offset log and cannot change, so a range whose beginning was
+deleted in between would fail at every replay. Hence tasks look at what there is before they read,
+and once more whenever retention was faster than that look.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -15,7 +15,11 @@ import pyarrow as pa
 from balanced_source.api import SecretReader, SplitId
 from balanced_source.connectors.kafka import Gap, KafkaSplitId, listed
 from balanced_source.host import SplitRange
-from balanced_source_spark.kafka.settings import LogRewrittenError, OffsetsLostError, RangeReaderSettings
+from balanced_source_spark.kafka.settings import (
+    LogRewrittenError,
+    OffsetsLostError,
+    RangeReaderSettings,
+)
 from balanced_source_spark.task_log import tell
 
 if TYPE_CHECKING:
@@ -31,8 +35,12 @@ Read = Callable[[Sequence[SplitRange], RangeReaderSettings], Iterator[pa.RecordB
 
 
 def existing(ranges: Sequence[SplitRange], begins: Mapping[SplitId, int]) -> list[SplitRange]:
-    """The ranges without what lies before the first offset, or is in partitions that do not exist any more."""
-    kept = [replace(r, start=max(int(r.start or 0), begins[r.split_id])) for r in ranges if r.split_id in begins]
+    """The ranges without what lies before the first offset or in partitions that are gone."""
+    kept = [
+        replace(r, start=max(int(r.start or 0), begins[r.split_id]))
+        for r in ranges
+        if r.split_id in begins
+    ]
     return [r for r in kept if int(r.start or 0) < int(r.end or 0)]
 
 
@@ -58,8 +66,9 @@ def read_what_is_left(
         except OffsetsLostError:
             unread = progress.unread()
             left = _left(unread, begins)
-            # Once more without anything new to skip: a consumer that was kept may still hold the error of its former
-            # position, such as that of a log that was cut. The next attempt has a new consumer.
+            # Once more without anything new to skip: a consumer that was kept may still hold the
+            # error of its former position, such as that of a log that was cut. The next attempt has
+            # a new consumer.
             if left == tried:
                 raise
             tried = left
@@ -70,15 +79,25 @@ def read_what_is_left(
 def _left(ranges: Sequence[SplitRange], begins: Begins) -> list[SplitRange]:
     first = begins([piece.split_id for piece in ranges])
     if skipped := [gap for piece in ranges if (gap := _skipped(piece, first)).size]:
-        tell("warning", f"records were deleted before they were read, and are skipped: {listed(skipped)}")
+        tell(
+            "warning",
+            f"records were deleted before they were read, and are skipped: {listed(skipped)}",
+        )
     return existing(ranges, first)
 
 
 def _before_rewritten(unread: Sequence[SplitRange], error: LogRewrittenError) -> list[SplitRange]:
-    """Return the ranges up to where their records are others now: the next micro-batch goes back to that place."""
+    """Return the ranges up to where their records are others now.
+
+    The next micro-batch goes back to that place.
+    """
     kept = {KafkaSplitId.of(piece.split_id)[1:]: piece for piece in unread}
     if (piece := kept.get(error.key)) is not None:
-        tell("warning", f"{error}. Up to offset {int(piece.end or 0) - 1} nothing is delivered in this micro-batch")
+        tell(
+            "warning",
+            f"{error}. Up to offset {int(piece.end or 0) - 1} nothing is delivered in this"
+            " micro-batch",
+        )
         kept[error.key] = replace(piece, end=error.offset)
     return [piece for piece in kept.values() if int(piece.start or 0) < int(piece.end or 0)]
 
@@ -104,18 +123,25 @@ class _Progress:
     def note(self, batch: pa.RecordBatch) -> None:
         """These rows are delivered."""
         table = pa.Table.from_batches([batch.select(list(_PROGRESS))])
-        for row in table.group_by(["topic", "partition"]).aggregate([("offset", "max")]).to_pylist():
+        for row in (
+            table.group_by(["topic", "partition"]).aggregate([("offset", "max")]).to_pylist()
+        ):
             key = (row["topic"], row["partition"])
             self._ranges[key] = replace(self._ranges[key], start=row["offset_max"] + 1)
 
     def unread(self) -> list[SplitRange]:
         """What is not delivered yet."""
-        return [piece for piece in self._ranges.values() if int(piece.start or 0) < int(piece.end or 0)]
+        return [
+            piece for piece in self._ranges.values() if int(piece.start or 0) < int(piece.end or 0)
+        ]
 
 
 @cache
 def task_admin(secrets: SecretReader, client_id: str) -> "KafkaAdmin":
-    """For the tasks of a worker process; workers are reused. Few sources need one, so it is loaded here."""
+    """For the tasks of a worker process; workers are reused.
+
+    Few sources need one, so it is loaded here.
+    """
     from balanced_source_adapters.kafka.admin import KafkaAdmin
 
     return KafkaAdmin(secrets, client_id=client_id)

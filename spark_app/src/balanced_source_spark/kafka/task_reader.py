@@ -1,7 +1,8 @@
 """What a task unpickles: it reads ranges, and knows nothing of planning.
 
-Spark starts a Python process per worker, which loads what the pickled reader names. So this module imports what reading
-needs and no more: no admin client, no logging, no metrics, nothing of Kubernetes.
+Spark starts a Python process per worker, which loads what the pickled reader names. So this module
+imports what reading needs and no more: no admin client, no logging, no metrics, nothing of
+Kubernetes.
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,7 +12,12 @@ from functools import partial
 import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
 
-from balanced_source.connectors.kafka import KafkaCluster, KafkaReaderSettings, KafkaSplitId, OnDataLoss
+from balanced_source.connectors.kafka import (
+    KafkaCluster,
+    KafkaReaderSettings,
+    KafkaSplitId,
+    OnDataLoss,
+)
 from balanced_source.host import SplitRange
 from balanced_source_spark.contract.secrets import GIVEN, QuerySecrets
 from balanced_source_spark.kafka.readers import read_ranges
@@ -42,15 +48,22 @@ class KafkaTaskReader:
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """All records of the partition's ranges."""
-        assert isinstance(partition, ReaderPartition)  # noqa: S101 - Spark passes what `partitions` returned
+        # Spark passes what `partitions` returned
+        assert isinstance(partition, ReaderPartition)  # noqa: S101
         known = KafkaReaderSettings.of(partition.settings)
         for name in sorted({KafkaSplitId.of(piece.split_id).cluster for piece in partition.ranges}):
             cluster = known.cluster(name)
-            ranges = [piece for piece in partition.ranges if KafkaSplitId.of(piece.split_id).cluster == name]
+            ranges = [
+                piece
+                for piece in partition.ranges
+                if KafkaSplitId.of(piece.split_id).cluster == name
+            ]
             settings = partial(self._range_settings, cluster, partition)
             read = partial(self._read_planned, cluster, known.on_data_loss)
             can_change = any(secret != GIVEN for secret in cluster.secrets)
-            yield from read_with_newest(ranges, settings, read, patience=STALL if can_change else 0.0)
+            yield from read_with_newest(
+                ranges, settings, read, patience=STALL if can_change else 0.0
+            )
 
     def _read_planned(
         self,
@@ -63,16 +76,22 @@ class KafkaTaskReader:
             yield from read_ranges(ranges, settings)  # of a state that knows no topic ids
             return
         admin = task_admin(self.secrets, self.client_id)
-        topics = SameTopics(cluster=cluster.name, ids=partial(admin.topic_ids, cluster), policy=policy)
+        topics = SameTopics(
+            cluster=cluster.name, ids=partial(admin.topic_ids, cluster), policy=policy
+        )
 
         def read(kept: Sequence[SplitRange]) -> Iterator[pa.RecordBatch]:
             if policy is OnDataLoss.FAIL:
                 return read_ranges(kept, settings)
-            return read_what_is_left(kept, settings, begins=partial(admin.begins, cluster), read=read_ranges)
+            return read_what_is_left(
+                kept, settings, begins=partial(admin.begins, cluster), read=read_ranges
+            )
 
         yield from topics.read(ranges, read, settings.interrupt)
 
-    def _range_settings(self, cluster: KafkaCluster, partition: ReaderPartition) -> RangeReaderSettings:
+    def _range_settings(
+        self, cluster: KafkaCluster, partition: ReaderPartition
+    ) -> RangeReaderSettings:
         return RangeReaderSettings(
             cluster=cluster.name,
             config=consumer_config(

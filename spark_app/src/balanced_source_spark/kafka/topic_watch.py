@@ -1,7 +1,8 @@
 """Ends reads of topics that are deleted meanwhile.
 
-librdkafka waits for a partition that does not exist any more, in the hope of its return: the read would only end when
-it counts as stalled, two minutes later. So a thread looks at the topics of reads to which nothing comes.
+librdkafka waits for a partition that does not exist any more, in the hope of its return: the read
+would only end when it counts as stalled, two minutes later. So a thread looks at the topics of
+reads to which nothing comes.
 """
 
 import os
@@ -88,8 +89,8 @@ class TopicWatch:
         """Watch a read while this context is open.
 
         Args:
-            is_gone: whether what is read does not exist any more. Called by another thread; may raise
-                BalancedSourceError if that is unknown.
+            is_gone: whether what is read does not exist any more. Called by another thread; may
+                raise BalancedSourceError if that is unknown.
             interrupt: is set then.
         """
         read = WatchedRead(is_gone, interrupt)
@@ -104,7 +105,8 @@ class TopicWatch:
                 self._reads.discard(read)
 
     def _start(self) -> None:
-        if self._process != os.getpid():  # the first use, or the first one after a fork, which threads do not survive
+        # the first use, or the first one after a fork, which threads do not survive
+        if self._process != os.getpid():
             self._process = os.getpid()
             self._reads.clear()
             threading.Thread(target=self._run, name="bsrc-topic-watch", daemon=True).start()

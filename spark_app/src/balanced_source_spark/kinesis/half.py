@@ -1,13 +1,23 @@
-"""The Spark half of Kinesis; see `ReadersHalf`. Every Python process of a query imports this module.
+"""The Spark half of Kinesis; see `ReadersHalf`.
 
-A shard does not say where it ends, so tasks get readers, and a journal keeps where each of them has stopped.
+Every Python process of a query imports this module.
+
+A shard does not say where it ends, so tasks get readers, and a journal keeps where each of them has
+stopped.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from balanced_source.api import Json, Position, SourceReader, SourceReaderContext, SplitId
-from balanced_source.connectors.kinesis import KIND, KinesisSource, OnLoss, Server, ShardSplit, split_of
+from balanced_source.connectors.kinesis import (
+    KIND,
+    KinesisSource,
+    OnLoss,
+    Server,
+    ShardSplit,
+    split_of,
+)
 from balanced_source_spark.contract.half import Choices, Query
 from balanced_source_spark.contract.hooks import PlannerContext
 from balanced_source_spark.contract.option_table import Option
@@ -40,8 +50,8 @@ class KinesisSparkHalf(ReadersHalf[None, "Record", ShardSplit]):
 
     def schema(self, read: None) -> str:
         return (
-            "data BINARY, partitionKey STRING, sequenceNumber STRING, shardId STRING, stream STRING, "
-            "approximateArrivalTimestamp TIMESTAMP"
+            "data BINARY, partitionKey STRING, sequenceNumber STRING, shardId STRING, stream"
+            " STRING, approximateArrivalTimestamp TIMESTAMP"
         )
 
     def source(self, options: Mapping[str, str], choices: Choices) -> KinesisSource:
@@ -50,7 +60,9 @@ class KinesisSparkHalf(ReadersHalf[None, "Record", ShardSplit]):
     def hooks(self, context: PlannerContext[None]) -> ShardHooks:
         return ShardHooks()
 
-    def split(self, split_id: SplitId, position: Position, attributes: Mapping[str, Json]) -> ShardSplit:
+    def split(
+        self, split_id: SplitId, position: Position, attributes: Mapping[str, Json]
+    ) -> ShardSplit:
         return split_of(split_id, position, attributes)
 
     def reader(

@@ -28,16 +28,19 @@ OPTIONS: Final = (
         name="startingTimestamp",
         group=_READ,
         is_embedded=True,
-        meaning="For `AT_TIMESTAMP`: a time such as `2026-01-31T12:00:00Z`, or milliseconds since the epoch.",
+        meaning=(
+            "For `AT_TIMESTAMP`: a time such as `2026-01-31T12:00:00Z`, or milliseconds since the"
+            " epoch."
+        ),
     ),
     Option(
         name="startingSequenceNumbers",
         group=_READ,
         is_embedded=True,
         meaning=(
-            "For `SEQUENCE_NUMBERS`: a JSON object of streams, with an object of shards and the number of the first "
-            'record, such as `{"orders": {"shardId-000000000001": "4959…"}}`. Ancestors of these shards are not read, '
-            "other shards from their oldest record."
+            "For `SEQUENCE_NUMBERS`: a JSON object of streams, with an object of shards and the"
+            ' number of the first record, such as `{"orders": {"shardId-000000000001": "4959…"}}`.'
+            " Ancestors of these shards are not read, other shards from their oldest record."
         ),
     ),
     Option(
@@ -46,7 +49,8 @@ OPTIONS: Final = (
         default="`30s`",
         is_embedded=True,
         meaning=(
-            "Time between two listings of shards. Children of a shard that was read to its end are listed at once."
+            "Time between two listings of shards. Children of a shard that was read to its end are"
+            " listed at once."
         ),
     ),
     Option(
@@ -55,8 +59,8 @@ OPTIONS: Final = (
         default="`Fail`",
         is_embedded=True,
         meaning=(
-            "What happens if records expired before they were read, or a stream was deleted and created again: `Fail`, "
-            "or `Continue` with the records that are left."
+            "What happens if records expired before they were read, or a stream was deleted and"
+            " created again: `Fail`, or `Continue` with the records that are left."
         ),
     ),
     Option(
@@ -64,18 +68,24 @@ OPTIONS: Final = (
         group=_SERVER,
         is_embedded=True,
         meaning=(
-            "Region of the streams. Absent: that of the ARN, or the region of the driver's and executors' environment."
+            "Region of the streams. Absent: that of the ARN, or the region of the driver's and"
+            " executors' environment."
         ),
     ),
-    Option(name="kinesisEndpoint", group=_SERVER, is_embedded=True, meaning="URL of a Kinesis server. Absent: AWS."),
+    Option(
+        name="kinesisEndpoint",
+        group=_SERVER,
+        is_embedded=True,
+        meaning="URL of a Kinesis server. Absent: AWS.",
+    ),
     Option(
         name="kinesisSecret",
         group=_SERVER,
         is_embedded=True,
         meaning=(
-            "Name of a folder in `secretsDir` with the files `accessKeyId` and `secretAccessKey`, and optionally "
-            "`sessionToken`. Absent: the standard chain of the driver and the executors (environment, profile, "
-            "role)."
+            "Name of a folder in `secretsDir` with the files `accessKeyId` and `secretAccessKey`,"
+            " and optionally `sessionToken`. Absent: the standard chain of the driver and the"
+            " executors (environment, profile, role)."
         ),
     ),
 )

@@ -8,12 +8,22 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from balanced_source.assigners import SplitAssigner
-from balanced_source.connectors.kinesis import KinesisSource, OnLoss, Server, Start, StartAt, StartWords, checked_start
+from balanced_source.connectors.kinesis import (
+    KinesisSource,
+    OnLoss,
+    Server,
+    Start,
+    StartAt,
+    StartWords,
+    checked_start,
+)
 from balanced_source.names import checked_object, shown
 from balanced_source_spark.contract.option_table import rejected
 from balanced_source_spark.contract.values import choice, seconds
 
-STREAM: Final = re.compile(r"(arn:[a-z0-9-]+:kinesis:[a-z0-9-]+:[0-9]{12}:stream/)?[A-Za-z0-9_.-]{1,128}\Z")
+STREAM: Final = re.compile(
+    r"(arn:[a-z0-9-]+:kinesis:[a-z0-9-]+:[0-9]{12}:stream/)?[A-Za-z0-9_.-]{1,128}\Z"
+)
 _NUMBER: Final = re.compile(r"(0|[1-9][0-9]{0,128})\Z")
 _POSITIONS: Final = tuple(at.value.lower() for at in StartAt)
 _WORDS: Final = StartWords(
@@ -36,7 +46,9 @@ def kinesis_source(options: Mapping[str, str], assigner: SplitAssigner) -> Kines
         server=_server(options),
         start=_start(options, streams),
         assigner=assigner,
-        discovery_interval=max(0.1, seconds(options.get("discoveryinterval", "30s"), "discoveryInterval")),
+        discovery_interval=max(
+            0.1, seconds(options.get("discoveryinterval", "30s"), "discoveryInterval")
+        ),
         on_loss=OnLoss(choice(options, "onDataLoss", _LOSSES).capitalize()),
     )
 
@@ -55,7 +67,9 @@ def _streams(options: Mapping[str, str]) -> tuple[str, ...]:
 
 def _server(options: Mapping[str, str]) -> Server:
     endpoint, secret = options.get("kinesisendpoint", ""), options.get("kinesissecret")
-    if endpoint and not (urlsplit(endpoint).scheme in ("http", "https") and urlsplit(endpoint).netloc):
+    if endpoint and not (
+        urlsplit(endpoint).scheme in ("http", "https") and urlsplit(endpoint).netloc
+    ):
         raise rejected("kinesisEndpoint", f"expected an http or https URL, not {shown(endpoint)}")
     if secret is not None:
         checked_object(secret, field="option kinesisSecret")
@@ -89,10 +103,17 @@ def _millis(text: str) -> int:
 
 
 def _sequences(text: str) -> tuple[tuple[str, str, int], ...]:
-    wrong = rejected("startingSequenceNumbers", f"expected streams with their shards and numbers, not {shown(text)}")
+    wrong = rejected(
+        "startingSequenceNumbers",
+        f"expected streams with their shards and numbers, not {shown(text)}",
+    )
     try:
         found: Any = json.loads(text)
-        entries = [(stream, shard, str(number)) for stream, shards in found.items() for shard, number in shards.items()]
+        entries = [
+            (stream, shard, str(number))
+            for stream, shards in found.items()
+            for shard, number in shards.items()
+        ]
     except (ValueError, AttributeError) as error:
         raise wrong from error
     if not entries or not all(_NUMBER.match(number) for _, _, number in entries):

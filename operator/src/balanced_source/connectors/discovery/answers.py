@@ -9,7 +9,9 @@ from balanced_source.connectors.answers import WrongAnswer, faults_of_ids, in_wo
 from balanced_source.connectors.discovery.values import Discovered
 
 
-def checked_discovery(call: AsyncCall, answer: Any, known: Collection[SplitId]) -> Discovered | CallFailure:
+def checked_discovery(
+    call: AsyncCall, answer: Any, known: Collection[SplitId]
+) -> Discovered | CallFailure:
     """Return the answer, or what is wrong with it.
 
     Args:
@@ -21,6 +23,9 @@ def checked_discovery(call: AsyncCall, answer: Any, known: Collection[SplitId]) 
         return in_words(call, answer)
     ids: Any = answer.split_ids if isinstance(answer, Discovered) else answer
     if not isinstance(answer, Discovered) or not isinstance(ids, set | frozenset):
-        return refused(call, WrongAnswer(f"a {type(ids).__name__}", "a Discovered, whose split_ids are a frozenset"))
+        return refused(
+            call,
+            WrongAnswer(f"a {type(ids).__name__}", "a Discovered, whose split_ids are a frozenset"),
+        )
     fault = next(faults_of_ids([*ids.difference(known), *islice(known, 1)]), None)
     return answer if fault is None else refused(call, fault)

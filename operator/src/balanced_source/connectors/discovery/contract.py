@@ -1,4 +1,7 @@
-"""What the discovering enumerator asks its source: a connector answers, and knows nothing of the enumerator."""
+"""What the discovering enumerator asks its source.
+
+A connector answers, and knows nothing of the enumerator.
+"""
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection
@@ -16,11 +19,13 @@ class SplitDiscovery(ABC, Generic[SplitT]):
     rebalance_policy: RebalancePolicy
     """When splits may move."""
     discovery_interval: float | None
-    """Seconds between discoveries of a scope; None, or anything that is not positive, discovers once."""
+    """Seconds between discoveries of a scope; None, or anything that is not positive, discovers
+    once."""
     failure_threshold: int
     """Failures of a scope in a row until that is a problem to tell people of."""
     may_lose: bool
-    """Whether a split may be read anew as what it is now if it was deleted and created again; else somebody decides."""
+    """Whether a split may be read anew as what it is now if it was deleted and created again; else
+    somebody decides."""
     retention: float
     """Seconds for which positions of removed splits are kept."""
 
@@ -39,14 +44,19 @@ class SplitDiscovery(ABC, Generic[SplitT]):
 
     @abstractmethod
     def subscribes(self, split_id: SplitId) -> bool:
-        """Whether the user still wants this split; False removes it without waiting for confirmation."""
+        """Whether the user still wants this split.
+
+        False removes it without waiting for confirmation.
+        """
 
     @abstractmethod
     def discover(self, scope: str, round_number: int) -> Discover:
         """The call that lists the splits of a scope."""
 
     @abstractmethod
-    def initialize(self, scope: str, split_ids: Collection[SplitId], *, is_first: bool) -> Initialize:
+    def initialize(
+        self, scope: str, split_ids: Collection[SplitId], *, is_first: bool
+    ) -> Initialize:
         """The call that resolves start (and stop) positions.
 
         `is_first` tells the first discovery of the scope, when the user's start option applies.
@@ -62,7 +72,7 @@ class SplitDiscovery(ABC, Generic[SplitT]):
         return []
 
     def begun_late(self, splits: Collection[SplitT]) -> list[str]:
-        """Return sentences that name what lies before the start of splits that are read from their beginning.
+        """Return sentences that name what lies before the start of splits read from it.
 
         Args:
             splits: found by a discovery after the first one of their scope.
@@ -70,5 +80,8 @@ class SplitDiscovery(ABC, Generic[SplitT]):
         return []
 
     def recreation_advice(self) -> str:
-        """Return what a user does so that recreated splits are read: an imperative clause that names the setting."""
+        """Return what a user does so that recreated splits are read.
+
+        An imperative clause that names the setting.
+        """
         return "allow the source to lose records"

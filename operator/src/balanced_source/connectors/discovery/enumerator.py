@@ -20,7 +20,11 @@ from balanced_source.connectors.discovery import recreated
 from balanced_source.connectors.discovery.answers import checked_discovery
 from balanced_source.connectors.discovery.contract import SplitDiscovery
 from balanced_source.connectors.discovery.gone import retained_and_absent, unread
-from balanced_source.connectors.discovery.reported import scopes_held, take_reported, without_guesses
+from balanced_source.connectors.discovery.reported import (
+    scopes_held,
+    take_reported,
+    without_guesses,
+)
 from balanced_source.connectors.discovery.values import (
     Alarm,
     Discover,
@@ -60,7 +64,7 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
         self.state = state
         self.transient = TransientState()
 
-    # --- life cycle ---------------------------------------------------------------------------------------------
+    # --- life cycle -------------------------------------------------------------------------------
 
     def start(self) -> None:
         self._agree_with_source()
@@ -81,7 +85,9 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
 
     def blocked(self) -> Mapping[str, Exception]:
         return {
-            scope: problem for scope, problem in self.transient.problems.items() if scope in self.transient.failures
+            scope: problem
+            for scope, problem in self.transient.problems.items()
+            if scope in self.transient.failures
         }
 
     def undiscovered(self) -> frozenset[str]:
@@ -92,9 +98,11 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
 
     def is_finished(self) -> bool:
         owned = self.context.current_assignments()
-        return self._is_complete() and self.state.finished.issuperset((*owned, *self.state.unassigned))
+        return self._is_complete() and self.state.finished.issuperset(
+            (*owned, *self.state.unassigned)
+        )
 
-    # --- readers ------------------------------------------------------------------------------------------------
+    # --- readers ----------------------------------------------------------------------------------
 
     def add_reader(self, subtask_id: int) -> None:
         self.add_readers((subtask_id,))
@@ -102,7 +110,10 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
     def add_readers(self, subtask_ids: Sequence[int]) -> None:
         registered = self.context.registered_readers()
         readers = [registered[subtask_id] for subtask_id in subtask_ids]
-        waiting, listed = self.state.unassigned.keys(), self.transient.in_flight | self.transient.doubtful
+        waiting, listed = (
+            self.state.unassigned.keys(),
+            self.transient.in_flight | self.transient.doubtful,
+        )
         self._void_look_ups(scopes_held(readers, self.source))
         owned, until = self.context.current_assignments(), self._retained_until()
         self.state, unwanted = take_reported(self.state, readers, owned, self.source, until=until)
@@ -112,13 +123,21 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
         self._assign()
 
     def _confirm(self, reported: Collection[SplitId]) -> None:
-        """Look again before reported splits are assigned: what was listed under their ids may be others by now."""
-        self.transient = replace(self.transient, unconfirmed=self.transient.unconfirmed.union(reported))
+        """Look again before reported splits are assigned.
+
+        What was listed under their ids may be others by now.
+        """
+        self.transient = replace(
+            self.transient, unconfirmed=self.transient.unconfirmed.union(reported)
+        )
         for scope in sorted({self.source.scope_of(s) for s in reported}):
             self._ask(scope, delay=0.0)
 
     def handle_history(self, guessed: Collection[SplitId]) -> None:
-        """Readers know better: what they hold counts, and what is newer than that begins at its beginning."""
+        """Readers know better.
+
+        What they hold counts, and what is newer than that begins at its beginning.
+        """
         readers = self.context.registered_readers().values()
         scopes = scopes_held(readers, self.source).intersection(self.source.scopes())
         self.state, dropped = without_guesses(self.state, readers, guessed, self.source)
@@ -127,16 +146,24 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
             self._ask(scope, delay=0.0)
 
     def _void_look_ups(self, scopes: Collection[str]) -> None:
-        """Readers told more of these scopes than was known when start positions were asked for: ask again."""
+        """Readers told more of these scopes than was known when start positions were asked for.
+
+        Ask again.
+        """
         before, self.transient = self.transient, self.transient.without_look_ups(scopes)
         for scope in sorted(
-            {call.scope for call in before.look_ups} - {call.scope for call in self.transient.look_ups}
+            {call.scope for call in before.look_ups}
+            - {call.scope for call in self.transient.look_ups}
         ):
             self._ask(scope, delay=0.0)
 
     def add_splits_back(self, splits: Sequence[SplitT], subtask_id: int) -> None:
         self._void_look_ups(
-            {self.source.scope_of(s.split_id) for s in splits if s.split_id in self.transient.in_flight}
+            {
+                self.source.scope_of(s.split_id)
+                for s in splits
+                if s.split_id in self.transient.in_flight
+            }
         )
         wanted = {s.split_id: s for s in splits if self.source.subscribes(s.split_id)}
         if len(wanted) < len(splits):
@@ -149,7 +176,10 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
         )
 
     def _dismiss(self, splits: Mapping[SplitId, SplitT], subtask_id: int) -> None:
-        """Splits come back that the user does not want now: their positions stay for a return, if asked for."""
+        """Splits come back that the user does not want now.
+
+        Their positions stay for a return, if asked for.
+        """
         if self.source.retention > 0:
             until = self._retained_until()
             kept = {s: Retained(split=x, until=until) for s, x in splits.items()}
@@ -172,7 +202,7 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
         self._assign()
 
     def handle_loads(self) -> None:
-        """Look at the loads from time to time, and rebalance when a drift has proved to be lasting."""
+        """Look at the loads now and then, and rebalance when a drift has proved lasting."""
         policy, now = self.source.rebalance_policy, self.context.now()
         if policy.mode is not RebalanceMode.DRIFT:
             return
@@ -181,15 +211,23 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
         if watch.is_look_due(policy, now) and self._is_settled():
             question = self._question((), cause=RebalanceCause.DRIFT)
             positions = self.context.split_positions()
-            watch, drift = watch.look(policy, self.source.assigner, question, positions=positions, now=now)
+            watch, drift = watch.look(
+                policy, self.source.assigner, question, positions=positions, now=now
+            )
         self.transient = replace(self.transient, drift=watch)
         if drift is not None:
             self._follow_drift(drift)
 
     def _is_settled(self) -> bool:
-        """Whether every split has its owner and every reader is there: otherwise splits move anyway soon."""
+        """Whether every split has its owner and every reader is there.
+
+        Otherwise splits move anyway soon.
+        """
         is_waiting = self.state.unassigned or self.state.rebalance_due
-        return not is_waiting and len(self.context.registered_readers()) == self.context.current_parallelism()
+        return (
+            not is_waiting
+            and len(self.context.registered_readers()) == self.context.current_parallelism()
+        )
 
     def _follow_drift(self, drift: assigners.Drift) -> None:
         self.context.report(
@@ -237,24 +275,29 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
         self._assign()
 
     def _agree_with_source(self) -> None:
-        """Whether the source changed just now or while nobody was there: what it does not ask for any more goes."""
+        """Whether the source changed just now or while nobody was there.
+
+        What it does not ask for any more goes.
+        """
         known = {*self.context.current_assignments(), *self.state.unassigned}
         self._remove({s for s in known if not self.source.subscribes(s)}, "not subscribed any more")
         self._keep_scopes(frozenset(self.source.scopes()))
         policy = self.source.assigner.identity
         if policy != self.state.assigner:
             is_other = self.state.assigner is not None
-            self.state = replace(self.state, assigner=policy, rebalance_due=self.state.rebalance_due or is_other)
+            self.state = replace(
+                self.state, assigner=policy, rebalance_due=self.state.rebalance_due or is_other
+            )
 
     def _keep_scopes(self, scopes: frozenset[str]) -> None:
-        """Forget what is known about scopes that are no more, and in time that they were discovered."""
+        """Forget what is known about scopes that are gone, and in time their discovery."""
         self.transient = self.transient.within(scopes, self.source.scope_of)
         retained = {self.source.scope_of(s) for s in self.state.retained}
         self.state = self.state.of_scopes(
             scopes, retained=retained, now=self.context.now(), until=self._retained_until()
         )
 
-    # --- discovery ----------------------------------------------------------------------------------------------
+    # --- discovery --------------------------------------------------------------------------------
 
     def handle_discovery(self, call: Discover, result: Discovered | CallFailure) -> None:
         """Completion of a `Discover`."""
@@ -270,18 +313,27 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
         self._assign()
 
     def handle_initialized(self, call: Initialize, result: Iterable[SplitT] | CallFailure) -> None:
-        """Completion of an `Initialize`; ignored if its scope was taken out of the source meanwhile."""
+        """Completion of an `Initialize`.
+
+        Ignored if its scope was taken out of the source meanwhile.
+        """
         if not self.transient.is_looking_up(call):
             return
         self.transient = self.transient.looked_up(call)
         result = checked_splits(call, result, frozenset(call.split_ids))
         if isinstance(result, CallFailure):
-            self.transient = replace(self.transient, incomplete=self.transient.incomplete | {call.scope})
+            self.transient = replace(
+                self.transient, incomplete=self.transient.incomplete | {call.scope}
+            )
             self._scope_failed(call.scope, result.error)
         else:
             fresh = {s.split_id: s for s in result if self.source.subscribes(s.split_id)}
             self.state = replace(self.state, unassigned={**self.state.unassigned, **fresh})
-            for text in self.source.begun_late(fresh.values()) if call.scope in self.state.discovered else ():
+            for text in (
+                self.source.begun_late(fresh.values())
+                if call.scope in self.state.discovered
+                else ()
+            ):
                 self.context.report(Reason.RECORDS_GONE, text, warning=True)
             self._mark_discovered(call.scope)
         self._assign()
@@ -291,7 +343,9 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
         now = self.context.now()
         over = [s for s, entry in self.state.retained.items() if entry.until <= now]
         if over:
-            self.state = replace(self.state, retained={s: e for s, e in self.state.retained.items() if s not in over})
+            self.state = replace(
+                self.state, retained={s: e for s, e in self.state.retained.items() if s not in over}
+            )
             self.context.forget_splits(over)
             text = f"positions of {len(over)} removed splits dropped: {some(over)}"
             self.context.report(Reason.RETENTION_ENDED, text)
@@ -301,10 +355,14 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
     def _ask(self, scope: str, *, delay: float) -> None:
         number = self.transient.rounds.get(scope, 0) + 1
         self.transient = replace(self.transient, rounds={**self.transient.rounds, scope: number})
-        self.context.call_async(self.source.discover(scope, number), self.handle_discovery, initial_delay=delay)
+        self.context.call_async(
+            self.source.discover(scope, number), self.handle_discovery, initial_delay=delay
+        )
 
     def _scope_failed(self, scope: str, error: Exception) -> None:
-        self.transient = self.transient.failed(scope, error, threshold=self.source.failure_threshold)
+        self.transient = self.transient.failed(
+            scope, error, threshold=self.source.failure_threshold
+        )
         self._ask(scope, delay=min(2.0 ** (self.transient.failures[scope] - 1), MAX_BACKOFF))
 
     def _scope_listed(self, scope: str, result: Discovered) -> None:
@@ -322,40 +380,63 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
             self._ask(scope, delay=interval)
 
     def _without_replaced(self, scope: str, result: Discovered) -> frozenset[SplitId]:
-        """What is listed, less what must not be read yet: a former split of the same id has to be let go of first."""
+        """What is listed, less what must not be read yet.
+
+        A former split of the same id has to be let go of first.
+        """
         replaced = recreated.replaced(result.identities, self.state, self.context)
         if not replaced:
             return result.split_ids
         if self.source.may_lose:
             self._report_gone(replaced, exists=True)
             self.transient = replace(self.transient, doubtful=self.transient.doubtful | replaced)
-            self._remove(replaced, "recreated, and read from their beginning as soon as readers let go", forget=True)
+            self._remove(
+                replaced,
+                "recreated, and read from their beginning as soon as readers let go",
+                forget=True,
+            )
             return result.split_ids
         problem = recreated.refusal(scope, replaced, self.state, self.context, self.source)
-        self.transient = replace(self.transient, problems={**self.transient.problems, scope: problem})
+        self.transient = replace(
+            self.transient, problems={**self.transient.problems, scope: problem}
+        )
         held = {*self.context.current_assignments(), *self.state.unassigned}
         return result.split_ids - (replaced - held)
 
     def _find_removed(self, scope: str, listed: frozenset[SplitId], result: Discovered) -> bool:
-        """Count known splits that are not listed; True if some are missing but not yet confirmed as removed."""
+        """Count known splits that are not listed.
+
+        True if some are missing but not yet confirmed as removed.
+        """
         held = {*self.context.current_assignments(), *self.state.unassigned}
-        retained = retained_and_absent(scope, result, self.state, self.transient, self.source) - held
-        absent = result.without_refused({s for s in held - listed if self.source.scope_of(s) == scope} | retained)
-        others = {s: n for s, n in self.transient.missing.items() if self.source.scope_of(s) != scope}
+        retained = (
+            retained_and_absent(scope, result, self.state, self.transient, self.source) - held
+        )
+        absent = result.without_refused(
+            {s for s in held - listed if self.source.scope_of(s) == scope} | retained
+        )
+        others = {
+            s: n for s, n in self.transient.missing.items() if self.source.scope_of(s) != scope
+        }
         counts = {s: self.transient.missing.get(s, 0) + 1 for s in absent}
         removed = {s for s, count in counts.items() if count >= CONFIRMATIONS}
         self.transient = replace(
-            self.transient, missing={**others, **{s: n for s, n in counts.items() if s not in removed}}
+            self.transient,
+            missing={**others, **{s: n for s, n in counts.items() if s not in removed}},
         )
         self._report_gone(removed, exists=False)
         self._remove(removed - retained, "not listed any more")
-        self.transient = replace(self.transient, named=(self.transient.named | removed) & self.state.retained.keys())
+        self.transient = replace(
+            self.transient, named=(self.transient.named | removed) & self.state.retained.keys()
+        )
         return len(removed) < len(absent)
 
     def _find_new(self, scope: str, listed: frozenset[SplitId]) -> None:
         state = self.state
         moved = listed
-        for ids in (self._in(phase) for phase in SplitPhase if not SPLIT.allows(phase, SplitEvent.LISTED)):
+        for ids in (
+            self._in(phase) for phase in SplitPhase if not SPLIT.allows(phase, SplitEvent.LISTED)
+        ):
             moved = frozenset(s for s in moved if s not in ids) if ids else moved
         returning = {s: state.retained[s].split for s in moved & state.retained.keys()}
         leaving = {s for s in moved - returning.keys() if self.context.is_revoking(s)}
@@ -363,7 +444,10 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
         if returning:
             rest = {s: e for s, e in state.retained.items() if s not in returning}
             self.state = replace(state, retained=rest, unassigned={**state.unassigned, **returning})
-            self.context.report(Reason.SPLITS_RETURNED, f"{len(returning)} splits continue: {some(sorted(returning))}")
+            self.context.report(
+                Reason.SPLITS_RETURNED,
+                f"{len(returning)} splits continue: {some(sorted(returning))}",
+            )
         if fresh := tuple(sorted(moved - returning.keys() - leaving)):
             self._look_up(scope, fresh)
         self._mark_discovered(scope)
@@ -392,7 +476,7 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
         if scope not in self.state.discovered and self.transient.is_settled(scope):
             self.state = replace(self.state, discovered=self.state.discovered | {scope})
 
-    # --- assignment ---------------------------------------------------------------------------------------------
+    # --- assignment -------------------------------------------------------------------------------
 
     def _assign(self) -> None:
         """Give owners to all that may have one, then tell readers if that was all."""
@@ -405,8 +489,11 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
                 self.context.signal_no_more_splits(subtask)
 
     def _is_confirmed(self, split_id: SplitId) -> bool:
-        """Nothing is assigned before its scope was asked in this process, nor while it seems to be gone or replaced."""
-        return not self.transient.doubts(split_id) and self.source.scope_of(split_id) in self.transient.answered
+        """Nothing is assigned before this process asked its scope, or while it seems gone."""
+        return (
+            not self.transient.doubts(split_id)
+            and self.source.scope_of(split_id) in self.transient.answered
+        )
 
     def _place(self, pending: Collection[SplitId], *, may_move: bool) -> None:
         state, n = self.state, self.context.current_parallelism()
@@ -421,11 +508,17 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
         readers = self.context.registered_readers()
         self._give({s: o for s, o in wanted.items() if o in readers})
         is_done = all(o in readers for o in wanted.values())
-        self.state = replace(self.state, rebalance_due=state.rebalance_due and not (may_move and is_done))
+        self.state = replace(
+            self.state, rebalance_due=state.rebalance_due and not (may_move and is_done)
+        )
         if may_move and self.transient.drift is not None:
-            self.transient = replace(self.transient, drift=self.transient.drift.moved(self.context.now()))
+            self.transient = replace(
+                self.transient, drift=self.transient.drift.moved(self.context.now())
+            )
 
-    def _question(self, pending: Collection[SplitId], *, cause: RebalanceCause | None) -> assigners.Placement:
+    def _question(
+        self, pending: Collection[SplitId], *, cause: RebalanceCause | None
+    ) -> assigners.Placement:
         """To the policy; without a cause nothing may move."""
         owners, finished = self.context.current_assignments(), self.state.finished
         return assigners.Placement(
@@ -470,9 +563,14 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
             unassigned={s: x for s, x in self.state.unassigned.items() if s not in gone},
             preferred={s: o for s, o in self.state.preferred.items() if s not in gone},
             finished=self.state.finished - gone,
-            retained={**{s: e for s, e in self.state.retained.items() if s not in gone}, **retained},
+            retained={
+                **{s: e for s, e in self.state.retained.items() if s not in gone},
+                **retained,
+            },
         )
-        self.context.report(Reason.SPLITS_REMOVED, f"{len(gone)} splits {why}: {some(sorted(gone))}")
+        self.context.report(
+            Reason.SPLITS_REMOVED, f"{len(gone)} splits {why}: {some(sorted(gone))}"
+        )
         if retained:
             self._set_retention_alarm()
 
@@ -485,7 +583,10 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
         return self.context.now() + self.source.retention
 
     def _set_retention_alarm(self) -> None:
-        deadlines = [*self.state.removed.values(), *(entry.until for entry in self.state.retained.values())]
+        deadlines = [
+            *self.state.removed.values(),
+            *(entry.until for entry in self.state.retained.values()),
+        ]
         if not deadlines:
             return
         delay = max(0.0, min(deadlines) - self.context.now())
@@ -496,4 +597,6 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
         if not self.source.discovers_once or self.undiscovered():
             return False
         waiting = self.state.unassigned.keys() - self.state.finished
-        return self.transient.answered.issuperset(self.source.scopes()) and not (self.transient.is_unsettled or waiting)
+        return self.transient.answered.issuperset(self.source.scopes()) and not (
+            self.transient.is_unsettled or waiting
+        )

@@ -4,7 +4,13 @@ from collections.abc import Collection
 
 from balanced_source.api import SplitEnumeratorContext, SplitId
 from balanced_source.connectors.discovery.contract import SplitDiscovery
-from balanced_source.connectors.discovery.values import Discovered, DiscoveryState, SplitT, TransientState, is_read
+from balanced_source.connectors.discovery.values import (
+    Discovered,
+    DiscoveryState,
+    SplitT,
+    TransientState,
+    is_read,
+)
 
 
 def retained_and_absent(
@@ -14,9 +20,10 @@ def retained_and_absent(
     transient: TransientState,
     source: SplitDiscovery[SplitT],
 ) -> frozenset[SplitId]:
-    """Return splits that only retained positions know of, that a listing lacks, and that were not named before.
+    """Return splits known by retained positions only, missing in a listing, and not named yet.
 
-    They were deleted while nobody looked: their cluster was not active, or their topic not subscribed.
+    They were deleted while nobody looked: their cluster was not active, or their topic not
+    subscribed.
     """
     return frozenset(
         split_id
@@ -37,9 +44,14 @@ def unread(
     *,
     exists: bool,
 ) -> list[str]:
-    """Say what may be missing of deleted splits. Drivers know only of the ends that they have asked for."""
+    """Say what may be missing of deleted splits.
+
+    Drivers know only of the ends that they have asked for.
+    """
     owned = context.current_assignments()
     known = {s: state.retained[s].split for s in deleted if s in state.retained}
     known |= {s: state.unassigned[s] for s in deleted if s in state.unassigned}
     known |= {s: context.assigned_split(s) for s in deleted if s in owned}
-    return source.unread([x for s, x in known.items() if s not in state.finished and not is_read(x)], exists=exists)
+    return source.unread(
+        [x for s, x in known.items() if s not in state.finished and not is_read(x)], exists=exists
+    )

@@ -1,4 +1,7 @@
-"""Splits that were deleted and created again: they have the ids of the former ones, and are other splits."""
+"""Splits that were deleted and created again.
+
+They have the ids of the former ones, and are other splits.
+"""
 
 from collections.abc import Collection, Mapping
 
@@ -11,14 +14,21 @@ from balanced_source.reasons import Reason
 
 
 def replaced(
-    identities: Mapping[SplitId, str], state: DiscoveryState[SplitT], context: SplitEnumeratorContext[SplitT]
+    identities: Mapping[SplitId, str],
+    state: DiscoveryState[SplitT],
+    context: SplitEnumeratorContext[SplitT],
 ) -> frozenset[SplitId]:
     """Return the ids under which something else is known than what has these identities now."""
-    return frozenset(s for s, identity in identities.items() if _is_former(s, identity, state, context))
+    return frozenset(
+        s for s, identity in identities.items() if _is_former(s, identity, state, context)
+    )
 
 
 def _is_former(
-    split_id: SplitId, identity: str, state: DiscoveryState[SplitT], context: SplitEnumeratorContext[SplitT]
+    split_id: SplitId,
+    identity: str,
+    state: DiscoveryState[SplitT],
+    context: SplitEnumeratorContext[SplitT],
 ) -> bool:
     attributes = {IDENTITY: identity}
     if split_id in context.current_assignments():
@@ -35,12 +45,16 @@ def refusal(
     context: SplitEnumeratorContext[SplitT],
     source: SplitDiscovery[SplitT],
 ) -> RefusedDiscoveryError:
-    """Return why recreated splits are not read: records of the former ones are lost, and the user has to agree."""
+    """Return why recreated splits are not read.
+
+    Records of the former ones are lost, and the user has to agree.
+    """
     advice = f"{source.recreation_advice()} to read the new ones"
     lost = ". ".join(unread(split_ids, state, context, source, exists=True))
     return RefusedDiscoveryError(
-        f"{len(split_ids)} splits were deleted and recreated, and are not read: {some(sorted(split_ids))}. What "
-        f"was not read of the former ones is lost: {advice}. {lost}",
+        f"{len(split_ids)} splits were deleted and recreated, and are not read:"
+        f" {some(sorted(split_ids))}. What was not read of the former ones is lost: {advice}."
+        f" {lost}",
         scope=scope,
         reason=Reason.SPLITS_RECREATED,
     )

@@ -1,4 +1,7 @@
-"""What readers report at their registration beyond what they own: positions that the enumerator goes on from."""
+"""What readers report at their registration beyond what they own.
+
+Positions that the enumerator goes on from.
+"""
 
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -26,8 +29,11 @@ class _Taken(Generic[SplitT]):
         split_id = split.split_id
         waiting, kept = self.unassigned.get(split_id), self.retained.get(split_id)
         known = waiting or (kept.split if kept is not None else None)
-        if split_id in self.owned or (known is not None and is_other(split.attributes(), known.attributes())):
-            return  # decided already, or a former split of this id, which says nothing of the present one
+        if split_id in self.owned or (
+            known is not None and is_other(split.attributes(), known.attributes())
+        ):
+            # decided already, or a former split of this id, which says nothing of the present one
+            return
         if not self.source.subscribes(split_id):
             self._keep(split)
         elif kept is not None and not is_read:
@@ -36,15 +42,21 @@ class _Taken(Generic[SplitT]):
             self._wait(split, subtask_id, known, is_read=is_read)
 
     def _wait(self, split: SplitT, subtask_id: int, known: SplitT | None, *, is_read: bool) -> None:
-        # Who reads it has the word; who had it before somebody else did can only move it forward, and does not get it
-        # back for that: a host that retains a split cannot tell which of its readers had it.
+        # Who reads it has the word; who had it before somebody else did can only move it forward,
+        # and does not get it back for that: a host that retains a split cannot tell which of its
+        # readers had it.
         split_id = split.split_id
         has_the_word = is_read and self.preferred.setdefault(split_id, subtask_id) == subtask_id
-        self.unassigned[split_id] = split if has_the_word or known is None else _further(known, split)
+        self.unassigned[split_id] = (
+            split if has_the_word or known is None else _further(known, split)
+        )
         self.retained.pop(split_id, None)
 
     def _keep(self, split: SplitT) -> None:
-        """The user does not want it now. Its position stays for a return, also if nobody but the reader knew it."""
+        """The user does not want it now.
+
+        Its position stays for a return, also if nobody but the reader knew it.
+        """
         split_id = split.split_id
         if self.source.retention > 0:
             entry = self.retained.get(split_id, Retained(split=split, until=self.until))
@@ -61,14 +73,15 @@ def take_reported(
     *,
     until: float,
 ) -> tuple[DiscoveryState[SplitT], list[SplitId]]:
-    """What readers reported beyond what they own goes back to them, once a discovery tells that it still exists.
+    """Splits that readers reported but do not own return to them once discovery confirms them.
 
-    Nothing that was reported before is erased: a reader that registers again with an empty report has lost its
-    Spark checkpoint, and the positions known here are all that is left.
+    Nothing that was reported before is erased: a reader that registers again with an empty report
+    has lost its Spark checkpoint, and the positions known here are all that is left.
 
     Args:
         state: of the enumerator.
-        readers: all that register now. What one of them reads counts before what others retain from former times.
+        readers: all that register now. What one of them reads counts before what others retain from
+            former times.
         owned: splits that have an owner.
         source: what the user wants.
         until: how long positions are kept of splits that the user does not want now.
@@ -101,14 +114,19 @@ def take_reported(
 
 
 def _seen(
-    readers: Sequence[ReaderInfo[SplitT]], source: SplitDiscovery[SplitT], retained: Iterable[SplitId]
+    readers: Sequence[ReaderInfo[SplitT]],
+    source: SplitDiscovery[SplitT],
+    retained: Iterable[SplitId],
 ) -> frozenset[str]:
     """Returns the scopes of which the readers prove that their first discovery is complete.
 
-    A reader whose past the state knows proves nothing about the source's present scopes: it may still hold splits of a
-    scope that was removed without retention and put back, which begins like a new one.
+    A reader whose past the state knows proves nothing about the source's present scopes: it may
+    still hold splits of a scope that was removed without retention and put back, which begins like
+    a new one.
     """
-    first = scopes_held((r for r in readers if r.is_first_report), source).intersection(source.scopes())
+    first = scopes_held((r for r in readers if r.is_first_report), source).intersection(
+        source.scopes()
+    )
     return first | scopes_held(readers, source).intersection(source.scope_of(s) for s in retained)
 
 
@@ -120,9 +138,10 @@ def without_guesses(
 ) -> tuple[DiscoveryState[SplitT], frozenset[SplitId]]:
     """The state without what readers disprove, when the state knows nothing of their past.
 
-    That is a former (or later) split under the id of a reported one, a position that was retained without them, and the
-    start position of a split that no reader ever had, although readers have seen its scope. Either they report where
-    to go on, or the split is newer than what they hold, and a discovery finds it again as new.
+    That is a former (or later) split under the id of a reported one, a position that was retained
+    without them, and the start position of a split that no reader ever had, although readers have
+    seen its scope. Either they report where to go on, or the split is newer than what they hold,
+    and a discovery finds it again as new.
 
     Returns:
         The state, and the splits that were dropped from it without being reported.
@@ -134,7 +153,11 @@ def without_guesses(
         found = reported.get(split.split_id)
         return found is not None and is_other(found.attributes(), split.attributes())
 
-    guesses = {s for s in state.unassigned if source.scope_of(s) in held and (s in guessed or s not in state.preferred)}
+    guesses = {
+        s
+        for s in state.unassigned
+        if source.scope_of(s) in held and (s in guessed or s not in state.preferred)
+    }
     gone = guesses | {s for s, split in state.unassigned.items() if is_wrong(split)}
     after = replace(
         state,
@@ -145,9 +168,18 @@ def without_guesses(
     return after, frozenset(gone - reported.keys())
 
 
-def scopes_held(readers: Iterable[ReaderInfo[SplitT]], source: SplitDiscovery[SplitT]) -> frozenset[str]:
-    """Whoever holds splits of a scope has seen its first discovery: what is found there now is new."""
-    return frozenset(source.scope_of(s.split_id) for r in readers for s in (*r.reported_splits, *r.retained_splits))
+def scopes_held(
+    readers: Iterable[ReaderInfo[SplitT]], source: SplitDiscovery[SplitT]
+) -> frozenset[str]:
+    """Whoever holds splits of a scope has seen its first discovery.
+
+    What is found there now is new.
+    """
+    return frozenset(
+        source.scope_of(s.split_id)
+        for r in readers
+        for s in (*r.reported_splits, *r.retained_splits)
+    )
 
 
 def _further(one: SplitT, other: SplitT) -> SplitT:

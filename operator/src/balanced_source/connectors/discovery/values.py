@@ -18,7 +18,10 @@ class Alarm(AsyncCall):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retained(Generic[SplitT]):
-    """A split that is not subscribed any more; until `until` (seconds since the epoch) a return goes on there."""
+    """A split that is not subscribed any more.
+
+    Until `until` (seconds since the epoch) a return goes on there.
+    """
 
     split: SplitT
     until: float
@@ -33,13 +36,14 @@ class DiscoveryState(Generic[SplitT]):
         finished: assigned splits that have been read to their end.
         preferred: unassigned split → the reader that had it; it gets it back if it can.
         retained: see `Retained`.
-        discovered: scopes whose first discovery is complete, with all start positions resolved. Splits found later in
-            such a scope are new, and start at their beginning whatever the start option says (FLINK-32019).
-        removed: discovered scopes that the source does not have any more → until when they stay discovered. A return
-            before that goes on, also if no position of the scope is retained.
+        discovered: scopes whose first discovery is complete, with all start positions resolved.
+            Splits found later in such a scope are new, and start at their beginning whatever the
+            start option says (FLINK-32019).
+        removed: discovered scopes that the source does not have any more → until when they stay
+            discovered. A return before that goes on, also if no position of the scope is retained.
         rebalance_due: splits may move as soon as everything is known.
-        assigner: the policy that the owners were computed under; None when unknown. A restored enumerator sees from it
-            that the user chose another one while nobody was there.
+        assigner: the policy that the owners were computed under; None when unknown. A restored
+            enumerator sees from it that the user chose another one while nobody was there.
     """
 
     unassigned: Mapping[SplitId, SplitT] = field(default_factory=dict)
@@ -51,11 +55,14 @@ class DiscoveryState(Generic[SplitT]):
     rebalance_due: bool = False
     assigner: AssignerIdentity | None = None
 
-    def of_scopes(self, scopes: frozenset[str], *, retained: Collection[str], now: float, until: float) -> Self:
+    def of_scopes(
+        self, scopes: frozenset[str], *, retained: Collection[str], now: float, until: float
+    ) -> Self:
         """The source has these scopes.
 
-        What appears on a scope that may return is new, wherever the user wanted to start. Retained positions do not
-        tell all: those of a recreated topic were dropped, and its new splits may never have been assigned.
+        What appears on a scope that may return is new, wherever the user wanted to start. Retained
+        positions do not tell all: those of a recreated topic were dropped, and its new splits may
+        never have been assigned.
 
         Args:
             scopes: of the source.
@@ -65,7 +72,9 @@ class DiscoveryState(Generic[SplitT]):
         """
         deadlines = {s: self.removed.get(s, until) for s in self.discovered - scopes}
         removed = {s: deadline for s, deadline in deadlines.items() if deadline > now}
-        return replace(self, discovered=self.discovered & scopes.union(removed, retained), removed=removed)
+        return replace(
+            self, discovered=self.discovered & scopes.union(removed, retained), removed=removed
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,12 +85,15 @@ class TransientState:
         answered: scopes that were asked in this process and answered, or failed.
         look_ups: look-ups of start positions under way. An answer to any other one is ignored.
         in_flight: the splits of these look-ups.
-        incomplete: scopes with a listed split that has no start position and is not looked up now: its look-up failed,
-            or a reader has to let go of it first. Their first discovery is not complete.
+        incomplete: scopes with a listed split that has no start position and is not looked up now:
+            its look-up failed, or a reader has to let go of it first. Their first discovery is not
+            complete.
         doubtful: splits that were listed while a reader held a former split of the same id.
-        unconfirmed: splits known from reports alone that a listing contradicts: they wait for another discovery.
+        unconfirmed: splits known from reports alone that a listing contradicts: they wait for
+            another discovery.
         missing: split → successive discoveries that did not list it.
-        named: splits of which the user was told that they were deleted. Told once, unless they return in between.
+        named: splits of which the user was told that they were deleted. Told once, unless they
+            return in between.
         refusing: scopes that did not tell about all of their splits when they were asked last.
         failures: scope → successive failures.
         problems: scope → what keeps it from being read.
@@ -130,10 +142,15 @@ class TransientState:
 
     def looks_up(self, call: "Initialize") -> Self:
         """Start positions are asked for."""
-        return replace(self, look_ups=(*self.look_ups, call), in_flight=self.in_flight.union(call.split_ids))
+        return replace(
+            self, look_ups=(*self.look_ups, call), in_flight=self.in_flight.union(call.split_ids)
+        )
 
     def is_looking_up(self, call: "Initialize") -> bool:
-        """Whether the answer to this very call counts; an equal call of a scope's former life is another one."""
+        """Whether the answer to this very call counts.
+
+        An equal call of a scope's former life is another one.
+        """
         return any(known is call for known in self.look_ups)
 
     def looked_up(self, call: "Initialize") -> Self:
@@ -145,14 +162,19 @@ class TransientState:
         return self._with_look_ups(call for call in self.look_ups if call.scope not in scopes)
 
     def awaits(self, scope: str, leaving: Collection[SplitId]) -> Self:
-        """Splits of the scope were listed that readers have to let go of first; none if `leaving` is empty."""
+        """Splits of the scope were listed that readers have to let go of first.
+
+        None if `leaving` is empty.
+        """
         others = self.incomplete - {scope}
         incomplete = others | {scope} if leaving else others
         return replace(self, incomplete=incomplete, doubtful=self.doubtful.union(leaving))
 
     def confirmed(self, scope: str, scope_of: Callable[[SplitId], str]) -> Self:
         """Another discovery has answered for splits that waited for it."""
-        return replace(self, unconfirmed=frozenset(s for s in self.unconfirmed if scope_of(s) != scope))
+        return replace(
+            self, unconfirmed=frozenset(s for s in self.unconfirmed if scope_of(s) != scope)
+        )
 
     def doubts(self, split_id: SplitId) -> bool:
         """Whether a split seems to be gone, or may be another one by now."""
@@ -190,7 +212,9 @@ class TransientState:
         rest = tuple(look_ups)
         if rest == self.look_ups:
             return self
-        return replace(self, look_ups=rest, in_flight=frozenset(s for call in rest for s in call.split_ids))
+        return replace(
+            self, look_ups=rest, in_flight=frozenset(s for call in rest for s in call.split_ids)
+        )
 
 
 class Discover(AsyncCall):
@@ -204,7 +228,8 @@ class Discover(AsyncCall):
 class Initialize(AsyncCall):
     """Base of a connector's look-ups of start positions; the result is a sequence of splits.
 
-    A split of the question that is missing in the answer vanished meanwhile; it is found again if it comes back.
+    A split of the question that is missing in the answer vanished meanwhile; it is found again if
+    it comes back.
     """
 
     __slots__ = ()
@@ -218,10 +243,12 @@ class Discovered:
 
     Attributes:
         split_ids: all splits of the scope that are subscribed and exist.
-        identities: what tells listed splits from former ones of the same ids, see `balanced_source.api.IDENTITY`.
-        problem: what the user should know although the discovery succeeded, e.g. a topic that does not exist.
-        refused: beginnings of the ids of splits about which the scope does not tell anything. Those that are known stay
-            as they are.
+        identities: what tells listed splits from former ones of the same ids, see
+            `balanced_source.api.IDENTITY`.
+        problem: what the user should know although the discovery succeeded, e.g. a topic that does
+            not exist.
+        refused: beginnings of the ids of splits about which the scope does not tell anything. Those
+            that are known stay as they are.
     """
 
     split_ids: frozenset[SplitId]
@@ -241,4 +268,6 @@ def is_read(split: Any) -> bool:
 
 def some(split_ids: Sequence[SplitId], limit: int = 3) -> str:
     """Returns the first `limit` ids for people, with a mark if there are more."""
-    return ", ".join(["/".join(map(str, s)) for s in split_ids[:limit]] + ["…"] * (len(split_ids) > limit))
+    return ", ".join(
+        ["/".join(map(str, s)) for s in split_ids[:limit]] + ["…"] * (len(split_ids) > limit)
+    )

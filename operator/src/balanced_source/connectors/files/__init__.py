@@ -1,7 +1,7 @@
 """Files as a source: the pure half.
 
-Blocks of files are the splits. They are listed page by page, given to readers that ask for them, and forgotten when
-they are read. What is remembered of them is a `Cursor` of bounded size.
+Blocks of files are the splits. They are listed page by page, given to readers that ask for them,
+and forgotten when they are read. What is remembered of them is a `Cursor` of bounded size.
 """
 
 from balanced_source.connectors.files.cursor import Cursor, Extent, Taken, take

@@ -1,18 +1,20 @@
 """What is remembered of all files that were ever listed: bounded, however many there are. Pure.
 
-Files are taken in the order of their keys (time of change, path). The *horizon* is a key: every file at or before it
-counts as taken. Files behind it are in the *window* if they were taken. So files may appear late, with the time of
-others or an earlier one, as long as they are behind the horizon:
+Files are taken in the order of their keys (time of change, path). The *horizon* is a key: every
+file at or before it counts as taken. Files behind it are in the *window* if they were taken. So
+files may appear late, with the time of others or an earlier one, as long as they are behind the
+horizon:
 
     ────────────── horizon ─────────── frontier ───────────►  (time, path)
        taken, all        window: taken ones by name   new files
 
-The horizon follows the newest taken file at a distance of `late` seconds, or less if the window is full. What appears
-before it is too late: it cannot be told from a file that was read. Counters of the files there, by `BUCKETS`
-parts of the names, tell that it happened, so that the policy decides.
+The horizon follows the newest taken file at a distance of `late` seconds, or less if the window is
+full. What appears before it is too late: it cannot be told from a file that was read. Counters of
+the files there, by `BUCKETS` parts of the names, tell that it happened, so that the policy decides.
 
-A listing may leave out files at or before the horizon, which is cheaper: those up to the *floor* where names grow with
-time, or all that the listing before has shown already. Then nothing is known about late files until the next whole one.
+A listing may leave out files at or before the horizon, which is cheaper: those up to the *floor*
+where names grow with time, or all that the listing before has shown already. Then nothing is known
+about late files until the next whole one.
 """
 
 import base64
@@ -87,10 +89,12 @@ class Cursor:
         newest: time of the newest file that was taken.
         window: hash of the path → the file; those behind the horizon that were taken.
         before: bucket → files at or before the horizon, as the last listing found them.
-        until: time of the newest file of the first listing, for a source that ends; None: it takes what comes.
+        until: time of the newest file of the first listing, for a source that ends; None: it takes
+            what comes.
         late: files that came too late, so far, at least.
         changed: files that were changed after they were taken, so far.
-        floor: every file with a path up to this one is at or before the horizon, as far as listings have shown.
+        floor: every file with a path up to this one is at or before the horizon, as far as listings
+            have shown.
         partial: listings since the last whole one.
     """
 
@@ -133,7 +137,9 @@ class Cursor:
                 horizon=Key(int(modified), str(path)),
                 newest=int(data["newest"]),
                 window=_window_from_json(data["window"]),
-                before={int(b): Counter(int(count), int(digest)) for b, count, digest in data["before"]},
+                before={
+                    int(b): Counter(int(count), int(digest)) for b, count, digest in data["before"]
+                },
                 until=None if data["until"] is None else int(data["until"]),
                 late=int(data["late"]),
                 changed=int(data["changed"]),
@@ -153,7 +159,8 @@ class Taken(NamedTuple):
         has_more: whether there are more new files than were asked for.
         late: files that came too late since the last listing, at least.
         changed: paths of files that were changed after they were taken, since the last listing.
-        rest: what the next call may be given instead of a listing, as one that is not whole; empty: list again.
+        rest: what the next call may be given instead of a listing, as one that is not whole; empty:
+            list again.
     """
 
     files: tuple[File, ...]
@@ -165,7 +172,13 @@ class Taken(NamedTuple):
 
 
 def take(
-    cursor: Cursor, listed: Iterable[File], *, limit: int, late: float, ends: bool, extent: Extent = Extent.WHOLE
+    cursor: Cursor,
+    listed: Iterable[File],
+    *,
+    limit: int,
+    late: float,
+    ends: bool,
+    extent: Extent = Extent.WHOLE,
 ) -> Taken:
     """Return the next new files. Memory does not grow with the number of listed files.
 
@@ -202,7 +215,9 @@ def take(
         until=until,
         late=cursor.late + too_late,
         changed=cursor.changed + len(changed),
-        floor=cursor.floor if extent is Extent.REST else _floor(behind, horizon, sifted.nearest.lowest),
+        floor=cursor.floor
+        if extent is Extent.REST
+        else _floor(behind, horizon, sifted.nearest.lowest),
         partial=0 if is_whole else cursor.partial + int(extent is Extent.ABOVE_FLOOR),
     )
     rest = tuple(behind) if len(new) > 2 * limit else ()
@@ -265,7 +280,10 @@ def _taken(behind: Sequence[File], window: Mapping[int, Seen], left: Key | None)
 
 
 def _horizon(former: Key, taken: Sequence[Key], *, newest: int, late: float) -> Key:
-    """Return the key up to which no file is told from another any more. All files before it must be taken."""
+    """Return the key up to which no file is told from another any more.
+
+    All files before it must be taken.
+    """
     oldest = newest - round(late * _NANOS)
     count = max(bisect_left(taken, Key(oldest, "")), len(taken) - WINDOW)
     return max(former, taken[count - 1]) if count else former
@@ -274,7 +292,11 @@ def _horizon(former: Key, taken: Sequence[Key], *, newest: int, late: float) -> 
 def _kept(window: Mapping[int, Seen], behind: Sequence[File], horizon: Key) -> dict[int, Seen]:
     """Return the window behind a horizon. A file that is not listed now stays: it may come back."""
     passed = {_hash(file.path) for file in behind if Key(file.modified, file.path) <= horizon}
-    kept = {name: seen for name, seen in window.items() if name not in passed and seen.modified >= horizon.modified}
+    kept = {
+        name: seen
+        for name, seen in window.items()
+        if name not in passed and seen.modified >= horizon.modified
+    }
     if len(kept) <= 2 * WINDOW:
         return kept
     newest = sorted(kept.items(), key=lambda item: (item[1].modified, item[0]))[-2 * WINDOW :]
@@ -282,7 +304,10 @@ def _kept(window: Mapping[int, Seen], behind: Sequence[File], horizon: Key) -> d
 
 
 def _too_late(former: Mapping[int, Counter], now: Mapping[int, Counter]) -> int:
-    """Return how many files came, at least: some may hide behind others of their bucket that vanished."""
+    """Return how many files came, at least.
+
+    Some may hide behind others of their bucket that vanished.
+    """
     total = 0
     for bucket, counter in now.items():
         known = former.get(bucket, Counter())
@@ -294,12 +319,16 @@ def _too_late(former: Mapping[int, Counter], now: Mapping[int, Counter]) -> int:
 def _count(counters: dict[int, Counter], file: File) -> None:
     name = _hash(file.path)
     known = counters.get(name % BUCKETS, Counter())
-    counters[name % BUCKETS] = Counter(known.files + 1, known.digest ^ _hash(f"{file.path}\0{file.identity}"))
+    counters[name % BUCKETS] = Counter(
+        known.files + 1, known.digest ^ _hash(f"{file.path}\0{file.identity}")
+    )
 
 
 @lru_cache(maxsize=1 << 15)
 def _hash(text: str) -> int:
-    return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest())
+    return int.from_bytes(
+        hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    )
 
 
 def _window_json(window: Mapping[int, Seen]) -> list[Any]:

@@ -1,4 +1,7 @@
-"""Patterns of paths, as a shell has them: `*`, `?`, `[a-z]`, `{a,b}`, and `**` for any number of folders. Pure."""
+"""Patterns of paths, as a shell has them.
+
+`*`, `?`, `[a-z]`, `{a,b}`, and `**` for any number of folders. Pure.
+"""
 
 import re
 from functools import lru_cache
@@ -7,11 +10,15 @@ from typing import Final
 _MAGIC: Final = re.compile(r"[*?\[{]")
 
 HIDDEN: Final = ("_", ".")
-"""First characters of the names of files and folders that are not read: markers, and files that are being written."""
+"""First characters of the names of files and folders that are not read: markers, and files that are
+being written."""
 
 
 def base_of(pattern: str) -> str:
-    """Return the folder, or file, below which everything lies that a pattern matches: listing begins there."""
+    """Return the folder, or file, below which everything lies that a pattern matches.
+
+    Listing begins there.
+    """
     match = _MAGIC.search(pattern)
     if match is None:
         return pattern.rstrip("/") or "/"
@@ -20,7 +27,9 @@ def base_of(pattern: str) -> str:
 
 @lru_cache(maxsize=256)
 def compiled(pattern: str) -> "re.Pattern[str]":
-    """Return the expression that matches the paths of a pattern; a folder stands for all that is in it.
+    """Return the expression that matches the paths of a pattern.
+
+    A folder stands for all that is in it.
 
     Raises:
         ValueError: a bracket is not closed.

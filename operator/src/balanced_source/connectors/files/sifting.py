@@ -25,7 +25,10 @@ class Nearest:
 
     @property
     def newest(self) -> int:
-        """Time of the newest of all files, also of those that are not kept; before all times if there is none."""
+        """Time of the newest of all files, also of those that are not kept.
+
+        Before all times if there is none.
+        """
         return -(2**63) if self._newest is None else self._newest
 
     @property

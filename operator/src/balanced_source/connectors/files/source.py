@@ -53,7 +53,8 @@ class Store:
     Attributes:
         endpoint: URL of an S3-compatible server; empty for AWS.
         region: of S3; empty for the client's default.
-        secret: name of the Secret with `accessKeyId` and `secretAccessKey`; None: the standard chain of the process.
+        secret: name of the Secret with `accessKeyId` and `secretAccessKey`; None: the standard
+            chain of the process.
     """
 
     endpoint: str = ""
@@ -69,7 +70,9 @@ class Store:
         """Inverse of `to_json`."""
         secret = data["secret"]
         return cls(
-            endpoint=str(data["endpoint"]), region=str(data["region"]), secret=None if secret is None else str(secret)
+            endpoint=str(data["endpoint"]),
+            region=str(data["region"]),
+            secret=None if secret is None else str(secret),
         )
 
 
@@ -89,7 +92,8 @@ class ListFiles(ListSplits):
         on_loss: what files that changed or came too late mean.
         cursor: of the former listing, as JSON.
         names_grow: whether the names of new files are greater than those of older ones.
-        measure: what is measured of new files, for the part of a hybrid source that follows; None: nothing.
+        measure: what is measured of new files, for the part of a hybrid source that follows; None:
+            nothing.
     """
 
     scope: str
@@ -169,10 +173,12 @@ class FilesSource(PagedPullSource[BlockSplit], SupportsSwitchFrom):
         )
 
     def priority(self, split: BlockSplit) -> int:
-        """The largest blocks go first, so that no reader begins a large one when the others are done."""
+        """The largest blocks go first, so that no reader begins one when the others are done."""
         return split.stop - split.begin
 
-    def create_split(self, split_id: SplitId, position: Position, attributes: Mapping[str, Any]) -> BlockSplit:
+    def create_split(
+        self, split_id: SplitId, position: Position, attributes: Mapping[str, Any]
+    ) -> BlockSplit:
         scope, path, begin = split_id
         if scope != SCOPE or not isinstance(begin, int):
             raise ContractViolationError(f"{split_id!r} is not a block of a file")
@@ -182,7 +188,9 @@ class FilesSource(PagedPullSource[BlockSplit], SupportsSwitchFrom):
 
     def reader_settings(self) -> Mapping[str, Any]:
         scheme = "s3://" if self.paths[0].startswith("s3") else ""
-        return {KIND: {"store": self.store.to_json(), "scheme": scheme, "onLoss": self.on_loss.value}}
+        return {
+            KIND: {"store": self.store.to_json(), "scheme": scheme, "onLoss": self.on_loss.value}
+        }
 
     def repeat_advice(self) -> str:
         return "set allowRepeat: true"
@@ -190,8 +198,9 @@ class FilesSource(PagedPullSource[BlockSplit], SupportsSwitchFrom):
     def measuring(self, measure: Measure, *, field: str) -> Self:
         if self.kind_of_file is not Format.PARQUET:
             raise InvalidSpecError(
-                f"files of format {self.kind_of_file.value} do not say what is in their columns without being read: "
-                "write Parquet files, or give the start of the next part yourself",
+                f"files of format {self.kind_of_file.value} do not say what is in their columns"
+                " without being read: write Parquet files, or give the start of the next part"
+                " yourself",
                 field=field,
             )
         return replace(self, measure=measure)
@@ -231,16 +240,27 @@ def page_of(call: ListFiles, listed: Iterable[File], extent: Extent = Extent.WHO
         listed: files that the patterns select, in any order, each once.
         extent: which of them.
     """
-    found = take(Cursor.from_json(call.cursor), listed, limit=PAGE, late=call.late, ends=call.ends, extent=extent)
+    found = take(
+        Cursor.from_json(call.cursor),
+        listed,
+        limit=PAGE,
+        late=call.late,
+        ends=call.ends,
+        extent=extent,
+    )
     if call.on_loss is OnLoss.FAIL and (why := _refusal(found)):
         return Listed(Page(cursor=call.cursor, refusal=why))
     new = [
         block
         for file in found.files
-        for block in blocks(file, split_bytes=call.split_bytes, is_splittable=is_splittable(file.path, call.kind))
+        for block in blocks(
+            file, split_bytes=call.split_bytes, is_splittable=is_splittable(file.path, call.kind)
+        )
     ]
     cursor, losses = found.cursor.to_json(), _losses(found.cursor)
-    return Listed(Page(splits=tuple(new), cursor=cursor, has_more=found.has_more, losses=losses), found.rest)
+    return Listed(
+        Page(splits=tuple(new), cursor=cursor, has_more=found.has_more, losses=losses), found.rest
+    )
 
 
 def _refusal(found: Taken) -> str:
@@ -248,19 +268,25 @@ def _refusal(found: Taken) -> str:
     if found.changed:
         names = ", ".join(found.changed[:SHOWN])
         return (
-            f"{len(found.changed)} files were changed after they were listed, such as {names}. Write changes "
-            "under new names, or set onLoss: Skip to continue with what was read of the former files"
+            f"{len(found.changed)} files were changed after they were listed, such as {names}."
+            " Write changes under new names, or set onLoss: Skip to continue with what was read of"
+            " the former files"
         )
     if found.late:
         return (
-            f"at least {found.late} files came later than the window for late files allows, so they cannot be told "
-            "from files that were read. Write them under new names, raise lateWindow before the next "
-            "time, or set onLoss: Skip to continue without them"
+            f"at least {found.late} files came later than the window for late files allows, so they"
+            " cannot be told from files that were read. Write them under new names, raise"
+            " lateWindow before the next time, or set onLoss: Skip to continue without them"
         )
     return ""
 
 
 def _losses(cursor: Cursor) -> tuple[str, ...]:
-    changed = f"{cursor.changed} files were changed after they were listed; the changes are not read"
-    late = f"at least {cursor.late} files came later than the window for late files allows, and are not read"
+    changed = (
+        f"{cursor.changed} files were changed after they were listed; the changes are not read"
+    )
+    late = (
+        f"at least {cursor.late} files came later than the window for late files allows, and are"
+        " not read"
+    )
     return tuple(text for count, text in ((cursor.changed, changed), (cursor.late, late)) if count)

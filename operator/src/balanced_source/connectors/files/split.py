@@ -48,8 +48,8 @@ def file_of(path: str, identity: str) -> File:
 class BlockSplit(BoundedSplit):
     """The bytes of a file from `offset` up to but without `stop`.
 
-    Which records belong to a range of bytes depends on the format alone. So a block may be read in any number of
-    ranges: each record belongs to exactly one of them.
+    Which records belong to a range of bytes depends on the format alone. So a block may be read in
+    any number of ranges: each record belongs to exactly one of them.
 
     Attributes:
         file: as it was listed.
@@ -83,7 +83,9 @@ class BlockSplit(BoundedSplit):
 
 
 def blocks(file: File, *, split_bytes: int, is_splittable: bool) -> tuple[BlockSplit, ...]:
-    """Return the blocks of a file; none of an empty file. A rest of less than half a block joins the last one.
+    """Return the blocks of a file; none of an empty file.
+
+    A rest of less than half a block joins the last one.
 
     Args:
         file: to cut.
@@ -96,5 +98,6 @@ def blocks(file: File, *, split_bytes: int, is_splittable: bool) -> tuple[BlockS
     begins = [number * split_bytes for number in range(count)]
     stops = [*begins[1:], file.size]
     return tuple(
-        BlockSplit(file=file, begin=begin, offset=begin, stop=stop) for begin, stop in zip(begins, stops, strict=True)
+        BlockSplit(file=file, begin=begin, offset=begin, stop=stop)
+        for begin, stop in zip(begins, stops, strict=True)
     )

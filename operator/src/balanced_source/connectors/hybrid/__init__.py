@@ -1,19 +1,25 @@
-"""A source of several parts that are read one after the other (FLIP-150), such as files and then Kafka.
+"""A source of several parts that are read one after the other (FLIP-150), e.g. files, then Kafka.
 
 Each part is a complete source of another connector. Only one part is read at a time:
 
-    part 0 ──► all splits are read, and that is committed ──► part 1 ──► … ──► last part, which may be unbounded
+    part 0 ──► all splits are read, and committed ──► part 1 ──► … ──► last part (may be unbounded)
                                 │
                                 └─ what part 0 has measured says where part 1 starts
 
-The enumerator of the present part runs behind a context that adds the name of the part to the ids of its splits. So
-readers, assignment, rescaling and recovery know nothing of parts. Of the parts before, only the name of the present
-part and the position where it started are remembered.
+The enumerator of the present part runs behind a context that adds the name of the part to the ids
+of its splits. So readers, assignment, rescaling and recovery know nothing of parts. Of the parts
+before, only the name of the present part and the position where it started are remembered.
 """
 
 from balanced_source.connectors.hybrid.enumerator import HybridSplitEnumerator
 from balanced_source.connectors.hybrid.source import KIND, HybridSource, checked_hybrid
-from balanced_source.connectors.hybrid.values import HybridPart, HybridSplit, HybridState, PartCall, names_of
+from balanced_source.connectors.hybrid.values import (
+    HybridPart,
+    HybridSplit,
+    HybridState,
+    PartCall,
+    names_of,
+)
 
 __all__ = [
     "KIND",

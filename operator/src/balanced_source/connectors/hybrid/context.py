@@ -43,7 +43,12 @@ class PartContext(SplitEnumeratorContext[SourceSplit]):
     """
 
     def __init__(
-        self, context: SplitEnumeratorContext[HybridSplit], owner: Owner, part: HybridPart, *, is_last: bool
+        self,
+        context: SplitEnumeratorContext[HybridSplit],
+        owner: Owner,
+        part: HybridPart,
+        *,
+        is_last: bool,
     ) -> None:
         self._context = context
         self._owner = owner
@@ -58,7 +63,10 @@ class PartContext(SplitEnumeratorContext[SourceSplit]):
         return self._context.current_parallelism()
 
     def registered_readers(self) -> Mapping[int, ReaderInfo[SourceSplit]]:
-        return {subtask: self._reader(info) for subtask, info in self._context.registered_readers().items()}
+        return {
+            subtask: self._reader(info)
+            for subtask, info in self._context.registered_readers().items()
+        }
 
     def has_reports(self) -> bool:
         return self._context.has_reports()
@@ -83,7 +91,10 @@ class PartContext(SplitEnumeratorContext[SourceSplit]):
 
     def assign_splits(self, new_assignments: SplitsAssignment[SourceSplit]) -> None:
         name, given = self._part.name, new_assignments.assignment
-        wrapped = {s: [HybridSplit(part=name, split=split) for split in splits] for s, splits in given.items()}
+        wrapped = {
+            s: [HybridSplit(part=name, split=split) for split in splits]
+            for s, splits in given.items()
+        }
         self._context.assign_splits(SplitsAssignment(assignment=wrapped))
         self._owner.note_given([subtask for subtask, splits in given.items() for _ in splits])
 
@@ -113,7 +124,9 @@ class PartContext(SplitEnumeratorContext[SourceSplit]):
 
     def send_event_to_reader(self, subtask_id: int, event: SourceEvent) -> None:
         payload = {"part": self._part.name, "payload": event.payload}
-        self._context.send_event_to_reader(subtask_id, SourceEvent(name=event.name, payload=payload))
+        self._context.send_event_to_reader(
+            subtask_id, SourceEvent(name=event.name, payload=payload)
+        )
 
     def call_async(
         self,

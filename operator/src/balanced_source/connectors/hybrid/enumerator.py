@@ -34,7 +34,10 @@ class HybridSplitEnumerator(SplitEnumerator[HybridSplit, HybridState]):
     """
 
     def __init__(
-        self, context: SplitEnumeratorContext[HybridSplit], source: "HybridSource", state: HybridState | None
+        self,
+        context: SplitEnumeratorContext[HybridSplit],
+        source: "HybridSource",
+        state: HybridState | None,
     ) -> None:
         super().__init__(context)
         self.source = source
@@ -46,7 +49,7 @@ class HybridSplitEnumerator(SplitEnumerator[HybridSplit, HybridState]):
         self.part = self._created() if state is None else self._restored(state)
         self._snapshot = state
 
-    # --- life cycle ---------------------------------------------------------------------------------------------
+    # --- life cycle -------------------------------------------------------------------------------
 
     def start(self) -> None:
         self.part.start()
@@ -58,7 +61,9 @@ class HybridSplitEnumerator(SplitEnumerator[HybridSplit, HybridState]):
         name, state, known = self.name, self.part.snapshot_state(), self._snapshot
         is_same = known is not None and known.state is state and known.part == name
         if not is_same or known is None or known.leftovers is not self.leftovers:
-            known = HybridState(part=name, state=state, position=self.position, leftovers=self.leftovers)
+            known = HybridState(
+                part=name, state=state, position=self.position, leftovers=self.leftovers
+            )
             self._snapshot = known
         return known
 
@@ -96,7 +101,7 @@ class HybridSplitEnumerator(SplitEnumerator[HybridSplit, HybridState]):
     def is_finished(self) -> bool:
         return self.is_last and not self.leftovers and self.part.is_finished()
 
-    # --- the switch ---------------------------------------------------------------------------------------------
+    # --- the switch -------------------------------------------------------------------------------
 
     def _switch(self) -> None:
         """Go to the next part when everything of this one is read, and that is committed."""
@@ -117,7 +122,7 @@ class HybridSplitEnumerator(SplitEnumerator[HybridSplit, HybridState]):
             self.part.handle_split_requests(self.asked, None)
 
     def _let_go(self, *names: str) -> None:
-        """Take the splits of parts that are read out of the assignment, as far as they are in it."""
+        """Take the splits of parts that are read out of the assignment, if they are in it."""
         owned = self.context.current_assignments()
         self.context.finish_splits([s for s in owned if s[0] in names])
 
@@ -134,7 +139,11 @@ class HybridSplitEnumerator(SplitEnumerator[HybridSplit, HybridState]):
     def _follow_reports(self, readers: Iterable[ReaderInfo[HybridSplit]]) -> None:
         """Readers hold splits of a later part: the state was lost, or is an older copy."""
         names = self.source.names
-        parts = {split.part for reader in readers for split in (*reader.reported_splits, *reader.retained_splits)}
+        parts = {
+            split.part
+            for reader in readers
+            for split in (*reader.reported_splits, *reader.retained_splits)
+        }
         furthest = max((names.index(name) for name in parts if name in names), default=0)
         if furthest <= self.index:
             return
@@ -151,7 +160,7 @@ class HybridSplitEnumerator(SplitEnumerator[HybridSplit, HybridState]):
         readers = self.context.registered_readers().values()
         return [split.split_id for reader in readers for split in reader.retained_splits]
 
-    # --- calls --------------------------------------------------------------------------------------------------
+    # --- calls ------------------------------------------------------------------------------------
 
     def handle_part_call(self, call: PartCall, result: Any) -> None:
         """Completion of a `PartCall`; answers for a part that is not read any more are ignored."""
@@ -163,9 +172,11 @@ class HybridSplitEnumerator(SplitEnumerator[HybridSplit, HybridState]):
         """Take note of readers that were given splits, one for each split."""
         if self.asked:
             given = Counter(owners)
-            self.asked = {s: left for s, count in self.asked.items() if (left := count - given[s]) > 0}
+            self.asked = {
+                s: left for s, count in self.asked.items() if (left := count - given[s]) > 0
+            }
 
-    # --- readers ------------------------------------------------------------------------------------------------
+    # --- readers ----------------------------------------------------------------------------------
 
     def add_reader(self, subtask_id: int) -> None:
         self.add_readers((subtask_id,))
@@ -181,15 +192,26 @@ class HybridSplitEnumerator(SplitEnumerator[HybridSplit, HybridState]):
         self._switch()
 
     def _take_former(self, readers: Iterable[ReaderInfo[HybridSplit]]) -> None:
-        """Former parts are read: only an older Spark checkpoint holds unread splits of theirs, which are read again."""
+        """Former parts are read.
+
+        Only an older Spark checkpoint holds unread splits of theirs, which are read again.
+        """
         owned = self.context.current_assignments()
         former = frozenset(self.source.names[: self.index])
         for reader in readers:
-            held = {s.split_id: s for s in reader.reported_splits if s.part in former and s.split_id not in owned}
+            held = {
+                s.split_id: s
+                for s in reader.reported_splits
+                if s.part in former and s.split_id not in owned
+            }
             unread = {split_id: split for split_id, split in held.items() if not split.is_finished}
             if unread:
                 self.leftovers = {**self.leftovers, **unread}
-            kept = [s.split_id for s in reader.retained_splits if s.part in former and s.split_id not in owned]
+            kept = [
+                s.split_id
+                for s in reader.retained_splits
+                if s.part in former and s.split_id not in owned
+            ]
             self.context.forget_splits([s for s in (*held, *kept) if s not in self.leftovers])
 
     def handle_history(self, guessed: Collection[SplitId]) -> None:
@@ -203,8 +225,13 @@ class HybridSplitEnumerator(SplitEnumerator[HybridSplit, HybridState]):
     def handle_split_request(self, subtask_id: int, requester_hostname: str | None) -> None:
         self.handle_split_requests({subtask_id: 1}, requester_hostname)
 
-    def handle_split_requests(self, counts: Mapping[int, int], requester_hostname: str | None) -> None:
-        self.asked = {**self.asked, **{s: self.asked.get(s, 0) + count for s, count in counts.items()}}
+    def handle_split_requests(
+        self, counts: Mapping[int, int], requester_hostname: str | None
+    ) -> None:
+        self.asked = {
+            **self.asked,
+            **{s: self.asked.get(s, 0) + count for s, count in counts.items()},
+        }
         self.part.handle_split_requests(counts, requester_hostname)
         self._switch()
 
@@ -212,12 +239,14 @@ class HybridSplitEnumerator(SplitEnumerator[HybridSplit, HybridState]):
         """Events of readers name the part they are for; the planner hooks see to that."""
         payload = event.payload
         if isinstance(payload, Mapping) and payload.get("part") == self.name:
-            self.part.handle_source_event(subtask_id, SourceEvent(name=event.name, payload=payload.get("payload")))
+            self.part.handle_source_event(
+                subtask_id, SourceEvent(name=event.name, payload=payload.get("payload"))
+            )
 
     def handle_loads(self) -> None:
         self.part.handle_loads()
 
-    # --- splits -------------------------------------------------------------------------------------------------
+    # --- splits -----------------------------------------------------------------------------------
 
     def add_splits_back(self, splits: Sequence[HybridSplit], subtask_id: int) -> None:
         if own := own_splits(splits, self.name):
@@ -262,11 +291,13 @@ class HybridSplitEnumerator(SplitEnumerator[HybridSplit, HybridState]):
         self.leftovers = {}
         self.context.assign_splits(SplitsAssignment(assignment=given))
 
-    # --- changes ------------------------------------------------------------------------------------------------
+    # --- changes ----------------------------------------------------------------------------------
 
     def handle_source_change(self, source: Source[HybridSplit, HybridState]) -> None:
         if getattr(source, "names", ()) != self.source.names:
-            raise ContractViolationError("the kinds and the order of the parts cannot change while the source runs")
+            raise ContractViolationError(
+                "the kinds and the order of the parts cannot change while the source runs"
+            )
         self.source = source  # type: ignore[assignment] # one of the same kind
         self.part.handle_source_change(self.source.started(self.index, self.position))
         self._switch()
@@ -286,7 +317,8 @@ class HybridSplitEnumerator(SplitEnumerator[HybridSplit, HybridState]):
 
 def _position_lost(name: str) -> str:
     return (
-        f"The stored state was lost while part {name} was read, and with it the position where that part starts. "
-        "Splits that readers hold continue where they stand. Splits that no reader holds start at their beginning, so "
-        "that their records may be delivered twice. Restore the newest state to avoid that"
+        f"The stored state was lost while part {name} was read, and with it the position where that"
+        " part starts. Splits that readers hold continue where they stand. Splits that no reader"
+        " holds start at their beginning, so that their records may be delivered twice. Restore"
+        " the newest state to avoid that"
     )

@@ -19,7 +19,12 @@ from balanced_source.api import (
 from balanced_source.connectors.hybrid.enumerator import HybridSplitEnumerator
 from balanced_source.connectors.hybrid.values import HybridPart, HybridSplit, HybridState, names_of
 from balanced_source.documents.splits import decode_splits, encode_splits
-from balanced_source.errors import ContractViolationError, IncompatibleVersionError, InvalidSpecError, StateError
+from balanced_source.errors import (
+    ContractViolationError,
+    IncompatibleVersionError,
+    InvalidSpecError,
+    StateError,
+)
 from balanced_source.names import shown
 
 KIND: Final = "hybrid"
@@ -81,8 +86,9 @@ class HybridSource(Source[HybridSplit, HybridState], SupportsSplitReassignmentOn
         """
         if name not in self.names:
             raise StateError(
-                f"the state is of part {shown(name)}, and the source has the parts {', '.join(self.names)}: "
-                "the kinds and the order of parts cannot be changed. Restore the former spec, or create a new source"
+                f"the state is of part {shown(name)}, and the source has the parts"
+                f" {', '.join(self.names)}: the kinds and the order of parts cannot be changed."
+                " Restore the former spec, or create a new source"
             )
         return self.names.index(name)
 
@@ -95,23 +101,34 @@ class HybridSource(Source[HybridSplit, HybridState], SupportsSplitReassignmentOn
         if part.start is None:
             return part.source
         if not isinstance(part.source, SupportsSwitchTo):
-            raise ContractViolationError(f"{type(part.source).__name__} cannot start where another source has ended")
+            raise ContractViolationError(
+                f"{type(part.source).__name__} cannot start where another source has ended"
+            )
         started: Source[Any, Any] = cast("Any", part.source).starting_after(position)
         return started
 
     def measured(self, index: int, state: Any) -> SwitchPosition:
-        """Return what a part that has finished has measured for the next one; unknown if nobody asks for it."""
+        """Return what a part that has finished has measured for the next one.
+
+        Unknown if nobody asks for it.
+        """
         source = self.parts[index].source
         if self.parts[index + 1].start is None or not isinstance(source, SupportsSwitchFrom):
             return SwitchPosition()
         return source.switch_position(state)
 
-    def create_split(self, split_id: SplitId, position: Position, attributes: Mapping[str, Any]) -> HybridSplit:
+    def create_split(
+        self, split_id: SplitId, position: Position, attributes: Mapping[str, Any]
+    ) -> HybridSplit:
         name, *rest = split_id
         part = next((part for part in self.parts if part.name == name), None)
         if part is None:
-            raise ContractViolationError(f"{split_id!r} is not a split of the parts {', '.join(self.names)}")
-        return HybridSplit(part=part.name, split=part.source.create_split(tuple(rest), position, attributes))
+            raise ContractViolationError(
+                f"{split_id!r} is not a split of the parts {', '.join(self.names)}"
+            )
+        return HybridSplit(
+            part=part.name, split=part.source.create_split(tuple(rest), position, attributes)
+        )
 
     def encode_state(self, state: HybridState) -> Any:
         source = self.parts[self.index_of(state.part)].source
@@ -125,7 +142,9 @@ class HybridSource(Source[HybridSplit, HybridState], SupportsSplitReassignmentOn
 
     def decode_state(self, version: int, data: Any) -> HybridState:
         if version > STATE_VERSION:
-            raise IncompatibleVersionError("state of the enumerator", found=version, supported=STATE_VERSION)
+            raise IncompatibleVersionError(
+                "state of the enumerator", found=version, supported=STATE_VERSION
+            )
         name = str(data["part"])
         source = self.parts[self.index_of(name)].source
         return HybridState(
@@ -135,7 +154,9 @@ class HybridSource(Source[HybridSplit, HybridState], SupportsSplitReassignmentOn
             leftovers=decode_splits(data["leftovers"], self),
         )
 
-    def create_enumerator(self, context: SplitEnumeratorContext[HybridSplit]) -> HybridSplitEnumerator:
+    def create_enumerator(
+        self, context: SplitEnumeratorContext[HybridSplit]
+    ) -> HybridSplitEnumerator:
         return HybridSplitEnumerator(context, self, None)
 
     def restore_enumerator(
@@ -147,11 +168,14 @@ class HybridSource(Source[HybridSplit, HybridState], SupportsSplitReassignmentOn
         return {KIND: {part.name: part.source.reader_settings() for part in self.parts}}
 
 
-def checked_hybrid(sources: Sequence[tuple[Source[Any, Any], Measure | None]], *, field: str) -> HybridSource:
+def checked_hybrid(
+    sources: Sequence[tuple[Source[Any, Any], Measure | None]], *, field: str
+) -> HybridSource:
     """Return the source that reads others one after the other.
 
     Args:
-        sources: each with what the former one measures for its start; None where it starts as it says by itself.
+        sources: each with what the former one measures for its start; None where it starts as it
+            says by itself.
         field: path of the list, for messages.
 
     Raises:
@@ -159,22 +183,26 @@ def checked_hybrid(sources: Sequence[tuple[Source[Any, Any], Measure | None]], *
     """
     if len(sources) < FEWEST:
         raise InvalidSpecError(
-            "a hybrid source has at least two parts: add one, or read the only one alone", field=field
+            "a hybrid source has at least two parts: add one, or read the only one alone",
+            field=field,
         )
     names = names_of([source.kind for source, _ in sources])
     parts = [
-        HybridPart(name=name, source=source, start=start) for name, (source, start) in zip(names, sources, strict=True)
+        HybridPart(name=name, source=source, start=start)
+        for name, (source, start) in zip(names, sources, strict=True)
     ]
     for number, part in enumerate(parts):
         place = f"{field}[{number}]"
         if number < len(parts) - 1 and part.source.boundedness is not Boundedness.BOUNDED:
             raise InvalidSpecError(
-                f"part {part.name} never ends, so part {parts[number + 1].name} would never start. Let it end, or make "
-                "it the last part",
+                f"part {part.name} never ends, so part {parts[number + 1].name} would never start."
+                " Let it end, or make it the last part",
                 field=place,
             )
         if part.source.kind == KIND:
-            raise InvalidSpecError("a part cannot be a hybrid source itself: list its parts here", field=place)
+            raise InvalidSpecError(
+                "a part cannot be a hybrid source itself: list its parts here", field=place
+            )
         if part.start is not None:
             _measure(parts, number, part.start, place)
     return HybridSource(parts=tuple(parts))
@@ -183,14 +211,20 @@ def checked_hybrid(sources: Sequence[tuple[Source[Any, Any], Measure | None]], *
 def _measure(parts: list[HybridPart], number: int, start: Measure, place: str) -> None:
     """Have the part before measure what this one needs."""
     if number == 0:
-        raise InvalidSpecError("the first part has no part before it whose end could be its start", field=place)
+        raise InvalidSpecError(
+            "the first part has no part before it whose end could be its start", field=place
+        )
     former, part = parts[number - 1], parts[number]
     if not isinstance(part.source, SupportsSwitchTo):
-        raise InvalidSpecError(f"part {part.name} cannot start at a position that was read from records", field=place)
+        raise InvalidSpecError(
+            f"part {part.name} cannot start at a position that was read from records", field=place
+        )
     part.source.check_switch(start, field=place)
     if not isinstance(former.source, SupportsSwitchFrom):
         raise InvalidSpecError(
-            f"part {former.name} cannot measure where part {part.name} starts: give its start yourself", field=place
+            f"part {former.name} cannot measure where part {part.name} starts: give its start"
+            " yourself",
+            field=place,
         )
     measuring: Any = former.source.measuring(start, field=place)
     parts[number - 1] = replace(former, source=measuring)

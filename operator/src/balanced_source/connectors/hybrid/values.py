@@ -82,7 +82,8 @@ class HybridPart:
     Attributes:
         name: unique among the parts.
         source: what the part reads; before the last part a bounded one.
-        start: what the former part measures, so that this one starts behind it; None: this one starts where it says.
+        start: what the former part measures, so that this one starts behind it; None: this one
+            starts where it says.
     """
 
     name: str
@@ -98,8 +99,8 @@ class HybridState:
         part: name of the part that is read.
         state: of its enumerator.
         position: what the former part has measured.
-        leftovers: splits of former parts that nobody has, and that are not read to their end: a Spark checkpoint that
-            is older than the state brought them back.
+        leftovers: splits of former parts that nobody has, and that are not read to their end: a
+            Spark checkpoint that is older than the state brought them back.
     """
 
     part: str
@@ -111,4 +112,6 @@ class HybridState:
 def names_of(kinds: Sequence[str]) -> tuple[str, ...]:
     """Return the names of parts: their kinds, with a number where there are several of a kind."""
     several = {kind for kind, count in Counter(kinds).items() if count > 1}
-    return tuple(f"{kind}-{number}" if kind in several else kind for number, kind in enumerate(kinds))
+    return tuple(
+        f"{kind}-{number}" if kind in several else kind for number, kind in enumerate(kinds)
+    )

@@ -37,10 +37,19 @@ from balanced_source.connectors.kafka.properties import (
     is_secret,
 )
 from balanced_source.connectors.kafka.resolution import OffsetLookup, resolve_start, resolve_stop
-from balanced_source.connectors.kafka.settings import KafkaReaderSettings, SettingsCache, with_former
+from balanced_source.connectors.kafka.settings import (
+    KafkaReaderSettings,
+    SettingsCache,
+    with_former,
+)
 from balanced_source.connectors.kafka.source import DiscoverKafka, InitializeKafka, KafkaSource
 from balanced_source.connectors.kafka.split import KafkaPartitionSplit, KafkaSplitId
-from balanced_source.connectors.kafka.subscriber import KafkaSubscriber, PartitionSet, TopicList, TopicPattern
+from balanced_source.connectors.kafka.subscriber import (
+    KafkaSubscriber,
+    PartitionSet,
+    TopicList,
+    TopicPattern,
+)
 
 __all__ = [
     "BROKERS",

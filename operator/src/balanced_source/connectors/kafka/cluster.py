@@ -31,7 +31,8 @@ class KafkaCluster:
         name: first part of its split ids; never reused for another cluster.
         bootstrap_servers: ``host:port[,host:port…]``.
         properties: librdkafka properties, checked against the reserved ones.
-        secrets: names of Secrets (or folders of files) that hold further properties; later ones win.
+        secrets: names of Secrets (or folders of files) that hold further properties; later ones
+            win.
         subscriber: choice of partitions on this cluster; None: that of the source.
         starting_offsets: the same for the start.
         stopping_offsets: the same for the end.

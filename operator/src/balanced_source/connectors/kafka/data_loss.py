@@ -1,4 +1,7 @@
-"""Records that are gone before they were read: retention was faster, or the topic was deleted and recreated."""
+"""Records that are gone before they were read.
+
+Retention was faster, or the topic was deleted and recreated.
+"""
 
 import enum
 from collections.abc import Mapping
@@ -14,7 +17,10 @@ LISTED: Final = 10
 
 
 class OnDataLoss(enum.Enum):
-    """What happens then. FAIL: nothing is skipped silently; somebody decides. CONTINUE: it is skipped, and counted."""
+    """What happens then.
+
+    FAIL: nothing is skipped silently; somebody decides. CONTINUE: it is skipped, and counted.
+    """
 
     FAIL = "Fail"
     CONTINUE = "Continue"
@@ -54,15 +60,19 @@ class SkipCounter:
         self._upto: dict[SplitId, int] = {}
         self.total = 0
 
-    def note(self, ranges: Mapping[SplitId, tuple[int, int]], begins: Mapping[SplitId, int]) -> list[Gap]:
-        """Return what of these ranges (start, end) lies before what there is, and was not counted before."""
+    def note(
+        self, ranges: Mapping[SplitId, tuple[int, int]], begins: Mapping[SplitId, int]
+    ) -> list[Gap]:
+        """Return what of these ranges lies before what there is, and is not counted yet."""
         fresh = []
         for split_id, (start, end) in ranges.items():
             gone = min(begins.get(split_id, start), end)
             known = max(start, self._upto.get(split_id, start))
             if gone > known:
                 place = KafkaSplitId.of(split_id)
-                fresh.append(Gap(topic=place.topic, partition=place.partition, start=known, end=gone))
+                fresh.append(
+                    Gap(topic=place.topic, partition=place.partition, start=known, end=gone)
+                )
                 self._upto[split_id] = gone
         self.total += sum(gap.size for gap in fresh)
         return fresh
@@ -74,30 +84,43 @@ def listed(gaps: list[Gap]) -> str:
     if not real:
         return "none that is known"
     more = len(real) - LISTED
-    return "; ".join(map(str, real[:LISTED])) + (f"; and {more} more partitions" if more > 0 else "")
+    return "; ".join(map(str, real[:LISTED])) + (
+        f"; and {more} more partitions" if more > 0 else ""
+    )
 
 
-def topic_recreated(cluster: str, topic: str, gaps: list[Gap], policy: OnDataLoss, *, exists: bool = True) -> Problem:
-    """Returns the problem of a topic that was deleted while it was read, and created again if it `exists`."""
+def topic_recreated(
+    cluster: str, topic: str, gaps: list[Gap], policy: OnDataLoss, *, exists: bool = True
+) -> Problem:
+    """Returns the problem of a topic that was deleted while it was read.
+
+    Recreated if it `exists`.
+    """
     return _by_policy(
         policy,
         Reason.TOPIC_RECREATED,
         cluster,
-        f"topic {topic} {_deletion(exists=exists)}. Unread records of the old topic are gone: {listed(gaps)}",
+        f"topic {topic} {_deletion(exists=exists)}. Unread records of the old topic are gone:"
+        f" {listed(gaps)}",
         stopped="Reading of these partitions has stopped",
         consent="to read the new topic from its start",
         consented="The new topic is read from its start",
     )
 
 
-def topic_unread(cluster: str, topic: str, topic_id: str | None, gaps: list[Gap], *, exists: bool) -> str:
+def topic_unread(
+    cluster: str, topic: str, topic_id: str | None, gaps: list[Gap], *, exists: bool
+) -> str:
     """Returns what may be missing of a topic that was deleted, and created again if it `exists`.
 
     The ends of its partitions are unknown: records may have come after the last look at them.
     """
     event = _deletion(exists=exists)
     named = f"{topic} (id {topic_id})" if topic_id else topic
-    return f"cluster {cluster}: topic {named} {event}. Records that were not read, if any, are gone: {listed(gaps)}"
+    return (
+        f"cluster {cluster}: topic {named} {event}. Records that were not read, if any, are gone:"
+        f" {listed(gaps)}"
+    )
 
 
 def topic_begun_late(cluster: str, topic: str, topic_id: str | None, gaps: list[Gap]) -> str:
@@ -107,19 +130,21 @@ def topic_begun_late(cluster: str, topic: str, topic_id: str | None, gaps: list[
     """
     named = f"{topic} (id {topic_id})" if topic_id else topic
     return (
-        f"cluster {cluster}: new partitions of topic {named} did not begin at offset 0 when they were found. "
-        f"Records before that, if any, were deleted before they could be read: {listed(gaps)}. "
-        "If the topic is not older than its subscription, shorten discovery.interval or lengthen the topic's retention"
+        f"cluster {cluster}: new partitions of topic {named} did not begin at offset 0 when they"
+        " were found. Records before that, if any, were deleted before they could be read:"
+        f" {listed(gaps)}. If the topic is not older than its subscription, shorten"
+        " discovery.interval or lengthen the topic's retention"
     )
 
 
 def topic_deleted(cluster: str, topic: str, gaps: list[Gap], policy: OnDataLoss) -> Problem:
-    """Returns the problem of a topic of a bounded source that was deleted before it was read to its stops."""
+    """Returns the problem of a bounded source's topic, deleted before it was read to its stops."""
     return _by_policy(
         policy,
         Reason.TOPIC_RECREATED,
         cluster,
-        f"topic {topic} was deleted before it was read to its stop offsets. Unread records are gone: {listed(gaps)}",
+        f"topic {topic} was deleted before it was read to its stop offsets. Unread records are"
+        f" gone: {listed(gaps)}",
         stopped="The source does not finish",
         consent="to finish without them",
         consented="The source finishes without them",
@@ -132,8 +157,8 @@ def log_truncated(cluster: str, topic: str, gaps: list[Gap], policy: OnDataLoss)
         policy,
         Reason.LOG_TRUNCATED,
         cluster,
-        f"the log of topic {topic} was truncated, by an unclean leader election or a restored disk. "
-        f"Records that were read are gone from it, and others take their offsets: {listed(gaps)}",
+        f"the log of topic {topic} was truncated, by an unclean leader election or a restored disk."
+        f" Records that were read are gone from it, and others take their offsets: {listed(gaps)}",
         stopped="Reading of these partitions has stopped",
         consent="to read the records that are available now, from the first of these offsets",
         consented="The records that are available now are read, from the first of these offsets",
@@ -145,7 +170,14 @@ def _deletion(*, exists: bool) -> str:
 
 
 def _by_policy(
-    policy: OnDataLoss, reason: Reason, cluster: str, loss: str, *, stopped: str, consent: str, consented: str
+    policy: OnDataLoss,
+    reason: Reason,
+    cluster: str,
+    loss: str,
+    *,
+    stopped: str,
+    consent: str,
+    consented: str,
 ) -> Problem:
     """Returns the problem of a loss.
 
@@ -165,4 +197,6 @@ def _by_policy(
         case OnDataLoss.CONTINUE:
             advice = f"{consented} (onDataLoss: Continue)"
     message = f"cluster {cluster}: {loss}. {advice}"
-    return Problem(reason=reason, message=message, scope=cluster, is_fatal=policy is OnDataLoss.FAIL)
+    return Problem(
+        reason=reason, message=message, scope=cluster, is_fatal=policy is OnDataLoss.FAIL
+    )

@@ -1,8 +1,10 @@
-"""Properties as Java clients write them, and as Secrets of Kubernetes hold them: translated, or refused.
+"""Properties as Java clients write them, and as Secrets of Kubernetes hold them.
 
-Users paste what worked in their Flink job, in Spark's own source or in a Strimzi Secret. What has the same meaning
-here is taken over, a JAAS line included; for all else the error names what librdkafka has instead. No error holds a
-value.
+Translated, or refused.
+
+Users paste what worked in their Flink job, in Spark's own source or in a Strimzi Secret. What has
+the same meaning here is taken over, a JAAS line included; for all else the error names what
+librdkafka has instead. No error holds a value.
 """
 
 import re
@@ -29,7 +31,9 @@ _RENAMED: Final[Mapping[str, str]] = {
     "user.key": "ssl.key.pem",
 }
 
-_WITHOUT_MEANING: Final = frozenset({"ca.p12", "ca.password", "user.p12", "user.password", "metric.reporters"})
+_WITHOUT_MEANING: Final = frozenset(
+    {"ca.p12", "ca.password", "user.p12", "user.password", "metric.reporters"}
+)
 """The same certificates in a format for Java, beside those that are used."""
 
 _PEM_TYPES: Final = frozenset({"ssl.truststore.type", "ssl.keystore.type"})
@@ -38,13 +42,18 @@ _GROUP: Final = "readers join no consumer group, so there is nothing to time"
 _BYTES: Final = "rows have keys and values as bytes: convert them in the query"
 _TLS: Final = "TLS is OpenSSL's here: leave it out"
 _LOGIN: Final = (
-    "no Java classes here: for OAuth set sasl.oauthbearer.method=oidc with sasl.oauthbearer.token.endpoint.url, "
-    "sasl.oauthbearer.client.id and, in a Secret, sasl.oauthbearer.client.secret"
+    "no Java classes here: for OAuth set sasl.oauthbearer.method=oidc with"
+    " sasl.oauthbearer.token.endpoint.url, sasl.oauthbearer.client.id and, in a Secret,"
+    " sasl.oauthbearer.client.secret"
 )
 
 _REFUSED: Final[Mapping[str, str]] = {
-    "ssl.truststore.location": "set ssl.ca.location (a file of PEM certificates), or ssl.ca.pem in a Secret",
-    "ssl.truststore.password": "certificates of authorities need no password: set ssl.ca.location or ssl.ca.pem",
+    "ssl.truststore.location": (
+        "set ssl.ca.location (a file of PEM certificates), or ssl.ca.pem in a Secret"
+    ),
+    "ssl.truststore.password": (
+        "certificates of authorities need no password: set ssl.ca.location or ssl.ca.pem"
+    ),
     "ssl.protocol": _TLS,
     "ssl.enabled.protocols": _TLS,
     "ssl.provider": _TLS,
@@ -68,7 +77,9 @@ _REFUSED: Final[Mapping[str, str]] = {
     "exclude.internal.topics": "internal topics are never matched by a pattern",
 }
 
-_JAAS_LINE: Final = re.compile(r"\s*([\w.]+)\s+(?:required|requisite|sufficient|optional)\s*(.*?)\s*;?\s*", re.DOTALL)
+_JAAS_LINE: Final = re.compile(
+    r"\s*([\w.]+)\s+(?:required|requisite|sufficient|optional)\s*(.*?)\s*;?\s*", re.DOTALL
+)
 _JAAS_OPTION: Final = re.compile(r'([\w.]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s";]+))\s*')
 
 
@@ -104,7 +115,8 @@ def from_jaas(line: str, *, field: str) -> dict[str, str]:
     """What a JAAS line says, in librdkafka's words.
 
     Raises:
-        InvalidSpecError: it is none, or of a login module without a counterpart. Never holds the line.
+        InvalidSpecError: it is none, or of a login module without a counterpart. Never holds the
+            line.
     """
     match = _JAAS_LINE.fullmatch(line)
     if match is None:
@@ -112,15 +124,21 @@ def from_jaas(line: str, *, field: str) -> dict[str, str]:
     module, options = match[1].rpartition(".")[2], _jaas_options(match[2], field)
     match module:
         case "PlainLoginModule" | "ScramLoginModule":
-            return _picked(options, {"username": "sasl.username", "password": "sasl.password"}, field)
+            return _picked(
+                options, {"username": "sasl.username", "password": "sasl.password"}, field
+            )
         case "OAuthBearerLoginModule":
             return _oauth(options, field)
         case "Krb5LoginModule":
             raise InvalidSpecError(
-                f"{JAAS}: set sasl.kerberos.principal, sasl.kerberos.keytab and sasl.kerberos.service.name", field=field
+                f"{JAAS}: set sasl.kerberos.principal, sasl.kerberos.keytab and"
+                " sasl.kerberos.service.name",
+                field=field,
             )
         case _:
-            raise InvalidSpecError(f"{JAAS}: {module} has no counterpart in librdkafka", field=field)
+            raise InvalidSpecError(
+                f"{JAAS}: {module} has no counterpart in librdkafka", field=field
+            )
 
 
 def _jaas_options(text: str, field: str) -> dict[str, str]:
@@ -128,7 +146,9 @@ def _jaas_options(text: str, field: str) -> dict[str, str]:
     while at < len(text):
         match = _JAAS_OPTION.match(text, at)
         if match is None:
-            raise InvalidSpecError(f'{JAAS}: options are name="value", separated by blanks', field=field)
+            raise InvalidSpecError(
+                f'{JAAS}: options are name="value", separated by blanks', field=field
+            )
         options[match[1]] = re.sub(r"\\(.)", r"\1", match[2]) if match[2] is not None else match[3]
         at = match.end()
     return options
@@ -136,8 +156,14 @@ def _jaas_options(text: str, field: str) -> dict[str, str]:
 
 def _oauth(options: Mapping[str, str], field: str) -> dict[str, str]:
     if (principal := options.get("unsecuredLoginStringClaim_sub")) is not None:
-        return {"enable.sasl.oauthbearer.unsecure.jwt": "true", "sasl.oauthbearer.config": f"principal={principal}"}
-    names = {"clientId": "sasl.oauthbearer.client.id", "clientSecret": "sasl.oauthbearer.client.secret"}
+        return {
+            "enable.sasl.oauthbearer.unsecure.jwt": "true",
+            "sasl.oauthbearer.config": f"principal={principal}",
+        }
+    names = {
+        "clientId": "sasl.oauthbearer.client.id",
+        "clientSecret": "sasl.oauthbearer.client.secret",
+    }
     found = {"sasl.oauthbearer.method": "oidc", **_picked(options, names, field)}
     return found | ({"sasl.oauthbearer.scope": options["scope"]} if "scope" in options else {})
 
@@ -150,4 +176,6 @@ def _picked(options: Mapping[str, str], names: Mapping[str, str], field: str) ->
 
 def _check_type(name: str, value: str, field: str) -> None:
     if value.upper() not in ("PEM", "PKCS12"):
-        raise InvalidSpecError(f"{name}: only PEM and PKCS12 are understood, no Java key stores", field=field)
+        raise InvalidSpecError(
+            f"{name}: only PEM and PKCS12 are understood, no Java key stores", field=field
+        )

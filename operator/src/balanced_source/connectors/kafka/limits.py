@@ -1,12 +1,14 @@
 """How much a micro-batch may read: admission as a pure function of the backlog.
 
-The options are those of Spark's own Kafka source (``maxOffsetsPerTrigger``, ``minOffsetsPerTrigger`` with
-``maxTriggerDelay``), and two that it lacks: a limit per split, and one in bytes.
+The options are those of Spark's own Kafka source (``maxOffsetsPerTrigger``,
+``minOffsetsPerTrigger`` with ``maxTriggerDelay``), and two that it lacks: a limit per split, and
+one in bytes.
 
-Shares are max-min fair: every split gets the same, and what a split does not need goes to the others. Spark shares in
-proportion to the backlog instead, so that a small split beside a huge one gets one record at a time; here it is read
-to its end at once. In one point both agree: a split with a backlog always gets at least one record, so no limit can
-starve it; a limit below the number of such splits is exceeded by as much.
+Shares are max-min fair: every split gets the same, and what a split does not need goes to the
+others. Spark shares in proportion to the backlog instead, so that a small split beside a huge one
+gets one record at a time; here it is read to its end at once. In one point both agree: a split with
+a backlog always gets at least one record, so no limit can starve it; a limit below the number of
+such splits is exceeded by as much.
 """
 
 from collections.abc import Mapping
@@ -29,8 +31,10 @@ class ReadLimits:
     Attributes:
         max_records: offsets, of all splits together (``maxOffsetsPerTrigger``).
         max_records_per_split: offsets of each split.
-        max_bytes: bytes of keys, values and headers, of all splits together; estimated, see `admit`.
-        min_records: offsets that must be there before a micro-batch begins (``minOffsetsPerTrigger``).
+        max_bytes: bytes of keys, values and headers, of all splits together; estimated, see
+            `admit`.
+        min_records: offsets that must be there before a micro-batch begins
+            (``minOffsetsPerTrigger``).
         max_delay: seconds after which it begins although there are fewer (``maxTriggerDelay``).
     """
 
@@ -70,14 +74,16 @@ def admit(
     waited: float,
     record_bytes: Mapping[SplitId, float] | None = None,
 ) -> dict[SplitId, int]:
-    """How many offsets of each split the next micro-batch takes; 0 for a split without any, or that must wait.
+    """How many offsets of each split the next micro-batch takes.
+
+    0 for a split without any, or that must wait.
 
     Args:
         backlog: offsets of each split that could be read now.
         limits: of the micro-batch.
         waited: seconds since the last micro-batch with records began, or since the query did.
-        record_bytes: mean size of a record per split, as far as known; others count as the mean of those, and
-            `ASSUMED_RECORD_BYTES` if none is known.
+        record_bytes: mean size of a record per split, as far as known; others count as the mean of
+            those, and `ASSUMED_RECORD_BYTES` if none is known.
     """
     if not is_due(backlog, limits, waited=waited):
         return dict.fromkeys(backlog, 0)
@@ -110,7 +116,9 @@ def fair_shares(
     cost = costs or dict.fromkeys(demand, 1.0)
     shares = dict.fromkeys(demand, 0)
     left = float(capacity)
-    waiting = sorted((s for s, n in demand.items() if n > 0), key=lambda s: (demand[s] * cost[s], s))
+    waiting = sorted(
+        (s for s, n in demand.items() if n > 0), key=lambda s: (demand[s] * cost[s], s)
+    )
     for served, split_id in enumerate(waiting):
         level = left / (len(waiting) - served)
         shares[split_id] = max(1, min(demand[split_id], int(level // cost[split_id])))

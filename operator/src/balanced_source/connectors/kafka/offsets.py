@@ -1,8 +1,11 @@
-"""Where reading starts and stops: FLIP-27's ``OffsetsInitializer``, as values that an adapter with a client resolves.
+"""Where reading starts and stops.
 
-An initializer gives each partition a chain of *wishes*, tried one after the other until one has an answer: the commit
-of a group, else the latest offset, say. Chains are data, so that all questions of a discovery are asked in a few
-requests, and so that the same choice means the same for start and stop. `resolution.resolve` asks them.
+FLIP-27's ``OffsetsInitializer``, as values that an adapter with a client resolves.
+
+An initializer gives each partition a chain of *wishes*, tried one after the other until one has an
+answer: the commit of a group, else the latest offset, say. Chains are data, so that all questions
+of a discovery are asked in a few requests, and so that the same choice means the same for start and
+stop. `resolution.resolve` asks them.
 """
 
 import enum
@@ -35,21 +38,30 @@ class AtOffset:
 
 @dataclass(frozen=True, slots=True)
 class AtTime:
-    """First record whose timestamp (milliseconds since the epoch) is at or after this; no answer if there is none."""
+    """First record whose timestamp (milliseconds since the epoch) is at or after this.
+
+    No answer if there is none.
+    """
 
     millis: int
 
 
 @dataclass(frozen=True, slots=True)
 class AtCommit:
-    """Committed offset of a consumer group; no answer if there is none, or if it does not exist any more."""
+    """Committed offset of a consumer group.
+
+    No answer if there is none, or if it does not exist any more.
+    """
 
     group: str
 
 
 @dataclass(frozen=True, slots=True)
 class AfterOffset:
-    """The offset where a history ends. Refused if records behind it are gone, unless they may be lost."""
+    """The offset where a history ends.
+
+    Refused if records behind it are gone, unless they may be lost.
+    """
 
     offset: int
     may_lose: bool
@@ -59,7 +71,8 @@ class AfterOffset:
 class AfterTime:
     """First record at or after the time where a history ends; no answer if there is none.
 
-    Refused if records before that one are gone, unless they may be lost: some of them may be newer than the history.
+    Refused if records before that one are gone, unless they may be lost: some of them may be newer
+    than the history.
     """
 
     millis: int
@@ -77,7 +90,10 @@ class OffsetsInitializer(ABC):
 
     @abstractmethod
     def wishes(self, topic: str, partition: int) -> tuple[Wish, ...]:
-        """What to try, in this order. A chain that ends without an answer is an error that a user has to see."""
+        """What to try, in this order.
+
+        A chain that ends without an answer is an error that a user has to see.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,9 +119,12 @@ class FromCommit(OffsetsInitializer):
 
 @dataclass(frozen=True, slots=True)
 class FromTime(OffsetsInitializer):
-    """First record at or after a moment; `reset` for partitions without such a record, None refuses them.
+    """First record at or after a moment.
 
-    Flink's initializer takes the latest offset then; Spark's ``startingOffsetsByTimestampStrategy`` knows both.
+    `reset` for partitions without such a record, None refuses them.
+
+    Flink's initializer takes the latest offset then; Spark's ``startingOffsetsByTimestampStrategy``
+    knows both.
     """
 
     millis: int
@@ -117,7 +136,10 @@ class FromTime(OffsetsInitializer):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PerPartition(OffsetsInitializer):
-    """A wish for each listed (topic, partition), with `reset` behind it; `default` for those that are not listed."""
+    """A wish for each listed (topic, partition), with `reset` behind it.
+
+    `default` for those that are not listed.
+    """
 
     listed: Mapping[tuple[str, int], Wish] = field(default_factory=dict)
     default: OffsetsInitializer
@@ -125,7 +147,9 @@ class PerPartition(OffsetsInitializer):
 
     def wishes(self, topic: str, partition: int) -> tuple[Wish, ...]:
         wish = self.listed.get((topic, partition))
-        return self.default.wishes(topic, partition) if wish is None else (wish, *_reset(self.reset))
+        return (
+            self.default.wishes(topic, partition) if wish is None else (wish, *_reset(self.reset))
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,9 +168,10 @@ class AfterHistory(OffsetsInitializer):
     """Behind the records that another source has read before.
 
     Attributes:
-        millis: first time in milliseconds that was not read; None: `offsets` say where reading starts.
-        offsets: (topic, partition) → first offset that was not read. Partitions that are not listed are read from
-            their first record: nothing of them was read before.
+        millis: first time in milliseconds that was not read; None: `offsets` say where reading
+            starts.
+        offsets: (topic, partition) → first offset that was not read. Partitions that are not listed
+            are read from their first record: nothing of them was read before.
         may_lose: whether reading starts although records behind the history are gone.
     """
 
@@ -162,8 +187,13 @@ class AfterHistory(OffsetsInitializer):
 
 
 def wish_of(offset: int) -> Wish:
-    """The wish that a number in Spark's JSON means: −2 earliest, −1 latest, else the offset itself."""
-    return {EARLIEST_OFFSET: Anchor.EARLIEST, LATEST_OFFSET: Anchor.LATEST}.get(offset) or AtOffset(offset)
+    """The wish that a number in Spark's JSON means.
+
+    −2 earliest, −1 latest, else the offset itself.
+    """
+    return {EARLIEST_OFFSET: Anchor.EARLIEST, LATEST_OFFSET: Anchor.LATEST}.get(offset) or AtOffset(
+        offset
+    )
 
 
 def _reset(anchor: Anchor | None) -> tuple[Wish, ...]:
@@ -175,7 +205,10 @@ LATEST: Final = FromAnchor(Anchor.LATEST)
 
 
 def initializer_text(value: Any) -> str:
-    """Return a text that is equal for equal initializers, in every version: what it is made of, by name."""
+    """Return a text that is equal for equal initializers, in every version.
+
+    What it is made of, by name.
+    """
     return json.dumps(_parts(value), separators=(",", ":"), sort_keys=True)
 
 
@@ -190,7 +223,8 @@ def initializer_of(text: str) -> OffsetsInitializer:
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise ValueError(f"{text[:100]!r} describes no offsets") from error
     if not isinstance(value, OffsetsInitializer):
-        raise ValueError(f"{text[:100]!r} describes no offsets of all partitions")  # noqa: TRY004 - of the text
+        # Of the text
+        raise ValueError(f"{text[:100]!r} describes no offsets of all partitions")  # noqa: TRY004
     return value
 
 
@@ -213,7 +247,9 @@ def _parts(value: Any) -> Any:
         case None | str() | int():
             return value
         case _:
-            return {_NAMES[type(value)]: {f.name: _parts(getattr(value, f.name)) for f in fields(value)}}
+            return {
+                _NAMES[type(value)]: {f.name: _parts(getattr(value, f.name)) for f in fields(value)}
+            }
 
 
 _NAMES: Final[Mapping[type, str]] = {
@@ -237,7 +273,9 @@ _FIELDS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "anchor": Anchor,
     "reset": lambda part: None if part is None else Anchor(part),
     "default": _value,
-    "listed": lambda part: {(str(topic), int(number)): _value(wish) for (topic, number), wish in part},
+    "listed": lambda part: {
+        (str(topic), int(number)): _value(wish) for (topic, number), wish in part
+    },
     "topics": lambda part: {str(topic): _value(inner) for topic, inner in part},
 }
 """Field of an initializer or wish → its value from its parts."""

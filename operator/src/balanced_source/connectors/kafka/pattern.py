@@ -1,13 +1,15 @@
 r"""Topic patterns: the part of RE2 that topic names need, matched in linear time.
 
-Python's `re` backtracks: ``(a|a)*b`` takes minutes on a name of thirty letters, and whoever may create a BalancedSource
-would stop the operator with it. Here a pattern becomes an automaton whose states are advanced together, so a match
-takes at most (length of the name) × (size of the automaton) / 8 steps. Length, size and depth of a pattern are bounded.
-The same text means the same in RE2, which the API server uses when it checks the field.
+Python's `re` backtracks: ``(a|a)*b`` takes minutes on a name of thirty letters, and whoever may
+create a BalancedSource would stop the operator with it. Here a pattern becomes an automaton whose
+states are advanced together, so a match takes at most (length of the name) × (size of the
+automaton) / 8 steps. Length, size and depth of a pattern are bounded. The same text means the same
+in RE2, which the API server uses when it checks the field.
 
-Understood: literals, ``.``, ``[a-z]``, ``[^…]``, ``\d \w \s`` and their opposites, escaped punctuation, groups
-``( )``, ``(?: )``, alternatives ``|``, the repetitions ``* + ? {m} {m,} {m,n}`` (also with a following ``?``), and
-``^``, ``$`` at the ends, which change nothing: the whole name must match.
+Understood: literals, ``.``, ``[a-z]``, ``[^…]``, ``\d \w \s`` and their opposites, escaped
+punctuation, groups ``( )``, ``(?: )``, alternatives ``|``, the repetitions ``* + ? {m} {m,} {m,n}``
+(also with a following ``?``), and ``^``, ``$`` at the ends, which change nothing: the whole name
+must match.
 """
 
 from collections.abc import Callable, Iterator
@@ -58,8 +60,9 @@ _Program = tuple[_State, ...]
 class Pattern:
     """An automaton; get one by `compiled`.
 
-    A set of states is one integer with a bit per state. What follows a set is remembered, so most patterns cost one
-    look-up per character. For a new set, eight states at a time are looked up in a table that fills as it is used.
+    A set of states is one integer with a bit per state. What follows a set is remembered, so most
+    patterns cost one look-up per character. For a new set, eight states at a time are looked up in
+    a table that fills as it is used.
     """
 
     def __init__(self, program: _Program) -> None:
@@ -87,7 +90,9 @@ class Pattern:
             if len(self._reading) >= _KEPT:
                 self._reading.clear()
             states = enumerate(self._program)
-            mask = sum(1 << at for at, one in states if isinstance(one, _One) and one.test(character))
+            mask = sum(
+                1 << at for at, one in states if isinstance(one, _One) and one.test(character)
+            )
             self._reading[character] = mask
         return mask
 
@@ -138,7 +143,9 @@ def compiled(text: str) -> Pattern:
         PatternError: it is not of the understood kind, or too large.
     """
     if len(text) > MAX_LENGTH:
-        raise PatternError(f"the pattern has {len(text)} characters: at most {MAX_LENGTH} are allowed")
+        raise PatternError(
+            f"the pattern has {len(text)} characters: at most {MAX_LENGTH} are allowed"
+        )
     return Pattern(_Parser(text).program())
 
 
@@ -165,7 +172,9 @@ class _Parser:
             options.append(self._sequence())
         program = options.pop()
         for option in reversed(options):
-            program = self._sized((_Fork((1, len(option) + 2)), *option, _Fork((len(program) + 1,)), *program))
+            program = self._sized(
+                (_Fork((1, len(option) + 2)), *option, _Fork((len(program) + 1,)), *program)
+            )
         return program
 
     def _sequence(self) -> _Program:
@@ -198,7 +207,9 @@ class _Parser:
     def _braces(self) -> tuple[int, int | None]:
         close = self._text.find("}", self._at)
         low, comma, high = self._text[self._at + 1 : close].partition(",")
-        is_number = low.isascii() and low.isdigit() and (not high or (high.isascii() and high.isdigit()))
+        is_number = (
+            low.isascii() and low.isdigit() and (not high or (high.isascii() and high.isdigit()))
+        )
         if close < 0 or not is_number:
             self._refuse("{ begins a repetition like {2,5}; write \\{ for the character")
         least, most = int(low), int(high) if high else (None if comma else int(low))
@@ -221,7 +232,9 @@ class _Parser:
             case "*" | "+" | "?" | "{":
                 self._refuse("nothing to repeat", self._at - 1)
             case "^" | "$":
-                self._refuse(f"{character} in the middle: the whole name is matched anyway", self._at - 1)
+                self._refuse(
+                    f"{character} in the middle: the whole name is matched anyway", self._at - 1
+                )
             case _:
                 pass
         return (_One(lambda c: c == character),)
@@ -244,7 +257,9 @@ class _Parser:
         if character in _CLASSES:
             return _CLASSES[character]
         if character.isalnum():
-            self._refuse(f"\\{character} is not understood: no back references, no anchors", self._at - 2)
+            self._refuse(
+                f"\\{character} is not understood: no back references, no anchors", self._at - 2
+            )
         return lambda c: c == character
 
     def _class(self) -> Test:
@@ -276,7 +291,7 @@ class _Parser:
             self._refuse(f"{first}-{last} is no range", self._at - 3)
         return lambda c: first <= c <= last
 
-    # --- text ---------------------------------------------------------------------------------------------------
+    # --- text -------------------------------------------------------------------------------------
 
     def _peek(self) -> str:
         return self._text[self._at] if self._at < self._end else ""
@@ -299,7 +314,9 @@ class _Parser:
         return program
 
     def _refuse(self, why: str, at: int | None = None) -> NoReturn:
-        raise PatternError(f"at character {(self._at if at is None else at) + 1} of {self._text!r}: {why}")
+        raise PatternError(
+            f"at character {(self._at if at is None else at) + 1} of {self._text!r}: {why}"
+        )
 
 
 def _repeat(atom: _Program, low: int, high: int | None) -> _Program:
@@ -308,7 +325,9 @@ def _repeat(atom: _Program, low: int, high: int | None) -> _Program:
         loop: _Program = (_Fork((1, size + 2)), *atom, _Fork((-size - 1,)))
         return atom * low + loop
     optional: Iterator[_State] = (
-        state for number in range(high - low) for state in (_Fork((1, (high - low - number) * (size + 1))), *atom)
+        state
+        for number in range(high - low)
+        for state in (_Fork((1, (high - low - number) * (size + 1))), *atom)
     )
     return atom * low + tuple(optional)
 

@@ -18,7 +18,9 @@ RESERVED: Final[Mapping[str, str]] = {
     "enable.auto.offset.store": "positions live in Spark's checkpoint",
     "auto.offset.reset": "set spec.source.kafka.startingOffsets",
     "enable.partition.eof": "the readers need it to find the end of a range",
-    "client.id": "made from source, cluster and reader, so that broker logs and quotas tell who it is",
+    "client.id": (
+        "made from source, cluster and reader, so that broker logs and quotas tell who it is"
+    ),
     "topic.blacklist": "set spec.source.kafka.subscription",
     "plugin.library.paths": "would load code into readers and operator",
     "ssl.engine.location": "would load code into readers and operator",
@@ -31,7 +33,10 @@ RESERVED: Final[Mapping[str, str]] = {
 }
 """Property → what to do instead, or why not."""
 
-_FILE: Final = "it names a file of the operator's pod; put the content into a Secret and name that in propertiesFrom"
+_FILE: Final = (
+    "it names a file of the operator's pod; put the content into a Secret and name that in"
+    " propertiesFrom"
+)
 
 LENDING: Final[Mapping[str, str]] = {
     "ssl.key.location": f"{_FILE}, as ssl.key.pem",
@@ -39,21 +44,45 @@ LENDING: Final[Mapping[str, str]] = {
     "ssl.crl.location": "it names a file of the operator's pod",
     "ssl.keystore.location": f"{_FILE}, as ssl.key.pem and ssl.certificate.pem",
     "sasl.kerberos.principal": "it would be a part of a command that the operator's pod runs",
-    "sasl.kerberos.keytab": "it names a file of the operator's pod, whose identity is not the source's",
-    "sasl.oauthbearer.assertion.file": "it would send a file of the operator's pod to the token endpoint",
-    "sasl.oauthbearer.assertion.private.key.file": f"{_FILE}, as sasl.oauthbearer.assertion.private.key.pem",
-    "sasl.oauthbearer.assertion.jwt.template.file": "it would send a file of the operator's pod to the token endpoint",
-    "sasl.oauthbearer.metadata.authentication.type": "it would log in with the identity of the operator's node",
+    "sasl.kerberos.keytab": (
+        "it names a file of the operator's pod, whose identity is not the source's"
+    ),
+    "sasl.oauthbearer.assertion.file": (
+        "it would send a file of the operator's pod to the token endpoint"
+    ),
+    "sasl.oauthbearer.assertion.private.key.file": (
+        f"{_FILE}, as sasl.oauthbearer.assertion.private.key.pem"
+    ),
+    "sasl.oauthbearer.assertion.jwt.template.file": (
+        "it would send a file of the operator's pod to the token endpoint"
+    ),
+    "sasl.oauthbearer.metadata.authentication.type": (
+        "it would log in with the identity of the operator's node"
+    ),
 }
-"""Properties that use files or the identity of the process they are in. The operator is not the source: refused in
-every spec and Secret that the operator reads. A driver without an operator is the user's own, so it may use them."""
+"""Properties that use files or the identity of the process they are in.
 
-AUTHORITIES: Final[Mapping[str, str]] = {"ssl.ca.location": "ssl.ca.pem", "https.ca.location": "https.ca.pem"}
+The operator is not the source: refused in every spec and Secret that the operator reads. A driver
+without an operator is the user's own, so it may use them.
+"""
+
+AUTHORITIES: Final[Mapping[str, str]] = {
+    "ssl.ca.location": "ssl.ca.pem",
+    "https.ca.location": "https.ca.pem",
+}
 """Property that names a file of certificates of authorities → the one that holds its content."""
 
-PUBLIC: Final = ("/etc/ssl/", "/etc/pki/", "/usr/share/ca-certificates/", "/usr/local/share/ca-certificates/")
-"""Folders with certificates of authorities. Elsewhere, a file may be secret, or a pipe: the client waits for one
-while it holds the interpreter's lock, so that no source is served."""
+PUBLIC: Final = (
+    "/etc/ssl/",
+    "/etc/pki/",
+    "/usr/share/ca-certificates/",
+    "/usr/local/share/ca-certificates/",
+)
+"""Folders with certificates of authorities.
+
+Elsewhere, a file may be secret, or a pipe: the client waits for one while it holds the
+interpreter's lock, so that no source is served.
+"""
 
 PROBE: Final = "probe"
 """Value with which the client library looks for the certificates of the system."""
@@ -80,7 +109,9 @@ def check_properties(properties: Mapping[str, str], *, field: str) -> None:
     for name in sorted(properties):
         if is_secret(name):
             raise InvalidSpecError(
-                f"property {name} is a secret: put it into a Secret and name that in propertiesFrom", field=field
+                f"property {name} is a secret: put it into a Secret and name that in"
+                " propertiesFrom",
+                field=field,
             )
 
 
@@ -106,9 +137,9 @@ def check_not_lending(properties: Mapping[str, str], *, field: str) -> None:
             raise InvalidSpecError(f"property {name} is not allowed here: {reason}", field=field)
         if name in AUTHORITIES and not _is_public(properties[name]):
             raise InvalidSpecError(
-                f"property {name} is not allowed here: it names a file of the operator's pod that is not below "
-                f"{', '.join(PUBLIC)}. Put the certificates into a Secret, as {AUTHORITIES[name]}, and name that in "
-                "propertiesFrom",
+                f"property {name} is not allowed here: it names a file of the operator's pod that"
+                f" is not below {', '.join(PUBLIC)}. Put the certificates into a Secret, as"
+                f" {AUTHORITIES[name]}, and name that in propertiesFrom",
                 field=field,
             )
 

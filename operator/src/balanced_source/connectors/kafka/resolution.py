@@ -1,4 +1,7 @@
-"""From wishes to offsets, with as few questions as possible: pure but for the look-ups behind a port."""
+"""From wishes to offsets, with as few questions as possible.
+
+Pure but for the look-ups behind a port.
+"""
 
 from collections.abc import Collection, Iterable, Mapping
 from typing import Final, Protocol, assert_never
@@ -43,26 +46,35 @@ class OffsetLookup(Protocol):
         ...
 
 
-def resolve_start(initializer: OffsetsInitializer, split_ids: Iterable[SplitId], lookup: OffsetLookup) -> Offsets:
+def resolve_start(
+    initializer: OffsetsInitializer, split_ids: Iterable[SplitId], lookup: OffsetLookup
+) -> Offsets:
     """Where reading of each split starts; splits that do not exist any more are left out.
 
     Raises:
-        RefusedDiscoveryError: a split has no answer, or an offset that was asked for does not exist.
+        RefusedDiscoveryError: a split has no answer, or an offset that was asked for does not
+            exist.
     """
     chains = _chains(initializer, split_ids)
     exact = [s for s, chain in chains.items() if isinstance(chain[0], _LOOKED_AT)]
     first, last = lookup.ends(exact, Anchor.EARLIEST), lookup.ends(exact, Anchor.LATEST)
-    existing = {s: chain for s, chain in chains.items() if s not in exact or (s in first and s in last)}
+    existing = {
+        s: chain for s, chain in chains.items() if s not in exact or (s in first and s in last)
+    }
     return _resolve(existing, lookup, first=first, last=last, option="startingOffsets")
 
 
-def resolve_stop(initializer: OffsetsInitializer, split_ids: Iterable[SplitId], lookup: OffsetLookup) -> Offsets:
+def resolve_stop(
+    initializer: OffsetsInitializer, split_ids: Iterable[SplitId], lookup: OffsetLookup
+) -> Offsets:
     """First offset of each split that is not read any more. It may lie in the future.
 
     Raises:
         RefusedDiscoveryError: a split has no answer.
     """
-    return _resolve(_chains(initializer, split_ids), lookup, first={}, last={}, option="stoppingOffsets")
+    return _resolve(
+        _chains(initializer, split_ids), lookup, first={}, last={}, option="stoppingOffsets"
+    )
 
 
 def _chains(initializer: OffsetsInitializer, split_ids: Iterable[SplitId]) -> Chains:
@@ -70,7 +82,9 @@ def _chains(initializer: OffsetsInitializer, split_ids: Iterable[SplitId]) -> Ch
     return {s: initializer.wishes(s.topic, s.partition) for s in ids}
 
 
-def _resolve(chains: Chains, lookup: OffsetLookup, *, first: Offsets, last: Offsets, option: str) -> Offsets:
+def _resolve(
+    chains: Chains, lookup: OffsetLookup, *, first: Offsets, last: Offsets, option: str
+) -> Offsets:
     found: dict[SplitId, int] = {}
     stage, waiting = 0, dict(chains)
     while waiting:
@@ -81,15 +95,21 @@ def _resolve(chains: Chains, lookup: OffsetLookup, *, first: Offsets, last: Offs
         answers = _ask(wishes, lookup)
         _check_exact(wishes, first, last, option)
         answers |= _after_history(wishes, answers, first, last)
-        found |= {s: o for s, o in answers.items() if _is_within(wishes[s], o, first.get(s), last.get(s))}
+        found |= {
+            s: o for s, o in answers.items() if _is_within(wishes[s], o, first.get(s), last.get(s))
+        }
         # An end without an answer: the partition vanished meanwhile.
-        waiting = {s: c for s, c in waiting.items() if s not in found and not isinstance(wishes[s], Anchor)}
+        waiting = {
+            s: c for s, c in waiting.items() if s not in found and not isinstance(wishes[s], Anchor)
+        }
         stage += 1
     return found
 
 
 def _ask(wishes: Mapping[SplitId, Wish], lookup: OffsetLookup) -> dict[SplitId, int]:
-    answers: dict[SplitId, int] = {s: w.offset for s, w in wishes.items() if isinstance(w, AtOffset | AfterOffset)}
+    answers: dict[SplitId, int] = {
+        s: w.offset for s, w in wishes.items() if isinstance(w, AtOffset | AfterOffset)
+    }
     for anchor in Anchor:
         if asked := [s for s, w in wishes.items() if w is anchor]:
             answers |= lookup.ends(asked, anchor)
@@ -101,20 +121,25 @@ def _ask(wishes: Mapping[SplitId, Wish], lookup: OffsetLookup) -> dict[SplitId, 
 
 
 def _is_within(wish: Wish, offset: int, first: int | None, last: int | None) -> bool:
-    """A commit that retention has overtaken, or that is of a topic's former life, is none: as for any consumer."""
+    """A commit that retention has overtaken, or that is of a topic's former life, is none.
+
+    As for any consumer.
+    """
     if not isinstance(wish, AtCommit) or first is None or last is None:
         return True
     return first <= offset <= last
 
 
-def _check_exact(wishes: Mapping[SplitId, Wish], first: Offsets, last: Offsets, option: str) -> None:
+def _check_exact(
+    wishes: Mapping[SplitId, Wish], first: Offsets, last: Offsets, option: str
+) -> None:
     for split_id, wish in wishes.items():
         if not isinstance(wish, AtOffset) or split_id not in first:
             continue
         if not first[split_id] <= wish.offset <= last[split_id]:
             raise RefusedDiscoveryError(
-                f"{option}: {_named(split_id)} has offsets {first[split_id]} to {last[split_id]}, not {wish.offset}: "
-                "correct it, or use −2 for the earliest and −1 for the latest",
+                f"{option}: {_named(split_id)} has offsets {first[split_id]} to {last[split_id]},"
+                f" not {wish.offset}: correct it, or use −2 for the earliest and −1 for the latest",
                 scope=KafkaSplitId.of(split_id).cluster,
                 reason=Reason.OFFSET_OUT_OF_RANGE,
             )
@@ -123,7 +148,7 @@ def _check_exact(wishes: Mapping[SplitId, Wish], first: Offsets, last: Offsets, 
 def _after_history(
     wishes: Mapping[SplitId, Wish], answers: Offsets, first: Offsets, last: Offsets
 ) -> dict[SplitId, int]:
-    """Return starts that differ from the answers, because records behind a history are gone and may be lost.
+    """Return starts that differ from the answers, because records behind a history may be lost.
 
     Raises:
         RefusedDiscoveryError: they may not, or the history is not one of this topic.
@@ -140,7 +165,9 @@ def _after_history(
                 raise _ahead(split_id, offset, end)
             case AfterTime(millis, False) if begin and answers.get(split_id, end) == begin:
                 raise _gone(
-                    split_id, f"records before offset {begin} are gone, and some may be of {millis} ms or later"
+                    split_id,
+                    f"records before offset {begin} are gone, and some may be of {millis} ms or"
+                    " later",
                 )
             case _:
                 pass
@@ -149,8 +176,8 @@ def _after_history(
 
 def _gone(split_id: SplitId, what: str) -> RefusedDiscoveryError:
     return RefusedDiscoveryError(
-        f"{_named(split_id)} does not begin where the history ends: {what}. Complete the history, or set onDataLoss "
-        "to Continue to read without them",
+        f"{_named(split_id)} does not begin where the history ends: {what}. Complete the history,"
+        " or set onDataLoss to Continue to read without them",
         scope=KafkaSplitId.of(split_id).cluster,
         reason=Reason.OFFSET_OUT_OF_RANGE,
     )
@@ -158,8 +185,9 @@ def _gone(split_id: SplitId, what: str) -> RefusedDiscoveryError:
 
 def _ahead(split_id: SplitId, offset: int, end: int) -> RefusedDiscoveryError:
     return RefusedDiscoveryError(
-        f"the history continues to offset {offset} of {_named(split_id)}, which ends at {end}: it is of another topic, "
-        "or the topic was created again. Name the topic that the history is of, or give startingOffsets",
+        f"the history continues to offset {offset} of {_named(split_id)}, which ends at {end}: it"
+        " is of another topic, or the topic was created again. Name the topic that the history is"
+        " of, or give startingOffsets",
         scope=KafkaSplitId.of(split_id).cluster,
         reason=Reason.OFFSET_OUT_OF_RANGE,
     )
@@ -168,7 +196,9 @@ def _ahead(split_id: SplitId, offset: int, end: int) -> RefusedDiscoveryError:
 def _unanswered(chains: Chains, option: str) -> RefusedDiscoveryError:
     names = sorted(chains)
     what, reason = _missing(chains[names[0]][-1])
-    shown = ", ".join(map(_named, names[:_SHOWN])) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
+    shown = ", ".join(map(_named, names[:_SHOWN])) + (
+        f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    )
     return RefusedDiscoveryError(
         f"{option}: no {what} for {shown}, and no reset: set {option}.reset to Earliest or Latest",
         scope=KafkaSplitId.of(names[0]).cluster,

@@ -1,6 +1,9 @@
-"""What the readers of a Kafka source must know besides their splits: one value, with its JSON in the assignment.
+"""What the readers of a Kafka source must know besides their splits.
 
-This module alone knows the keys. A key that an older version did not write has a default; unknown keys are ignored.
+One value, with its JSON in the assignment.
+
+This module alone knows the keys. A key that an older version did not write has a default; unknown
+keys are ignored.
 """
 
 from collections.abc import Mapping
@@ -49,7 +52,10 @@ class KafkaReaderSettings:
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """Inverse of `to_json`, also for what older versions wrote."""
         return cls(
-            clusters={name: KafkaCluster.from_json(name, found) for name, found in data.get("clusters", {}).items()},
+            clusters={
+                name: KafkaCluster.from_json(name, found)
+                for name, found in data.get("clusters", {}).items()
+            },
             limits=ReadLimits.from_json(data.get("limits", {})),
             on_data_loss=OnDataLoss(data.get("onDataLoss", OnDataLoss.FAIL.value)),
             commit_group=data.get("commitGroup"),
@@ -57,7 +63,10 @@ class KafkaReaderSettings:
 
     @classmethod
     def of(cls, settings: Mapping[str, Any]) -> Self:
-        """Return the Kafka settings among all settings of an assignment; the defaults if there are none."""
+        """Return the Kafka settings among all settings of an assignment.
+
+        The defaults if there are none.
+        """
         return cls.from_json(settings.get(KIND, {}))
 
     def cluster(self, name: str) -> KafkaCluster:
@@ -68,8 +77,9 @@ class KafkaReaderSettings:
         """
         if (found := self.clusters.get(name)) is None:
             raise RefusedDiscoveryError(
-                f"cluster {name} was taken out of the source while a micro-batch with its records was not finished: "
-                "put it back into clusters with active: false, and leave it there until that micro-batch is done",
+                f"cluster {name} was taken out of the source while a micro-batch with its records"
+                " was not finished: put it back into clusters with active: false, and leave it"
+                " there until that micro-batch is done",
                 scope=name,
                 reason=Reason.CLUSTER_REMOVED,
             )
@@ -77,10 +87,13 @@ class KafkaReaderSettings:
 
 
 class SettingsCache:
-    """Reads the settings of an assignment once, although they are asked for in every micro-batch."""
+    """Reads the settings of an assignment once, although each micro-batch asks for them."""
 
     def __init__(self) -> None:
-        self._last: tuple[Mapping[str, Any] | None, KafkaReaderSettings] = (None, KafkaReaderSettings())
+        self._last: tuple[Mapping[str, Any] | None, KafkaReaderSettings] = (
+            None,
+            KafkaReaderSettings(),
+        )
 
     def of(self, settings: Mapping[str, Any]) -> KafkaReaderSettings:
         """Return `KafkaReaderSettings.of`, which is kept while the same object is asked about."""

@@ -1,4 +1,7 @@
-"""The Kafka source: partitions of topics on one or many clusters. Scopes of discovery are the clusters."""
+"""The Kafka source: partitions of topics on one or many clusters.
+
+Scopes of discovery are the clusters.
+"""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -17,7 +20,13 @@ from balanced_source.api import (
 from balanced_source.assigners import RoundRobinAssigner, SplitAssigner
 from balanced_source.connectors.discovery import Discover, DiscoveringSource, Initialize
 from balanced_source.connectors.kafka.cluster import KafkaCluster
-from balanced_source.connectors.kafka.data_loss import LISTED, Gap, OnDataLoss, topic_begun_late, topic_unread
+from balanced_source.connectors.kafka.data_loss import (
+    LISTED,
+    Gap,
+    OnDataLoss,
+    topic_begun_late,
+    topic_unread,
+)
 from balanced_source.connectors.kafka.limits import ReadLimits
 from balanced_source.connectors.kafka.offsets import EARLIEST, AfterHistory, OffsetsInitializer
 from balanced_source.connectors.kafka.settings import KIND, KafkaReaderSettings
@@ -38,7 +47,10 @@ class DiscoverKafka(Discover):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InitializeKafka(Initialize):
-    """Resolve start and stop offsets of partitions of a cluster; the result is a sequence of `KafkaPartitionSplit`."""
+    """Resolve start and stop offsets of partitions of a cluster.
+
+    The result is a sequence of `KafkaPartitionSplit`.
+    """
 
     scope: str
     split_ids: tuple[SplitId, ...]
@@ -48,20 +60,23 @@ class InitializeKafka(Initialize):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KafkaSource(DiscoveringSource[KafkaPartitionSplit], SupportsSplitReassignmentOnRecovery, SupportsSwitchTo):
+class KafkaSource(
+    DiscoveringSource[KafkaPartitionSplit], SupportsSplitReassignmentOnRecovery, SupportsSwitchTo
+):
     """A value: equal settings make equal sources.
 
     Attributes:
         clusters: names are unique. What a cluster says of its own wins over what is said here.
-        inactive: clusters that are not read; readers know how to reach them all the same, for a micro-batch that was
-            planned before they were taken out may have to be read again.
+        inactive: clusters that are not read; readers know how to reach them all the same, for a
+            micro-batch that was planned before they were taken out may have to be read again.
         subscriber: the same choice on every cluster.
-        starting_offsets: for the partitions of a cluster's first discovery; later ones start at the earliest offset.
+        starting_offsets: for the partitions of a cluster's first discovery; later ones start at the
+            earliest offset.
         stopping_offsets: where reading ends; None reads on for ever.
         assigner: owner policy.
         rebalance_policy: when splits may move.
-        discovery_interval: seconds; None looks once, and then no reader ever gets a further split. Always None for a
-            source with an end: what it reads is fixed when it starts.
+        discovery_interval: seconds; None looks once, and then no reader ever gets a further split.
+            Always None for a source with an end: what it reads is fixed when it starts.
         failure_threshold: failures of a cluster in a row until that is a problem to tell people of.
         retention: seconds for which positions of removed partitions are kept.
         limits: of each micro-batch.
@@ -96,7 +111,8 @@ class KafkaSource(DiscoveringSource[KafkaPartitionSplit], SupportsSplitReassignm
         return Boundedness.CONTINUOUS_UNBOUNDED if None in ends else Boundedness.BOUNDED
 
     @property
-    def may_lose(self) -> bool:  # type: ignore[override] # an attribute of the contract, derived here
+    # An attribute of the contract, derived here
+    def may_lose(self) -> bool:  # type: ignore[override]
         return self.on_data_loss is OnDataLoss.CONTINUE
 
     @property
@@ -116,27 +132,40 @@ class KafkaSource(DiscoveringSource[KafkaPartitionSplit], SupportsSplitReassignm
 
     def discover(self, scope: str, round_number: int) -> DiscoverKafka:
         cluster = self._cluster(scope)
-        return DiscoverKafka(scope=scope, round=round_number, cluster=cluster, subscriber=self._subscriber(cluster))
+        return DiscoverKafka(
+            scope=scope, round=round_number, cluster=cluster, subscriber=self._subscriber(cluster)
+        )
 
-    def initialize(self, scope: str, split_ids: Collection[SplitId], *, is_first: bool) -> InitializeKafka:
+    def initialize(
+        self, scope: str, split_ids: Collection[SplitId], *, is_first: bool
+    ) -> InitializeKafka:
         cluster = self._cluster(scope)
         return InitializeKafka(
             scope=scope,
             split_ids=tuple(split_ids),
             cluster=cluster,
-            starting_offsets=(cluster.starting_offsets or self.starting_offsets) if is_first else EARLIEST,
+            starting_offsets=(cluster.starting_offsets or self.starting_offsets)
+            if is_first
+            else EARLIEST,
             stopping_offsets=cluster.stopping_offsets or self.stopping_offsets,
         )
 
     def unread(self, splits: Collection[KafkaPartitionSplit], *, exists: bool) -> list[str]:
-        gaps = _by_topic((split, Gap(partition=split.partition, start=split.offset)) for split in splits)
+        gaps = _by_topic(
+            (split, Gap(partition=split.partition, start=split.offset)) for split in splits
+        )
         texts = [topic_unread(*place, found, exists=exists) for place, found in gaps.items()]
-        more = [f"{len(texts) - LISTED} more topics were deleted with records that may not have been read"]
-        return texts[:LISTED] + (more if len(texts) > LISTED else [])
+        more = (
+            f"{len(texts) - LISTED} more topics were deleted with records that may not have been"
+            " read"
+        )
+        return texts[:LISTED] + ([more] if len(texts) > LISTED else [])
 
     def begun_late(self, splits: Collection[KafkaPartitionSplit]) -> list[str]:
         late = [split for split in splits if split.offset > 0]
-        gaps = _by_topic((split, Gap(partition=split.partition, start=0, end=split.offset)) for split in late)
+        gaps = _by_topic(
+            (split, Gap(partition=split.partition, start=0, end=split.offset)) for split in late
+        )
         texts = [topic_begun_late(*place, found) for place, found in gaps.items()]
         more = [f"{len(texts) - LISTED} more topics did not begin at offset 0 when they were found"]
         return texts[:LISTED] + (more if len(texts) > LISTED else [])
@@ -144,7 +173,9 @@ class KafkaSource(DiscoveringSource[KafkaPartitionSplit], SupportsSplitReassignm
     def recreation_advice(self) -> str:
         return "set onDataLoss to Continue"
 
-    def create_split(self, split_id: SplitId, position: Position, attributes: Mapping[str, Any]) -> KafkaPartitionSplit:
+    def create_split(
+        self, split_id: SplitId, position: Position, attributes: Mapping[str, Any]
+    ) -> KafkaPartitionSplit:
         return split_of(split_id, position, attributes)
 
     def reader_settings(self) -> Mapping[str, Any]:
@@ -159,8 +190,8 @@ class KafkaSource(DiscoveringSource[KafkaPartitionSplit], SupportsSplitReassignm
     def check_switch(self, measure: Measure, *, field: str) -> None:
         if measure.offsets is not None and len(self.clusters) > 1:
             raise InvalidSpecError(
-                f"the offsets of a history do not say which of {len(self.clusters)} clusters they are of: start by "
-                "time, or read one cluster",
+                f"the offsets of a history do not say which of {len(self.clusters)} clusters they"
+                " are of: start by time, or read one cluster",
                 field=field,
             )
 
@@ -176,14 +207,18 @@ class KafkaSource(DiscoveringSource[KafkaPartitionSplit], SupportsSplitReassignm
 
     def _cluster(self, name: str) -> KafkaCluster:
         if (cluster := self._find(name)) is None:
-            raise ContractViolationError(f"cluster {name!r} is not part of the source: ask for one of {self.scopes()}")
+            raise ContractViolationError(
+                f"cluster {name!r} is not part of the source: ask for one of {self.scopes()}"
+            )
         return cluster
 
     def _find(self, name: str) -> KafkaCluster | None:
         return next((cluster for cluster in self.clusters if cluster.name == name), None)
 
 
-def _by_topic(gaps: Iterable[tuple[KafkaPartitionSplit, Gap]]) -> dict[tuple[str, str, str | None], list[Gap]]:
+def _by_topic(
+    gaps: Iterable[tuple[KafkaPartitionSplit, Gap]],
+) -> dict[tuple[str, str, str | None], list[Gap]]:
     """Gaps by cluster, topic and id of the topic; topics and partitions in their order."""
     found: dict[tuple[str, str, str | None], list[Gap]] = {}
     for split, gap in sorted(gaps, key=lambda pair: pair[0].split_id):

@@ -12,9 +12,10 @@ from balanced_source.errors import ContractViolationError
 class KafkaSplitId(NamedTuple):
     """Names the places of a Kafka split's id.
 
-    It is the plain tuple in all respects (equality, hash, order, JSON). Splits and documents hold plain ones, which
-    take a tenth of the time to make: there may be a million. Code that looks at a place makes it, by `of`; what asks
-    brokers for all splits several times a second, and the enumerator, look at places by number.
+    It is the plain tuple in all respects (equality, hash, order, JSON). Splits and documents hold
+    plain ones, which take a tenth of the time to make: there may be a million. Code that looks at a
+    place makes it, by `of`; what asks brokers for all splits several times a second, and the
+    enumerator, look at places by number.
 
     Attributes:
         cluster: name of the cluster in the spec.
@@ -82,12 +83,17 @@ class KafkaPartitionSplit(BoundedSplit):
 
 @lru_cache(maxsize=65536)
 def _attributes(stopping_offset: int | None, topic_id: str | None) -> Mapping[str, Json]:
-    """The same for all partitions of a topic, mostly; asked for every split at every publication."""
+    """The same for all partitions of a topic, mostly.
+
+    Asked for every split at every publication.
+    """
     everything = {STOP: stopping_offset, IDENTITY: topic_id}
     return {key: value for key, value in everything.items() if value is not None}
 
 
-def split_of(split_id: SplitId, offset: Position, attributes: Mapping[str, Json]) -> KafkaPartitionSplit:
+def split_of(
+    split_id: SplitId, offset: Position, attributes: Mapping[str, Json]
+) -> KafkaPartitionSplit:
     """The split that id, offset and attributes describe."""
     cluster, topic, partition = split_id
     if not isinstance(partition, int) or not isinstance(offset, int):

@@ -1,4 +1,7 @@
-"""Which partitions are read: FLIP-27's ``KafkaSubscriber``, decided purely over what a cluster lists."""
+"""Which partitions are read.
+
+FLIP-27's ``KafkaSubscriber``, decided purely over what a cluster lists.
+"""
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping
@@ -11,7 +14,9 @@ from balanced_source.connectors.kafka.pattern import compiled
 from balanced_source.errors import RefusedDiscoveryError
 from balanced_source.reasons import Reason
 
-INTERNAL_TOPICS: Final = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
+INTERNAL_TOPICS: Final = frozenset(
+    {"__consumer_offsets", "__transaction_state", "__share_group_state"}
+)
 """Never matched by a pattern."""
 
 _SHOWN: Final = 5
@@ -70,14 +75,19 @@ class TopicList(KafkaSubscriber):
     ) -> Discovered:
         missing = sorted(set(self.names).difference(partitions, refused))
         return Discovered(
-            split_ids=frozenset((cluster, t, p) for t in self.names if t in partitions for p in partitions[t]),
+            split_ids=frozenset(
+                (cluster, t, p) for t in self.names if t in partitions for p in partitions[t]
+            ),
             problem=_missing(cluster, "topic", missing),
         )
 
 
 @dataclass(frozen=True, slots=True)
 class TopicPattern(KafkaSubscriber):
-    """All partitions of the topics whose whole name matches, and does not match `exclude`; see `pattern`."""
+    """All partitions of the topics whose whole name matches, and does not match `exclude`.
+
+    See `pattern`.
+    """
 
     pattern: str
     exclude: str | None = None
@@ -92,12 +102,15 @@ class TopicPattern(KafkaSubscriber):
     def select(
         self, cluster: str, partitions: Mapping[str, frozenset[int]], refused: Collection[str] = ()
     ) -> Discovered:
-        found = frozenset((cluster, t, p) for t, ps in partitions.items() for p in ps if self.subscribes(t, p))
+        found = frozenset(
+            (cluster, t, p) for t, ps in partitions.items() for p in ps if self.subscribes(t, p)
+        )
         problem = None
         if not found and not refused:
             problem = RefusedDiscoveryError(
-                f"no topic on cluster {cluster} matches topicPattern {self.pattern!r} (the whole name must match)"
-                f"{self._excluded()}: create a topic or change the pattern; looking again",
+                f"no topic on cluster {cluster} matches topicPattern {self.pattern!r} (the whole"
+                f" name must match){self._excluded()}: create a topic or change the pattern;"
+                " looking again",
                 scope=cluster,
                 reason=Reason.NO_TOPIC_MATCHES,
             )
@@ -136,7 +149,8 @@ def _missing(cluster: str, what: str, names: list[str]) -> RefusedDiscoveryError
         return None
     shown = ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
     return RefusedDiscoveryError(
-        f"{what} {shown} does not exist on cluster {cluster}: create it, or correct the subscription; looking again",
+        f"{what} {shown} does not exist on cluster {cluster}: create it, or correct the"
+        " subscription; looking again",
         scope=cluster,
         reason=Reason.UNKNOWN_TOPIC,
     )

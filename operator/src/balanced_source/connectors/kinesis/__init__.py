@@ -1,6 +1,7 @@
 """Kinesis streams: shards are splits, and children of a shard are read after it.
 
-listed ──► parents read? ──► assigned ──► closed and read to its end ──► a child is held ──► leaves the state
+listed ──► parents read? ──► assigned ──► closed and read to its end ──► a child is held ──► leaves
+the state
 """
 
 from balanced_source.connectors.kinesis.contract import DiscoveredShards
@@ -17,7 +18,13 @@ from balanced_source.connectors.kinesis.source import (
     first_splits,
 )
 from balanced_source.connectors.kinesis.split import END, ShardSplit, split_of
-from balanced_source.connectors.kinesis.start import TRIM_HORIZON, Start, StartAt, StartWords, checked_start
+from balanced_source.connectors.kinesis.start import (
+    TRIM_HORIZON,
+    Start,
+    StartAt,
+    StartWords,
+    checked_start,
+)
 
 __all__ = [
     "END",

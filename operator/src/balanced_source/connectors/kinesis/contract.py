@@ -1,4 +1,4 @@
-"""What the enumerator asks its source beyond `SplitDiscovery`, and what a discovery of shards returns."""
+"""What the enumerator asks its source beyond `SplitDiscovery`, and what shard discovery returns."""
 
 from abc import abstractmethod
 from collections.abc import Mapping

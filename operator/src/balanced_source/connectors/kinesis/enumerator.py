@@ -1,15 +1,23 @@
-"""The discovering enumerator, with an order: children of a shard are read when all its records are read.
+"""The discovering enumerator, with an order.
 
-A shard that is read to its end stays assigned, without work, until a reader holds one of its children. Then it leaves
-the state: that a descendant was begun proves that it was read. So no list of read shards is kept, and the order holds
-across restarts, lost states and queries without an operator, whose only memory is the Spark checkpoint.
+Children of a shard are read when all its records are read.
+
+A shard that is read to its end stays assigned, without work, until a reader holds one of its
+children. Then it leaves the state: that a descendant was begun proves that it was read. So no list
+of read shards is kept, and the order holds across restarts, lost states and queries without an
+operator, whose only memory is the Spark checkpoint.
 """
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from balanced_source.api import SplitId
-from balanced_source.connectors.discovery import Discovered, DiscoveringSplitEnumerator, recreated, some
+from balanced_source.connectors.discovery import (
+    Discovered,
+    DiscoveringSplitEnumerator,
+    recreated,
+    some,
+)
 from balanced_source.connectors.kinesis.contract import DiscoveredShards, ShardDiscovery
 from balanced_source.connectors.kinesis.lineage import Lineage
 from balanced_source.connectors.kinesis.split import ShardSplit
@@ -24,21 +32,28 @@ class ShardEnumerator(DiscoveringSplitEnumerator[ShardSplit]):
 
     def handle_finished(self, split_ids: Sequence[SplitId]) -> None:
         super().handle_finished(split_ids)
-        for scope in sorted({self.source.scope_of(s) for s in split_ids}.intersection(self.source.scopes())):
+        for scope in sorted(
+            {self.source.scope_of(s) for s in split_ids}.intersection(self.source.scopes())
+        ):
             self._ask(scope, delay=0.0)
 
     def _scope_listed(self, scope: str, result: Discovered) -> None:
         if not isinstance(result, DiscoveredShards):
             raise ContractViolationError(f"a listing of shards returned {type(result).__name__}")
         lineage = self._lineage(scope, result)
-        expired = frozenset() if self.source.may_lose else self._unread(scope) - result.shards.keys()
+        expired = (
+            frozenset() if self.source.may_lose else self._unread(scope) - result.shards.keys()
+        )
         super()._scope_listed(scope, self._readable(scope, result, lineage, expired))
         self._release(lineage)
 
     def _readable(
         self, scope: str, result: DiscoveredShards, lineage: Lineage, expired: frozenset[SplitId]
     ) -> Discovered:
-        """What may be read. Shards that expired unread stay: their children would hide what is lost."""
+        """What may be read.
+
+        Shards that expired unread stay: their children would hide what is lost.
+        """
         if not self.source.may_lose and (former := self._of_former_stream(scope, result)):
             return replace(result, split_ids=self._held(scope), problem=_recreated(scope, former))
         return replace(
@@ -56,11 +71,22 @@ class ShardEnumerator(DiscoveringSplitEnumerator[ShardSplit]):
     def _lineage(self, scope: str, result: DiscoveredShards) -> Lineage:
         held = self._held(scope)
         retained = {s for s in self.state.retained if self.source.scope_of(s) == scope}
-        skipped = frozenset() if scope in self.state.discovered else self.source.skipped(result.shards)
-        return Lineage(shards=result.shards, held=held | retained, finished=self.state.finished & held, skipped=skipped)
+        skipped = (
+            frozenset() if scope in self.state.discovered else self.source.skipped(result.shards)
+        )
+        return Lineage(
+            shards=result.shards,
+            held=held | retained,
+            finished=self.state.finished & held,
+            skipped=skipped,
+        )
 
     def _held(self, scope: str) -> frozenset[SplitId]:
-        known = (*self.context.current_assignments(), *self.state.unassigned, *self.transient.in_flight)
+        known = (
+            *self.context.current_assignments(),
+            *self.state.unassigned,
+            *self.transient.in_flight,
+        )
         return frozenset(s for s in known if self.source.scope_of(s) == scope)
 
     def _unread(self, scope: str) -> frozenset[SplitId]:
@@ -68,7 +94,7 @@ class ShardEnumerator(DiscoveringSplitEnumerator[ShardSplit]):
         return self._held(scope) - self.transient.in_flight - self.state.finished
 
     def _release(self, lineage: Lineage) -> None:
-        """Let go of shards that are read, as soon as the checkpoint of a reader host holds one of their children."""
+        """Let go of shards that are read, once a host's checkpoint holds one of their children."""
         positions = self.context.split_positions()
         reported = replace(lineage, held=[s for s in lineage.held if s in positions])
         gone = [s for s in reported.replaced() if self._is_owned(s)]
@@ -83,9 +109,9 @@ class ShardEnumerator(DiscoveringSplitEnumerator[ShardSplit]):
 
 def _recreated(scope: str, shards: Collection[SplitId]) -> RefusedDiscoveryError:
     return RefusedDiscoveryError(
-        f"stream {scope} was deleted and recreated, and is not read: {len(shards)} shards of the former stream were "
-        f"held, {some([(s[1],) for s in sorted(shards)])}. What was not read of them is lost. Set onDataLoss to "
-        "Continue to read the new stream",
+        f"stream {scope} was deleted and recreated, and is not read: {len(shards)} shards of the"
+        f" former stream were held, {some([(s[1],) for s in sorted(shards)])}. What was not read of"
+        " them is lost. Set onDataLoss to Continue to read the new stream",
         scope=scope,
         reason=Reason.SPLITS_RECREATED,
     )
@@ -94,8 +120,9 @@ def _recreated(scope: str, shards: Collection[SplitId]) -> RefusedDiscoveryError
 def _expired(scope: str, shards: Collection[SplitId]) -> RefusedDiscoveryError:
     names = some([(s[1],) for s in sorted(shards)])
     return RefusedDiscoveryError(
-        f"stream {scope} does not retain {len(shards)} shards any more that were not read to their end: {names}. Their "
-        "unread records are lost, and their children are not read. Set onDataLoss to Continue to read the children",
+        f"stream {scope} does not retain {len(shards)} shards any more that were not read to their"
+        f" end: {names}. Their unread records are lost, and their children are not read. Set"
+        " onDataLoss to Continue to read the children",
         scope=scope,
         reason=Reason.SPLITS_LOST,
     )

@@ -1,8 +1,10 @@
-"""Shards and their parents: which shards may be read now, so that records of a partition key stay in order.
+"""Shards and their parents.
 
-A shard that was split or merged is closed, and its children continue its range of hash keys. So a child may be read
-only when all its parents are read to their end. No memory of read shards is needed for that: a shard that is not held
-any more was read if one of its descendants was begun.
+Which shards may be read now, so that records of a partition key stay in order.
+
+A shard that was split or merged is closed, and its children continue its range of hash keys. So a
+child may be read only when all its parents are read to their end. No memory of read shards is
+needed for that: a shard that is not held any more was read if one of its descendants was begun.
 """
 
 from collections.abc import Collection, Iterable, Mapping

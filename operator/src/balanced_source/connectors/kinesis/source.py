@@ -45,7 +45,8 @@ class Server:
     Attributes:
         endpoint: URL; empty for AWS.
         region: empty for that of the ARN, or else the client's default.
-        secret: name of the Secret with `accessKeyId` and `secretAccessKey`; None: the standard chain of the process.
+        secret: name of the Secret with `accessKeyId` and `secretAccessKey`; None: the standard
+            chain of the process.
     """
 
     endpoint: str = ""
@@ -61,7 +62,9 @@ class Server:
         """Inverse of `to_json`."""
         secret = data["secret"]
         return cls(
-            endpoint=str(data["endpoint"]), region=str(data["region"]), secret=None if secret is None else str(secret)
+            endpoint=str(data["endpoint"]),
+            region=str(data["region"]),
+            secret=None if secret is None else str(secret),
         )
 
 
@@ -85,7 +88,9 @@ class FirstPositions(Initialize):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KinesisSource(DiscoveringSource[ShardSplit], ShardDiscovery, SupportsSplitReassignmentOnRecovery):
+class KinesisSource(
+    DiscoveringSource[ShardSplit], ShardDiscovery, SupportsSplitReassignmentOnRecovery
+):
     """A value: equal settings make equal sources.
 
     Attributes:
@@ -94,8 +99,8 @@ class KinesisSource(DiscoveringSource[ShardSplit], ShardDiscovery, SupportsSplit
         start: where reading of a stream starts that is read for the first time.
         assigner: owner policy.
         rebalance_policy: when splits may move.
-        discovery_interval: seconds between two looks for new shards. When a shard is read to its end, its children are
-            looked for at once.
+        discovery_interval: seconds between two looks for new shards. When a shard is read to its
+            end, its children are looked for at once.
         failure_threshold: failures of a stream in a row until that is a problem to tell people of.
         retention: seconds for which positions are kept of streams that are taken out of the source.
         on_loss: what happens when records are gone before they were read.
@@ -112,7 +117,8 @@ class KinesisSource(DiscoveringSource[ShardSplit], ShardDiscovery, SupportsSplit
     on_loss: OnLoss = OnLoss.FAIL
 
     @property
-    def may_lose(self) -> bool:  # type: ignore[override] # an attribute of the contract, derived here
+    # An attribute of the contract, derived here
+    def may_lose(self) -> bool:  # type: ignore[override]
         return self.on_loss is OnLoss.CONTINUE
 
     @property
@@ -139,9 +145,13 @@ class KinesisSource(DiscoveringSource[ShardSplit], ShardDiscovery, SupportsSplit
     def discover(self, scope: str, round_number: int) -> ListShards:
         return ListShards(scope=scope, round=round_number, server=self.server)
 
-    def initialize(self, scope: str, split_ids: Collection[SplitId], *, is_first: bool) -> FirstPositions:
+    def initialize(
+        self, scope: str, split_ids: Collection[SplitId], *, is_first: bool
+    ) -> FirstPositions:
         start = self.start if is_first else self.start.for_later()
-        return FirstPositions(scope=scope, split_ids=tuple(split_ids), server=self.server, start=start)
+        return FirstPositions(
+            scope=scope, split_ids=tuple(split_ids), server=self.server, start=start
+        )
 
     def skipped(self, shards: Mapping[SplitId, Shard]) -> frozenset[SplitId]:
         return self.start.skipped(shards)
@@ -150,17 +160,23 @@ class KinesisSource(DiscoveringSource[ShardSplit], ShardDiscovery, SupportsSplit
         names: dict[str, list[str]] = {}
         for split in sorted(splits, key=lambda split: split.split_id):
             names.setdefault(split.stream, []).append(split.shard)
-        what = "was deleted and created again" if exists else "does not retain them any more, or was deleted"
+        what = (
+            "was deleted and created again"
+            if exists
+            else "does not retain them any more, or was deleted"
+        )
         return [
-            f"stream {stream}: {len(shards)} shards were not read to their end, and the stream {what}: "
-            f"{some([(shard,) for shard in shards])}. Their unread records are lost"
+            f"stream {stream}: {len(shards)} shards were not read to their end, and the stream"
+            f" {what}: {some([(shard,) for shard in shards])}. Their unread records are lost"
             for stream, shards in names.items()
         ]
 
     def recreation_advice(self) -> str:
         return "set onDataLoss to Continue"
 
-    def create_split(self, split_id: SplitId, position: Position, attributes: Mapping[str, Any]) -> ShardSplit:
+    def create_split(
+        self, split_id: SplitId, position: Position, attributes: Mapping[str, Any]
+    ) -> ShardSplit:
         return split_of(split_id, position, attributes)
 
     def reader_settings(self) -> Mapping[str, Any]:

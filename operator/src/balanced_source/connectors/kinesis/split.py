@@ -7,7 +7,8 @@ from typing import Any, Final, Self
 from balanced_source.api import IDENTITY, STOP, BoundedSplit, Position, SplitId
 
 END: Final = 10**129
-"""Position behind the last record of a closed shard: larger than any sequence number, which has 129 digits at most."""
+"""Position behind the last record of a closed shard: larger than any sequence number, which has 129
+digits at most."""
 
 _TIME: Final = "time"
 _SEQUENCE: Final = "sequence"
@@ -20,12 +21,14 @@ class ShardSplit(BoundedSplit):
     Attributes:
         stream: name or ARN, as the user has given it.
         shard: id of the shard.
-        offset: 0 before the first record; else the sequence number of the last record that was read, plus 1; or `END`.
-        time: with offset 0, read records that arrived at or after this time, in milliseconds since the epoch. None:
-            from the oldest record.
+        offset: 0 before the first record; else the sequence number of the last record that was
+            read, plus 1; or `END`.
+        time: with offset 0, read records that arrived at or after this time, in milliseconds since
+            the epoch. None: from the oldest record.
         sequence: with offset 0, read from this sequence number on.
         created: what tells the stream from a former one with its name; None: unknown.
-        stop: first position that is not read; `END` if the shard is read as long as it gets records.
+        stop: first position that is not read; `END` if the shard is read as long as it gets
+            records.
     """
 
     stream: str
@@ -57,11 +60,17 @@ class ShardSplit(BoundedSplit):
 
     def attributes(self) -> Mapping[str, Any]:
         known = {IDENTITY: self.created, _TIME: self.time, _SEQUENCE: self.sequence}
-        return {STOP: self.stop, **{name: value for name, value in known.items() if value is not None}}
+        return {
+            STOP: self.stop,
+            **{name: value for name, value in known.items() if value is not None},
+        }
 
 
 def split_of(split_id: SplitId, position: Position, attributes: Mapping[str, Any]) -> ShardSplit:
-    """Return the split with this id, position and attributes: inverse of what `ShardSplit` says of itself."""
+    """Return the split with this id, position and attributes.
+
+    Inverse of what `ShardSplit` says of itself.
+    """
     stream, shard = split_id
     return ShardSplit(
         stream=str(stream),

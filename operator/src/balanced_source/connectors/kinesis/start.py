@@ -27,8 +27,8 @@ class Start:
     Attributes:
         at: kind.
         time: for AT_TIMESTAMP, in milliseconds since the epoch.
-        sequences: for SEQUENCE_NUMBERS: stream, shard, and the number of the first record. Their ancestors are not
-            read. Other shards are read from their oldest record.
+        sequences: for SEQUENCE_NUMBERS: stream, shard, and the number of the first record. Their
+            ancestors are not read. Other shards are read from their oldest record.
     """
 
     at: StartAt = StartAt.TRIM_HORIZON
@@ -39,7 +39,9 @@ class Start:
         """Return the shards of a stream that lie before the start: they are not read."""
         match self.at:
             case StartAt.LATEST:
-                return frozenset(split_id for split_id, shard in shards.items() if not shard.is_open)
+                return frozenset(
+                    split_id for split_id, shard in shards.items() if not shard.is_open
+                )
             case StartAt.SEQUENCE_NUMBERS:
                 named = {(stream, shard) for stream, shard, _ in self.sequences} & shards.keys()
                 return Lineage(shards=shards).with_ancestors(named) - named
@@ -49,17 +51,25 @@ class Start:
     def for_later(self) -> "Start":
         """Return the start of shards that are found after the first discovery.
 
-        A child may have begun before the user's time stamp. After LATEST, everything in a child is new.
+        A child may have begun before the user's time stamp. After LATEST, everything in a child is
+        new.
         """
         return self if self.at is StartAt.AT_TIMESTAMP else TRIM_HORIZON
 
     def sequence_of(self, split_id: SplitId) -> int | None:
         """Return the sequence number that the user names for a shard."""
-        return next((number for stream, shard, number in self.sequences if (stream, shard) == split_id), None)
+        return next(
+            (number for stream, shard, number in self.sequences if (stream, shard) == split_id),
+            None,
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON value."""
-        return {"at": self.at.value, "time": self.time, "sequences": [list(entry) for entry in self.sequences]}
+        return {
+            "at": self.at.value,
+            "time": self.time,
+            "sequences": [list(entry) for entry in self.sequences],
+        }
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
@@ -68,7 +78,9 @@ class Start:
         return cls(
             at=StartAt(data["at"]),
             time=None if data["time"] is None else int(data["time"]),
-            sequences=tuple((str(stream), str(shard), int(number)) for stream, shard, number in entries),
+            sequences=tuple(
+                (str(stream), str(shard), int(number)) for stream, shard, number in entries
+            ),
         )
 
 
@@ -94,13 +106,17 @@ def checked_start(start: Start, streams: Collection[str], words: StartWords) -> 
         InvalidSpecError: they do not, or it names another stream.
     """
     if unknown := sorted({stream for stream, _, _ in start.sequences}.difference(streams)):
-        raise InvalidSpecError(f"{shown(unknown[0])} is not one of the streams", field=words.sequences)
+        raise InvalidSpecError(
+            f"{shown(unknown[0])} is not one of the streams", field=words.sequences
+        )
     for is_given, owner, field in (
         (start.time is not None, StartAt.AT_TIMESTAMP, words.time),
         (bool(start.sequences), StartAt.SEQUENCE_NUMBERS, words.sequences),
     ):
         if is_given != (start.at is owner):
-            raise InvalidSpecError(f"goes together with {words.kinds[owner]}: set both or none", field=field)
+            raise InvalidSpecError(
+                f"goes together with {words.kinds[owner]}: set both or none", field=field
+            )
     return start
 
 

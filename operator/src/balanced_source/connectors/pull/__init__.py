@@ -1,4 +1,6 @@
-"""An enumerator for sources whose readers ask for their splits: many splits that end, such as files.
+"""An enumerator for sources whose readers ask for their splits.
+
+Many splits that end, such as files.
 
 The splits are listed once, and wait until a reader asks. A reader host asks on behalf of its
 readers, a few splits ahead (`Source.look_ahead`), so a fast reader gets more of them than a slow

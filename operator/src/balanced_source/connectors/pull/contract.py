@@ -12,7 +12,8 @@ class SplitListing(ABC, Generic[SplitT]):
     failure_threshold: int = 3
     """Failed listings in a row after which people are told."""
     may_repeat: bool = False
-    """Whether reading goes on after the state was lost, although splits that were read may be read again."""
+    """Whether reading goes on after the state was lost, although splits that were read may be read
+    again."""
     has_locations: bool = False
     """Whether `is_near` tells anything; asking it for each pending split takes time."""
 
@@ -31,5 +32,8 @@ class SplitListing(ABC, Generic[SplitT]):
         return False
 
     def repeat_advice(self) -> str:
-        """Return what a user does so that reading goes on: an imperative clause that names the setting."""
+        """Return what a user does so that reading goes on.
+
+        An imperative clause that names the setting.
+        """
         return "allow the source to repeat records"

@@ -1,4 +1,4 @@
-"""Which splits a reader gets that asks for some, and which reader gets a split that nobody asked for."""
+"""Which splits a reader gets on request, and which reader gets a split that nobody asked for."""
 
 import heapq
 from collections import Counter
@@ -15,12 +15,15 @@ def dealt(
     counts: Mapping[int, int],
     is_near: Callable[[SplitT, int], bool] | None = None,
 ) -> dict[int, list[SplitT]]:
-    """Return the splits that readers get: one after the other, so that few splits are spread over many readers.
+    """Return the splits that readers get.
+
+    One after the other, so that few splits are spread over many readers.
 
     Args:
         pending: splits to give out, in this order.
         counts: reader → splits that it asks for.
-        is_near: whether a split is near to a reader. Such a reader gets it before all others. None: nobody is near.
+        is_near: whether a split is near to a reader. Such a reader gets it before all others. None:
+            nobody is near.
     """
     left, given = {r: n for r, n in counts.items() if n > 0}, dict[int, list[SplitT]]()
     if is_near is not None:
@@ -36,7 +39,9 @@ def dealt(
     return given
 
 
-def _give(split: SplitT, readers: Collection[int], left: dict[int, int], given: dict[int, list[SplitT]]) -> None:
+def _give(
+    split: SplitT, readers: Collection[int], left: dict[int, int], given: dict[int, list[SplitT]]
+) -> None:
     """Give a split to the reader that was given the fewest."""
     reader = min(readers, key=lambda r: (len(given.get(r, ())), r))
     given.setdefault(reader, []).append(split)
@@ -45,8 +50,12 @@ def _give(split: SplitT, readers: Collection[int], left: dict[int, int], given: 
         del left[reader]
 
 
-def least_loaded(splits: Iterable[SplitT], readers: Collection[int], owned: Iterable[int]) -> dict[int, list[SplitT]]:
-    """Return the readers that get splits which nobody asked for: always the one that has the fewest.
+def least_loaded(
+    splits: Iterable[SplitT], readers: Collection[int], owned: Iterable[int]
+) -> dict[int, list[SplitT]]:
+    """Return the readers that get splits which nobody asked for.
+
+    Always the one that has the fewest.
 
     Args:
         splits: to give out.

@@ -34,14 +34,17 @@ class PullingSplitEnumerator(SplitEnumerator[SplitT, PullState[SplitT]], Generic
     """See the package."""
 
     def __init__(
-        self, context: SplitEnumeratorContext[SplitT], source: SplitListing[SplitT], state: PullState[SplitT]
+        self,
+        context: SplitEnumeratorContext[SplitT],
+        source: SplitListing[SplitT],
+        state: PullState[SplitT],
     ) -> None:
         super().__init__(context)
         self.source = source
         self.state = state
         self.waiting = Waiting()
 
-    # --- life cycle ---------------------------------------------------------------------------------------------
+    # --- life cycle -------------------------------------------------------------------------------
 
     def start(self) -> None:
         if not self.state.is_listed:
@@ -88,7 +91,7 @@ class PullingSplitEnumerator(SplitEnumerator[SplitT, PullState[SplitT]], Generic
         """What is listed, for messages."""
         return self.source.list_splits(0).scope
 
-    # --- listing ------------------------------------------------------------------------------------------------
+    # --- listing ----------------------------------------------------------------------------------
 
     def handle_listing(self, call: ListSplits, result: Iterable[SplitT] | CallFailure) -> None:
         """Completion of a `ListSplits`."""
@@ -99,19 +102,27 @@ class PullingSplitEnumerator(SplitEnumerator[SplitT, PullState[SplitT]], Generic
             self._failed(result.error)
             return
         owned, pending = self.context.current_assignments(), self.state.pending
-        new = {s.split_id: s for s in result if s.split_id not in owned and s.split_id not in pending}
+        new = {
+            s.split_id: s for s in result if s.split_id not in owned and s.split_id not in pending
+        }
         self.waiting = replace(self.waiting, failures=0, problem=None)
-        self.state = replace(self.state, pending=changed(pending, added=dict(sorted(new.items()))), is_listed=True)
+        self.state = replace(
+            self.state, pending=changed(pending, added=dict(sorted(new.items()))), is_listed=True
+        )
         self._give()
 
     def _list(self, *, delay: float) -> None:
         self.waiting = replace(self.waiting, round=self.waiting.round + 1)
-        self.context.call_async(self.source.list_splits(self.waiting.round), self.handle_listing, initial_delay=delay)
+        self.context.call_async(
+            self.source.list_splits(self.waiting.round), self.handle_listing, initial_delay=delay
+        )
 
     def _failed(self, error: Exception) -> None:
         failures = self.waiting.failures + 1
         is_lasting = failures >= self.source.failure_threshold
-        self.waiting = replace(self.waiting, failures=failures, problem=error if is_lasting else self.waiting.problem)
+        self.waiting = replace(
+            self.waiting, failures=failures, problem=error if is_lasting else self.waiting.problem
+        )
         self._list(delay=min(2.0 ** (failures - 1), MAX_BACKOFF))
 
     def handle_source_change(self, source: Source[SplitT, PullState[SplitT]]) -> None:
@@ -124,12 +135,14 @@ class PullingSplitEnumerator(SplitEnumerator[SplitT, PullState[SplitT]], Generic
             self._list(delay=0.0)
         self._give()
 
-    # --- readers ------------------------------------------------------------------------------------------------
+    # --- readers ----------------------------------------------------------------------------------
 
     def handle_split_request(self, subtask_id: int, requester_hostname: str | None) -> None:
         self.handle_split_requests({subtask_id: 1}, requester_hostname)
 
-    def handle_split_requests(self, counts: Mapping[int, int], requester_hostname: str | None) -> None:
+    def handle_split_requests(
+        self, counts: Mapping[int, int], requester_hostname: str | None
+    ) -> None:
         known = self.waiting.counts
         self.waiting = replace(
             self.waiting,
@@ -144,7 +157,8 @@ class PullingSplitEnumerator(SplitEnumerator[SplitT, PullState[SplitT]], Generic
     def add_readers(self, subtask_ids: Sequence[int]) -> None:
         """A new incarnation asks anew. What readers hold is assigned to them already."""
         self.waiting = replace(
-            self.waiting, counts={s: n for s, n in self.waiting.counts.items() if s not in subtask_ids}
+            self.waiting,
+            counts={s: n for s, n in self.waiting.counts.items() if s not in subtask_ids},
         )
         registered = self.context.registered_readers()
         for subtask_id in subtask_ids:
@@ -158,12 +172,19 @@ class PullingSplitEnumerator(SplitEnumerator[SplitT, PullState[SplitT]], Generic
         self.waiting = replace(self.waiting, counts=counts, hosts=hosts)
 
     def _take_retained(self, reader: ReaderInfo[SplitT]) -> None:
-        """Splits that the reader let go of: those that nobody reads go on where it stopped, if it was the last."""
+        """Splits that the reader let go of.
+
+        Those that nobody reads go on where it stopped, if it was the last.
+        """
         owned, pending = self.context.current_assignments(), self.state.pending
         kept = {s.split_id: s for s in reader.retained_splits if s.split_id not in owned}
-        newer = {s: split for s, split in kept.items() if s in pending and _is_newer(split, pending[s])}
+        newer = {
+            s: split for s, split in kept.items() if s in pending and _is_newer(split, pending[s])
+        }
         # Without a state nobody else remembers them; with one, what it does not know was read.
-        unknown = {s: split for s, split in kept.items() if s not in pending and not self.has_memory}
+        unknown = {
+            s: split for s, split in kept.items() if s not in pending and not self.has_memory
+        }
         added = {**newer, **unknown}
         self.state = replace(
             self.state,
@@ -174,7 +195,10 @@ class PullingSplitEnumerator(SplitEnumerator[SplitT, PullState[SplitT]], Generic
         self.context.forget_splits(s for s in kept if s not in self.state.pending)
 
     def handle_history(self, guessed: Iterable[SplitId]) -> None:
-        """Readers hold more than the state knows. Where they hold all that was ever read, nothing is lost."""
+        """Readers hold more than the state knows.
+
+        Where they hold all that was ever read, nothing is lost.
+        """
         if not self.context.keeps_finished:
             self.state = replace(self.state, is_doubtful=True)
 
@@ -202,15 +226,20 @@ class PullingSplitEnumerator(SplitEnumerator[SplitT, PullState[SplitT]], Generic
             self.state = replace(self.state, finished=self.state.finished.union(kept))
 
     def rebalance(self, cause: RebalanceCause) -> None:
-        """Splits of readers that are no more get another one. The others stay: each reader asks when it has none."""
+        """Splits of readers that are no more get another one.
+
+        The others stay: each reader asks when it has none.
+        """
         self._give()
 
-    # --- assignment ---------------------------------------------------------------------------------------------
+    # --- assignment -------------------------------------------------------------------------------
 
     def _give(self) -> None:
         """Give out what came back, then answer requests."""
         readers = self.context.registered_readers()
-        self.waiting = replace(self.waiting, counts={s: n for s, n in self.waiting.counts.items() if s in readers})
+        self.waiting = replace(
+            self.waiting, counts={s: n for s, n in self.waiting.counts.items() if s in readers}
+        )
         if not self.is_held_back and readers:
             self._give_returned(readers)
             self._answer()
@@ -218,18 +247,28 @@ class PullingSplitEnumerator(SplitEnumerator[SplitT, PullState[SplitT]], Generic
     def _give_returned(self, readers: Mapping[int, ReaderInfo[SplitT]]) -> None:
         back = [split for s, split in self.state.pending.items() if s in self.state.returned]
         if back:
-            unread = (o for s, o in self.context.current_assignments().items() if s not in self.state.finished)
+            unread = (
+                o
+                for s, o in self.context.current_assignments().items()
+                if s not in self.state.finished
+            )
             self._assign(least_loaded(back, readers, unread))
 
     def _answer(self) -> None:
-        given = dealt(self.state.pending, self.waiting.counts, self._is_near if self.source.has_locations else None)
+        given = dealt(
+            self.state.pending,
+            self.waiting.counts,
+            self._is_near if self.source.has_locations else None,
+        )
         left = {s: n - len(given.get(s, ())) for s, n in self.waiting.counts.items()}
         self._assign(given)
         is_over = self.state.is_listed and not self.state.pending
         for subtask_id in left if is_over else ():
             if left[subtask_id]:
                 self.context.signal_no_more_splits(subtask_id)
-        self.waiting = replace(self.waiting, counts={s: n for s, n in left.items() if n and not is_over})
+        self.waiting = replace(
+            self.waiting, counts={s: n for s, n in left.items() if n and not is_over}
+        )
 
     def _is_near(self, split: SplitT, subtask_id: int) -> bool:
         host = self.waiting.hosts.get(subtask_id)
@@ -254,9 +293,10 @@ class PullingSplitEnumerator(SplitEnumerator[SplitT, PullState[SplitT]], Generic
 
     def _doubt(self) -> RefusedDiscoveryError:
         return RefusedDiscoveryError(
-            "the stored state was lost or is an older copy, so it is unknown which of "
-            f"{len(self.state.pending)} splits were read already. They are not read. Restore the "
-            f"newest state, or {self.source.repeat_advice()} to read all of them, some perhaps twice",
+            "the stored state was lost or is an older copy, so it is unknown which of"
+            f" {len(self.state.pending)} splits were read already. They are not read. Restore the"
+            f" newest state, or {self.source.repeat_advice()} to read all of them, some perhaps"
+            " twice",
             scope=SPLITS,
             reason=Reason.READ_SPLITS_UNKNOWN,
         )

@@ -1,7 +1,10 @@
-"""An enumerator for sources whose splits are listed page by page, once or for ever; see the package.
+"""An enumerator for sources whose splits are listed page by page, once or for ever.
 
-A page is listed when few splits are left to give out, so the state stays small however many splits there are. Each
-call gets the connector's cursor, which is all that is remembered of the splits that were read.
+See the package.
+
+A page is listed when few splits are left to give out, so the state stays small however many splits
+there are. Each call gets the connector's cursor, which is all that is remembered of the splits that
+were read.
 
     cursor ──► ListSplits ──► Page: new splits, next cursor ──► pending ──► as in `enumerator`
        ▲                           │
@@ -35,7 +38,10 @@ class PagingSplitEnumerator(PullingSplitEnumerator[SplitT], Generic[SplitT]):
     source: "PagedPullSource[SplitT]"
 
     def __init__(
-        self, context: SplitEnumeratorContext[SplitT], source: SplitListing[SplitT], state: PullState[SplitT]
+        self,
+        context: SplitEnumeratorContext[SplitT],
+        source: SplitListing[SplitT],
+        state: PullState[SplitT],
     ) -> None:
         super().__init__(context, source, state)
         self.is_listing = False
@@ -54,7 +60,9 @@ class PagingSplitEnumerator(PullingSplitEnumerator[SplitT], Generic[SplitT]):
     def problems(self) -> Mapping[str, Exception]:
         return {**super().problems(), **({LOST: self._lost()} if self.losses else {})}
 
-    def handle_listing(self, call: ListSplits, result: "Iterable[SplitT] | Page[SplitT] | CallFailure") -> None:
+    def handle_listing(
+        self, call: ListSplits, result: "Iterable[SplitT] | Page[SplitT] | CallFailure"
+    ) -> None:
         """Completion of a `ListSplits`."""
         if call.round != self.waiting.round or self.state.is_listed:
             return
@@ -73,7 +81,11 @@ class PagingSplitEnumerator(PullingSplitEnumerator[SplitT], Generic[SplitT]):
 
     def _take(self, page: Page[SplitT]) -> None:
         owned, pending = self.context.current_assignments(), self.state.pending
-        new = {s.split_id: s for s in page.splits if s.split_id not in owned and s.split_id not in pending}
+        new = {
+            s.split_id: s
+            for s in page.splits
+            if s.split_id not in owned and s.split_id not in pending
+        }
         is_over = not page.has_more and self.source.boundedness is Boundedness.BOUNDED
         for loss in page.losses:
             if loss not in self.losses:
@@ -89,7 +101,10 @@ class PagingSplitEnumerator(PullingSplitEnumerator[SplitT], Generic[SplitT]):
         self._list(delay=self.source.discovery_interval or self.source.retry_interval)
 
     def _go_on(self, *, delay: float | None) -> None:
-        """List the next page: at once while there is more and few splits are left, else when it is time."""
+        """List the next page.
+
+        At once while there is more and few splits are left, else when it is time.
+        """
         if self.is_listing or self.state.is_listed:
             return
         if not self.has_more and delay is not None:
@@ -109,14 +124,19 @@ class PagingSplitEnumerator(PullingSplitEnumerator[SplitT], Generic[SplitT]):
             self._go_on(delay=None)
 
     def _lost(self) -> RefusedDiscoveryError:
-        return RefusedDiscoveryError("; ".join(self.losses), scope=LOST, reason=Reason.SPLITS_SKIPPED)
+        return RefusedDiscoveryError(
+            "; ".join(self.losses), scope=LOST, reason=Reason.SPLITS_SKIPPED
+        )
 
 
 class PagedPullSource(PullSource[SplitT], Generic[SplitT]):
-    """A source that is listed in pages, and ends or not. A connector adds `list_page` and `create_split`.
+    """A source that is listed in pages, and ends or not.
+
+    A connector adds `list_page` and `create_split`.
 
     Attributes:
-        discovery_interval: seconds between two listings that found everything; None for a source that ends.
+        discovery_interval: seconds between two listings that found everything; None for a source
+            that ends.
         retry_interval: seconds until a refused listing is repeated by a source that ends.
     """
 
@@ -132,7 +152,11 @@ class PagedPullSource(PullSource[SplitT], Generic[SplitT]):
 
     @property
     def boundedness(self) -> Boundedness:
-        return Boundedness.BOUNDED if self.discovery_interval is None else Boundedness.CONTINUOUS_UNBOUNDED
+        return (
+            Boundedness.BOUNDED
+            if self.discovery_interval is None
+            else Boundedness.CONTINUOUS_UNBOUNDED
+        )
 
     def encode_state(self, state: PullState[SplitT]) -> Any:
         return {**super().encode_state(state), "cursor": state.cursor}
@@ -141,7 +165,9 @@ class PagedPullSource(PullSource[SplitT], Generic[SplitT]):
         state = super().decode_state(version, data)
         return replace(state, pending=in_order(state.pending, self), cursor=data["cursor"])
 
-    def create_enumerator(self, context: SplitEnumeratorContext[SplitT]) -> PagingSplitEnumerator[SplitT]:
+    def create_enumerator(
+        self, context: SplitEnumeratorContext[SplitT]
+    ) -> PagingSplitEnumerator[SplitT]:
         return PagingSplitEnumerator(context, self, PullState())
 
     def restore_enumerator(
@@ -150,6 +176,8 @@ class PagedPullSource(PullSource[SplitT], Generic[SplitT]):
         return PagingSplitEnumerator(context, self, state)
 
 
-def in_order(splits: Mapping[SplitId, SplitT], source: SplitListing[SplitT]) -> Mapping[SplitId, SplitT]:
+def in_order(
+    splits: Mapping[SplitId, SplitT], source: SplitListing[SplitT]
+) -> Mapping[SplitId, SplitT]:
     """Return the splits in the order in which they are given out."""
     return dict(sorted(splits.items(), key=lambda item: (-source.priority(item[1]), item[0])))

@@ -40,7 +40,9 @@ class PullSource(SplitListing[SplitT], Source[SplitT, PullState[SplitT]], Generi
 
     def decode_state(self, version: int, data: Any) -> PullState[SplitT]:
         if version > STATE_VERSION:
-            raise IncompatibleVersionError("state of the enumerator", found=version, supported=STATE_VERSION)
+            raise IncompatibleVersionError(
+                "state of the enumerator", found=version, supported=STATE_VERSION
+            )
         return PullState(
             pending=decode_splits(data["pending"], self),
             returned=columns.decode_ids(data["returned"]),
@@ -49,7 +51,9 @@ class PullSource(SplitListing[SplitT], Source[SplitT, PullState[SplitT]], Generi
             is_doubtful=bool(data["isDoubtful"]),
         )
 
-    def create_enumerator(self, context: SplitEnumeratorContext[SplitT]) -> PullingSplitEnumerator[SplitT]:
+    def create_enumerator(
+        self, context: SplitEnumeratorContext[SplitT]
+    ) -> PullingSplitEnumerator[SplitT]:
         return PullingSplitEnumerator(context, self, PullState())
 
     def restore_enumerator(

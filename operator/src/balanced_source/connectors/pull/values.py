@@ -10,7 +10,9 @@ SplitT = TypeVar("SplitT", bound=BoundedSplit)
 
 
 class ListSplits(AsyncCall):
-    """Base of a connector's listing calls; the result is an iterable of all splits, at their starts.
+    """Base of a connector's listing calls.
+
+    The result is an iterable of all splits, at their starts.
 
     Attributes:
         scope: what is listed, for messages.
@@ -68,7 +70,8 @@ class Waiting:
     """What a restart may forget.
 
     Attributes:
-        counts: reader → splits that it asks for and did not get yet, in the order in which readers asked.
+        counts: reader → splits that it asks for and did not get yet, in the order in which readers
+            asked.
         hosts: reader → name of its host, for locality.
         round: number of the newest listing.
         failures: failed listings in a row.

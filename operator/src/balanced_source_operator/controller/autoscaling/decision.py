@@ -1,12 +1,21 @@
-"""The decision: more readers at once, fewer after a delay, none while it is not known what would help."""
+"""The decision: more readers at once, fewer after a delay, no change while the need is unknown."""
 
 from dataclasses import dataclass, replace
 from typing import Final
 
 from balanced_source.reasons import Reason
 from balanced_source_operator.controller.autoscaling import words
-from balanced_source_operator.controller.autoscaling.memory import RECENT, AutoscalerMemory, Increase
-from balanced_source_operator.controller.autoscaling.needs import Load, beside_hot_split, load_of, needed
+from balanced_source_operator.controller.autoscaling.memory import (
+    RECENT,
+    AutoscalerMemory,
+    Increase,
+)
+from balanced_source_operator.controller.autoscaling.needs import (
+    Load,
+    beside_hot_split,
+    load_of,
+    needed,
+)
 from balanced_source_operator.controller.autoscaling.policy import Policy
 from balanced_source_operator.controller.autoscaling.verdict import Verdict
 
@@ -17,7 +26,8 @@ PROBE: Final = 4
 """One reader in so many is taken away to find out whether fewer suffice."""
 
 KEEP_MESSAGE: Final = 60.0
-"""Seconds for which a sentence stays while the decision is the same: its numbers change all the time."""
+"""Seconds for which a sentence stays while the decision is the same: its numbers change all the
+time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +45,10 @@ class _Situation:
 
     @property
     def utilization(self) -> float | None:
-        """Share of its capacity that the busiest reader uses; None while capacity is only a lower bound."""
+        """Share of its capacity that the busiest reader uses.
+
+        None while capacity is only a lower bound.
+        """
         if not self.is_measured or not self.capacity:
             return None
         arriving = replace(self.load, demand=self.load.arrival)
@@ -47,8 +60,12 @@ class _Situation:
         return self.is_measured and self.load.of_busiest(self.wanted) > limit
 
 
-def decide(policy: Policy, memory: AutoscalerMemory, *, wanted: int, now: float) -> AutoscalerMemory:
-    """Return the memory with the newest verdict; `verdict.readers` is the number of readers that there should be.
+def decide(
+    policy: Policy, memory: AutoscalerMemory, *, wanted: int, now: float
+) -> AutoscalerMemory:
+    """Return the memory with the newest verdict.
+
+    `verdict.readers` is the number of readers that there should be.
 
     Args:
         policy: what the user asks for.
@@ -57,7 +74,9 @@ def decide(policy: Policy, memory: AutoscalerMemory, *, wanted: int, now: float)
         now: seconds.
     """
     if (bounded := policy.bounded(wanted)) != wanted:
-        verdict = Verdict(readers=bounded, reason=Reason.WITHIN_BOUNDS, message=words.bounds(policy, wanted))
+        verdict = Verdict(
+            readers=bounded, reason=Reason.WITHIN_BOUNDS, message=words.bounds(policy, wanted)
+        )
         return _decided(memory, verdict, wanted, now)
     load = load_of(policy, memory)
     if load is None:
@@ -84,7 +103,9 @@ def _weighed(it: _Situation) -> AutoscalerMemory:
     if it.load.has_backlog:
         memory = it.memory if it.is_measured else it.memory.disturbed(it.now)
         memory = memory.noting(it.now, it.wanted, delay=it.policy.scale_down_delay)
-        return _verdict(it, memory, it.wanted, Reason.CATCHING_UP, words.catching_up(it.load, it.wanted))
+        return _verdict(
+            it, memory, it.wanted, Reason.CATCHING_UP, words.catching_up(it.load, it.wanted)
+        )
     fewest = it.wanted if need is None else min(need, it.wanted)
     memory = it.memory.noting(it.now, fewest, delay=it.policy.scale_down_delay)
     memory = replace(memory, attempt=None)
@@ -100,23 +121,48 @@ def _more(it: _Situation, need: int | None) -> AutoscalerMemory:
     if need is None:
         return _limited(it, memory)
     recent = it.memory.recent(RECENT)
-    attempt = Increase(readers=it.wanted, rate=recent.rate) if recent is not None and it.load.has_backlog else None
+    attempt = (
+        Increase(readers=it.wanted, rate=recent.rate)
+        if recent is not None and it.load.has_backlog
+        else None
+    )
     balanced = it.load.demand / (it.capacity * it.policy.target_utilization)
     if it.load.is_uneven and balanced <= it.wanted:
-        return _verdict(it, memory, need, Reason.SPLITS_UNEVEN, words.uneven(it.load, it.wanted, need))
+        return _verdict(
+            it, memory, need, Reason.SPLITS_UNEVEN, words.uneven(it.load, it.wanted, need)
+        )
     message = words.more(it.load, it.capacity, it.wanted, need)
     return _verdict(it, replace(memory, attempt=attempt), need, Reason.SCALED_UP, message)
 
 
 def _limited(it: _Situation, memory: AutoscalerMemory) -> AutoscalerMemory:
-    """Not even the most readers would do. A split that only one reader can read needs no further readers."""
+    """Not even the most readers would do.
+
+    A split that only one reader can read needs no further readers.
+    """
     if it.load.is_uneven:
         readers = max(it.wanted, beside_hot_split(it.policy, it.load, it.capacity))
         if it.load.hottest * it.load.arrival <= it.capacity:
-            return _verdict(it, memory, readers, Reason.CATCHING_UP, words.one_is_catching_up(it.load))
-        return _verdict(it, memory, readers, Reason.HOT_SPLIT, words.hot_split(it.load, it.capacity), is_able=False)
+            return _verdict(
+                it, memory, readers, Reason.CATCHING_UP, words.one_is_catching_up(it.load)
+            )
+        return _verdict(
+            it,
+            memory,
+            readers,
+            Reason.HOT_SPLIT,
+            words.hot_split(it.load, it.capacity),
+            is_able=False,
+        )
     most = it.policy.max_readers
-    return _verdict(it, memory, most, Reason.AT_MAXIMUM, words.at_maximum(it.load, it.capacity, most), is_able=False)
+    return _verdict(
+        it,
+        memory,
+        most,
+        Reason.AT_MAXIMUM,
+        words.at_maximum(it.load, it.capacity, most),
+        is_able=False,
+    )
 
 
 def _fewer(it: _Situation, memory: AutoscalerMemory) -> AutoscalerMemory:
@@ -126,18 +172,34 @@ def _fewer(it: _Situation, memory: AutoscalerMemory) -> AutoscalerMemory:
     if is_probe:
         fewest = it.policy.bounded(it.wanted - max(1, it.wanted // PROBE))
     if (now := min(fewest, memory.needs[-1][1])) >= it.wanted:
-        return _verdict(it, memory, it.wanted, Reason.WITHIN_TARGET, words.within(it.load, it.capacity, it.wanted))
+        return _verdict(
+            it,
+            memory,
+            it.wanted,
+            Reason.WITHIN_TARGET,
+            words.within(it.load, it.capacity, it.wanted),
+        )
     waited = it.now - (memory.calm_since or it.now)
     is_due = fewest < it.wanted and waited >= it.policy.scale_down_delay and it.adopted == it.wanted
     if not is_due or not memory.may_reverse(it.now):
-        return _verdict(it, memory, it.wanted, Reason.SCALE_DOWN_DELAYED, words.delayed(it.load, it.wanted, now))
+        return _verdict(
+            it, memory, it.wanted, Reason.SCALE_DOWN_DELAYED, words.delayed(it.load, it.wanted, now)
+        )
     if is_probe:
         return _verdict(it, memory, fewest, Reason.PROBING, words.probing(it.wanted, fewest))
-    return _verdict(it, memory, fewest, Reason.SCALED_DOWN, words.fewer(it.load, it.capacity, it.wanted, fewest))
+    return _verdict(
+        it, memory, fewest, Reason.SCALED_DOWN, words.fewer(it.load, it.capacity, it.wanted, fewest)
+    )
 
 
 def _verdict(
-    it: _Situation, memory: AutoscalerMemory, readers: int, reason: Reason, message: str, *, is_able: bool = True
+    it: _Situation,
+    memory: AutoscalerMemory,
+    readers: int,
+    reason: Reason,
+    message: str,
+    *,
+    is_able: bool = True,
 ) -> AutoscalerMemory:
     verdict = Verdict(
         readers=readers,
@@ -151,10 +213,15 @@ def _verdict(
     return _decided(memory, verdict, it.wanted, it.now)
 
 
-def _decided(memory: AutoscalerMemory, verdict: Verdict, wanted: int, now: float) -> AutoscalerMemory:
-    """Keep the sentence of a decision that is the same as before for a while, and remember a change."""
+def _decided(
+    memory: AutoscalerMemory, verdict: Verdict, wanted: int, now: float
+) -> AutoscalerMemory:
+    """Keep the sentence of an unchanged decision for a while, and remember a change."""
     before = memory.verdict
-    is_same = before is not None and (before.reason, before.readers) == (verdict.reason, verdict.readers)
+    is_same = before is not None and (before.reason, before.readers) == (
+        verdict.reason,
+        verdict.readers,
+    )
     if before is not None and is_same and now - before.decided_at < KEEP_MESSAGE:
         verdict = replace(verdict, message=before.message, decided_at=before.decided_at)
     else:

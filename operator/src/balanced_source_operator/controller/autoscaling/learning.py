@@ -3,12 +3,18 @@
 from dataclasses import replace
 from typing import Final
 
-from balanced_source_operator.controller.autoscaling.memory import RECENT, AutoscalerMemory, Capacity, Increase
+from balanced_source_operator.controller.autoscaling.memory import (
+    RECENT,
+    AutoscalerMemory,
+    Capacity,
+    Increase,
+)
 from balanced_source_operator.controller.autoscaling.policy import Policy
 from balanced_source_operator.controller.autoscaling.samples import Interval, Sample
 
 EXPECTED_GAIN: Final = 0.3
-"""Share of the ideal gain in throughput that more readers must bring, or they are not the bottleneck."""
+"""Share of the ideal gain in throughput that more readers must bring, or they are not the
+bottleneck."""
 
 EVEN: Final = 1.5
 """Skew up to which readers count as evenly loaded."""
@@ -17,7 +23,9 @@ BLOCKED: Final = 600.0
 """Seconds for which no readers are added after an increase that did not help."""
 
 
-def observe(policy: Policy, memory: AutoscalerMemory, sample: Sample, *, now: float) -> AutoscalerMemory:
+def observe(
+    policy: Policy, memory: AutoscalerMemory, sample: Sample, *, now: float
+) -> AutoscalerMemory:
     """Return the memory with a further sample and what it teaches."""
     after = memory.observed(sample)
     if after is memory:
@@ -38,25 +46,34 @@ def _saturated(policy: Policy, memory: AutoscalerMemory) -> Interval | None:
     return next((i for i in found if i is not None and i.is_saturated(policy.normal_wait)), None)
 
 
-def _confirmed(policy: Policy, memory: AutoscalerMemory, interval: Interval, now: float) -> AutoscalerMemory:
+def _confirmed(
+    policy: Policy, memory: AutoscalerMemory, interval: Interval, now: float
+) -> AutoscalerMemory:
     rate = _per_reader(policy, interval)
     known = memory.capacity or Capacity(rate=rate, at=now, is_measured=False)
     return replace(memory, capacity=known.confirmed(rate, now))
 
 
 def _per_reader(policy: Policy, interval: Interval) -> float:
-    """Return what a reader that has work processes: the busiest one, unless all of them share the hot splits."""
+    """Return what a reader that has work processes.
+
+    The busiest one, unless all of them share the hot splits.
+    """
     return interval.rate / interval.readers if policy.shares_splits else interval.busiest
 
 
-def _judged(policy: Policy, memory: AutoscalerMemory, interval: Interval, now: float) -> AutoscalerMemory:
+def _judged(
+    policy: Policy, memory: AutoscalerMemory, interval: Interval, now: float
+) -> AutoscalerMemory:
     """Say whether the newest increase has helped, once there is enough to say it."""
     attempt = memory.attempt
     if attempt is None or interval.readers <= attempt.readers or interval.seconds < 2 * RECENT:
         return memory
     is_even = policy.shares_splits or interval.skew <= EVEN
     is_useless = is_even and interval.rate < attempt.rate * _least_gain(attempt, interval.readers)
-    return replace(memory, attempt=None, blocked_until=now + BLOCKED if is_useless else memory.blocked_until)
+    return replace(
+        memory, attempt=None, blocked_until=now + BLOCKED if is_useless else memory.blocked_until
+    )
 
 
 def _least_gain(attempt: Increase, readers: int) -> float:

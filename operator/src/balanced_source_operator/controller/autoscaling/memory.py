@@ -1,4 +1,7 @@
-"""What the autoscaler remembers between two decisions. It is not stored: a restarted operator measures again."""
+"""What the autoscaler remembers between two decisions.
+
+It is not stored: a restarted operator measures again.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -14,10 +17,14 @@ RECENT: Final = 10.0
 """Seconds over which readers are measured, at least: a few micro-batches."""
 
 ARRIVAL: Final = 5.0
-"""Seconds over which the arrival rate is measured, at least. Ends of splits do not depend on micro-batches."""
+"""Seconds over which the arrival rate is measured, at least.
+
+Ends of splits do not depend on micro-batches.
+"""
 
 EXPIRES: Final = 6 * 3600.0
-"""Seconds after which a measured capacity is only a lower bound: a sink may have become faster unnoticed."""
+"""Seconds after which a measured capacity is only a lower bound: a sink may have become faster
+unnoticed."""
 
 HOUR: Final = 3600.0
 """Seconds."""
@@ -71,10 +78,12 @@ class AutoscalerMemory:
     Attributes:
         samples: the newest and some of the last `WINDOW` seconds, oldest first.
         capacity: of one reader; None while unknown.
-        needs: time → number of readers that the load needed, of the scale-down delay; only those that no later one
-            exceeds, so that the first is the maximum.
-        calm_since: since when there have been as many readers as now, without a backlog that fewer could not take.
-        moves: time → sign of each change of the number of readers in the last hour, and the newest one before it.
+        needs: time → number of readers that the load needed, of the scale-down delay; only those
+            that no later one exceeds, so that the first is the maximum.
+        calm_since: since when there have been as many readers as now, without a backlog that fewer
+            could not take.
+        moves: time → sign of each change of the number of readers in the last hour, and the newest
+            one before it.
         attempt: see there; None if there was none, or its effect is known.
         blocked_until: until when more readers are known not to help.
         verdict: the newest decision.
@@ -112,7 +121,10 @@ class AutoscalerMemory:
         return self._since(alike[0], RECENT) if alike else None
 
     def recent(self, least: float) -> Interval | None:
-        """Return the shortest time up to now that has at least so many seconds; None if there is none."""
+        """Return the shortest time up to now that has at least so many seconds.
+
+        None if there is none.
+        """
         found = (i for s in reversed(self.samples) if (i := self._since(s, least)) is not None)
         return next(found, None)
 
@@ -137,7 +149,10 @@ class AutoscalerMemory:
         return replace(self.disturbed(now), moves=(*kept, (now, sign)))
 
     def may_reverse(self, now: float) -> bool:
-        """Whether there may be fewer readers: that and the next increase stay within `REVERSALS` of an hour."""
+        """Whether there may be fewer readers.
+
+        That and the next increase stay within `REVERSALS` of an hour.
+        """
         if not self.moves or self.moves[-1][1] < 0:
             return True
         pairs = zip(self.moves, self.moves[1:], strict=False)
@@ -151,7 +166,11 @@ def _thinned(samples: tuple[Sample, ...]) -> Iterator[Sample]:
     for number, sample in enumerate(samples[:-1]):
         follower = samples[number + 1]
         is_before_window = newest.at - follower.at >= WINDOW
-        is_dense = number > 0 and follower.at - samples[number - 1].at < RECENT / 2 and follower is not newest
+        is_dense = (
+            number > 0
+            and follower.at - samples[number - 1].at < RECENT / 2
+            and follower is not newest
+        )
         if not (is_before_window or is_dense):
             yield sample
     yield newest

@@ -36,7 +36,7 @@ class Load:
     is_shared: bool
 
     def of_busiest(self, readers: int) -> float:
-        """Return what the busiest of so many readers has to process, as the assigner spreads the splits."""
+        """Return what the busiest of so many readers processes, as the assigner would spread."""
         mean = self.demand / readers
         if self.is_shared or not self.splits:
             return mean
@@ -77,11 +77,13 @@ def needed(policy: Policy, load: Load, capacity: float) -> int | None:
     if load.demand <= 0:
         return policy.min_readers
     allowed = range(policy.min_readers, policy.max_readers + 1)
-    return next((n for n in allowed if load.of_busiest(n) <= capacity * policy.target_utilization), None)
+    return next(
+        (n for n in allowed if load.of_busiest(n) <= capacity * policy.target_utilization), None
+    )
 
 
 def beside_hot_split(policy: Policy, load: Load, capacity: float) -> int:
-    """Return the fewest readers of which one reads the hottest split and the others carry the rest."""
+    """Return the fewest readers if one reads the hottest split and the others carry the rest."""
     rest = (1 - load.hottest) * load.arrival
     return policy.bounded(1 + math.ceil(rest / (capacity * policy.target_utilization)))
 

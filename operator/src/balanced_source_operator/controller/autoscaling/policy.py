@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from typing import Final
 
 LONGEST_NORMAL_BATCH: Final = 5.0
-"""Seconds of load that may wait for the next micro-batch without being a backlog, whatever the trigger is."""
+"""Seconds of load that may wait for the next micro-batch without being a backlog, whatever the
+trigger is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

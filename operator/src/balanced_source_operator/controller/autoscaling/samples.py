@@ -31,7 +31,10 @@ class Sample:
 
     @classmethod
     def of(cls, report: HostReport) -> Self | None:
-        """Return the sample that a report is; None while its driver reads nothing or does not know its lag."""
+        """Return the sample that a report is.
+
+        None while its driver reads nothing or does not know its lag.
+        """
         if report.lag is None or not report.parallelism:
             return None
         counted = report.metrics.get(UNREAD)
@@ -39,17 +42,24 @@ class Sample:
             at=report.heartbeat,
             incarnation=report.incarnation,
             readers=report.parallelism,
-            unread=counted if isinstance(counted, int) and not isinstance(counted, bool) else report.lag,
+            unread=counted
+            if isinstance(counted, int) and not isinstance(counted, bool)
+            else report.lag,
             positions={s: p or 0 for s, p in report.positions.items()},
             owners=report.owners,
         )
 
     def is_repeated(self, before: "Sample") -> bool:
         """Whether a micro-batch was running at both samples, so that only the time differs."""
-        return self.unread > 0 and self.unread == before.unread and self.positions == before.positions
+        return (
+            self.unread > 0 and self.unread == before.unread and self.positions == before.positions
+        )
 
     def continues(self, before: "Sample") -> bool:
-        """Whether the time since an earlier sample can be measured: same driver attempt, same splits, no way back."""
+        """Whether the time since an earlier sample can be measured.
+
+        Same driver attempt, same splits, no way back.
+        """
         return (
             self.incarnation == before.incarnation
             and self.at > before.at
@@ -89,8 +99,15 @@ class Interval:
     is_steady: bool
 
     def is_saturated(self, wait: float) -> bool:
-        """Whether readers had work all the time: more unread at both ends than what they read in `wait` seconds."""
-        return self.is_steady and self.rate > 0 and min(self.unread_before, self.unread) > wait * self.rate
+        """Whether readers had work all the time.
+
+        More unread at both ends than what they read in `wait` seconds.
+        """
+        return (
+            self.is_steady
+            and self.rate > 0
+            and min(self.unread_before, self.unread) > wait * self.rate
+        )
 
     @property
     def skew(self) -> float:

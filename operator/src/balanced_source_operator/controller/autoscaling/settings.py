@@ -1,4 +1,7 @@
-"""Between the custom resource and the autoscaler: its policy, and what the status says of its decisions."""
+"""Between the custom resource and the autoscaler.
+
+Its policy, and what the status says of its decisions.
+"""
 
 from balanced_source.durations import seconds
 from balanced_source_operator.controller.autoscaling.policy import Policy
@@ -41,5 +44,5 @@ def autoscaling_status(verdict: Verdict | None) -> AutoscalingStatus | None:
 
 
 def _rounded(value: float | None, *, scale: float = 1) -> int | None:
-    """Return a number with two significant digits, so that noise does not change the status all the time."""
+    """Return a number with two significant digits, so that noise does not change the status."""
     return None if value is None else int(float(f"{value * scale:.1e}"))

@@ -14,7 +14,8 @@ class Verdict:
         reason: word for the condition.
         message: why, in one sentence with the numbers of the time when it was decided.
         is_able: whether the autoscaler can do what the load asks for.
-        utilization: share of its capacity that the busiest reader uses, 0 to 1 and more; None while unknown.
+        utilization: share of its capacity that the busiest reader uses, 0 to 1 and more; None while
+            unknown.
         capacity: records per second that one reader can process; None while unknown.
         arrival: records per second that arrive; None while unknown.
         decided_at: seconds, when the sentence was made.

@@ -6,7 +6,10 @@ from balanced_source_operator.controller.autoscaling.policy import Policy
 
 def bounds(policy: Policy, wanted: int) -> str:
     """Return why a number of readers outside the bounds is changed."""
-    return f"parallelism {wanted} is outside minReaders {policy.min_readers} and maxReaders {policy.max_readers}"
+    return (
+        f"parallelism {wanted} is outside minReaders {policy.min_readers} and maxReaders"
+        f" {policy.max_readers}"
+    )
 
 
 def measuring() -> str:
@@ -22,30 +25,34 @@ def more(load: Load, capacity: float, wanted: int, readers: int) -> str:
 def uneven(load: Load, wanted: int, readers: int) -> str:
     """Return why there are more readers although their number is not the problem."""
     return (
-        f"Splits are unevenly loaded: {load.hottest_split} gets {load.hottest:.0%} of the records, so {wanted} readers "
-        f"fall behind that could carry a balanced load; {readers} suffice. Use strategy LoadAware to need fewer"
+        f"Splits are unevenly loaded: {load.hottest_split} gets {load.hottest:.0%} of the records,"
+        f" so {wanted} readers fall behind that could carry a balanced load; {readers} suffice. Use"
+        " strategy LoadAware to need fewer"
     )
 
 
 def hot_split(load: Load, capacity: float) -> str:
     """Return why more readers do not help: one split is too much for any reader."""
     return (
-        f"Split {load.hottest_split} gets {load.hottest * load.arrival:.0f} records/s, and one reader processes "
-        f"{capacity:.0f}: more readers do not help. Spread its keys over more partitions, or set "
-        "pipeline.maxRecordsPerReader so that several readers share it"
+        f"Split {load.hottest_split} gets {load.hottest * load.arrival:.0f} records/s, and one"
+        f" reader processes {capacity:.0f}: more readers do not help. Spread its keys over more"
+        " partitions, or set pipeline.maxRecordsPerReader so that several readers share it"
     )
 
 
 def at_maximum(load: Load, capacity: float, most: int) -> str:
     """Return why the lag grows although the autoscaler does all it may."""
-    return f"{_rates(load, capacity)}: maxReaders {most} is too few. Raise spec.autoscaling.maxReaders"
+    return (
+        f"{_rates(load, capacity)}: maxReaders {most} is too few. Raise spec.autoscaling.maxReaders"
+    )
 
 
 def downstream(wanted: int) -> str:
     """Return why no readers are added: the last increase changed nothing."""
     return (
-        f"The last increase to {wanted} readers hardly raised the throughput, so something else is the limit. Check "
-        "the sink, the transformation and the servers of the source; readers are added again after 10 minutes"
+        f"The last increase to {wanted} readers hardly raised the throughput, so something else is"
+        " the limit. Check the sink, the transformation and the servers of the source; readers are"
+        " added again after 10 minutes"
     )
 
 
@@ -56,7 +63,10 @@ def catching_up(load: Load, wanted: int) -> str:
 
 def one_is_catching_up(load: Load) -> str:
     """Return why there are not more readers although readers are far behind."""
-    return f"The backlog is mostly in split {load.hottest_split}, and one reader works it off; more readers do not help"
+    return (
+        f"The backlog is mostly in split {load.hottest_split}, and one reader works it off; more"
+        " readers do not help"
+    )
 
 
 def within(load: Load, capacity: float, wanted: int) -> str:
@@ -67,8 +77,9 @@ def within(load: Load, capacity: float, wanted: int) -> str:
 def delayed(load: Load, wanted: int, fewest: int) -> str:
     """Return why there are not fewer readers yet."""
     return (
-        f"{load.arrival:.0f} records/s arrive: {fewest} of {wanted} readers would suffice. The number is reduced when "
-        "that has lasted for scaleDownDelay, and when it keeps within 4 changes of direction an hour"
+        f"{load.arrival:.0f} records/s arrive: {fewest} of {wanted} readers would suffice. The"
+        " number is reduced when that has lasted for scaleDownDelay, and when it keeps within 4"
+        " changes of direction an hour"
     )
 
 
@@ -80,24 +91,24 @@ def fewer(load: Load, capacity: float, wanted: int, readers: int) -> str:
 def probing(wanted: int, readers: int) -> str:
     """Return why there are fewer readers although nobody knows whether they suffice."""
     return (
-        f"{wanted} readers have had no backlog for scaleDownDelay, and what one can process is unknown: "
-        f"{readers} are tried"
+        f"{wanted} readers have had no backlog for scaleDownDelay, and what one can process is"
+        f" unknown: {readers} are tried"
     )
 
 
 def unknown(wanted: int) -> str:
     """Return why nothing is decided: the driver does not say how far behind it is."""
     return (
-        f"The driver has not reported its lag, so parallelism stays at {wanted}. See the condition Ready, and the log "
-        "of the driver's pod"
+        f"The driver has not reported its lag, so parallelism stays at {wanted}. See the condition"
+        " Ready, and the log of the driver's pod"
     )
 
 
 def refused(readers: int, error: str) -> str:
     """Return that a decision could not be carried out."""
     return (
-        f"The API server refused to change parallelism to {readers}: {error.rstrip('.')}. Grant patch on "
-        "balancedsources/scale to the operator: install the roles of the Helm chart"
+        f"The API server refused to change parallelism to {readers}: {error.rstrip('.')}. Grant"
+        " patch on balancedsources/scale to the operator: install the roles of the Helm chart"
     )
 
 

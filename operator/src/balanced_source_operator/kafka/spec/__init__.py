@@ -10,7 +10,12 @@ from balanced_source.connectors.kafka import BROKERS
 from balanced_source_operator.contract.base import Duration, Model, rule, with_rules
 from balanced_source_operator.kafka.spec.clusters import ClusterSpec, ClustersSource
 from balanced_source_operator.kafka.spec.limits import Limits
-from balanced_source_operator.kafka.spec.offsets import TOPIC, Group, StartingOffsets, StoppingOffsets
+from balanced_source_operator.kafka.spec.offsets import (
+    TOPIC,
+    Group,
+    StartingOffsets,
+    StoppingOffsets,
+)
 from balanced_source_operator.kafka.spec.subscription import Subscription
 
 WORDS: Final[Mapping[str, str]] = {
@@ -62,13 +67,19 @@ class KafkaSpec(Model):
         json_schema_extra=with_rules(
             rule(
                 "has(self.stoppingOffsets) == has(oldSelf.stoppingOffsets) "
-                "&& (!has(self.stoppingOffsets) || self.stoppingOffsets == oldSelf.stoppingOffsets)",
+                "&& (!has(self.stoppingOffsets) || self.stoppingOffsets =="
+                " oldSelf.stoppingOffsets)",
                 "stoppingOffsets cannot be changed: create a new source instead",
             ),
-            rule("has(self.clusters) != has(self.clustersFrom)", "set either clusters or clustersFrom"),
             rule(
-                "has(self.clustersFrom) == (has(self.subscription.streams) || has(self.subscription.streamPattern))",
-                "streams and streamPattern need clustersFrom; all other subscriptions need clusters",
+                "has(self.clusters) != has(self.clustersFrom)",
+                "set either clusters or clustersFrom",
+            ),
+            rule(
+                "has(self.clustersFrom) == (has(self.subscription.streams) ||"
+                " has(self.subscription.streamPattern))",
+                "streams and streamPattern need clustersFrom; all other subscriptions need"
+                " clusters",
             ),
         )
     )
@@ -79,7 +90,10 @@ class KafkaSpec(Model):
             Field(
                 min_length=1,
                 max_length=32,
-                json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]},
+                json_schema_extra={
+                    "x-kubernetes-list-type": "map",
+                    "x-kubernetes-list-map-keys": ["name"],
+                },
             ),
         ]
         | None
@@ -102,8 +116,10 @@ class KafkaSpec(Model):
     """The topics and partitions to read."""
 
     starting_offsets: StartingOffsets = StartingOffsets()
-    """Where reading starts when the source is new. Partitions that appear later start at their earliest
-    offset."""
+    """Where reading starts when the source is new.
+
+    Partitions that appear later start at their earliest offset.
+    """
 
     stopping_offsets: StoppingOffsets | None = None
     """Where reading ends. The query then stops, and the source is Finished. Absent: reading does

@@ -1,4 +1,7 @@
-"""``clusters`` and ``clustersFrom``: how Kafka clusters are reached, and who says which there are."""
+"""``clusters`` and ``clustersFrom``.
+
+How Kafka clusters are reached, and who says which there are.
+"""
 
 from typing import Annotated
 
@@ -26,12 +29,14 @@ Property = Annotated[str, Field(min_length=1, max_length=128, pattern=PROPERTY)]
 def _property_rules() -> list[dict[str, str]]:
     """Reserved and secret properties are refused by name, each with its reason."""
     reserved = [
-        rule(f"!('{name}' in self)", f"property {name} is reserved: {reason}") for name, reason in RESERVED.items()
+        rule(f"!('{name}' in self)", f"property {name} is reserved: {reason}")
+        for name, reason in RESERVED.items()
     ]
     secret = [
         rule(
             f"!self.exists(name, name.contains('{part}'))",
-            f"properties with '{part}' in their name are secrets: put them into a Secret and name it in propertiesFrom",
+            f"properties with '{part}' in their name are secrets: put them into a Secret and name"
+            " it in propertiesFrom",
         )
         for part in SECRET_PARTS
     ]
@@ -70,7 +75,8 @@ class ClusterSpec(Model):
         json_schema_extra=with_rules(
             rule(
                 "has(self.stoppingOffsets) == has(oldSelf.stoppingOffsets) "
-                "&& (!has(self.stoppingOffsets) || self.stoppingOffsets == oldSelf.stoppingOffsets)",
+                "&& (!has(self.stoppingOffsets) || self.stoppingOffsets =="
+                " oldSelf.stoppingOffsets)",
                 "stoppingOffsets of a cluster cannot be changed: create a new source instead",
             )
         )
@@ -134,7 +140,11 @@ class ClusterMetadata(Model):
 
     streams: Annotated[
         dict[
-            Stream, Annotated[dict[ClusterName, Annotated[list[Topic], Field(max_length=1000)]], Field(max_length=64)]
+            Stream,
+            Annotated[
+                dict[ClusterName, Annotated[list[Topic], Field(max_length=1000)]],
+                Field(max_length=64),
+            ],
         ],
         Field(max_length=10_000),
     ] = {}

@@ -10,7 +10,10 @@ _Count = Annotated[int, Field(ge=1, le=2**53)]
 
 
 class Limits(Model):
-    """Limits of a micro-batch. What they let in is shared fairly: a huge split never starves a small one."""
+    """Limits of a micro-batch.
+
+    What they let in is shared fairly: a huge split never starves a small one.
+    """
 
     model_config = ConfigDict(
         json_schema_extra=with_rules(

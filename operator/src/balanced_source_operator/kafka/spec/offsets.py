@@ -18,7 +18,8 @@ Group = Annotated[str, Field(min_length=1, max_length=249, pattern=LINE)]
 
 _Number = Annotated[str, Field(min_length=1, max_length=10, pattern=NUMBER)]
 _Millis = Annotated[int, Field(ge=0, le=253402300799999)]
-# The API server reads bounds as floating point numbers: 2^63 - 1 would become 2^63, and that the smallest integer.
+# The API server reads bounds as floating point numbers: 2^63 - 1 would become 2^63, and that the
+# smallest integer.
 _Offset = Annotated[int, Field(ge=-2, le=2**53)]
 _Offsets = Annotated[dict[_Number, _Offset], Field(max_length=1000)]
 _Times = Annotated[dict[_Number, _Millis], Field(max_length=1000)]
@@ -63,18 +64,21 @@ _RULES: Final = (
     rule(
         "self.type == 'Timestamp' ? has(self.timestamp) || has(self.timestamps) : "
         "!has(self.timestamp) && !has(self.timestamps)",
-        "type Timestamp needs timestamp or timestamps (milliseconds since the epoch), and only it takes them",
+        "type Timestamp needs timestamp or timestamps (milliseconds since the epoch), and only it"
+        " takes them",
     ),
     rule(
         "self.type == 'Specific' ? has(self.offsets) : !has(self.offsets) && !has(self.unlisted)",
         "type Specific needs offsets, and only it takes offsets and unlisted",
     ),
     rule(
-        "has(self.group) || !(self.type == 'Committed' || (has(self.unlisted) && self.unlisted == 'Committed'))",
+        "has(self.group) || !(self.type == 'Committed' || (has(self.unlisted) && self.unlisted =="
+        " 'Committed'))",
         "Committed needs a group",
     ),
     rule(
-        "!has(self.group) || self.type == 'Committed' || (has(self.unlisted) && self.unlisted == 'Committed')",
+        "!has(self.group) || self.type == 'Committed' || (has(self.unlisted) && self.unlisted =="
+        " 'Committed')",
         "only type Committed, or unlisted: Committed, takes a group",
     ),
     rule(
@@ -99,7 +103,8 @@ class Choice(Model):
     None with a timestamp is Spark's startingOffsetsByTimestampStrategy `error`."""
 
     timestamp: _Millis | None = None
-    """Milliseconds since the epoch: the first record at or after it (startingTimestamp of Spark's own source)."""
+    """Milliseconds since the epoch: the first record at or after it (startingTimestamp of Spark's
+    own source)."""
 
     timestamps: Annotated[dict[Topic, _Times], Field(min_length=1, max_length=256)] | None = None
     """Timestamps per topic and partition, such as orders: {"0": 1700000000000}; the JSON of Spark's
@@ -132,7 +137,10 @@ class TopicStart(StartChoice):
 
 
 class StartingOffsets(StartChoice):
-    """Where reading starts, when the source is new. Partitions that appear later start at their earliest offset."""
+    """Where reading starts, when the source is new.
+
+    Partitions that appear later start at their earliest offset.
+    """
 
     topics: Annotated[list[TopicStart], Field(max_length=256)] = []
     """Topics that start somewhere else."""
@@ -155,7 +163,10 @@ class TopicStop(StopChoice):
 
 
 class StoppingOffsets(StopChoice):
-    """Where reading ends. The partitions are those that exist at the start; when all are read, the query ends."""
+    """Where reading ends.
+
+    The partitions are those that exist at the start; when all are read, the query ends.
+    """
 
     topics: Annotated[list[TopicStop], Field(max_length=256)] = []
     """Topics that end somewhere else."""

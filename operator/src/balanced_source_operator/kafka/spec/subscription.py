@@ -16,7 +16,10 @@ Pattern = Annotated[
         pattern=LINE,
         json_schema_extra=with_rules(
             # An invalid expression is an error of evaluation, which refuses the object.
-            rule("''.matches(self) || !''.matches(self)", "not a valid regular expression (RE2 syntax)"),
+            rule(
+                "''.matches(self) || !''.matches(self)",
+                "not a valid regular expression (RE2 syntax)",
+            ),
         ),
     ),
 ]
@@ -29,25 +32,31 @@ class TopicPartitions(Model):
     topic: Topic
     """Name of the topic."""
 
-    partitions: Annotated[list[Annotated[int, Field(ge=0, le=2147483647)]], Field(min_length=1, max_length=1000)]
+    partitions: Annotated[
+        list[Annotated[int, Field(ge=0, le=2147483647)]], Field(min_length=1, max_length=1000)
+    ]
     """Numbers of the partitions."""
 
 
 class Subscription(Model):
     """Which partitions are read; exactly one of the five (excludePattern needs topicPattern).
 
-    The same choice applies to every cluster. It can be changed at any time: what stays goes on where it is, what is
-    new starts at its earliest offset, what leaves keeps its positions for removedClusterRetention.
+    The same choice applies to every cluster. It can be changed at any time: what stays goes on
+    where it is, what is new starts at its earliest offset, what leaves keeps its positions for
+    removedClusterRetention.
     """
 
     model_config = ConfigDict(
         json_schema_extra=with_rules(
             rule(
-                "[has(self.topics), has(self.topicPattern), has(self.partitions), has(self.streams), "
-                "has(self.streamPattern)].filter(x, x).size() == 1",
+                "[has(self.topics), has(self.topicPattern), has(self.partitions),"
+                " has(self.streams), has(self.streamPattern)].filter(x, x).size() == 1",
                 "set exactly one of topics, topicPattern, partitions, streams and streamPattern",
             ),
-            rule("!has(self.excludePattern) || has(self.topicPattern)", "excludePattern needs topicPattern"),
+            rule(
+                "!has(self.excludePattern) || has(self.topicPattern)",
+                "excludePattern needs topicPattern",
+            ),
         )
     )
 
