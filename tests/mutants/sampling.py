@@ -20,7 +20,9 @@ STRATA: Final[Mapping[str, Sequence[str]]] = {
     "documents": ("balanced_source.documents",),
     "planner": (
         "balanced_source_spark.planner",
+        "balanced_source_spark.planner_parts",
         "balanced_source_spark.host_runtime",
+        "balanced_source_spark.host_reporter",
         "balanced_source_spark.newest_assignment",
         "balanced_source_spark.ends",
         "balanced_source_spark.aligner",

@@ -24,7 +24,7 @@ from proof.explorer import Explorer, Report
 from proof.lives import Fate, live, relive
 from proof.mutants import MUTANTS
 from proof.show import KINDS, Show, disturbances
-from support.pull_world import Found
+from support.pull_values import Found
 
 CLOSURES: Final = (*LARGE, *SMALL)
 

@@ -21,8 +21,10 @@ WATCHED: Final = (
     "balanced_source.host",
     "balanced_source.connectors.discovery",
     "balanced_source_spark.planner",
+    "balanced_source_spark.planner_parts",
     "balanced_source_spark.kafka.hooks",
     "balanced_source_spark.host_runtime",
+    "balanced_source_spark.host_reporter",
     "balanced_source_spark.newest_assignment",
 )
 """Packages and modules whose lines are counted."""

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from proof.model import Model, Step
+from proof.driver_steps import Step
+from proof.model import Model
 from proof.shell import quiet
 from proof.values import Budget, Label, Setting, World
 

@@ -17,7 +17,8 @@ from balanced_source.connectors.pull import PullingSplitEnumerator
 from balanced_source.coordinator import requests
 from balanced_source.coordinator.context import CoordinatorContext
 from support.pull_source import NumberLists
-from support.pull_world import Budget, Found, Model, World
+from support.pull_values import Budget, Found, World
+from support.pull_world import Model
 
 LIMIT: Final = 300_000
 """Worlds after which a large closure is cut."""

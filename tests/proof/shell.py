@@ -30,7 +30,8 @@ from balanced_source.host.ends import SplitEnd
 from balanced_source_spark.channels.channel import AssignmentListener
 from balanced_source_spark.checkpoints import CheckpointWatch
 from balanced_source_spark.executors import AdoptionGate, Board
-from balanced_source_spark.host_runtime import HostRuntime, Progress
+from balanced_source_spark.host_reporter import Progress
+from balanced_source_spark.host_runtime import HostRuntime
 from balanced_source_spark.instance import Instance
 from balanced_source_spark.options import Options
 from balanced_source_spark.planner import StreamPlanner

@@ -52,10 +52,14 @@ _NEWEST: Final = "balanced_source_spark.newest_assignment:NewestAssignment"
 _PLANNER: Final = "balanced_source_spark.planner:StreamPlanner"
 _HOOKS: Final = "balanced_source_spark.kafka.hooks:KafkaHooks"
 
+_PLACING: Final = "balanced_source.connectors.discovery.placing:PlacingEnumerator"
+_REPORTER: Final = "balanced_source_spark.host_reporter:HostReporter"
+_PARTS: Final = "balanced_source_spark.planner_parts:PlannerParts"
+
 REASONS: Final[Mapping[str, str]] = {
-    f"{_ENUMERATOR}._follow_drift": _LOADS,
-    f"{_ENUMERATOR}.handle_loads": _LOADS,
-    f"{_ENUMERATOR}._is_settled": _LOADS,
+    f"{_PLACING}._follow_drift": _LOADS,
+    f"{_PLACING}.handle_loads": _LOADS,
+    f"{_PLACING}._is_settled": _LOADS,
     f"{_ENUMERATOR}.handle_source_change": _REFUSAL,
     f"{_ENUMERATOR}.handle_alarm": _TIME,
     f"{_ENUMERATOR}.add_reader": "The coordinator registers all readers of a host at once.",
@@ -76,10 +80,10 @@ REASONS: Final[Mapping[str, str]] = {
     f"{_COORDINATOR}.coordinator:SourceCoordinator.rebuilt": (
         "Local mode rebuilds its coordinator after an error."
     ),
-    f"{_COORDINATOR}.coordinator:SourceCoordinator._deliver": _EVENTS,
-    f"{_COORDINATOR}.coordinator:SourceCoordinator._take_events": _EVENTS,
-    f"{_COORDINATOR}.coordinator:SourceCoordinator._observe_loads": _LOADS,
-    f"{_COORDINATOR}.coordinator:SourceCoordinator._on_given_up": (
+    f"{_COORDINATOR}.host_reports:HostReports._deliver": _EVENTS,
+    f"{_COORDINATOR}.host_reports:HostReports._take_events": _EVENTS,
+    f"{_COORDINATOR}.host_reports:HostReports._observe_loads": _LOADS,
+    f"{_COORDINATOR}.host_reports:HostReports._on_given_up": (
         "Here no record may be delivered twice."
     ),
     f"{_COORDINATOR}.coordinator:SourceCoordinator._on_rebalance": (
@@ -92,7 +96,7 @@ REASONS: Final[Mapping[str, str]] = {
     f"{_COORDINATOR}.mailbox": _EVENTS,
     f"{_COORDINATOR}.source_groups": _ALIGNMENT,
     f"{_COORDINATOR}.requests": _PULL,
-    f"{_COORDINATOR}.coordinator:SourceCoordinator._take_requests": _PULL,
+    f"{_COORDINATOR}.host_reports:HostReports._take_requests": _PULL,
     f"{_COORDINATOR}.context:CoordinatorContext.finish_splits": _PULL,
     f"{_COORDINATOR}.context:CoordinatorContext.keeps_finished": _PULL,
     "balanced_source.host.machine:ReaderHost.requests": _PULL,
@@ -115,14 +119,14 @@ REASONS: Final[Mapping[str, str]] = {
     ),
     "balanced_source.host.machine:ReaderHost.send_event": _EVENTS,
     "balanced_source.host.planning:_begin": _REFUSAL,
-    f"{_RUNTIME_OF}._await_occasion": _RUNTIME,
-    f"{_RUNTIME_OF}._keep_reporting": _RUNTIME,
-    f"{_RUNTIME_OF}._give_up_claim": (
+    f"{_REPORTER}._await_occasion": _RUNTIME,
+    f"{_REPORTER}._keep_reporting": _RUNTIME,
+    f"{_REPORTER}._give_up_claim": (
         "A query that is stopped in order: here drivers only die, or end by themselves."
     ),
-    f"{_RUNTIME_OF}._register": _LATER,
-    f"{_RUNTIME_OF}._write": _LATER,
-    f"{_RUNTIME_OF}._report_now": _LATER,
+    f"{_REPORTER}._register": _LATER,
+    f"{_REPORTER}._write": _LATER,
+    f"{_REPORTER}._report_now": _LATER,
     f"{_RUNTIME_OF}.base": (
         "Refuses an assignment that breaks the contract; the search ends where one does."
     ),
@@ -142,17 +146,17 @@ REASONS: Final[Mapping[str, str]] = {
     f"{_HOOKS}.event_times": _ALIGNMENT,
     f"{_HOOKS}.figures": _PEOPLE,
     f"{_HOOKS}.close": _MADE,
-    f"{_PLANNER}._of_its_kind": _REFUSAL,
+    f"{_PARTS}._of_its_kind": _REFUSAL,
     f"{_PLANNER}._check_shape": _REFUSAL,
-    f"{_PLANNER}._send_event": _EVENTS,
-    f"{_PLANNER}._ends": _MADE,
-    f"{_PLANNER}._gate": _MADE,
-    f"{_PLANNER}._runtime": _MADE,
-    f"{_PLANNER}._metrics": _MADE,
-    f"{_PLANNER}._aligner": _ALIGNMENT,
-    f"{_PLANNER}._group": _ALIGNMENT,
+    f"{_PARTS}._send_event": _EVENTS,
+    f"{_PARTS}._ends": _MADE,
+    f"{_PARTS}._gate": _MADE,
+    f"{_PARTS}._runtime": _MADE,
+    f"{_PARTS}._metrics": _MADE,
+    f"{_PARTS}._aligner": _ALIGNMENT,
+    f"{_PARTS}._group": _ALIGNMENT,
     f"{_PLANNER}._group_watermark": _ALIGNMENT,
-    f"{_PLANNER}._ask_times": _ALIGNMENT,
+    f"{_PARTS}._ask_times": _ALIGNMENT,
     f"{_PLANNER}._note": _PEOPLE,
     f"{_HOOKS}._commit_on": (
         "Commits to a consumer group are for other tools; nothing reads them back."

@@ -26,7 +26,8 @@ from balanced_source.connectors.hybrid import HybridSource, PartCall, checked_hy
 from balanced_source.connectors.pull import PullState
 from balanced_source.coordinator import SourceCoordinator
 from support.pull_source import NumberLists, Numbers
-from support.pull_world import Model, World
+from support.pull_values import World
+from support.pull_world import Model
 
 TIME = Measure(time="number")
 

@@ -17,7 +17,8 @@ from lightkube.config.models import Cluster, User
 from balanced_source.documents.storage import FIRST_HOST
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source_spark.channels.kubernetes import KubernetesChannel
-from balanced_source_spark.host_runtime import HostRuntime, Progress
+from balanced_source_spark.host_reporter import Progress
+from balanced_source_spark.host_runtime import HostRuntime
 from balanced_source_spark.instance import Instance
 from testbed.control_plane import ControlPlane
 from testbed.waiting import wait_until

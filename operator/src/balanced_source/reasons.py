@@ -3,6 +3,7 @@
 Connectors may add words of their own.
 """
 
+from balanced_source import operation_reasons
 from balanced_source.reason_kinds import ExplainedReason, ReasonKind
 
 
@@ -13,224 +14,36 @@ class Reason(ExplainedReason):
     Degraded. Problems of the source rank with DISCOVERY_FAILED.
     """
 
-    INTERNAL_ERROR = (
-        "InternalError",
-        ReasonKind.OPERATION,
-        (
-            "The operator, or the enumerator in a driver, failed and started over from the stored"
-            " state."
-        ),
-        "Report the message and the log.",
-    )
-    STATE_CORRUPT = (
-        "StateCorrupt",
-        ReasonKind.OPERATION,
-        "The enumerator state in the ConfigMap cannot be read. The running query is not affected.",
-        (
-            "Restore the ConfigMap from a backup, or delete it to rebuild the state from the"
-            " driver's report."
-        ),
-    )
-    INVALID_SPEC = (
-        "InvalidSpec",
-        ReasonKind.OPERATION,
-        (
-            "The spec is invalid. The last valid one stays in effect, except for `suspend` and"
-            " `parallelism`."
-        ),
-        "Correct the field that the message names.",
-    )
-    CONNECTOR_BROKEN = (
-        "ConnectorBroken",
-        ReasonKind.OPERATION,
-        (
-            "The source's connector is missing, broken or registered by two packages. The last"
-            " valid spec stays in effect."
-        ),
-        "Build the operator's image with exactly one package that has this connector.",
-    )
-    PERMISSION_MISSING = (
-        "PermissionMissing",
-        ReasonKind.OPERATION,
-        "The operator's service account lacks a right.",
-        "Install the roles of the Helm chart.",
-    )
-    QUOTA_EXCEEDED = (
-        "QuotaExceeded",
-        ReasonKind.OPERATION,
-        "A ResourceQuota or LimitRange refused an object.",
-        "Raise the quota, or delete objects that are not needed.",
-    )
-    ADMISSION_DENIED = (
-        "AdmissionDenied",
-        ReasonKind.OPERATION,
-        "An admission policy or webhook refused an object.",
-        "Change the BalancedSource or the policy.",
-    )
-    OBJECT_INVALID = (
-        "ObjectInvalid",
-        ReasonKind.OPERATION,
-        "The API server found an object invalid.",
-        "Correct the field that the message names.",
-    )
-    API_SERVER_REFUSED = (
-        "ApiServerRefused",
-        ReasonKind.OPERATION,
-        "The API server refused for another cause, or had an error that lasted 10 seconds.",
-        "Check the cause that the message names.",
-    )
-    FOREIGN_OBJECT = (
-        "ForeignObject",
-        ReasonKind.OPERATION,
-        "An object has a name that the operator needs and belongs to another owner.",
-        (
-            "Delete or rename the object. After a restore, see [Backup and"
-            " restore](../operations.md#backup-and-restore)."
-        ),
-    )
-    STATE_CONFLICT = (
-        "StateConflict",
-        ReasonKind.OPERATION,
-        (
-            "Two operators serve the same source. As an event: the operator lost one race, and read"
-            " the state again."
-        ),
-        "Enable leader election; give two installations different namespaces (`watchNamespaces`).",
-    )
-    SPARK_OPERATOR_MISSING = (
-        "SparkOperatorMissing",
-        ReasonKind.OPERATION,
-        "The SparkApplication CRD is missing.",
-        "Install Kubeflow's Spark operator.",
-    )
-    SERVICE_ACCOUNT_MISSING = (
-        "ServiceAccountMissing",
-        ReasonKind.OPERATION,
-        "The service account of the driver does not exist in the namespace.",
-        "Create it, with what Spark needs to run executors.",
-    )
-    DRIVER_CANNOT_START = (
-        "DriverCannotStart",
-        ReasonKind.OPERATION,
-        "A container of the driver pod cannot start, for example because its image is missing.",
-        "See the message: image, pull Secret or pod template.",
-    )
-    DRIVER_UNSCHEDULABLE = (
-        "DriverUnschedulable",
-        ReasonKind.OPERATION,
-        "No node has taken the driver pod for 30 seconds.",
-        "Add nodes, or ask for less.",
-    )
-    SUBMISSION_FAILED = (
-        "SubmissionFailed",
-        ReasonKind.OPERATION,
-        "The Spark operator could not submit the application, and tries again.",
-        "Correct `spec.application`.",
-    )
-    RESTART_LIMIT_REACHED = (
-        "RestartLimitReached",
-        ReasonKind.OPERATION,
-        "The application failed `spec.restart.maxFailures` times in a row, and stays with its log.",
-        "Delete the application, or raise the limit.",
-    )
-    APPLICATION_ENDED = (
-        "ApplicationEnded",
-        ReasonKind.OPERATION,
-        "The application completed although its source is unbounded.",
-        "Let the program wait for the query.",
-    )
-    APPLICATION_UNKNOWN = (
-        "ApplicationUnknown",
-        ReasonKind.OPERATION,
-        "The Spark operator does not know the state of the driver any more.",
-        "Check the driver's node.",
-    )
-    APPLICATION_RESTARTING = (
-        "ApplicationRestarting",
-        ReasonKind.OPERATION,
-        (
-            "The driver failed, and the Spark operator restarts it. The message has the cause, such"
-            " as OOMKilled."
-        ),
-        "See the driver's log.",
-    )
-    SOURCE_IN_USE = (
-        "SourceInUse",
-        ReasonKind.OPERATION,
-        (
-            "The application failed because another query reads the source. It is not started"
-            " meanwhile."
-        ),
-        (
-            "Stop the other query, or give it [a source of its"
-            " own](../protocol.md#one-query-per-source)."
-        ),
-    )
-    APPLICATION_FAILED = (
-        "ApplicationFailed",
-        ReasonKind.OPERATION,
-        "The application failed. It is kept with its log for a while and then started again.",
-        "See the driver's log.",
-    )
-    APPLICATION_STUCK = (
-        "ApplicationStuck",
-        ReasonKind.OPERATION,
-        "Nothing happened for 5 minutes. The application is created again.",
-        "Check the Spark operator.",
-    )
-    ROLLED_BACK = (
-        "RolledBack",
-        ReasonKind.OPERATION,
-        (
-            "The application was not healthy in time with new settings. The last healthy ones are"
-            " in effect again."
-        ),
-        "Correct the spec, or change `spec.application.restart.nonce` to try again.",
-    )
-    HOST_LOST = (
-        "HostLost",
-        ReasonKind.OPERATION,
-        (
-            "A host has not reported for `spec.application.hostLossPolicy.after`. The message says"
-            " who reads its splits."
-        ),
-        "See the application and the driver's pod of that host.",
-    )
-    READERS_MISSING = (
-        "ReadersMissing",
-        ReasonKind.OPERATION,
-        "Readers have not registered in time. Nothing is assigned to them until they do.",
-        "See the log of the driver's pod.",
-    )
-    DISCOVERY_FAILED = (
-        "DiscoveryFailed",
-        ReasonKind.OPERATION,
-        "The splits of a part of the source, such as a cluster, could not be listed.",
-        "See the message. The operator retries automatically, at least once a minute.",
-    )
-    OWNER_REFERENCE_MISSING = (
-        "OwnerReferenceMissing",
-        ReasonKind.OPERATION,
-        "A SparkApplication would outlive its source.",
-        "Restore its owner reference, or delete it.",
-    )
-    APPLICATION_STATE_WRONG = (
-        "ApplicationStateWrong",
-        ReasonKind.OPERATION,
-        (
-            "The SparkApplication is FAILED, but its driver pod still runs. The operator does not"
-            " touch it."
-        ),
-    )
-    HASH_COLLAPSES = (
-        "HashCollapses",
-        ReasonKind.OPERATION,
-        (
-            "`parallelism` is a multiple of 31, where the strategy Hash puts nearly all topics on"
-            " one reader."
-        ),
-        "Use RoundRobin, or another parallelism.",
-    )
+    INTERNAL_ERROR = operation_reasons.INTERNAL_ERROR
+    STATE_CORRUPT = operation_reasons.STATE_CORRUPT
+    INVALID_SPEC = operation_reasons.INVALID_SPEC
+    CONNECTOR_BROKEN = operation_reasons.CONNECTOR_BROKEN
+    PERMISSION_MISSING = operation_reasons.PERMISSION_MISSING
+    QUOTA_EXCEEDED = operation_reasons.QUOTA_EXCEEDED
+    ADMISSION_DENIED = operation_reasons.ADMISSION_DENIED
+    OBJECT_INVALID = operation_reasons.OBJECT_INVALID
+    API_SERVER_REFUSED = operation_reasons.API_SERVER_REFUSED
+    FOREIGN_OBJECT = operation_reasons.FOREIGN_OBJECT
+    STATE_CONFLICT = operation_reasons.STATE_CONFLICT
+    SPARK_OPERATOR_MISSING = operation_reasons.SPARK_OPERATOR_MISSING
+    SERVICE_ACCOUNT_MISSING = operation_reasons.SERVICE_ACCOUNT_MISSING
+    DRIVER_CANNOT_START = operation_reasons.DRIVER_CANNOT_START
+    DRIVER_UNSCHEDULABLE = operation_reasons.DRIVER_UNSCHEDULABLE
+    SUBMISSION_FAILED = operation_reasons.SUBMISSION_FAILED
+    RESTART_LIMIT_REACHED = operation_reasons.RESTART_LIMIT_REACHED
+    APPLICATION_ENDED = operation_reasons.APPLICATION_ENDED
+    APPLICATION_UNKNOWN = operation_reasons.APPLICATION_UNKNOWN
+    APPLICATION_RESTARTING = operation_reasons.APPLICATION_RESTARTING
+    SOURCE_IN_USE = operation_reasons.SOURCE_IN_USE
+    APPLICATION_FAILED = operation_reasons.APPLICATION_FAILED
+    APPLICATION_STUCK = operation_reasons.APPLICATION_STUCK
+    ROLLED_BACK = operation_reasons.ROLLED_BACK
+    HOST_LOST = operation_reasons.HOST_LOST
+    READERS_MISSING = operation_reasons.READERS_MISSING
+    DISCOVERY_FAILED = operation_reasons.DISCOVERY_FAILED
+    OWNER_REFERENCE_MISSING = operation_reasons.OWNER_REFERENCE_MISSING
+    APPLICATION_STATE_WRONG = operation_reasons.APPLICATION_STATE_WRONG
+    HASH_COLLAPSES = operation_reasons.HASH_COLLAPSES
 
     AUTHENTICATION_FAILED = (
         "AuthenticationFailed",

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from balanced_source_operator.controller.application import KUBEFLOW_STATES, failures_of
+from balanced_source_operator.controller.application_facts import KUBEFLOW_STATES, failures_of
 from balanced_source_operator.controller.diagnosis import cause
 from balanced_source_operator.resources.apache_states import ENDED, WORDS, as_kubeflow
 from support.apache_operator import STATES

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from balanced_source_operator.controller.application import (
-    ApplicationState,
     Deadlines,
     Decision,
     Sightings,
@@ -14,6 +13,7 @@ from balanced_source_operator.controller.application import (
     decide,
     stop,
 )
+from balanced_source_operator.controller.application_facts import ApplicationState
 from balanced_source_operator.resources.kinds import SECRETS_ANNOTATION
 from support.builders import driver_pod, spark_application
 

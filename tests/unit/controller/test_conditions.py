@@ -9,7 +9,8 @@ from balanced_source.api import Problem
 from balanced_source.coordinator import CoordinatorState, HostPhase, HostState
 from balanced_source.documents.report import MILLIS_BEHIND
 from balanced_source.errors import RefusedDiscoveryError
-from balanced_source_operator.controller.application import ApplicationState, Decision
+from balanced_source_operator.controller.application import Decision
+from balanced_source_operator.controller.application_facts import ApplicationState
 from balanced_source_operator.controller.conditions import status_of
 from balanced_source_operator.controller.facts import Facts
 from balanced_source_operator.controller.problems import losses_of, problems_of

@@ -10,7 +10,7 @@ import pytest
 from balanced_source.connectors.hybrid import checked_hybrid
 from support.hybrid_world import AssignedLists, HybridModel, two_parts
 from support.pull_source import NumberLists
-from support.pull_world import Budget, World
+from support.pull_values import Budget, World
 
 SMALL = {
     "a driver dies": World(budget=Budget(driver=1)),

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from balanced_source_operator.controller.application import is_made_from
+from balanced_source_operator.controller.application_facts import is_made_from
 from balanced_source_operator.resources.access import role, role_binding
 from balanced_source_operator.resources.kinds import HASH_ANNOTATION, SECRETS_ANNOTATION
 from balanced_source_operator.resources.spark_application import application_hash, spark_application

@@ -169,7 +169,7 @@ def test_the_user_may_go_on_from_the_checkpoint_of_another_source() -> None:
 
 def test_every_offset_that_a_query_writes_names_its_source(monkeypatch: pytest.MonkeyPatch) -> None:
     channel = MemoryChannel()
-    monkeypatch.setattr("balanced_source_spark.planner.open_channel", lambda _: channel)
+    monkeypatch.setattr("balanced_source_spark.planner_parts.open_channel", lambda _: channel)
     monkeypatch.setattr(KafkaAdmin, "ends", lambda *_: {ONE: SplitEnd(end=5)})
     query = planner("shop")
     query.latestOffset(query.initialOffset(), UNLIMITED)

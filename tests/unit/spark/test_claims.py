@@ -23,7 +23,8 @@ from balanced_source_spark import claims
 from balanced_source_spark.channels.errors import ChannelError
 from balanced_source_spark.channels.folder import FolderChannel
 from balanced_source_spark.claims import HEARTBEAT_INTERVAL, PATIENCE, SILENCE, ClaimWatch
-from balanced_source_spark.host_runtime import HostRuntime, Progress
+from balanced_source_spark.host_reporter import Progress
+from balanced_source_spark.host_runtime import HostRuntime
 from balanced_source_spark.instance import POD_NAME, POD_UID, Instance
 from support.memory_channel import MemoryChannel
 from testbed.waiting import wait_until
@@ -232,7 +233,7 @@ def test_the_second_query_on_one_folder_ends_with_an_error_and_the_first_reads_o
 ) -> None:
     monkeypatch.setattr(claims, "PATIENCE", 0.1)
     monkeypatch.setattr(claims, "LOOK_EVERY", 0.01)
-    monkeypatch.setattr("balanced_source_spark.host_runtime.LOOK_EVERY", 0.01)
+    monkeypatch.setattr("balanced_source_spark.host_reporter.LOOK_EVERY", 0.01)
     first = HostRuntime(FolderChannel(tmp_path, source="local"), instance=ELSEWHERE)
     first.committed(StreamOffset())
     report = FolderChannel(tmp_path, source="local")

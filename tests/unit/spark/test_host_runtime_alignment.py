@@ -12,7 +12,8 @@ from balanced_source.api import MAX_WATERMARK
 from balanced_source.documents.alignment import GroupWatermark, SourceWatermark
 from balanced_source.documents.assignment import Assignment
 from balanced_source.documents.stream_offset import StreamOffset
-from balanced_source_spark.host_runtime import HostRuntime, Progress
+from balanced_source_spark.host_reporter import Progress
+from balanced_source_spark.host_runtime import HostRuntime
 from support.memory_channel import MemoryChannel
 from testbed.waiting import wait_until
 

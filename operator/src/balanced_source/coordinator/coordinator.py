@@ -5,28 +5,23 @@ touched, and with effects in write-ahead order: the state first, then the assign
 implies, then everything else.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Generic, Literal, Self, assert_never
+from typing import Literal, Self, assert_never
 
 from balanced_source.api import (
-    SPLIT_REQUEST,
     CallFailure,
     ReaderInfo,
     RebalanceCause,
     Source,
-    SourceEvent,
     SplitEnumerator,
     SplitId,
-    SupportsSplitReassignmentOnRecovery,
 )
 from balanced_source.coordinator import (
-    finished,
     mailbox,
     membership,
     recovery,
     registration,
-    requests,
 )
 from balanced_source.coordinator.context import CoordinatorContext, PendingCall, Turn
 from balanced_source.coordinator.effects import Effect, PersistState, PublishAssignment
@@ -42,8 +37,7 @@ from balanced_source.coordinator.events import (
     ReportReceived,
     SourceChanged,
 )
-from balanced_source.coordinator.phase import complete_epoch
-from balanced_source.coordinator.revocations import let_go
+from balanced_source.coordinator.host_reports import HostReports
 from balanced_source.coordinator.state import (
     Checkpoint,
     CoordinatorState,
@@ -55,14 +49,11 @@ from balanced_source.coordinator.state import (
 from balanced_source.coordinator.view import AttributeTable, assignment_of
 from balanced_source.documents import envelope
 from balanced_source.documents.assignment import Assignment
-from balanced_source.documents.report import HostReport
 from balanced_source.documents.storage import in_host_order
 from balanced_source.errors import ContractViolationError
-from balanced_source.lifecycles import HOST, HostEvent, HostPhase
-from balanced_source.reasons import Reason
 
 
-class SourceCoordinator(Generic[SplitT, StateT]):
+class SourceCoordinator(HostReports[SplitT, StateT]):
     """Drives one enumerator and tracks the reader hosts of one source.
 
     After an exception from `start` or `handle` a coordinator must not be used any more: build a new
@@ -134,11 +125,6 @@ class SourceCoordinator(Generic[SplitT, StateT]):
         )
         self._attributes = AttributeTable()
         self._must_persist = self._is_started = False
-
-    @property
-    def state(self) -> CoordinatorState[SplitT]:
-        """What is decided now."""
-        return self._context.state
 
     @property
     def is_restored(self) -> bool:
@@ -272,198 +258,6 @@ class SourceCoordinator(Generic[SplitT, StateT]):
         self._must_persist |= self.enumerator.snapshot_state() is not before
         return self._settle(undiscovered)
 
-    # --- reader hosts -----------------------------------------------------------------------------
-
-    def _on_report(self, report: HostReport) -> None:
-        if registration.is_ahead(self.state, report):
-            self._start_over(report)
-        host = self.state.hosts.get(report.host)
-        if (
-            host is None
-            or report.lineage < self.state.lineage
-            or report.incarnation < max(1, host.incarnation)
-        ):
-            return
-        if report.incarnation > host.incarnation:
-            self._register(report)
-        elif host.report is None or report.sequence > host.report.sequence:
-            self._progress(host, report)
-
-    def _start_over(self, report: HostReport) -> None:
-        self._context.state = registration.started_over(self.state, report)
-        self._context.turn.is_changed = True
-        self._report_outdated()
-
-    def _report_outdated(self) -> None:
-        text = (
-            "the stored enumerator state is an older copy: readers report again what they hold, and"
-            " reading continues"
-        )
-        self._context.report(Reason.STATE_OUTDATED, text, warning=True)
-
-    def _register(self, report: HostReport) -> None:
-        """A new incarnation.
-
-        Nobody of the old one is served any more, and the report waits behind the gate.
-        """
-        before, context = self.state.hosts[report.host], self._context
-        context.state = registration.absorbed(self.state, report.host)
-        if before.phase is HostPhase.RECOVERING and before.report is not None:
-            # That report never passed the gate: the enumerator keeps the positions of what nobody
-            # owns.
-            for subtask, splits in registration.unclaimed(
-                self.state, self.source, before.report
-            ).items():
-                self._take_back(splits, subtask)
-        context.state = registration.registered(self.state, report)
-        self._drop_readers(report.host)
-        if recovery.waiting_for(self.state):
-            # nor does a host get anything that is yet to come: it may hold other splits
-            context.set_readers({})
-        self._must_persist = True
-        self._open_gate()
-
-    def _open_gate(self) -> None:
-        done = recovery.recover(self.state, self.source)
-        if done is None:
-            return
-        # A host may have read everything before it registered, and report nothing more.
-        reports = [
-            h.report
-            for h in self.state.hosts.values()
-            if h.phase is HostPhase.RECOVERING and h.report
-        ]
-        context = self._context
-        context.state = done.state
-        context.turn.is_changed = True
-        if done.released:
-            self.enumerator.handle_revoked(done.released)
-        for subtask, splits in done.back.items():
-            self._take_back(splits, subtask)
-        context.set_readers({**context.readers, **done.readers})
-        context.state = registration.with_reported(self.state, done.readers, self.source)
-        if done.guessed is not None:
-            self.enumerator.handle_history(done.guessed)
-        self.enumerator.add_readers(tuple(done.readers))
-        if done.is_full and isinstance(self.source, SupportsSplitReassignmentOnRecovery):
-            self.enumerator.rebalance(RebalanceCause.RECOVERY)
-        for report in reports:
-            self._find_finished(report)
-
-    def _progress(self, host: HostState, report: HostReport) -> None:
-        phase = HOST.after(host.phase, HostEvent.REPORTED)
-        self._set_host(report.host, replace(host, report=report, phase=phase))
-        if phase is not HostPhase.ACTIVE:
-            self._must_persist = True
-            return
-        if phase is not host.phase:
-            self._add_readers(self.state.subtasks_of(report.host))
-        self._acknowledge(report.host, before=host.acknowledged_epoch)
-        self._take_events(report)
-        self._find_finished(report)
-        self._take_requests(report)
-        self._observe_loads(report)
-        # it was thought lost: hosts that waited for it continue beside it, if it stays
-        if phase is not host.phase:
-            self._set_hosts(membership.followed(self.state))
-            self._open_gate()
-
-    def _observe_loads(self, report: HostReport) -> None:
-        if self.source.wants_loads:
-            loads = self.state.loads.observe(report, self.state.owners)
-            self._context.state = replace(self.state, loads=loads)
-            self.enumerator.handle_loads()
-
-    def _acknowledge(self, name: str, *, before: int) -> None:
-        state = self.state
-        epoch = state.hosts[name].acknowledged_epoch
-        if epoch <= before:
-            return
-        complete = complete_epoch(self.state, name, before)
-        tracker = state.tracker.on_checkpoint_complete(epoch, of=state.is_held_by(name))
-        self._context.state = replace(state, tracker=tracker)
-        self._release(name, epoch)
-        if (now_complete := complete_epoch(self.state, name, epoch)) > complete:
-            self.enumerator.notify_checkpoint_complete(now_complete)
-
-    def _release(self, name: str, epoch: int) -> None:
-        """The host holds an epoch without these splits.
-
-        Others may have them now, at their final positions.
-        """
-        before, report = self.state, self.state.hosts[name].report
-        if report is None:
-            return
-        self._context.state, released = let_go(
-            before, {name: report}, is_done=lambda r: r.epoch <= epoch
-        )
-        self._must_persist |= self.state is not before
-        self._context.turn.is_changed |= len(before.revoking) - len(self.state.revoking) > len(
-            released
-        )
-        if released:
-            self.enumerator.handle_revoked(released)
-
-    def _take_events(self, report: HostReport) -> None:
-        context = self._context
-        for numbered in mailbox.fresh_events(self.state, report):
-            context.state = mailbox.with_events_seen(self.state, report.host, numbered.number)
-            context.turn.is_changed = True
-            self._deliver(numbered.subtask_id, numbered.event, report.location or None)
-        context.state = mailbox.acknowledged(self.state, report)
-
-    def _deliver(self, subtask_id: int, event: SourceEvent, location: str | None) -> None:
-        if subtask_id not in self._context.readers:
-            return  # of a reader that a change of parallelism took away meanwhile
-        if event == SPLIT_REQUEST:
-            self.enumerator.handle_split_request(subtask_id, location)
-        else:
-            self.enumerator.handle_source_event(subtask_id, event)
-
-    def _take_requests(self, report: HostReport) -> None:
-        """Pass on what readers lack, except what they were given or is asked since the report."""
-        context, ended = self._context, self.state.no_more_splits
-        lacking = requests.unanswered(self.state, report, context.asked)
-        counts = {s: n for s, n in lacking.items() if s in context.readers and s not in ended}
-        if counts:
-            context.asked = {
-                **context.asked,
-                **{s: context.asked.get(s, 0) + n for s, n in counts.items()},
-            }
-            self.enumerator.handle_split_requests(counts, report.location or None)
-
-    def _find_finished(self, report: HostReport) -> None:
-        handled = self._context.handled_finished
-        if found := finished.newly_finished(self.state, self.source, report, handled):
-            self._context.handled_finished = handled.union(found)
-            self.enumerator.handle_finished(sorted(found))
-
-    def _take_back(self, splits: list[SplitT], subtask: int) -> None:
-        self._context.handled_finished = self._context.handled_finished.difference(
-            split.split_id for split in splits
-        )
-        self.enumerator.add_splits_back(splits, subtask)
-
-    def _on_host_lost(self, event: HostLost) -> None:
-        host = self.state.hosts.get(event.host)
-        if (
-            host is None
-            or host.incarnation != event.incarnation
-            or not HOST.allows(host.phase, HostEvent.GONE)
-        ):
-            return
-        self._set_host(event.host, replace(host, phase=HOST.after(host.phase, HostEvent.GONE)))
-        self._drop_readers(event.host)
-        self._must_persist = True
-
-    def _on_given_up(self, event: HostGivenUp) -> None:
-        hosts = membership.without_lost(self.state, event)
-        if hosts != self.state.hosts:
-            self._on_host_lost(HostLost(event.host, event.incarnation))
-            self._set_hosts(hosts)
-            if event.accepts_duplicates:
-                self._release(event.host, self.state.epoch + 1)
-
     # --- what the user wants ----------------------------------------------------------------------
 
     def _on_parallelism(self, parallelism: int) -> None:
@@ -490,21 +284,6 @@ class SourceCoordinator(Generic[SplitT, StateT]):
             self._take_back(orphans[subtask], subtask)
         self._add_readers(range(before, parallelism))
         self.enumerator.rebalance(RebalanceCause.RESCALE)
-
-    def _set_hosts(self, hosts: membership.Hosts) -> None:
-        members = self.state.members
-        if hosts == self.state.hosts:
-            return
-        orphans, numbers = membership.change(self._context, hosts)
-        self._must_persist = True
-        for subtask in sorted(orphans):
-            self._take_back(orphans[subtask], subtask)
-        if self.state.members != members:
-            self.enumerator.handle_renumbered(numbers)
-            self._add_readers(
-                [s for s in range(self.state.parallelism) if s not in self._context.readers]
-            )
-            self.enumerator.rebalance(RebalanceCause.RESCALE)
 
     def _on_rebalance(self, event: RebalanceRequested) -> None:
         if event.nonce is not None:
@@ -568,29 +347,6 @@ class SourceCoordinator(Generic[SplitT, StateT]):
         effects += turn.effects
         context.turn = Turn(now=turn.now)
         return effects
-
-    def _set_host(self, name: str, host: HostState) -> None:
-        self._context.state = replace(self.state, hosts={**self.state.hosts, name: host})
-
-    def _drop_readers(self, name: str) -> None:
-        gone = frozenset(self.state.subtasks_of(name))
-        self._context.set_readers({s: r for s, r in self._context.readers.items() if s not in gone})
-
-    def _assignable(self, subtasks: Iterable[int]) -> list[int]:
-        """Readers that may be given splits now: none while the gate is closed."""
-        state = self.state
-        is_closed = bool(recovery.waiting_for(state))
-        return [
-            s for s in subtasks if state.hosts[state.host_of(s)].is_assignable and not is_closed
-        ]
-
-    def _add_readers(self, subtasks: Iterable[int]) -> None:
-        fresh = self._assignable(subtasks)
-        added: dict[int, ReaderInfo[SplitT]] = {
-            subtask: ReaderInfo(subtask_id=subtask) for subtask in fresh
-        }
-        self._context.set_readers({**self._context.readers, **added})
-        self.enumerator.add_readers(fresh)
 
 
 __all__ = ["CallFailure", "SourceCoordinator", "SplitId"]

@@ -8,19 +8,27 @@ to); it can stay in a passing state for ever (so there is a deadline); it can sa
 driver lives (so pods are looked at first).
 """
 
-import enum
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from balanced_source.api import Problem
 from balanced_source.reasons import Reason
+from balanced_source_operator.controller.application_facts import (
+    ApplicationState,
+    annotation,
+    failures_of,
+    is_made_from,
+    name_of,
+    number_of,
+    seconds_since,
+    sighting,
+    state_of,
+)
 from balanced_source_operator.controller.diagnosis import cause, diagnose, is_driver
 from balanced_source_operator.controller.restarts import OTHER_SOURCES, Hold
 from balanced_source_operator.kube.port import Manifest
 from balanced_source_operator.resources.kinds import (
-    FAILURES_ANNOTATION,
     HASH_ANNOTATION,
     NONCE_ANNOTATION,
     SECRETS_ANNOTATION,
@@ -28,43 +36,9 @@ from balanced_source_operator.resources.kinds import (
 )
 from balanced_source_operator.resources.made_from import Settings, differences
 
-
-class ApplicationState(enum.StrEnum):
-    """What both Spark operators' states come down to."""
-
-    NONE = ""
-    PENDING = "Pending"
-    RUNNING = "Running"
-    DEGRADED = "Degraded"
-    STOPPING = "Stopping"
-    PAUSED = "Paused"
-    FINISHED = "Finished"
-    FAILED = "Failed"
-
-
-KUBEFLOW_STATES: Final = {
-    "": ApplicationState.PENDING,
-    "SUBMITTED": ApplicationState.PENDING,
-    "SUBMISSION_FAILED": ApplicationState.PENDING,
-    "PENDING_RERUN": ApplicationState.PENDING,
-    "RESUMING": ApplicationState.PENDING,
-    "RUNNING": ApplicationState.RUNNING,
-    "UNKNOWN": ApplicationState.DEGRADED,
-    "SUCCEEDING": ApplicationState.STOPPING,
-    "FAILING": ApplicationState.STOPPING,
-    "INVALIDATING": ApplicationState.STOPPING,
-    "SUSPENDING": ApplicationState.STOPPING,
-    "SUSPENDED": ApplicationState.PAUSED,
-    "COMPLETED": ApplicationState.FINISHED,
-    "FAILED": ApplicationState.FAILED,
-}
-"""Kubeflow's states; SUBMISSION_FAILED is retried by its operator before it becomes FAILED."""
-
 MAX_PAUSE: Final = 600.0
 """Seconds between a failure and the next start, at most."""
 
-STABLE_AFTER: Final = 600.0
-"""Seconds after which an application that fails counts as one that ran."""
 
 _TURN: Final = Hold(Reason.REPLACING_APPLICATION, "It restarts when the other hosts run again")
 _HAND_OVER: Final = Hold(
@@ -139,12 +113,12 @@ class Sightings:
 
     def looked(self, applications: Sequence[Manifest], *, now: float) -> "Sightings":
         """What is known after a further look; what is over is forgotten."""
-        keys = [_sighting(application) for application in applications]
+        keys = [sighting(application) for application in applications]
         return Sightings(first={key: self.first.get(key, now) for key in keys})
 
     def seconds(self, application: Manifest, *, now: float) -> float:
         """How long it has been in its state."""
-        return now - self.first.get(_sighting(application), now)
+        return now - self.first.get(sighting(application), now)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,19 +166,19 @@ def decide(
     leaving = [a for a in applications if a["metadata"].get("deletionTimestamp")]
     fitting = [a for a in current if _fits(a, wanted)]
     outdated = [a for a in current if a not in fitting]
-    keep = min(fitting, key=lambda a: _number(a, wanted.base), default=None)
+    keep = min(fitting, key=lambda a: number_of(a, wanted.base), default=None)
     surplus = [*outdated, *(a for a in fitting if a is not keep)]
-    runs = keep is None and len(outdated) == 1 and _state(outdated[0]) is ApplicationState.RUNNING
+    runs = keep is None and len(outdated) == 1 and state_of(outdated[0]) is ApplicationState.RUNNING
     if runs and (hold := _hold(outdated[0], wanted)) is not None:
         return _waiting(outdated[0], pods, wanted, hold, now=now)
     if surplus:
         return Decision(
             state=ApplicationState.STOPPING,
-            name=_name(surplus[0]),
+            name=name_of(surplus[0]),
             delete=tuple(surplus),
             reason=Reason.REPLACING_APPLICATION,
             message=(
-                f"{_why(surplus[0], wanted)}: {_name(surplus[0])} is stopped, then started again"
+                f"{_why(surplus[0], wanted)}: {name_of(surplus[0])} is stopped, then started again"
             ),
             is_restart=runs and not _is_given_up(surplus[0], wanted),
         )
@@ -232,7 +206,7 @@ def _waiting(
     application: Manifest, pods: Sequence[Manifest], wanted: Wanted, hold: Hold, *, now: float
 ) -> Decision:
     """An application goes on with its former settings until it may be restarted."""
-    name, is_turn = _name(application), hold in (_TURN, _HAND_OVER)
+    name, is_turn = name_of(application), hold in (_TURN, _HAND_OVER)
     message = f"{_why(application, wanted)}. {name} has not been restarted yet. {hold.words}"
     return Decision(
         state=ApplicationState.RUNNING,
@@ -263,7 +237,7 @@ def look(applications: Sequence[Manifest]) -> Decision:
     """
     if not applications:
         return Decision(state=ApplicationState.NONE)
-    return Decision(state=_state(applications[0]), name=_name(applications[0]))
+    return Decision(state=state_of(applications[0]), name=name_of(applications[0]))
 
 
 def stop(applications: Sequence[Manifest], pods: Sequence[Manifest]) -> Decision:
@@ -290,7 +264,7 @@ def _start(
 ) -> Decision:
     drivers = driver_pods(pods)
     if leaving or drivers:
-        waiting_for = _name(leaving[0]) if leaving else drivers[0]["metadata"]["name"]
+        waiting_for = name_of(leaving[0]) if leaving else drivers[0]["metadata"]["name"]
         return Decision(
             state=ApplicationState.STOPPING,
             reason=Reason.WAITING_FOR_OLD_APPLICATION,
@@ -305,7 +279,7 @@ def _start(
             reason=Reason.DISCOVERING,
             message="the application starts when the first splits are assigned",
         )
-    number = 1 + max((_number(a, wanted.base) for a in applications), default=0)
+    number = 1 + max((number_of(a, wanted.base) for a in applications), default=0)
     name = f"{wanted.base}-{number}"
     return Decision(
         state=ApplicationState.PENDING,
@@ -325,7 +299,7 @@ def _watch(
     deadlines: Deadlines,
     now: float,
 ) -> Decision:
-    name, state = _name(application), _state(application)
+    name, state = name_of(application), state_of(application)
     lives = bool(driver_pods(pods, name))
     if state is ApplicationState.FAILED and lives:
         message = f"SparkApplication {name} says FAILED, but its driver pod lives: left alone"
@@ -361,7 +335,7 @@ def _failed(
     now: float,
 ) -> Decision:
     """Keep the failed application with its log for a while, longer each time, then restart it."""
-    name, failures = _name(application), failures_of(application)
+    name, failures = name_of(application), failures_of(application)
     what = f"SparkApplication {name} failed ({failures} in a row): {cause(application, pods)}"
     if wanted.max_failures is not None and failures >= wanted.max_failures:
         message = (
@@ -374,7 +348,7 @@ def _failed(
             state=ApplicationState.FAILED, name=name, problem=problem, failures=failures
         )
     pause = min(deadlines.retry_failed_after * 2 ** min(failures - 1, 16), MAX_PAUSE)
-    left = _since(application, now) + pause
+    left = seconds_since(application, now) + pause
     message = (
         f"{what}. It is kept with its driver's log for {pause:.0f} s after the failure, then"
         " started again"
@@ -391,21 +365,6 @@ def _failed(
     )
 
 
-def failures_of(application: Manifest) -> int:
-    """Return how many times in a row applications have failed, including this failure.
-
-    One that ran for a while before it failed begins a new row.
-    """
-    status = application.get("status", {})
-    started, ended = status.get("lastSubmissionAttemptTime"), status.get("terminationTime")
-    if started and ended and _timestamp(ended) - _timestamp(started) >= STABLE_AFTER:
-        return 1
-    before = _annotation(application, FAILURES_ANNOTATION)
-    return (int(before) if before.isdigit() else 0) + max(
-        1, int(status.get("executionAttempts") or 1)
-    )
-
-
 def _passing(
     application: Manifest,
     state: ApplicationState,
@@ -414,7 +373,7 @@ def _passing(
     left: float,
     deadlines: Deadlines,
 ) -> Decision:
-    name = _name(application)
+    name = name_of(application)
     word = application.get("status", {}).get("applicationState", {}).get("state") or "new"
     if left <= 0 and not lives:
         message = (
@@ -441,54 +400,32 @@ def _passing(
 
 
 def _fits(application: Manifest, wanted: Wanted) -> bool:
-    is_same = is_made_from(_annotation(application, HASH_ANNOTATION), wanted.spec_hash)
+    is_same = is_made_from(annotation(application, HASH_ANNOTATION), wanted.spec_hash)
     return is_same and not _not_mounted(application, wanted) and not _is_asked(application, wanted)
-
-
-def is_made_from(made: str, wanted: str) -> bool:
-    """Return whether hashes of settings are equal in the newest version that both know.
-
-    Args:
-        made: all versions of the hash that an application was made with, the newest first, with
-            commas between.
-        wanted: those of the settings that it should have.
-    """
-    known = {_version(text): text for text in wanted.split(",")}
-    common = next((text for text in made.split(",") if _version(text) in known), None)
-    return common is not None and known[_version(common)] == common
-
-
-def _version(text: str) -> str:
-    """Version of a hash; that of release 0.1.0 has none."""
-    return text.rpartition("-")[0]
 
 
 def _is_asked(application: Manifest, wanted: Wanted) -> bool:
     """Whether the user asks for a restart by the nonce."""
-    return wanted.nonce is not None and _annotation(application, NONCE_ANNOTATION) != str(
+    return wanted.nonce is not None and annotation(application, NONCE_ANNOTATION) != str(
         wanted.nonce
     )
 
 
 def _is_given_up(application: Manifest, wanted: Wanted) -> bool:
     return wanted.given_up != "" and is_made_from(
-        _annotation(application, HASH_ANNOTATION), wanted.given_up
+        annotation(application, HASH_ANNOTATION), wanted.given_up
     )
 
 
-def _annotation(application: Manifest, name: str) -> str:
-    return str((application["metadata"].get("annotations") or {}).get(name, ""))
-
-
 def _not_mounted(application: Manifest, wanted: Wanted) -> list[str]:
-    mounted = _annotation(application, SECRETS_ANNOTATION).split(",")
+    mounted = annotation(application, SECRETS_ANNOTATION).split(",")
     return sorted(set(wanted.secrets).difference(mounted))
 
 
 def _why(application: Manifest, wanted: Wanted) -> str:
     if missing := _not_mounted(application, wanted):
         return f"Secret {missing[0]} has to be mounted for a cluster"
-    if is_made_from(_annotation(application, HASH_ANNOTATION), wanted.spec_hash):
+    if is_made_from(annotation(application, HASH_ANNOTATION), wanted.spec_hash):
         return "spec.application.restart.nonce changed"
     changes = differences(application, wanted.settings)
     return (
@@ -496,40 +433,3 @@ def _why(application: Manifest, wanted: Wanted) -> str:
         if changes
         else "settings of the application changed"
     )
-
-
-def _sighting(application: Manifest) -> tuple[str, str]:
-    state = application.get("status", {}).get("applicationState", {}).get("state", "")
-    return str(application["metadata"].get("uid", "")), str(state)
-
-
-def _state(application: Manifest) -> ApplicationState:
-    word = application.get("status", {}).get("applicationState", {}).get("state", "")
-    return KUBEFLOW_STATES.get(word, ApplicationState.DEGRADED)
-
-
-def _since(application: Manifest, now: float) -> float:
-    """Minus the seconds since something last happened to it, as far as its status tells."""
-    status = application.get("status", {})
-    stamps = [
-        application["metadata"].get("creationTimestamp"),
-        status.get("lastSubmissionAttemptTime"),
-        status.get("terminationTime"),
-    ]
-    return max((_timestamp(stamp) for stamp in stamps if stamp), default=now) - now
-
-
-def _timestamp(text: Any) -> float:
-    try:
-        return datetime.fromisoformat(str(text)).timestamp()
-    except ValueError:
-        return 0.0
-
-
-def _name(manifest: Manifest) -> str:
-    return str(manifest["metadata"]["name"])
-
-
-def _number(application: Manifest, base: str) -> int:
-    suffix = _name(application).removeprefix(f"{base}-")
-    return int(suffix) if suffix.isdigit() else 0

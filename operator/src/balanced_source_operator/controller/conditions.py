@@ -14,7 +14,7 @@ from balanced_source.coordinator.phase import acknowledged_epoch, source_phase
 from balanced_source.documents.report import seconds_behind
 from balanced_source.lifecycles import SOURCE, SourcePhase
 from balanced_source.reasons import Reason
-from balanced_source_operator.controller.application import ApplicationState
+from balanced_source_operator.controller.application_facts import ApplicationState
 from balanced_source_operator.controller.autoscaling.settings import autoscaling_status
 from balanced_source_operator.controller.facts import Facts
 from balanced_source_operator.controller.hosts import host_statuses, running_hosts

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 
 from balanced_source.coordinator import HostPhase, HostRole, HostState
 from balanced_source.reasons import Reason
-from balanced_source_operator.controller.application import ApplicationState, Decision, driver_pods
+from balanced_source_operator.controller.application import Decision, driver_pods
+from balanced_source_operator.controller.application_facts import ApplicationState
 from balanced_source_operator.controller.rollback import has_registered
 from balanced_source_operator.kube.port import Manifest
 from balanced_source_operator.resources.kinds import DRAIN_ANNOTATION

@@ -7,14 +7,17 @@ everybody who may read it may read the spec as well.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from pydantic import ValidationError
 
+from balanced_source.coordinator import HostPhase, HostRole, HostState
+from balanced_source.documents.report import HostReport
 from balanced_source_operator.contract.redaction import redacted
-from balanced_source_operator.controller.application import ApplicationState, Decision, is_made_from
+from balanced_source_operator.controller.application import Decision
+from balanced_source_operator.controller.application_facts import ApplicationState, is_made_from
 from balanced_source_operator.controller.last_valid import LIMIT
 from balanced_source_operator.kube.port import Manifest
 from balanced_source_operator.resources.identity import Identity
@@ -191,6 +194,20 @@ def has_registered(application: Manifest, incarnation: int) -> bool:
         (application["metadata"].get("annotations") or {}).get(INCARNATION_ANNOTATION, "0")
     )
     return incarnation > (int(before) if before.isdigit() else 0)
+
+
+def is_of_former_times(
+    host: HostState, report: HostReport, applications: Iterable[Manifest]
+) -> bool:
+    """Whether a report is of a driver that ran before its host was removed and added again.
+
+    Taken for a registration it would give the host splits that nobody reads until its application
+    runs.
+    """
+    if host.role is not HostRole.JOINING or host.phase is not HostPhase.EXPECTED:
+        return False
+    current = [a for a in applications if not a["metadata"].get("deletionTimestamp")]
+    return not any(has_registered(application, report.incarnation) for application in current)
 
 
 def on_trial(seen: TriedApplication, memory: TrialMemory, source: Identity) -> bool:

@@ -13,7 +13,6 @@ from balanced_source.coordinator import HostState, SourceCoordinator
 from balanced_source.documents.storage import FIRST_HOST
 from balanced_source.reasons import Reason
 from balanced_source_operator.controller.application import (
-    ApplicationState,
     Deadlines,
     Decision,
     Sightings,
@@ -23,6 +22,7 @@ from balanced_source_operator.controller.application import (
     look,
     stop,
 )
+from balanced_source_operator.controller.application_facts import ApplicationState
 from balanced_source_operator.controller.drain import DRAIN_READERS, drains, replaced
 from balanced_source_operator.controller.holding import Holding
 from balanced_source_operator.controller.restarts import hold_by_policy

@@ -19,10 +19,8 @@ from balanced_source.coordinator import (
     Event,
     ExecuteCall,
     HostOverdue,
-    HostPhase,
     HostRole,
     HostsChanged,
-    HostState,
     ParallelismChanged,
     PersistState,
     PublishAssignment,
@@ -44,7 +42,7 @@ from balanced_source.reasons import Reason
 from balanced_source_adapters.connectors import installed
 from balanced_source_operator.controller.drain import is_drain
 from balanced_source_operator.controller.liveness import Pulses, newest_report
-from balanced_source_operator.controller.rollback import has_registered
+from balanced_source_operator.controller.rollback import is_of_former_times
 from balanced_source_operator.kube.port import Manifest
 from balanced_source_operator.resources.identity import Identity
 from balanced_source_operator.resources.kinds import CONFIG_MAP
@@ -318,7 +316,9 @@ class Coordination:
             if (
                 report is not None
                 and known is not None
-                and not self._is_of_former_times(known, report)
+                and not is_of_former_times(
+                    known, report, self._observed.by_host.get(report.host, [])
+                )
             ):
                 await self._handle(coordinator, ReportReceived(report))
         if (report := self.reported()) is not None:
@@ -332,18 +332,6 @@ class Coordination:
                 self._log.warning("host given up", host=event.host, incarnation=event.incarnation)
                 await self._handle(coordinator, event)
         await self._want_hosts(coordinator, desired)  # one that has drained may join again
-
-    def _is_of_former_times(self, host: HostState, report: HostReport) -> bool:
-        """Whether a report is of a driver that ran before its host was removed and added again.
-
-        Taken for a registration it would give the host splits that nobody reads until its
-        application runs.
-        """
-        if host.role is not HostRole.JOINING or host.phase is not HostPhase.EXPECTED:
-            return False
-        there = self._observed.by_host.get(report.host, [])
-        current = [a for a in there if not a["metadata"].get("deletionTimestamp")]
-        return not any(has_registered(application, report.incarnation) for application in current)
 
     async def _want_hosts(self, coordinator: SourceCoordinator[Any, Any], desired: Desired) -> None:
         """Tell which hosts there are to be.

@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from balanced_source.api import Source
 from balanced_source_adapters.connectors import installed
-from balanced_source_operator.contract.half import half_of
+from balanced_source_operator.contract.half import Texts, half_of
 from balanced_source_operator.kube.port import KubernetesApi
 from balanced_source_operator.metrics import Metrics
 from balanced_source_operator.runtime.alignment import Alignments
@@ -74,3 +74,11 @@ class Desired:
         Clusters that are not read now may be read again one day.
         """
         return installed().of(self.source).secrets(self.source)
+
+
+class Valid(NamedTuple):
+    """A valid spec: as it was written, the texts that it refers to, and what both ask for."""
+
+    raw: Any
+    texts: Texts
+    desired: Desired

@@ -12,7 +12,7 @@ import random
 import time
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import structlog
 
@@ -20,8 +20,8 @@ from balanced_source.api import Problem, ProblemBoard, Source
 from balanced_source.documents.report import HostReport
 from balanced_source.errors import ConnectorError, InvalidSpecError, StateConflictError
 from balanced_source.reasons import Reason
-from balanced_source_operator.contract.half import Texts
-from balanced_source_operator.controller.application import ApplicationState, Decision
+from balanced_source_operator.controller.application import Decision
+from balanced_source_operator.controller.application_facts import ApplicationState
 from balanced_source_operator.controller.conditions import WAITS_FOR_READERS, status_of
 from balanced_source_operator.controller.facts import Facts
 from balanced_source_operator.controller.hosts import combined
@@ -46,13 +46,14 @@ from balanced_source_operator.runtime.audience import Seen
 from balanced_source_operator.runtime.autoscaler import Autoscaler
 from balanced_source_operator.runtime.coordination import Coordination
 from balanced_source_operator.runtime.deadline import Deadline
-from balanced_source_operator.runtime.environment import Desired, Environment
+from balanced_source_operator.runtime.environment import Desired, Environment, Valid
 from balanced_source_operator.runtime.events import EventRecorder
 from balanced_source_operator.runtime.fleet import Decisions, Fleet
 from balanced_source_operator.runtime.metadata import MetadataReader
 from balanced_source_operator.runtime.observed import Observed, revision
 from balanced_source_operator.runtime.ownership import ForeignObjectError
 from balanced_source_operator.runtime.refusals import PATIENCE, ReportingApi
+from balanced_source_operator.runtime.sentences import internal_error, rival_problem
 from balanced_source_operator.runtime.status_writer import StatusWriter
 from balanced_source_operator.runtime.templates import TemplateCheck
 from balanced_source_operator.runtime.trials import Trials
@@ -63,14 +64,6 @@ BACKOFF_FIRST: Final = 0.5
 BACKOFF_MAX: Final = 30.0
 
 log = structlog.get_logger(__name__)
-
-
-class _Valid(NamedTuple):
-    """A valid spec: as it was written, the texts that it refers to, and what both ask for."""
-
-    raw: Any
-    texts: Texts
-    desired: Desired
 
 
 class SourceRuntime:
@@ -111,7 +104,7 @@ class SourceRuntime:
         self._metadata = MetadataReader(environment.api, source.namespace)
         self._waiting = Deadline(environment.settings.gate_deadline)
         self._desired: Desired | None = None
-        self._valid: _Valid | None = None
+        self._valid: Valid | None = None
         self._kept: tuple[Desired, str] | None = None
         self._heard: dict[str, HostReport | None] = {}
         self._refreshed_at = -float("inf")
@@ -303,7 +296,7 @@ class SourceRuntime:
         self._note_refusal(None)
         self._desired = self._valid.desired
 
-    async def _newest(self, raw: Any) -> "_Valid":
+    async def _newest(self, raw: Any) -> Valid:
         """Return what the newest spec asks for.
 
         What was worked out before if nothing of it has changed since.
@@ -322,7 +315,7 @@ class SourceRuntime:
         desired = Desired(spec=spec, source=source)
         await self._templates.check(desired)
         self._problems.set("assigner", assigner_warning(source, spec.parallelism))
-        return _Valid(raw=raw, texts=texts, desired=desired)
+        return Valid(raw=raw, texts=texts, desired=desired)
 
     def _check_change(self, source: Source[Any, Any]) -> None:
         """Compare with what is in effect, or with what the status remembers after a restart."""
@@ -372,10 +365,7 @@ class SourceRuntime:
         return self._kept[1]
 
     def _settings(self) -> str:
-        """Return what the next operator needs of the settings.
-
-        What is stored while that is not known.
-        """
+        """Return what the next operator needs of the settings; what is stored if unknown."""
         known = self._trials.text
         return str(self._stored_status.get("settings", ""))[:LIMIT] if known is None else known
 
@@ -472,7 +462,7 @@ class SourceRuntime:
                 self._note_conflict(error)
             case _:
                 self._log.error("turn failed; starting over from the stored state", exc_info=error)
-                self._raise(Reason.INTERNAL_ERROR, _internal_error(error))
+                self._raise(Reason.INTERNAL_ERROR, internal_error(error))
         with contextlib.suppress(KubernetesError):
             await self._write_status()
         if not isinstance(error, KubernetesError):
@@ -489,14 +479,9 @@ class SourceRuntime:
 
     def _note_rival(self) -> None:
         """Two installations with overlapping namespaces agree on everything and double requests."""
-        rival, own = self._status.rival(self._observed.body), self._env.settings.instance
-        message = (
-            f"Two operators serve this source: {own} and {rival}. Set watchNamespaces of the two"
-            " releases so that no namespace is in both, or uninstall one of them"
-        )
-        self._problems.set(
-            "rival", Problem(reason=Reason.STATE_CONFLICT, message=message) if rival else None
-        )
+        rival = self._status.rival(self._observed.body)
+        problem = rival_problem(self._env.settings.instance, rival) if rival else None
+        self._problems.set("rival", problem)
 
     def _note_foreign(self, error: ForeignObjectError) -> None:
         """An object of somebody else is a problem.
@@ -512,11 +497,3 @@ class SourceRuntime:
         now = time.monotonic()
         self._failing_since = now if self._failing_since is None else self._failing_since
         return now - self._failing_since >= PATIENCE
-
-
-def _internal_error(error: Exception) -> str:
-    return (
-        f"The operator failed with {type(error).__name__}: {error}. It starts over from the stored"
-        " state and retries automatically; the running query is untouched. Report this message and"
-        " the operator's log"
-    )

@@ -12,7 +12,7 @@ from balanced_source import durations
 from balanced_source.api import Problem, ProblemBoard
 from balanced_source.coordinator import SourceCoordinator
 from balanced_source.reasons import Reason
-from balanced_source_operator.controller.application import is_made_from
+from balanced_source_operator.controller.application_facts import is_made_from
 from balanced_source_operator.controller.rollback import (
     ApplicationSettings,
     TrialMemory,

@@ -4,22 +4,18 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, Generic, Self
 
-from balanced_source import assigners
 from balanced_source.api import (
     CallFailure,
-    RebalanceCause,
-    RebalanceMode,
     Source,
-    SplitEnumerator,
     SplitEnumeratorContext,
     SplitId,
-    SplitsAssignment,
 )
 from balanced_source.connectors.answers import checked_splits
 from balanced_source.connectors.discovery import recreated
 from balanced_source.connectors.discovery.answers import checked_discovery
 from balanced_source.connectors.discovery.contract import SplitDiscovery
 from balanced_source.connectors.discovery.gone import retained_and_absent, unread
+from balanced_source.connectors.discovery.placing import PlacingEnumerator
 from balanced_source.connectors.discovery.reported import (
     scopes_held,
     take_reported,
@@ -33,7 +29,6 @@ from balanced_source.connectors.discovery.values import (
     Initialize,
     Retained,
     SplitT,
-    TransientState,
     is_read,
     some,
 )
@@ -50,19 +45,8 @@ MAX_BACKOFF: Final = 60.0
 """Seconds between attempts at a scope that keeps failing, at most."""
 
 
-class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]], Generic[SplitT]):
+class DiscoveringSplitEnumerator(PlacingEnumerator[SplitT], Generic[SplitT]):
     """See the module."""
-
-    def __init__(
-        self,
-        context: SplitEnumeratorContext[SplitT],
-        source: SplitDiscovery[SplitT],
-        state: DiscoveryState[SplitT],
-    ) -> None:
-        super().__init__(context)
-        self.source = source
-        self.state = state
-        self.transient = TransientState()
 
     # --- life cycle -------------------------------------------------------------------------------
 
@@ -194,48 +178,6 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
     def handle_renumbered(self, numbers: Mapping[int, int]) -> None:
         preferred = {s: numbers[o] for s, o in self.state.preferred.items() if o in numbers}
         self.state = replace(self.state, preferred=preferred)
-
-    def rebalance(self, cause: RebalanceCause) -> None:
-        if self.source.rebalance_policy.allows(cause):
-            self.transient = replace(self.transient, cause=cause)
-            self.state = replace(self.state, rebalance_due=True)
-        self._assign()
-
-    def handle_loads(self) -> None:
-        """Look at the loads now and then, and rebalance when a drift has proved lasting."""
-        policy, now = self.source.rebalance_policy, self.context.now()
-        if policy.mode is not RebalanceMode.DRIFT:
-            return
-        watch = self.transient.drift or assigners.DriftWatch(changed_at=now)
-        drift = None
-        if watch.is_look_due(policy, now) and self._is_settled():
-            question = self._question((), cause=RebalanceCause.DRIFT)
-            positions = self.context.split_positions()
-            watch, drift = watch.look(
-                policy, self.source.assigner, question, positions=positions, now=now
-            )
-        self.transient = replace(self.transient, drift=watch)
-        if drift is not None:
-            self._follow_drift(drift)
-
-    def _is_settled(self) -> bool:
-        """Whether every split has its owner and every reader is there.
-
-        Otherwise splits move anyway soon.
-        """
-        is_waiting = self.state.unassigned or self.state.rebalance_due
-        return (
-            not is_waiting
-            and len(self.context.registered_readers()) == self.context.current_parallelism()
-        )
-
-    def _follow_drift(self, drift: assigners.Drift) -> None:
-        self.context.report(
-            Reason.LOADS_DRIFTED,
-            f"Imbalance {drift.before:.2f} (busiest reader vs. ideal). "
-            f"Moving {len(drift.moves)} splits reduces it to {drift.after:.2f}.",
-        )
-        self._give(drift.moves)
 
     def handle_revoked(self, splits: Sequence[SplitT]) -> None:
         retained, unassigned = dict(self.state.retained), dict(self.state.unassigned)
@@ -476,73 +418,7 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
         if scope not in self.state.discovered and self.transient.is_settled(scope):
             self.state = replace(self.state, discovered=self.state.discovered | {scope})
 
-    # --- assignment -------------------------------------------------------------------------------
-
-    def _assign(self) -> None:
-        """Give owners to all that may have one, then tell readers if that was all."""
-        may_move = self.state.rebalance_due and self.transient.is_sure(self.source.scopes())
-        pending = [s for s in self.state.unassigned if self._is_confirmed(s)]
-        if pending or may_move:
-            self._place(pending, may_move=may_move)
-        if self._is_complete():
-            for subtask in self.context.registered_readers():
-                self.context.signal_no_more_splits(subtask)
-
-    def _is_confirmed(self, split_id: SplitId) -> bool:
-        """Nothing is assigned before this process asked its scope, or while it seems gone."""
-        return (
-            not self.transient.doubts(split_id)
-            and self.source.scope_of(split_id) in self.transient.answered
-        )
-
-    def _place(self, pending: Collection[SplitId], *, may_move: bool) -> None:
-        state, n = self.state, self.context.current_parallelism()
-        kept = {s: o for s in pending if (o := state.preferred.get(s, n)) < n}
-        question = self._question(
-            [s for s in pending if s not in kept], cause=self.transient.cause if may_move else None
-        )
-        if kept:
-            question = replace(question, owners={**question.owners, **kept})
-        changes = assigners.place(self.source.assigner, question)
-        wanted = {**kept, **changes}
-        readers = self.context.registered_readers()
-        self._give({s: o for s, o in wanted.items() if o in readers})
-        is_done = all(o in readers for o in wanted.values())
-        self.state = replace(
-            self.state, rebalance_due=state.rebalance_due and not (may_move and is_done)
-        )
-        if may_move and self.transient.drift is not None:
-            self.transient = replace(
-                self.transient, drift=self.transient.drift.moved(self.context.now())
-            )
-
-    def _question(
-        self, pending: Collection[SplitId], *, cause: RebalanceCause | None
-    ) -> assigners.Placement:
-        """To the policy; without a cause nothing may move."""
-        owners, finished = self.context.current_assignments(), self.state.finished
-        return assigners.Placement(
-            parallelism=self.context.current_parallelism(),
-            owners={s: o for s, o in owners.items() if s not in finished} if finished else owners,
-            pending=pending,
-            may_move=cause is not None,
-            weights=self.context.split_loads() if self.source.assigner.uses_weights else {},
-            max_moves=self.source.rebalance_policy.limit(cause) if cause is not None else None,
-        )
-
-    def _give(self, owners: Mapping[SplitId, int]) -> None:
-        given: dict[int, list[SplitT]] = {}
-        pending = self.state.unassigned
-        for split_id, subtask in owners.items():
-            if split_id in pending:
-                given.setdefault(subtask, []).append(pending[split_id])
-        self.context.move_splits({s: o for s, o in owners.items() if s not in pending})
-        self.state = replace(
-            self.state,
-            unassigned={s: x for s, x in pending.items() if s not in owners},
-            preferred={s: o for s, o in self.state.preferred.items() if s not in owners},
-        )
-        self.context.assign_splits(SplitsAssignment(assignment=given))
+    # --- removal ----------------------------------------------------------------------------------
 
     def _remove(self, removed: Collection[SplitId], why: str, *, forget: bool = False) -> None:
         """Take splits out; their positions are retained for a return, unless nothing can return."""
@@ -591,12 +467,3 @@ class DiscoveringSplitEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]]
             return
         delay = max(0.0, min(deadlines) - self.context.now())
         self.context.call_async(Alarm(), self.handle_alarm, initial_delay=delay)
-
-    def _is_complete(self) -> bool:
-        """Whether no further split can appear: discovery runs once, and has told everything."""
-        if not self.source.discovers_once or self.undiscovered():
-            return False
-        waiting = self.state.unassigned.keys() - self.state.finished
-        return self.transient.answered.issuperset(self.source.scopes()) and not (
-            self.transient.is_unsettled or waiting
-        )

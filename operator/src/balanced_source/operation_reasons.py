@@ -1,0 +1,221 @@
+"""Reasons for problems of the operator and the application, in the order of `Reason`.
+
+Each is a word, its kind, the cause and the remedy.
+"""
+
+from typing import Final
+
+from balanced_source.reason_kinds import ReasonKind
+
+INTERNAL_ERROR: Final = (
+    "InternalError",
+    ReasonKind.OPERATION,
+    ("The operator, or the enumerator in a driver, failed and started over from the stored state."),
+    "Report the message and the log.",
+)
+STATE_CORRUPT: Final = (
+    "StateCorrupt",
+    ReasonKind.OPERATION,
+    "The enumerator state in the ConfigMap cannot be read. The running query is not affected.",
+    (
+        "Restore the ConfigMap from a backup, or delete it to rebuild the state from the"
+        " driver's report."
+    ),
+)
+INVALID_SPEC: Final = (
+    "InvalidSpec",
+    ReasonKind.OPERATION,
+    (
+        "The spec is invalid. The last valid one stays in effect, except for `suspend` and"
+        " `parallelism`."
+    ),
+    "Correct the field that the message names.",
+)
+CONNECTOR_BROKEN: Final = (
+    "ConnectorBroken",
+    ReasonKind.OPERATION,
+    (
+        "The source's connector is missing, broken or registered by two packages. The last"
+        " valid spec stays in effect."
+    ),
+    "Build the operator's image with exactly one package that has this connector.",
+)
+PERMISSION_MISSING: Final = (
+    "PermissionMissing",
+    ReasonKind.OPERATION,
+    "The operator's service account lacks a right.",
+    "Install the roles of the Helm chart.",
+)
+QUOTA_EXCEEDED: Final = (
+    "QuotaExceeded",
+    ReasonKind.OPERATION,
+    "A ResourceQuota or LimitRange refused an object.",
+    "Raise the quota, or delete objects that are not needed.",
+)
+ADMISSION_DENIED: Final = (
+    "AdmissionDenied",
+    ReasonKind.OPERATION,
+    "An admission policy or webhook refused an object.",
+    "Change the BalancedSource or the policy.",
+)
+OBJECT_INVALID: Final = (
+    "ObjectInvalid",
+    ReasonKind.OPERATION,
+    "The API server found an object invalid.",
+    "Correct the field that the message names.",
+)
+API_SERVER_REFUSED: Final = (
+    "ApiServerRefused",
+    ReasonKind.OPERATION,
+    "The API server refused for another cause, or had an error that lasted 10 seconds.",
+    "Check the cause that the message names.",
+)
+FOREIGN_OBJECT: Final = (
+    "ForeignObject",
+    ReasonKind.OPERATION,
+    "An object has a name that the operator needs and belongs to another owner.",
+    (
+        "Delete or rename the object. After a restore, see [Backup and"
+        " restore](../operations.md#backup-and-restore)."
+    ),
+)
+STATE_CONFLICT: Final = (
+    "StateConflict",
+    ReasonKind.OPERATION,
+    (
+        "Two operators serve the same source. As an event: the operator lost one race, and read"
+        " the state again."
+    ),
+    "Enable leader election; give two installations different namespaces (`watchNamespaces`).",
+)
+SPARK_OPERATOR_MISSING: Final = (
+    "SparkOperatorMissing",
+    ReasonKind.OPERATION,
+    "The SparkApplication CRD is missing.",
+    "Install Kubeflow's Spark operator.",
+)
+SERVICE_ACCOUNT_MISSING: Final = (
+    "ServiceAccountMissing",
+    ReasonKind.OPERATION,
+    "The service account of the driver does not exist in the namespace.",
+    "Create it, with what Spark needs to run executors.",
+)
+DRIVER_CANNOT_START: Final = (
+    "DriverCannotStart",
+    ReasonKind.OPERATION,
+    "A container of the driver pod cannot start, for example because its image is missing.",
+    "See the message: image, pull Secret or pod template.",
+)
+DRIVER_UNSCHEDULABLE: Final = (
+    "DriverUnschedulable",
+    ReasonKind.OPERATION,
+    "No node has taken the driver pod for 30 seconds.",
+    "Add nodes, or ask for less.",
+)
+SUBMISSION_FAILED: Final = (
+    "SubmissionFailed",
+    ReasonKind.OPERATION,
+    "The Spark operator could not submit the application, and tries again.",
+    "Correct `spec.application`.",
+)
+RESTART_LIMIT_REACHED: Final = (
+    "RestartLimitReached",
+    ReasonKind.OPERATION,
+    "The application failed `spec.restart.maxFailures` times in a row, and stays with its log.",
+    "Delete the application, or raise the limit.",
+)
+APPLICATION_ENDED: Final = (
+    "ApplicationEnded",
+    ReasonKind.OPERATION,
+    "The application completed although its source is unbounded.",
+    "Let the program wait for the query.",
+)
+APPLICATION_UNKNOWN: Final = (
+    "ApplicationUnknown",
+    ReasonKind.OPERATION,
+    "The Spark operator does not know the state of the driver any more.",
+    "Check the driver's node.",
+)
+APPLICATION_RESTARTING: Final = (
+    "ApplicationRestarting",
+    ReasonKind.OPERATION,
+    (
+        "The driver failed, and the Spark operator restarts it. The message has the cause, such"
+        " as OOMKilled."
+    ),
+    "See the driver's log.",
+)
+SOURCE_IN_USE: Final = (
+    "SourceInUse",
+    ReasonKind.OPERATION,
+    ("The application failed because another query reads the source. It is not started meanwhile."),
+    (
+        "Stop the other query, or give it [a source of its"
+        " own](../protocol.md#one-query-per-source)."
+    ),
+)
+APPLICATION_FAILED: Final = (
+    "ApplicationFailed",
+    ReasonKind.OPERATION,
+    "The application failed. It is kept with its log for a while and then started again.",
+    "See the driver's log.",
+)
+APPLICATION_STUCK: Final = (
+    "ApplicationStuck",
+    ReasonKind.OPERATION,
+    "Nothing happened for 5 minutes. The application is created again.",
+    "Check the Spark operator.",
+)
+ROLLED_BACK: Final = (
+    "RolledBack",
+    ReasonKind.OPERATION,
+    (
+        "The application was not healthy in time with new settings. The last healthy ones are"
+        " in effect again."
+    ),
+    "Correct the spec, or change `spec.application.restart.nonce` to try again.",
+)
+HOST_LOST: Final = (
+    "HostLost",
+    ReasonKind.OPERATION,
+    (
+        "A host has not reported for `spec.application.hostLossPolicy.after`. The message says"
+        " who reads its splits."
+    ),
+    "See the application and the driver's pod of that host.",
+)
+READERS_MISSING: Final = (
+    "ReadersMissing",
+    ReasonKind.OPERATION,
+    "Readers have not registered in time. Nothing is assigned to them until they do.",
+    "See the log of the driver's pod.",
+)
+DISCOVERY_FAILED: Final = (
+    "DiscoveryFailed",
+    ReasonKind.OPERATION,
+    "The splits of a part of the source, such as a cluster, could not be listed.",
+    "See the message. The operator retries automatically, at least once a minute.",
+)
+OWNER_REFERENCE_MISSING: Final = (
+    "OwnerReferenceMissing",
+    ReasonKind.OPERATION,
+    "A SparkApplication would outlive its source.",
+    "Restore its owner reference, or delete it.",
+)
+APPLICATION_STATE_WRONG: Final = (
+    "ApplicationStateWrong",
+    ReasonKind.OPERATION,
+    (
+        "The SparkApplication is FAILED, but its driver pod still runs. The operator does not"
+        " touch it."
+    ),
+)
+HASH_COLLAPSES: Final = (
+    "HashCollapses",
+    ReasonKind.OPERATION,
+    (
+        "`parallelism` is a multiple of 31, where the strategy Hash puts nearly all topics on"
+        " one reader."
+    ),
+    "Use RoundRobin, or another parallelism.",
+)

@@ -1,0 +1,197 @@
+"""The parts of a planner, each made when it is needed first, and what they ask of one another."""
+
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from balanced_source.api import (
+    MAX_WATERMARK,
+    Problem,
+    ProblemKey,
+    SourceEvent,
+    SplitId,
+)
+from balanced_source.documents.storage import FIRST_HOST
+from balanced_source.documents.stream_offset import StreamOffset
+from balanced_source.errors import (
+    InvalidSpecError,
+)
+from balanced_source.host.alignment import RecordTime
+from balanced_source.host.ends import (
+    SplitEnd,
+    marks,
+)
+from balanced_source_adapters.connectors import installed
+from balanced_source_spark.aligner import Aligner
+from balanced_source_spark.channels.channel import AssignmentChannel, Rescalable
+from balanced_source_spark.channels.factory import open_channel
+from balanced_source_spark.contract.half import AnyHalf, half_of
+from balanced_source_spark.contract.hooks import NO_SETTINGS, PlannerContext, PlannerHooks
+from balanced_source_spark.control import Control
+from balanced_source_spark.driver_calls import DriverCalls
+from balanced_source_spark.ends import Ends, Tell
+from balanced_source_spark.executors import AdoptionGate, Board
+from balanced_source_spark.group_alignment import GroupAlignment
+from balanced_source_spark.host_runtime import HostRuntime
+from balanced_source_spark.options import Options, query_of
+
+if TYPE_CHECKING:
+    from balanced_source_spark.driver_metrics import DriverMetrics
+
+
+class PlannerParts:
+    """Makes and connects the parts; the base of `StreamPlanner`."""
+
+    _options: Options
+    _hooks: PlannerHooks
+    _base: StreamOffset
+    _targets: dict[SplitId, int] | None
+
+    def _made_hooks(self) -> PlannerHooks:
+        context = PlannerContext(
+            query=query_of(self._options),
+            settings=self._settings,
+            known_settings=self._known_settings,
+            set_problem=self._set_problem,
+            check_problems=self._check_problems,
+            send_source_event=self._send_event,
+        )
+        return self._half.hooks(context)
+
+    @cached_property
+    def _half(self) -> AnyHalf[Any]:
+        return half_of(self._options.connector)
+
+    @cached_property
+    def _channel(self) -> AssignmentChannel:
+        return open_channel(self._options)
+
+    @cached_property
+    def _control(self) -> Control | None:
+        """Only streams have one: it is made when the first progress is."""
+        return Control(self._channel.rescale) if isinstance(self._channel, Rescalable) else None
+
+    @cached_property
+    def _runtime(self) -> HostRuntime:
+        return HostRuntime(
+            self._channel,
+            host=self._options.host,
+            gate=self._gate,
+            with_former=self._hooks.with_former,
+            on_event=self._hooks.handle_source_event,
+            calls=_driver_calls(self._options),
+        )
+
+    @cached_property
+    def _gate(self) -> AdoptionGate:
+        folder = self._options.executors_dir
+        return AdoptionGate(
+            Board(folder) if folder is not None else None, patience=self._options.executor_patience
+        )
+
+    @cached_property
+    def _ends(self) -> Ends:
+        tell: Tell = lambda scope, problem: self._runtime.set_problem(("ends", scope), problem)  # noqa: E731
+        return Ends(self._ask_ends, tell=tell, scope_of=self._hooks.scope_of)
+
+    @cached_property
+    def _aligner(self) -> Aligner | None:
+        asked = self._options.alignment
+        if asked is None:
+            return None
+        # A query that ends by itself has no time to wait for splits that are read.
+        idle = asked.idle_timeout if self._targets is None else 0.0
+        # And none to wait for other sources.
+        others = (
+            self._group.others
+            if self._group is not None and self._targets is None
+            else lambda: MAX_WATERMARK
+        )
+        scope_of = self._hooks.scope_of
+        return Aligner(
+            self._ask_times,
+            max_drift=asked.max_drift,
+            idle_timeout=idle,
+            others=others,
+            scope_of=scope_of,
+        )
+
+    @cached_property
+    def _group(self) -> GroupAlignment | None:
+        asked = self._options.alignment
+        if asked is None or asked.group is None:
+            return None
+        return GroupAlignment(
+            asked.group,
+            max_drift=asked.max_drift,
+            idle_timeout=asked.idle_timeout,
+            newest=lambda: self._runtime.newest_assignment(timeout=0.0),
+        )
+
+    @cached_property
+    def _metrics(self) -> "DriverMetrics | None":
+        if self._options.metrics_port is None:
+            return None
+        # few queries serve any: a web server
+        from balanced_source_spark.driver_metrics import DriverMetrics
+
+        return DriverMetrics(self._options.source or "embedded", port=self._options.metrics_port)
+
+    def _settings(self) -> Mapping[str, Any]:
+        """Returns what the newest assignment says; nothing while there is none."""
+        assignment = self._runtime.newest_assignment(timeout=0.0)
+        return self._of_its_kind(assignment.settings) if assignment is not None else NO_SETTINGS
+
+    def _set_problem(self, key: ProblemKey, problem: Problem | None) -> None:
+        self._runtime.set_problem(key, problem)
+
+    def _send_event(self, subtask_id: int, event: SourceEvent) -> bool:
+        return self._runtime.send_event(subtask_id, event)
+
+    def _check_problems(self) -> None:
+        self._runtime.check_problems()
+
+    def _known_settings(self) -> Mapping[str, Any]:
+        """Returns what assignments said, with what only former ones named."""
+        return self._of_its_kind(self._runtime.settings(timeout=0.0))
+
+    def _of_its_kind(self, settings: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the settings of an assignment.
+
+        Raises:
+            InvalidSpecError: they are for another connector than the one that reads.
+        """
+        if settings and self._options.connector not in settings:
+            raise InvalidSpecError(
+                f"the source is of kind {', '.join(settings)}, and this query would read it with"
+                f" connector {self._options.connector!r}: set the option connector to the kind of"
+                " the source",
+                field="option connector",
+            )
+        return settings
+
+    def _ask_ends(self, scope: str, split_ids: Iterable[SplitId]) -> Mapping[SplitId, SplitEnd]:
+        if self._runtime.newest_assignment(timeout=0.0) is None:
+            return {}
+        listed, held = list(split_ids), marks(self._base)
+        return self._hooks.ends(scope, listed, {s: held[s] for s in listed if s in held})
+
+    def _ask_times(
+        self, scope: str, millis: Mapping[SplitId, int]
+    ) -> Mapping[SplitId, RecordTime | None]:
+        if self._runtime.newest_assignment(timeout=0.0) is None:
+            return {}
+        return self._hooks.event_times(scope, millis)
+
+
+def _driver_calls(options: Options) -> DriverCalls | None:
+    """Returns what makes calls for an operator, on the first host.
+
+    Local mode makes them by itself.
+    """
+    if options.source is None or options.host != FIRST_HOST:
+        return None
+    query = query_of(options)
+    return DriverCalls(
+        lambda: installed().get(options.connector), query.secrets, client_id=query.client_id
+    )
