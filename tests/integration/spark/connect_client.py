@@ -1,9 +1,9 @@
 """A program that uses Spark Connect, without a JVM and without test code.
 
-``python … URL BROKERS TOPIC``.
+``python … URL BROKERS TOPIC FOLDER``.
 
-It writes a line of JSON per step. Before the stream is counted, it waits for a line on its standard
-input.
+FOLDER is on the server. It writes a line of JSON per step. Before the stream is counted, it waits
+for a line on its standard input.
 """
 
 import json
@@ -62,7 +62,31 @@ def stream(spark: Any, source: Any) -> None:
         query.stop()
 
 
-def main(url: str, brokers: str, topic: str) -> None:
+def each_batch(spark: Any, source: Any, folder: str) -> None:
+    """Write micro-batches with a function that the server runs, and rescale that query."""
+
+    def write(rows: Any, batch: int) -> None:
+        rows.select("partition", "offset").write.mode("overwrite").parquet(
+            f"{folder}/batch={batch}"
+        )
+
+    writer = (
+        source.load()
+        .writeStream.foreachBatch(write)
+        .option("checkpointLocation", f"{folder}-checkpoint")
+    )
+    query = writer.trigger(processingTime="200 milliseconds").start()
+    try:
+        wait_until(lambda: readers(query) is not None, "a micro-batch")
+        rescale(query, 3)
+        wait_until(lambda: readers(query) == 3, "3 readers")
+    finally:
+        query.stop()
+    offsets = spark.read.parquet(folder).select("partition", "offset")
+    say(step="foreachBatch", rows=offsets.count(), distinct=offsets.distinct().count())
+
+
+def main(url: str, brokers: str, topic: str, folder: str) -> None:
     spark: Any = SparkSession.builder.remote(url).getOrCreate()
     given = {"kafka.bootstrap.servers": brokers, "startingOffsets": "earliest", "parallelism": "1"}
     register(spark)
@@ -72,7 +96,9 @@ def main(url: str, brokers: str, topic: str) -> None:
         spark.read.format("balanced").options(**given, subscribe="no-such-topic").load().count()
     except Exception as error:  # noqa: BLE001 - what a user sees
         say(step="error", text=str(error))
-    stream(spark, spark.readStream.format("balanced").options(**given, subscribe=topic))
+    source = spark.readStream.format("balanced").options(**given, subscribe=topic)
+    stream(spark, source)
+    each_batch(spark, source, folder)
 
 
 if __name__ == "__main__":

@@ -25,6 +25,19 @@ pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
 CODE = os.pathsep.join(str(CHECKOUT / part) for part in ("operator/src", "spark_app/src"))
 
 
+def _libraries(folder: Path) -> Path:
+    """Return a folder with what `pyspark[connect]` installs beside PySpark.
+
+    The server needs it for foreachBatch.
+    """
+    folder.mkdir()
+    [packages] = ensure_connect_client().glob("lib/python3*/site-packages")
+    for package in packages.iterdir():
+        if not package.name.startswith("pyspark"):
+            (folder / package.name).symlink_to(package)
+    return folder
+
+
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """URL of a Spark Connect server on loopback, as `start-connect-server.sh` starts it."""
@@ -49,7 +62,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         **os.environ,
         "JAVA_HOME": str(java_home()),
         "PYSPARK_PYTHON": sys.executable,
-        "PYTHONPATH": CODE,
+        "PYTHONPATH": os.pathsep.join([CODE, str(_libraries(folder / "libraries"))]),
         "SPARK_HOME": str(home),
         "SPARK_LOCAL_IP": "127.0.0.1",
     }
@@ -75,7 +88,7 @@ def client(
     program = Path(__file__).with_name("connect_client.py")
     with (tmp_path / "errors").open("w") as errors:
         process = subprocess.Popen(  # noqa: S603 - our own program
-            [python, program, server, kafka.bootstrap, topic],
+            [python, program, server, kafka.bootstrap, topic, tmp_path / "batches"],
             env={"PATH": os.environ["PATH"], "HOME": str(tmp_path), "PYTHONPATH": CODE},
             cwd=tmp_path,
             stdin=subprocess.PIPE,
@@ -113,3 +126,4 @@ def test_a_client_reads_is_told_its_mistakes_and_rescales(
     client.stdin.write("100\n")
     client.stdin.flush()
     assert step() == {"step": "stream", "rows": 100, "distinct": 100}
+    assert step() == {"step": "foreachBatch", "rows": 100, "distinct": 100}
