@@ -123,6 +123,7 @@ generate: install ## Write what is generated from the code: the CRD, the chart's
 	@PYTHONPATH=tests $(RUN) support.reference
 	@PYTHONPATH=tests $(RUN) support.golden
 	@PYTHONPATH=tests $(RUN) proof.page
+	@$(PY) .ci/addresses.py
 
 bench-rescale: testbed ## Seconds from a patch to the first micro-batch with it, beside stopping and starting the native source
 	@PYTHONPATH=tests:. $(PY) benchmarks/bench_rescale.py $(BENCH)

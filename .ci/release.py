@@ -1,4 +1,6 @@
-"""Make a release: versions, changelog, tag, wheels, images, chart, bills of materials, signatures.
+"""Make a release.
+
+Versions, changelog, tag, site, wheels, images, chart, bills of materials, signatures.
 
     .ci/release.py 0.2.0             print what would be done, and change nothing
     .ci/release.py 0.2.0 --publish   do it; needs docker, helm, syft, cosign, twine, and rights
@@ -13,6 +15,8 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+
+import addresses
 
 ROOT = Path(__file__).parent.parent
 VERSION = re.compile(r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)")
@@ -66,6 +70,7 @@ def commands(version: str, registry: str) -> list[list[str]]:
         ["make", "test"],
         ["git", "commit", "--all", "--message", f"Release {version}"],
         ["git", "tag", "--sign", f"v{version}", "--message", f"Release {version}"],
+        [".ci/site-version", version],
         [".ci/wheels", "dist"],
         ["docker", "build", "--target", "operator", "--tag", images[0], "."],
         *(
@@ -94,7 +99,7 @@ def commands(version: str, registry: str) -> list[list[str]]:
             for image in (*images, f"{registry}/charts/balanced-source:{version}")
         ),
         ["sh", "-c", "twine upload dist/*.whl dist/*.tar.gz"],
-        ["git", "push", "origin", "HEAD", f"v{version}"],
+        ["git", "push", "origin", "HEAD", "gh-pages", f"v{version}"],
     ]
 
 
@@ -104,22 +109,30 @@ def main(arguments: Sequence[str] = sys.argv[1:]) -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("version")
-    parser.add_argument("--registry", default="registry.example.org/balanced-source")
+    parser.add_argument(
+        "--registry", help="of images and the chart; by default that of .ci/addresses.toml"
+    )
     parser.add_argument("--publish", action="store_true", help="do it")
     chosen = parser.parse_args(arguments)
+    places = addresses.read()
     if VERSION.fullmatch(chosen.version) is None:
         return _fail(f"{chosen.version!r} is not a version such as 0.2.0")
     try:
         files = changed_files(chosen.version, dt.datetime.now(dt.UTC).date())
     except ValueError as error:
         return _fail(str(error))
+    if chosen.publish and places.placeholders:
+        return _fail(
+            "set the project's addresses in .ci/addresses.toml first:"
+            f" {', '.join(places.placeholders)}"
+        )
     if chosen.publish and (dirty := _output("git", "status", "--porcelain")):
         return _fail(f"there are uncommitted changes:\n{dirty}")
     for name, text in files.items():
         print(f"write {name}")
         if chosen.publish:
             (ROOT / name).write_text(text, encoding="utf-8")
-    for command in commands(chosen.version, chosen.registry):
+    for command in commands(chosen.version, chosen.registry or places.registry):
         print(" ".join(command))
         if chosen.publish:
             subprocess.run(command, cwd=ROOT, check=True)  # noqa: S603 - the list above

@@ -4,8 +4,9 @@ Every file that names a version gets the new one, and nothing is written.
 """
 
 import datetime as dt
-import importlib.util
+import importlib
 import tomllib
+from collections.abc import Iterator
 from types import ModuleType
 
 import pytest
@@ -15,13 +16,15 @@ from testbed.versions import CHECKOUT
 
 
 @pytest.fixture(scope="module")
-def release() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("release", CHECKOUT / ".ci" / "release.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def release() -> Iterator[ModuleType]:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.syspath_prepend(str(CHECKOUT / ".ci"))
+        yield importlib.import_module("release")
+
+
+@pytest.fixture(scope="module")
+def addresses(release: ModuleType) -> ModuleType:
+    return release.addresses  # type: ignore[no-any-return]
 
 
 def test_all_versions_are_changed_together(release: ModuleType) -> None:
@@ -58,7 +61,9 @@ def test_a_dry_run_prints_the_plan_and_writes_nothing(
 
     out = capsys.readouterr().out.splitlines()
     assert out[-1] == "dry run: nothing was changed; --publish does it"
-    assert [line for line in out if line.startswith("git")][-1] == "git push origin HEAD v9.8.7"
+    assert [line for line in out if line.startswith("git")][
+        -1
+    ] == "git push origin HEAD gh-pages v9.8.7"
     assert {name: (CHECKOUT / name).read_bytes() for name in release.PLACES} == before
 
 
@@ -78,3 +83,69 @@ def test_every_image_has_a_bill_of_materials_and_a_signature(release: ModuleType
     for image in images:
         assert any(command[:2] == ["syft", image] for command in commands)
         assert ["cosign", "sign", "--yes", image] in commands
+
+
+def test_the_site_of_the_version_is_committed_before_anything_is_pushed(
+    release: ModuleType,
+) -> None:
+    commands = release.commands("9.8.7", "r")
+    pushing = [number for number, command in enumerate(commands) if "push" in command]
+
+    assert commands.index([".ci/site-version", "9.8.7"]) < min(pushing)
+
+
+def test_nothing_is_published_under_placeholders(
+    release: ModuleType,
+    addresses: ModuleType,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    somewhere = addresses.Addresses(
+        repository="https://code.test/bs",
+        site="https://docs.example.org/bs",
+        registry="images.test/bs",
+    )
+    monkeypatch.setattr(addresses, "read", lambda: somewhere)
+
+    assert release.main(["9.8.7", "--publish"]) == 1
+    assert (
+        "set the project's addresses in .ci/addresses.toml first: https://docs.example.org/bs"
+        in capsys.readouterr().err
+    )
+    assert release.main(["9.8.7"]) == 0
+    assert "docker push images.test/bs/operator:9.8.7" in capsys.readouterr().out
+
+
+def test_all_addresses_come_from_one_file(addresses: ModuleType) -> None:
+    for name, text in addresses.changed_files(addresses.read()).items():
+        assert text == (CHECKOUT / name).read_text(encoding="utf-8"), f"{name}: run make generate"
+
+
+def test_other_addresses_reach_both_wheels_the_chart_and_the_site(addresses: ModuleType) -> None:
+    elsewhere = addresses.Addresses(
+        repository="https://code.test/bs", site="https://bs.test", registry="images.test"
+    )
+    files = addresses.changed_files(elsewhere)
+    wheels = [
+        tomllib.loads(files[name])["project"]["urls"]
+        for name in files
+        if name.endswith("pyproject.toml")
+    ]
+
+    assert (
+        wheels
+        == [
+            {
+                "Homepage": "https://bs.test/",
+                "Documentation": "https://bs.test/latest/",
+                "Source": "https://code.test/bs",
+                "Issues": "https://code.test/bs/issues",
+                "Changelog": "https://code.test/bs/blob/main/CHANGELOG.md",
+            }
+        ]
+        * 2
+    )
+    chart = yaml.safe_load(files["charts/balanced-source/Chart.yaml"])
+    assert (chart["home"], chart["sources"]) == ("https://bs.test/", ["https://code.test/bs"])
+    assert "site_url: https://bs.test/\n" in files["mkdocs.yml"]
+    assert not [name for name, text in files.items() if "example.org" in text]
