@@ -22,9 +22,11 @@ class _Page(HTMLParser):
         super().__init__()
         self.loaded: list[str] = []
         self.linked: list[str] = []
+        self.has_diagram = False
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         found = dict(attrs)
+        self.has_diagram |= tag == "pre" and found.get("class") == "mermaid"
         if tag == "a" and (target := found.get("href")):
             self.linked.append(target)
         is_page = tag == "link" and found.get("rel") in ("canonical", "prev", "next")
@@ -36,6 +38,8 @@ def main(site: Path) -> int:
     """Print what is wrong; the exit code is 1 if anything is."""
     pages = sorted(site.rglob("*.html"))
     complaints = [complaint for page in pages for complaint in _complaints(site, page)]
+    if not any('<pre class="mermaid">' in page.read_text(encoding="utf-8") for page in pages):
+        complaints.append("no page has a diagram: mkdocs shows them as code")
     print(
         "\n".join(complaints)
         or f"site: {len(pages)} pages load nothing from elsewhere and have no dead link"
@@ -52,7 +56,10 @@ def _complaints(site: Path, file: Path) -> list[str]:
         for link in page.linked
         if file.name != "404.html" and _is_dead(site, file, link)
     ]
-    return outside + dead
+    undrawn = page.has_diagram and not any(
+        target.endswith("/mermaid.min.js") for target in page.loaded
+    )
+    return outside + dead + ([f"{name}: a diagram, and nothing that draws it"] if undrawn else [])
 
 
 def _is_dead(site: Path, file: Path, link: str) -> bool:
