@@ -1,6 +1,8 @@
 """The images of the process node: the checkout and the environments in the shape of containers."""
 
 import os
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 from testbed.cache import Cache
@@ -68,6 +70,28 @@ def spark_image(venv: Path, cache: Cache) -> ProcessImage:
         entrypoint=("/opt/entrypoint.sh",),
         path=(str(venv / "bin"), str(java_home() / "bin")),
         visible=_visible(venv, cache),
+    )
+
+
+def with_jars(image: ProcessImage, folder: Path, jars: Iterable[Path]) -> ProcessImage:
+    """The image with further jars beside those of Spark, as a Dockerfile would add them.
+
+    Args:
+        image: of Spark.
+        folder: gets links to the image's own files and to the jars.
+        jars: to be added.
+    """
+    spark = Path(image.binds[SPARK_FOLDER])
+    (folder / "jars").mkdir(parents=True)
+    for part in spark.iterdir():
+        if part.name != "jars":
+            (folder / part.name).symlink_to(part)
+    added = list(jars)
+    for jar in (*(spark / "jars").iterdir(), *added):
+        (folder / "jars" / jar.name).symlink_to(jar)
+    seen = (*image.visible, *(str(jar.parent) for jar in added))
+    return replace(
+        image, binds={**image.binds, SPARK_FOLDER: str(folder)}, visible=tuple(dict.fromkeys(seen))
     )
 
 

@@ -14,10 +14,11 @@ from testbed.progress import Progress
 from testbed.versions import TESTBED
 
 _COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies"
-SETS = ("kafka", "spark-kafka", "flink", "delta")
+SETS = ("kafka", "spark-kafka", "flink", "delta", "s3")
 """`kafka`: a broker and its tools.
 
-`delta`: a sink. For comparisons: `spark-kafka`, Spark's own source; `flink`.
+`spark-kafka`: Spark's own Kafka source, for comparisons, and its sink. `delta`, `s3`: further
+sinks. `flink`: for comparisons. `s3` is large (690 MB): fetched by the test that needs it.
 """
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow.dataset
 import pytest
 import yaml
+from confluent_kafka import Consumer, Producer, TopicPartition
 
 from support.laptop_run import running
 from testbed.jars import ensure_jars
@@ -73,11 +74,7 @@ def _point_to(kafka: KafkaCluster, clusters: list[dict[str, Any]]) -> None:
 def test_an_example_reads_everything(
     example: str, splits: int, rows: int, kafka: KafkaCluster, tmp_path: Path
 ) -> None:
-    manifest = here(example, kafka, tmp_path)
-    if example == "hosts":
-        # Delta needs jars, see below
-        manifest["spec"]["application"]["pipeline"]["sink"]["format"] = "parquet"
-        (tmp_path / "laptop.yaml").write_text(yaml.safe_dump(manifest))
+    here(example, kafka, tmp_path)
     with running(tmp_path) as run:
         run.wait_for(f"{splits} splits", f"; {rows} rows so far")
         assert run.end() == 0, "".join(run.lines)
@@ -131,6 +128,49 @@ def test_the_delta_table_has_each_record_once(kafka: KafkaCluster, tmp_path: Pat
         .to_pylist()
     )
     assert len({(row["partition"], row["offset"]) for row in rows}) == len(rows) == 2 * RECORDS
+
+
+def test_the_kafka_sink_copies_keys_values_and_partitions(
+    kafka: KafkaCluster, tmp_path: Path
+) -> None:
+    jars = ",".join(str(jar) for jar in sorted(ensure_jars("spark-kafka").glob("*.jar")))
+    manifest = here("sink-kafka", kafka, tmp_path, **{"spark.jars": jars})
+    sink = manifest["spec"]["application"]["pipeline"]["sink"]["options"]
+    del sink["path"]  # set for the file sinks of the other examples
+    sink["kafka.bootstrap.servers"] = kafka.bootstrap
+    manifest["spec"]["source"]["kafka"]["subscription"]["topics"] = ["to-copy"]
+    (tmp_path / "laptop.yaml").write_text(yaml.safe_dump(manifest))
+    kafka.admin.create_topics({"to-copy": 4, "orders-copy": 4})
+    produced = [(f"key-{number}".encode(), f"value-{number}".encode()) for number in range(RECORDS)]
+    producer = Producer({"bootstrap.servers": kafka.bootstrap})
+    for key, value in produced:
+        producer.produce("to-copy", key=key, value=value)
+    assert producer.flush(60) == 0
+
+    with running(tmp_path) as run:
+        run.wait_for("2 readers, 4 splits", f"; {RECORDS} rows so far")
+        assert run.end() == 0, "".join(run.lines)
+
+    original, copied = (_records(kafka, topic) for topic in ("to-copy", "orders-copy"))
+    assert sorted((key, value) for _, key, value in copied) == sorted(produced)
+    assert sorted(copied) == sorted(original), "a record changed its partition"
+
+
+def _records(kafka: KafkaCluster, topic: str) -> list[tuple[int, bytes, bytes]]:
+    """Read a topic to its present end: partition, key and value of each record."""
+    ends = {partition: end for partition, (_, end) in kafka.admin.offsets(topic).items()}
+    settings = {
+        "bootstrap.servers": kafka.bootstrap,
+        "group.id": topic,
+        "enable.auto.commit": False,
+    }
+    consumer = Consumer(settings)
+    try:
+        consumer.assign([TopicPartition(topic, partition, 0) for partition in ends])
+        messages = consumer.consume(sum(ends.values()), timeout=60)
+        return [(found.partition(), found.key(), found.value()) for found in messages]
+    finally:
+        consumer.close()
 
 
 def _files_of_delta(table: Path) -> list[str]:

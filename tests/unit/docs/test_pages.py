@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 import typer.main
+import yaml
 
 from balanced_source_operator.cli import app
 from balanced_source_operator.cli.manifests import check_text
@@ -46,6 +47,20 @@ def test_an_example_is_valid(file: Path) -> None:
 
     assert report.problems == ()
     assert report.checked
+
+
+@pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: file.name)
+def test_an_example_says_where_its_rows_go(file: Path) -> None:
+    """Spark's default sink, a file sink without a folder, fails when the query starts."""
+    found = yaml.safe_load_all(file.read_text(encoding="utf-8"))
+    applications = [
+        each["spec"]["application"] for each in found if each["kind"] == "BalancedSource"
+    ]
+    sinks = [each["pipeline"].get("sink", {}) for each in applications if "pipeline" in each]
+
+    for sink in sinks:
+        assert sink.get("format")
+        assert sink["format"] == "kafka" or sink["options"]["path"]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)

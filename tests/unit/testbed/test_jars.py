@@ -27,11 +27,16 @@ def test_the_poms_name_the_versions_of_the_code() -> None:
     )
 
 
-def test_the_page_about_sinks_names_the_jars_that_are_tested() -> None:
+def test_the_page_about_sinks_adds_the_jars_that_are_tested_with_their_digests() -> None:
     page = (versions.CHECKOUT / "docs" / "how-to" / "sinks.md").read_text()
-    delta = jars.read_pins(versions.TESTBED / "jars" / "delta" / "sha256.txt")
+    added = re.findall(
+        r"--checksum=sha256:([0-9a-f]{64}) \\\n +\$M/\S+/([^/ ]+\.jar) /opt/spark/jars/\n", page
+    )
+    folders = [versions.TESTBED / "jars" / name for name in ("s3", "spark-kafka", "delta")]
+    tested = [pin for folder in folders for pin in jars.read_pins(folder / "sha256.txt").items()]
 
-    assert set(re.findall(r"/(delta-[a-z][^/ ]*\.jar)", page)) == set(delta)
+    assert sorted((name, digest) for digest, name in added) == sorted(tested)
+    assert page.count("ADD ") == len(tested)
 
 
 def pins(**jars_by_name: bytes) -> dict[str, str]:
