@@ -238,6 +238,7 @@ class Driver:
     readers_used: list[int] = field(default_factory=list)
     host: ReaderHost = field(default_factory=lambda: ReaderHost(incarnation=0))
     sequence: int = 0
+    metrics: dict[str, Any] = field(default_factory=dict)
 
     def start(self) -> None:
         """A new attempt.
@@ -292,7 +293,7 @@ class Driver:
 
     def report(self) -> HostReport | None:
         self.sequence += 1
-        report = self.host.report(sequence=self.sequence)
+        report = self.host.report(sequence=self.sequence, metrics=self.metrics)
         if report is not None:
             self.store.reports[self.name] = report_document.encode(report, source=UID)
         return report

@@ -9,11 +9,12 @@ from balanced_source.api import Problem
 from balanced_source.coordinator import CoordinatorState, HostPhase, HostState
 from balanced_source.documents.report import MILLIS_BEHIND
 from balanced_source.errors import RefusedDiscoveryError
+from balanced_source_operator.contract.half import Losses
 from balanced_source_operator.controller.application import Decision
 from balanced_source_operator.controller.application_facts import ApplicationState
 from balanced_source_operator.controller.conditions import status_of
 from balanced_source_operator.controller.facts import Facts
-from balanced_source_operator.controller.problems import losses_of, problems_of
+from balanced_source_operator.controller.problems import problems_of
 from balanced_source_operator.spec import Status
 from support.builders import make_report
 
@@ -187,11 +188,12 @@ def test_status_never_holds_more_than_a_condition_may() -> None:
     assert max(len(c.message) for c in status.conditions) <= 1024
 
 
-def test_skipped_offsets_are_a_condition_of_their_own() -> None:
-    report = make_report(epoch=3, parallelism=2, metrics={"skippedOffsets": 12})
-    host = HostState(incarnation=1, phase=HostPhase.ACTIVE, report=report, addressed_epoch=2)
+def test_counted_losses_are_a_condition_of_their_own() -> None:
+    lost = Losses(
+        records=12, problems=(Problem(reason="OffsetsSkipped", message="12 offsets are gone"),)
+    )
 
-    status = status_of(facts(state=state(hosts={"0": host})))
+    status = status_of(facts(losses=lost))
 
     assert conditions(status)["DataLoss"] == ("True", "OffsetsSkipped")
     assert conditions(status)["Ready"] == ("True", "Reading")
@@ -274,21 +276,6 @@ def test_a_checkpoint_that_is_not_what_it_was_degrades_and_may_have_lost_records
     assert conditions(status_of(known))["Degraded"] == ("True", reason)
     assert conditions(status_of(known))["DataLoss"] == ("True", reason)
     assert [problem.reason for problem in problems_of(known)] == [reason]
-
-
-def test_skipped_offsets_that_nobody_could_count_are_not_shown_as_none() -> None:
-    report = make_report(
-        epoch=3, parallelism=2, metrics={"skippedOffsets": 12, "uncountedOffsets": 30}
-    )
-    host = HostState(incarnation=1, phase=HostPhase.ACTIVE, report=report, addressed_epoch=2)
-
-    (loss,) = losses_of(facts(state=state(hosts={"0": host})))
-
-    assert (
-        loss.message
-        == "12 offsets were deleted before they were read, and skipped (onDataLoss: Continue)."
-        " Whether 30 more were skipped is unknown until their brokers answer"
-    )
 
 
 def test_a_source_that_counts_no_records_says_how_many_seconds_it_is_behind() -> None:

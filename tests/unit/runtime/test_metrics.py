@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 from prometheus_client import generate_latest
 
+from balanced_source.coordinator import CoordinatorState, HostState
+from balanced_source_operator.contract.half import NO_LOSSES, Losses
 from balanced_source_operator.controller.signals import signals_of
 from balanced_source_operator.kube.port import ConflictError, KubernetesError, RefusedError
 from balanced_source_operator.metrics import OF_SIGNALS, Metrics
@@ -13,6 +15,7 @@ from balanced_source_operator.resources.identity import Identity
 from balanced_source_operator.resources.kinds import POD
 from balanced_source_operator.runtime.metered import MeteredApi
 from balanced_source_operator.spec.status import Condition, Status
+from support.builders import make_report
 from support.fake_kubernetes import FakeKubernetes
 
 SOURCE = Identity(namespace="n", name="s", uid="u")
@@ -140,6 +143,16 @@ def test_signals_have_the_names_of_their_metrics() -> None:
     assert found.keys() == OF_SIGNALS.keys()
     assert found["desired_readers"] == 3
     assert found["epoch_lag"] is None, "unknown, which is not 0"
+    assert found["skipped_records"] is None, "nor is this"
+
+
+def test_lost_records_are_those_that_the_connector_counts() -> None:
+    facts: Any = _facts()
+    report = make_report(metrics={"skippedOffsets": 1})
+    facts.state = CoordinatorState(hosts={"0": HostState(incarnation=1, report=report)})
+    facts.losses = Losses(records=7)
+
+    assert signals_of(facts, desired_readers=3)["skipped_records"] == 7
 
 
 def _facts() -> Any:
@@ -150,5 +163,6 @@ def _facts() -> Any:
         state = None
         discovery: Mapping[str, Exception] = {}
         application = Application()
+        losses = NO_LOSSES
 
     return Facts()

@@ -9,9 +9,9 @@ client.
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, NamedTuple, TypeAlias, TypeVar
+from typing import Any, ClassVar, Final, Generic, NamedTuple, TypeAlias, TypeVar
 
-from balanced_source.api import RebalancePolicy, SecretReader, Source
+from balanced_source.api import Problem, RebalancePolicy, SecretReader, Source
 from balanced_source.assigners import SplitAssigner
 from balanced_source.errors import InvalidSpecError
 from balanced_source_adapters.connectors import Connectors, installed
@@ -45,6 +45,23 @@ class Common:
 
     assigner: SplitAssigner
     rebalance_policy: RebalancePolicy
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Losses:
+    """What a source has lost since its drivers started, as they have counted it.
+
+    Attributes:
+        records: how many records were not delivered, as far as that is known.
+        problems: the same in sentences, for the condition `DataLoss`. Their reasons are of
+            `ReasonKind.LOSS`.
+    """
+
+    records: int = 0
+    problems: tuple[Problem, ...] = ()
+
+
+NO_LOSSES: Final = Losses()
 
 
 class OperatorHalf(ABC, Generic[SpecT]):
@@ -177,6 +194,20 @@ class OperatorHalf(ABC, Generic[SpecT]):
         """
         del fixed
         return self.to_source(spec, common, texts, field=field)
+
+    def losses(self, numbers: Mapping[str, int]) -> Losses:
+        """Return what the numbers of the drivers say of records that were lost while reading goes
+        on.
+
+        Called whenever the status is written: it must not block. Nothing is lost by default.
+
+        Args:
+            numbers: what `PlannerHooks.numbers` of this kind of source returned, added up over the
+                hosts. It may be of another release of the connector: a number that is missing is
+                unknown.
+        """
+        del numbers
+        return NO_LOSSES
 
 
 def half_of(kind: str, connectors: Connectors | None = None) -> OperatorHalf[Any]:

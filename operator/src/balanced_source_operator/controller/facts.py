@@ -6,6 +6,7 @@ from typing import Any
 
 from balanced_source.api import Problem
 from balanced_source.coordinator import CoordinatorState
+from balanced_source_operator.contract.half import NO_LOSSES, Losses
 from balanced_source_operator.controller.application import Decision
 from balanced_source_operator.controller.autoscaling import Verdict
 
@@ -23,6 +24,7 @@ class Facts:
         is_finished: whether a bounded source has been read to its end.
         discovery: errors of discovery by scope.
         problems: everything else that is wrong, as far as the operator has found it.
+        losses: what the drivers have counted, in the words of the connector.
         application: what was decided about it; with several hosts, see `controller.hosts.combined`.
         hosts: what was decided about the application of each host.
         wanted_hosts: names of the hosts that the spec asks for.
@@ -45,6 +47,7 @@ class Facts:
     is_finished: bool
     discovery: Mapping[str, Exception]
     problems: Sequence[Problem]
+    losses: Losses = NO_LOSSES
     application: Decision
     hosts: Mapping[str, Decision] = field(default_factory=dict)
     wanted_hosts: Sequence[str] = ()

@@ -48,28 +48,8 @@ def _with_progress(problem: Problem, facts: Facts) -> Problem:
 
 def losses_of(facts: Facts) -> list[Problem]:
     """Return the problems after which the sink lacks or may lack records, while reading goes on."""
-    lost = [
-        problem
-        for problem in _reported(facts)
-        if problem.reason in DATA_LOSS_REASONS and not problem.is_fatal
-    ]
-    reports = [host.report for host in facts.state.hosts.values()] if facts.state else []
-    skipped, uncounted = (
-        sum(int(report.metrics.get(name, 0)) for report in reports if report is not None)
-        for name in ("skippedOffsets", "uncountedOffsets")
-    )
-    if skipped:
-        message = (
-            f"{skipped} offsets were deleted before they were read, and skipped (onDataLoss:"
-            " Continue)"
-        )
-        more = (
-            f". Whether {uncounted} more were skipped is unknown until their brokers answer"
-            if uncounted
-            else ""
-        )
-        lost.append(Problem(reason=Reason.OFFSETS_SKIPPED, message=message + more))
-    return lost
+    reported = [p for p in _reported(facts) if p.reason in DATA_LOSS_REASONS and not p.is_fatal]
+    return [*reported, *facts.losses.problems]
 
 
 def discovery_problems(errors: Mapping[str, Exception]) -> list[Problem]:

@@ -16,12 +16,11 @@ def signals_of(facts: Facts, *, desired_readers: int | None) -> Mapping[str, flo
     """
     state = facts.state
     report = newest_report(state) if state is not None else None
-    skipped = report.metrics.get("skippedOffsets", 0) if report is not None else None
     return {
         "desired_readers": desired_readers,
         "epoch_lag": state.epoch - acknowledged_epoch(state) if state is not None else None,
         "discovery_failing_scopes": len(facts.discovery) if state is not None else None,
         "report_timestamp_seconds": report.heartbeat if report is not None else None,
-        "skipped_records": float(skipped) if isinstance(skipped, int | float) else None,
+        "skipped_records": float(facts.losses.records) if report is not None else None,
         "application_failures": facts.application.failures,
     }

@@ -43,7 +43,7 @@ def texts_of(spec: BalancedSourceSpec) -> tuple[TextReference, ...]:
         ConnectorError: the connector of the source cannot be used.
     """
     half = half_of(spec.source.kind)
-    with _blamed(spec.source.kind, spec.source.field):
+    with blamed(spec.source.kind, spec.source.field):
         return half.texts(spec.source.config(half))
 
 
@@ -96,7 +96,7 @@ def _translated(
         assigner=STRATEGIES[spec.assignment.strategy.value](),
         rebalance_policy=_rebalance_policy(spec.assignment),
     )
-    with _blamed(spec.source.kind, spec.source.field):
+    with blamed(spec.source.kind, spec.source.field):
         made: object = make(half, spec.source.config(half), common, spec.source.field)
         if not isinstance(made, Source) or made.kind != spec.source.kind:
             raise TypeError(
@@ -114,7 +114,7 @@ def _named(made: object) -> str:
 
 
 @contextmanager
-def _blamed(kind: str, field: str) -> Iterator[None]:
+def blamed(kind: str, field: str) -> Iterator[None]:
     """Turn what a connector raises by mistake into a sentence.
 
     The last valid spec stays in effect then.
@@ -145,13 +145,13 @@ def check_change(before: Source[Any, Any], after: Source[Any, Any]) -> None:
             " new source",
             field="spec.source",
         )
-    with _blamed(after.kind, _field(after.kind)):
+    with blamed(after.kind, _field(after.kind)):
         half_of(after.kind).check_change(before, after, field=_field(after.kind))
 
 
 def fixed_values(source: Source[Any, Any]) -> Mapping[str, str]:
     """Return what must not change while the source lives; see `OperatorHalf.fixed`."""
-    with _blamed(source.kind, _field(source.kind)):
+    with blamed(source.kind, _field(source.kind)):
         return half_of(source.kind).fixed(source)
 
 

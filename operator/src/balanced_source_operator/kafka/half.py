@@ -4,8 +4,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from balanced_source.api import Source
+from balanced_source.api import Problem, Source
 from balanced_source.connectors.kafka import (
+    SKIPPED_OFFSETS,
+    UNCOUNTED_OFFSETS,
     KafkaCluster,
     KafkaSource,
     OffsetsInitializer,
@@ -13,7 +15,15 @@ from balanced_source.connectors.kafka import (
     initializer_text,
 )
 from balanced_source.errors import ContractViolationError, InvalidSpecError
-from balanced_source_operator.contract.half import Common, OperatorHalf, TextReference, Texts
+from balanced_source.reasons import Reason
+from balanced_source_operator.contract.half import (
+    NO_LOSSES,
+    Common,
+    Losses,
+    OperatorHalf,
+    TextReference,
+    Texts,
+)
 from balanced_source_operator.kafka.spec import WORDS, KafkaSpec
 from balanced_source_operator.kafka.translate import to_discovery_interval, to_kafka_source
 
@@ -101,6 +111,23 @@ class KafkaOperatorHalf(OperatorHalf[KafkaSpec]):
             # A source with an end has lost its interval.
             discovery_interval=to_discovery_interval(spec, field=field),
         )
+
+    def losses(self, numbers: Mapping[str, int]) -> Losses:
+        """Return the offsets that were skipped, as ``onDataLoss: Continue`` allows."""
+        skipped, uncounted = numbers.get(SKIPPED_OFFSETS, 0), numbers.get(UNCOUNTED_OFFSETS, 0)
+        if not skipped:
+            return NO_LOSSES
+        message = (
+            f"{skipped} offsets were deleted before they were read, and skipped (onDataLoss:"
+            " Continue)"
+        )
+        more = (
+            f". Whether {uncounted} more were skipped is unknown until their brokers answer"
+            if uncounted
+            else ""
+        )
+        problem = Problem(reason=Reason.OFFSETS_SKIPPED, message=message + more)
+        return Losses(records=skipped, problems=(problem,))
 
 
 def _with_end(cluster: KafkaCluster, fixed: Mapping[str, str]) -> KafkaCluster:

@@ -7,6 +7,8 @@ from typing import Any
 
 from balanced_source.api import SplitId
 from balanced_source.connectors.kafka import (
+    SKIPPED_OFFSETS,
+    UNCOUNTED_OFFSETS,
     KafkaReaderSettings,
     OnDataLoss,
     SettingsCache,
@@ -98,7 +100,7 @@ class KafkaHooks(PlannerHooks):
         return with_former(settings, former)
 
     def numbers(self) -> Mapping[str, int]:
-        counts = {"skippedOffsets": self._losses.total, "uncountedOffsets": self._losses.uncounted}
+        counts = {SKIPPED_OFFSETS: self._losses.total, UNCOUNTED_OFFSETS: self._losses.uncounted}
         return {name: count for name, count in counts.items() if count}
 
     def figures(self) -> Iterator[Figure]:

@@ -2,6 +2,8 @@
 
 from balanced_source.connectors.kafka.cluster import BROKERS, KafkaCluster, is_brokers
 from balanced_source.connectors.kafka.data_loss import (
+    SKIPPED_OFFSETS,
+    UNCOUNTED_OFFSETS,
     Gap,
     OnDataLoss,
     SkipCounter,
@@ -55,6 +57,8 @@ __all__ = [
     "BROKERS",
     "EARLIEST",
     "LATEST",
+    "SKIPPED_OFFSETS",
+    "UNCOUNTED_OFFSETS",
     "AfterHistory",
     "Anchor",
     "AtCommit",

@@ -12,6 +12,12 @@ from balanced_source.api import Problem, SplitId
 from balanced_source.connectors.kafka.split import KafkaSplitId
 from balanced_source.reasons import Reason
 
+SKIPPED_OFFSETS: Final = "skippedOffsets"
+"""Number of a driver: offsets that were deleted before they were read, and skipped."""
+
+UNCOUNTED_OFFSETS: Final = "uncountedOffsets"
+"""Number of a driver: offsets of which nobody knows yet whether they were skipped."""
+
 LISTED: Final = 10
 """Partitions that a message names; it says how many more there are."""
 

@@ -1,0 +1,33 @@
+"""What the drivers of a source have counted as lost, in the words of its connector."""
+
+from collections.abc import Iterable, Mapping
+
+from balanced_source.documents.report import HostReport
+from balanced_source_operator.contract.half import NO_LOSSES, Losses, half_of
+from balanced_source_operator.controller.translate import blamed
+
+
+def counted_losses(kind: str, reports: Iterable[HostReport]) -> Losses:
+    """Return what the reports of all hosts say of lost records; see `OperatorHalf.losses`.
+
+    Raises:
+        ConnectorError: the connector of the source cannot be used, or fails.
+    """
+    numbers = _added_up(reports)
+    if not numbers:
+        return NO_LOSSES
+    with blamed(kind, "the numbers of its drivers"):
+        found: object = half_of(kind).losses(numbers)
+        if not isinstance(found, Losses):
+            raise TypeError(f"losses returned a {type(found).__name__}, and Losses were expected")
+        return found
+
+
+def _added_up(reports: Iterable[HostReport]) -> Mapping[str, int]:
+    """A number that a host does not report is 0 there: connectors leave out what says nothing."""
+    found: dict[str, int] = {}
+    for report in reports:
+        for name, number in report.metrics.items():
+            if type(number) is int:
+                found[name] = found.get(name, 0) + number
+    return found

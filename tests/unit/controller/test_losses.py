@@ -1,0 +1,106 @@
+"""What is lost is counted by drivers, and said in the words of the connector."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from balanced_source.api import Problem
+from balanced_source.errors import ConnectorError
+from balanced_source.reasons import Reason
+from balanced_source_operator.contract.half import NO_LOSSES, Losses, OperatorHalf, half_of
+from balanced_source_operator.controller import losses
+from balanced_source_operator.controller.losses import counted_losses
+from support.builders import make_report
+
+
+class Half:
+    """Says what it was asked."""
+
+    def __init__(self, answer: Any = NO_LOSSES) -> None:
+        self.asked: list[Mapping[str, int]] = []
+        self.answer = answer
+
+    def losses(self, numbers: Mapping[str, int]) -> Any:
+        self.asked.append(numbers)
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+
+def use(monkeypatch: pytest.MonkeyPatch, answer: Any = NO_LOSSES) -> Half:
+    half = Half(answer)
+    monkeypatch.setattr(losses, "half_of", lambda kind: {"tapes": half}[kind])
+    return half
+
+
+def test_a_connector_hears_the_numbers_of_all_hosts_added_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One that a host leaves out is 0 there; what is no whole number is none of a connector."""
+    lost = Losses(
+        records=5, problems=(Problem(reason=Reason.OFFSETS_SKIPPED, message="5 frames are torn"),)
+    )
+    half = use(monkeypatch, lost)
+    first = make_report(metrics={"torn": 2, "skew": 1.5, "lags": {"a": 1}, "isLate": True})
+    other = make_report(metrics={"torn": 3, "bent": 1})
+
+    assert counted_losses("tapes", [first, other, make_report()]) == lost
+    assert half.asked == [{"torn": 5, "bent": 1}]
+
+
+def test_without_numbers_nobody_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    half = use(monkeypatch, RuntimeError())
+
+    assert counted_losses("tapes", [make_report()]) == NO_LOSSES
+    assert half.asked == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        (
+            KeyError("torn"),
+            "connector 'tapes' failed on the numbers of its drivers: KeyError: 'torn'. Report this",
+        ),
+        (None, "losses returned a NoneType, and Losses were expected"),
+    ],
+)
+def test_a_mistake_names_the_connector(
+    monkeypatch: pytest.MonkeyPatch, answer: Any, says: str
+) -> None:
+    use(monkeypatch, answer)
+    with pytest.raises(ConnectorError, match=says):
+        counted_losses("tapes", [make_report(metrics={"torn": 2})])
+
+
+def test_a_connector_that_counts_nothing_has_no_losses() -> None:
+    class Plain(OperatorHalf[Any]):
+        def to_source(self, *_: Any, **__: Any) -> Any:
+            raise AssertionError
+
+    assert Plain().losses({"skippedOffsets": 3}) == NO_LOSSES
+
+
+def test_kafka_names_the_offsets_that_it_skipped() -> None:
+    (problem,) = half_of("kafka").losses({"skippedOffsets": 12}).problems
+
+    assert problem.reason == "OffsetsSkipped"
+    assert (
+        problem.message
+        == "12 offsets were deleted before they were read, and skipped (onDataLoss: Continue)"
+    )
+    assert half_of("kafka").losses({"skippedOffsets": 12}).records == 12
+
+
+def test_kafka_says_how_many_offsets_nobody_could_count() -> None:
+    (problem,) = half_of("kafka").losses({"skippedOffsets": 12, "uncountedOffsets": 30}).problems
+
+    assert (
+        problem.message
+        == "12 offsets were deleted before they were read, and skipped (onDataLoss: Continue)."
+        " Whether 30 more were skipped is unknown until their brokers answer"
+    )
+    assert half_of("kafka").losses({"uncountedOffsets": 30}) == NO_LOSSES, (
+        "as long as nothing is known to be lost"
+    )
